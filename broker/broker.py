@@ -198,7 +198,7 @@ class Broker(Services):
         wire = PlainWire(sock, loop) if admission is None else admission.wire(sock, loop)
         parser = FrameParser(self.settings.socket_request_max_bytes)
         peer.turn = Turn(self.turns, self.long_requests)
-        sender = Sender(wire, self.conversion_budget, self.buffers, self.workers, self.metrics)
+        sender = Sender(wire, self.metrics)
         connection = Connection(wire, peer, parser, sender, self.clock, self.request_memory, self._request_rules)
         if admission is None:
             return connection, self._dispatcher

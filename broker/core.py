@@ -14,6 +14,7 @@ from typing import ParamSpec, TypeVar
 from ..config import BrokerSettings
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
+from ..network.conversion import ConversionMemory
 from ..network.memory_budget import MemoryBudget
 from ..network.output_buffer_pool import BufferPool
 from ..network.turn import Turns
@@ -88,7 +89,6 @@ class Core:
             self.metrics.conversion_wait.observe,
             clock=self.clock,
         )
-        self.buffers = BufferPool()
         pool = settings.queued_max_request_bytes
         request_bytes = pool if pool > 0 else settings.stepdown_request_memory_bytes
         self.answer_memory = MemoryBudget(
@@ -101,6 +101,7 @@ class Core:
             patience_ms=SLOW_REQUEST_MS,
         )
         self.workers = WorkerThreads(min(MOST_WORKERS, os.cpu_count() or 1), "codec", self.clock)
+        self.conversion_memory = ConversionMemory(self.conversion_budget, BufferPool(), self.workers)
         self.log_manager = LogManager.open_all(settings, files or Files(), self.clock)
         self.deletion_notice = DeletionNotice(self.clock, self.log_manager)
         self.file_faults = FileFaults(self.clock, self.log_manager.files)

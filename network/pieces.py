@@ -1,7 +1,7 @@
 """What the sender asks of the pieces of a response whose bytes are made when they are sent.
 
 Their sizes are known before: that of a response is in front of it. `is_in_file` tells a range of a file, which
-`sendfile` takes, from what has to be filled into a buffer first.
+`sendfile` takes, from a `Conversion`, whose bytes are put into a buffer first.
 """
 
 from typing import ClassVar, Protocol
@@ -28,7 +28,15 @@ class FilePiece(Protocol):
 
 
 class PieceStream(Protocol):
-    """The bytes of a filled piece, from its beginning to its end."""
+    """The bytes of a piece that are made when they are sent (`conversion.py`), from the first to the last."""
+
+    @property
+    def is_promised(self) -> bool:
+        """Whether `size_bytes` is known; the first `fill` sees to it."""
+        ...
+
+    @property
+    def size_bytes(self) -> int: ...
 
     @property
     def needs_worker(self) -> bool:
@@ -42,35 +50,18 @@ class PieceStream(Protocol):
 
     @property
     def buffer_bytes(self) -> int:
-        """How large its buffer has to be."""
+        """How large its buffer has to be; 0: the promise has no use for one."""
         ...
 
-    def fill(self, buffer: bytearray) -> int:
-        """How many bytes were put into `buffer`; 0: not all has been looked at, it is to be called again."""
+    def fill(self, buffer: bytearray | None) -> int:
+        """How many bytes were put into `buffer`; 0: not all has been looked at, it is to be called again.
+
+        Without a buffer only the size is learned.
+        """
         ...
 
     def step_back(self) -> None:
         """Has the next `fill` give the same bytes as the last one."""
-
-
-class KeptBuffer(Protocol):
-    """A buffer that holds the first bytes of a piece."""
-
-    def drop(self) -> None: ...
-
-
-class FilledPiece(Protocol):
-    """`size_bytes` bytes of a stream. `first` is the buffer that its first bytes are in already, if one is kept."""
-
-    is_in_file: ClassVar[bool]
-    first: KeptBuffer | None
-
-    @property
-    def size_bytes(self) -> int: ...
-
-    def open(self) -> PieceStream:
-        """The bytes of it that are not in `first`."""
-        ...
 
     def done(self) -> None:
         """Nothing more will be asked for."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from ...network.conversion import Conversion
 from ...protocol.messages.fetch import FetchResponse, PartitionData
 from ...protocol.primitives import BUFFER_TYPES
 from ...protocol.records.layout import CRC_OFFSET, LEGACY_CRC_OFFSET, MAGIC_OFFSET, MAGIC_V2
 from ...protocol.schema import Piece
-from ...storage.downconversion.converted_slice import ConvertedSlice
 from ...storage.files.file_slice import FileSlice
 from .error_responses import Meant
 from .request_topics_and_groups import TopicName, topic_of
@@ -22,12 +22,14 @@ GARBAGE = b"HTTP/1.1 200 OK\r\nserver: no Kafka\r\n\r\n"
 class HangUp:
     """A piece of a response at which the connection ends."""
 
-    size_bytes = 0
+    is_in_file = True
+    size_bytes = 1
+    position = 0
 
-    def open(self) -> Any:
+    def fileno(self) -> int:
         raise ConnectionAbortedError("a fault ends the connection in the middle of an answer")
 
-    def done(self) -> None:
+    def note_failure(self, error: OSError, position: int) -> None:
         pass
 
 
@@ -41,18 +43,19 @@ def _bytes_of(piece: Piece) -> bytes:
         return bytes(cast(bytes, piece))
     if isinstance(piece, FileSlice):
         return piece.read(0, piece.size_bytes)
-    converted = cast(ConvertedSlice, piece)
-    stream, data = converted.open(), bytearray()
-    while len(data) < converted.size_bytes:
+    conversion = cast(Conversion, piece)
+    conversion.drop()
+    stream, data = conversion.stream, bytearray()
+    while len(data) < conversion.size_bytes:
         buffer = bytearray(stream.buffer_bytes)
         data += buffer[: stream.fill(buffer)]
-    converted.done()
-    return bytes(data[: converted.size_bytes])
+    conversion.done()
+    return bytes(data)
 
 
 def cut_after(pieces: Sequence[Piece], most_bytes: int) -> list[Piece]:
     """The first bytes of an answer, then the end of the connection."""
-    return [bytes_of(pieces)[:most_bytes], cast(Piece, HangUp())]
+    return [bytes_of(pieces)[:most_bytes], HangUp()]
 
 
 def wrong_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:

@@ -19,15 +19,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from ...network.conversion_buffer import ClaimedBuffer
-from ...network.memory_budget import MemoryBudget
+from ...network.conversion import Conversion
 from ...network.metrics.counts import Counter
-from ...network.output_buffer_pool import STANDARD_BYTES
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.records.layout import Codec
 from ...storage.downconversion.conversion_rules import ConversionRules, ConversionStats
-from ...storage.downconversion.converted_slice import ConvertedSlice
-from ...storage.downconversion.converted_stream import OVERFLOW_ENTRY
+from ...storage.downconversion.converted_stream import ConvertedStream
+from ...storage.downconversion.overflow_entry import OVERFLOW_ENTRY
 from ...storage.downconversion.read_window import KEPT_BYTES
 from ..metadata.image import Topic
 from ..metrics.metrics import Metrics, codec_label
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from ..core import Core
 
 FIRST_VERSION_WITH_ZSTD = 10
-KEPT_SURPLUS_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +66,7 @@ class Tally:
         self._hearers: dict[str, Callable[[ConversionStats], None]] = {}
         self._bytes: dict[tuple[int, int, int], Counter] = {}
 
-    def expect(self, topic: str, converted: ConvertedSlice) -> Callable[[ConversionStats], None]:
+    def expect(self, topic: str, converted: ConvertedStream) -> Callable[[ConversionStats], None]:
         """What to call with the stats of one more slice, which is not empty: of empty ones nothing is sent."""
         self._open += 1
         header, converted.first_header = converted.first_header, None
@@ -108,7 +105,7 @@ class Tally:
         self._metrics.temporary_bytes.of("Fetch").observe(self._temporary_bytes)
 
 
-async def convert_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, ConvertedSlice | Refusal]:
+async def convert_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, Conversion | Refusal]:
     """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored."""
     target = target_magic(terms.version)
     if target is None:
@@ -155,19 +152,19 @@ class _Conversions:
         self._readings = readings
         self._next = 0
         self._tally = Tally(core.metrics)
-        self._replaced: dict[int, ConvertedSlice | Refusal] = {}
+        self._replaced: dict[int, Conversion | Refusal] = {}
         self._helpers_left = core.workers.most - 1
         self._helpers = asyncio.TaskGroup()
         self._turn = core.turns.begin()
 
-    async def made(self) -> dict[int, ConvertedSlice | Refusal]:
+    async def made(self) -> dict[int, Conversion | Refusal]:
         try:
             async with self._helpers:
                 await self._go_on()
         except BaseException as fault:
             for replacement in self._replaced.values():
-                if isinstance(replacement, ConvertedSlice):
-                    replacement.drop_first()
+                if isinstance(replacement, Conversion):
+                    replacement.drop()
             raise fault.exceptions[0] if isinstance(fault, BaseExceptionGroup) else fault from None
         self._tally.opened()
         return self._replaced
@@ -184,7 +181,7 @@ class _Conversions:
                 self._replaced[index] = await self._convert(reading)
             await self._turn.next()
 
-    async def _convert(self, reading: Reading) -> ConvertedSlice | Refusal:
+    async def _convert(self, reading: Reading) -> Conversion | Refusal:
         """A slice with its size promised, from the first batch on that becomes something.
 
         A slice of transaction markers alone becomes nothing: the reading moves on behind it, or an old client would
@@ -195,14 +192,16 @@ class _Conversions:
         offset = reading.interest.fetch_offset
         try:
             while True:
-                converted = await self._promise(reading, offset)
-                if converted.size_bytes:
-                    converted.on_done = self._tally.expect(topic.name, converted)
-                    return converted
+                stream = self._begin(reading, offset)
+                conversion = Conversion(stream, self._core.conversion_memory)
+                await conversion.promise(self._ask_for_help)
+                if stream.size_bytes:
+                    stream.on_done = self._tally.expect(topic.name, stream)
+                    return conversion
                 visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
-                if not reading.interest.fetch_offset < converted.next_offset < visible_end:
-                    return converted
-                offset = converted.next_offset
+                if not reading.interest.fetch_offset < stream.next_offset < visible_end:
+                    return conversion
+                offset = stream.next_offset
                 reading.slice = partition.log.read(
                     offset,
                     reading.limit_bytes,
@@ -211,14 +210,20 @@ class _Conversions:
                     allow_partial=not terms.limits_are_soft,
                 )
                 if not reading.slice.size_bytes:
-                    return converted
+                    return conversion
                 await self._turn.next()
         except ApiError as error:
             is_zstd = error.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
             self._core.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
             return Refusal(code=error.code)
 
-    def _begin(self, reading: Reading, offset: int) -> ConvertedSlice:
+    def _ask_for_help(self) -> None:
+        """A worker is about to be waited for: have the next slices promised meanwhile."""
+        if self._helpers_left and self._next < len(self._readings):
+            self._helpers_left -= 1
+            self._helpers.create_task(self._go_on())
+
+    def _begin(self, reading: Reading, offset: int) -> ConvertedStream:
         """The slice that was read from `offset` on.
 
         Where the hard limit of an old version leaves no whole batch, the first one is converted all the same, and cut
@@ -226,13 +231,13 @@ class _Conversions:
         """
         terms = self._terms
         is_limited = not terms.limits_are_soft and not _is_crowded(reading, terms)
-        converted = ConvertedSlice(reading.slice, self._rules(reading, shows_too_large=is_limited))
+        converted = ConvertedStream(reading.slice, self._rules(reading, shows_too_large=is_limited))
         if converted.first_header is None and is_limited and reading.slice.size_bytes:
             assert reading.partition is not None
             below = reading.partition.visible_end(terms.isolation_level, terms.replica_id)
             whole = reading.partition.log.read(offset, reading.limit_bytes, below=below, min_one_message=True)
             most_bytes = max(reading.limit_bytes, OVERFLOW_ENTRY.size)
-            converted = ConvertedSlice(whole, self._rules(reading, shows_too_large=True, most_bytes=most_bytes))
+            converted = ConvertedStream(whole, self._rules(reading, shows_too_large=True, most_bytes=most_bytes))
         return converted
 
     def _rules(self, reading: Reading, *, shows_too_large: bool, most_bytes: int = 0) -> ConversionRules:
@@ -244,67 +249,6 @@ class _Conversions:
             shows_too_large=shows_too_large,
             most_bytes=most_bytes,
         )
-
-    async def _promise(self, reading: Reading, offset: int) -> ConvertedSlice:
-        core = self._core
-        converted = self._begin(reading, offset)
-        is_promised = converted.is_small and _promise_at_once(core, converted)
-        if not is_promised and not converted.needs_worker:
-            is_promised = converted.promise()
-        while not is_promised:
-            if self._helpers_left and self._next < len(self._readings):
-                self._helpers_left -= 1
-                self._helpers.create_task(self._go_on())
-            if converted.first_buffer_bytes and not _is_half_used(core.conversion_budget):
-                is_promised = await _promise_and_keep(core, converted)
-            else:
-                with await core.conversion_budget.claim(converted.claim_bytes):
-                    is_promised = await core.heavy(converted.promise)
-        return converted
-
-
-def _promise_at_once(core: "Core", converted: ConvertedSlice) -> bool:
-    """As `promise` of a small slice, in the event loop; False where that cannot be."""
-    budget = core.conversion_budget
-    claim = None if _is_half_used(budget) else budget.try_claim(STANDARD_BYTES)
-    if claim is None:
-        return False
-    held = ClaimedBuffer(claim, core.buffers, STANDARD_BYTES)
-    try:
-        is_promised = converted.promise_at_once(held.buffer)
-        if is_promised:
-            _keep(converted, held, converted.size_bytes)
-    finally:
-        if converted.first is None:
-            held.drop()
-    return is_promised
-
-
-async def _promise_and_keep(core: "Core", converted: ConvertedSlice) -> bool:
-    """As `promise`; what that converts stays if it leaves half of the memory to others."""
-    budget = core.conversion_budget
-    held = ClaimedBuffer(await budget.claim(converted.claim_bytes), core.buffers, converted.first_buffer_bytes)
-    promising = core.workers.run(partial(converted.promise, held.buffer), held.take_back)
-    held.lend()
-    try:
-        is_promised = await promising
-        if converted.filled_bytes:
-            _keep(converted, held, converted.filled_bytes)
-    finally:
-        if converted.first is None or _is_half_used(budget):
-            held.drop()
-    return is_promised
-
-
-def _keep(converted: ConvertedSlice, held: ClaimedBuffer, size_bytes: int) -> None:
-    """What was converted for the promise is kept until it is sent, or others wait for the memory."""
-    held.keep_only(size_bytes, surplus_bytes=KEPT_SURPLUS_BYTES)
-    held.offer(at_once=True)
-    converted.first = held
-
-
-def _is_half_used(budget: MemoryBudget) -> bool:
-    return 2 * budget.in_use_bytes > budget.limit_bytes
 
 
 def _is_crowded(reading: Reading, terms: Terms) -> bool:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from ...protocol.records.batch_header import CODEC_MASK, BatchHeader
 from ...protocol.records.conversion.down import Converted, convert_compressed
 from ...protocol.records.layout import Codec
-from ..files.file_slice import FileSlice
-from .read_window import KEPT_BYTES, batch_at
+from .read_window import KEPT_BYTES
 
 CHUNK_BYTES = 224 * 1024
 """Stored bytes: what they become mostly fits into the 256 KiB that are claimed for a plain chunk."""
@@ -17,7 +16,7 @@ class ConversionRules:
     """How a slice is converted: to which magic, from which offset on, what zstd becomes (None: it is refused).
 
     `chunk_bytes` are stored bytes; `shows_too_large`: a slice without a whole batch becomes an overflow entry.
-    `most_bytes`, if it is not 0: a slice is cut there, whatever its first batch becomes.
+    `most_bytes`, if it is not 0: the hard limit of Fetch v0-v2, at which a slice is cut whose first batch is larger.
     """
 
     target: int
@@ -27,14 +26,14 @@ class ConversionRules:
     shows_too_large: bool = False
     most_bytes: int = 0
 
-    def promise(self, stored_bytes: int, first_bytes: int) -> int:
-        """The size of a slice whose first batch becomes `first_bytes`."""
-        if self.most_bytes:  # that batch is all there is; messages before the offset are not sent
-            return min(first_bytes, self.most_bytes)
-        return max(stored_bytes, first_bytes)
+    def promise(self, slice_bytes: int, stored_bytes: int, converted_bytes: int) -> int:
+        """The size of a slice whose first batch is stored in, and becomes, so many bytes."""
+        if self.most_bytes and stored_bytes > self.most_bytes:  # messages before the offset are not sent
+            return min(converted_bytes, self.most_bytes)
+        return max(slice_bytes, converted_bytes)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ConversionStats:
     """What converting one slice took so far. Batches that were copied count neither as records nor as conversions."""
 
@@ -55,12 +54,6 @@ def is_for_worker(header: BatchHeader, target: int) -> bool:
     """Whether a batch is not for the event loop: a codec would take too long, or the window that each thread has does
     not hold it, so that memory has to be claimed before it is read."""
     return header.size_bytes > KEPT_BYTES or has_to_be_opened(header, target)
-
-
-def next_is_for_worker(source: FileSlice, at: int, target: int) -> bool:
-    """As `is_for_worker`, of the batch at `at`."""
-    header = batch_at(source, at)
-    return header is not None and is_for_worker(header, target)
 
 
 def through_codec(batch: memoryview, rules: ConversionRules) -> Converted:

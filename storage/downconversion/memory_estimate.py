@@ -1,8 +1,6 @@
 """Estimates the memory for the next part of a converted slice, so that it can be charged first."""
 
 from ...protocol.records.batch_header import CODEC_MASK, BatchHeader
-from ..files.file_slice import FileSlice
-from .read_window import batch_at
 
 PLAIN_BYTES = 256 * 1024
 CODEC_WORKSPACE_BYTES = 256 * 1024
@@ -13,26 +11,24 @@ CLAIM_STEP_BYTES = 64 * 1024
 """Batches of about one size claim the same, so that what one chunk has claimed is enough for the next."""
 
 
-def claim_for(source: FileSlice, at: int, in_worker: bool) -> int:
-    """Memory to charge for making and holding a chunk that begins at `at`.
+def claim_for(header: BatchHeader | None, in_worker: bool) -> int:
+    """Memory to charge for making and holding a chunk that begins with the batch of that header.
 
     In a worker that is, beside the buffer, the batch as it is stored; with a codec the batch as it grows when it is
     closed again, too, and what a stream of either kind keeps.
     """
-    room = buffer_for(source, at, in_worker)
+    room = buffer_for(header, in_worker)
     if not in_worker:
         return room
-    header = batch_at(source, at)
     batch_bytes = 0 if header is None else header.size_bytes
     if header is not None and header.attributes & CODEC_MASK:
         batch_bytes += _converted(header)
     return room + CODEC_WORKSPACE_BYTES + -(-batch_bytes // CLAIM_STEP_BYTES) * CLAIM_STEP_BYTES
 
 
-def buffer_for(source: FileSlice, at: int, in_worker: bool) -> int:
+def buffer_for(header: BatchHeader | None, in_worker: bool) -> int:
     """The part of that which the chunk itself is given."""
-    header = batch_at(source, at) if in_worker else None
-    return PLAIN_BYTES if header is None else max(PLAIN_BYTES, _converted(header))
+    return max(PLAIN_BYTES, _converted(header)) if in_worker and header is not None else PLAIN_BYTES
 
 
 def _converted(header: BatchHeader) -> int:

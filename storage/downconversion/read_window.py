@@ -16,7 +16,7 @@ from ...protocol.records.batch_header import (
     parse_header,
 )
 from ..files.file_handle import Buffer
-from ..files.file_slice import FileSlice
+from .bytes_slice import BytesSlice, Source
 
 KEPT_BYTES = 256 * 1024
 MAX_MAGIC = 2
@@ -25,12 +25,14 @@ SMALLEST_HEADERS = (26, 34, V2_HEADER_BYTES)
 _kept = threading.local()
 
 
-def read_window(source: FileSlice, at: int, size_bytes: int) -> memoryview:
+def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
     """Up to `size_bytes` of the slice from `at` on, fewer only at its end.
 
     Raises: DiskFault when the file has shrunk below the slice.
     """
     size_bytes = min(size_bytes, source.size_bytes - at)
+    if isinstance(source, BytesSlice):
+        return source.data[at : at + size_bytes]
     window = kept_window(size_bytes)
     read = 0
     while read < size_bytes:
@@ -41,12 +43,14 @@ def read_window(source: FileSlice, at: int, size_bytes: int) -> memoryview:
     return window
 
 
-def batch_at(source: FileSlice, at: int) -> BatchHeader | None:
+def batch_at(source: Source, at: int) -> BatchHeader | None:
     """The header of the batch at `at`, its position counted from the start of the slice; None when no whole one is
     left.
 
     Raises: CorruptRecord when its frame is wrong.
     """
+    if isinstance(source, BytesSlice):
+        return batch_in(source.data, at, 0)
     return _header(source.read(at, V2_HEADER_BYTES), 0, source.size_bytes - at, source.position + at)
 
 

@@ -8,15 +8,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stepdown.broker.fetch import downconversion
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.network.clock import LoopClock
+from stepdown.network.conversion import Conversion, ConversionMemory
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.output_buffer_pool import BufferPool
 from stepdown.network.sender import Sender
@@ -26,7 +25,7 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.protocol.records.record import Record
 from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES, ConversionRules, ConversionStats
-from stepdown.storage.downconversion.converted_slice import ConvertedSlice
+from stepdown.storage.downconversion.converted_stream import ConvertedStream
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
 
@@ -75,16 +74,16 @@ def batch(kind: str, codec: Codec, first: int, contents: list[bytes]) -> bytes:
 
 def streamed(source: FileSlice, rules: ConversionRules) -> Outcome:
     try:
-        converted = ConvertedSlice(source, rules)
-        while not converted.promise():
-            pass
+        stream = ConvertedStream(source, rules)
+        while not stream.is_promised:
+            stream.fill(None)
     except ApiError as fault:
         return type(fault)
-    stream, out = converted.open(), bytearray()
-    while len(out) < converted.size_bytes:
+    out = bytearray()
+    while len(out) < stream.size_bytes:
         buffer = bytearray(stream.buffer_bytes)
         out += buffer[: stream.fill(buffer)]
-    return converted.size_bytes, bytes(out), replace(converted.stats, seconds=0, chunks=0)
+    return stream.size_bytes, bytes(out), replace(stream.stats, seconds=0, chunks=0)
 
 
 class Peer:
@@ -131,34 +130,29 @@ async def wait_for_memory(budget: MemoryBudget, chance: Random) -> None:
         await asyncio.sleep(0)
 
 
-async def promised(core: Any, source: FileSlice, rules: ConversionRules) -> ConvertedSlice:
+async def promised(memory: ConversionMemory, source: FileSlice, rules: ConversionRules) -> Conversion:
     """As a broker does it."""
-    converted = ConvertedSlice(source, rules)
-    is_promised = converted.is_small and downconversion._promise_at_once(core, converted)
-    while not is_promised:
-        if converted.first_buffer_bytes:
-            is_promised = await downconversion._promise_and_keep(core, converted)
-        else:
-            is_promised = converted.promise()
-    return converted
+    conversion = Conversion(ConvertedStream(source, rules), memory)
+    await conversion.promise()
+    return conversion
 
 
 async def sent(source: FileSlice, rules: ConversionRules, chance: Random, *, leaves: bool) -> list[Outcome]:
     """What comes of the slice when it is sent twice, one behind the other; nothing if the peer leaves before."""
     budget, heard = MemoryBudget(16 << 20), list[ConversionStats]()
     workers = WorkerThreads(1, "one", LoopClock())
-    core: Any = SimpleNamespace(conversion_budget=budget, buffers=BufferPool(), workers=workers)
+    memory = ConversionMemory(budget, BufferPool(), workers)
     peer: Any = Peer(chance, budget)
     others = None
     try:
-        slices = [await promised(core, source, rules) for _ in range(2)]
+        slices = [await promised(memory, source, rules) for _ in range(2)]
         size = slices[0].size_bytes
         for converted in slices:
-            converted.on_done = heard.append
+            converted.stream.on_done = heard.append  # type: ignore[attr-defined]
         if chance.random() < 0.3:
             take_all(budget)
         peer.leaves_at = chance.randint(0, 2 * size) if leaves else None
-        sender = Sender(peer, budget, core.buffers, workers, Metrics())
+        sender = Sender(peer, Metrics())
         sender._turn_left = chance.choice([1, 1 << 20])
         others = asyncio.create_task(wait_for_memory(budget, chance))
         await sender.send([b"before", slices[0], b"between", slices[1], b"behind"])

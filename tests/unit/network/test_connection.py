@@ -148,7 +148,7 @@ class Crowded:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
         self.theirs.setblocking(False)
         wire = PlainWire(ours, asyncio.get_running_loop())
-        sender = Sender(wire, None, None, None, Metrics())  # type: ignore[arg-type]
+        sender = Sender(wire, Metrics())
         peer = Peer(host="", port=0, listener="")
         self.connection = Connection(
             wire,

@@ -6,11 +6,12 @@ import weakref
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.network.clock import LoopClock
-from stepdown.network.conversion_buffer import ClaimedBuffer
+from stepdown.network.conversion import Conversion, ConversionMemory
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.output_buffer_pool import BufferPool
 from stepdown.network.sender import Sender
@@ -25,9 +26,7 @@ CHUNK = 100_000
 
 
 class Pattern:
-    """A lazy piece whose chunk number n is made of bytes n; it counts how often each is made."""
-
-    is_in_file = False
+    """A stream whose chunk number n is made of bytes n; it counts how often each is made."""
 
     def __init__(self, count: int, *, promised: int | None = None, needs_worker: bool = False) -> None:
         self.count = count
@@ -35,7 +34,7 @@ class Pattern:
         self.needs_worker = needs_worker
         self.claim_bytes = CHUNK
         self.made: list[int] = []
-        self.first: ClaimedBuffer | None = None
+        self.is_promised = True
         self.at = 0
         self.is_done = False
 
@@ -43,10 +42,8 @@ class Pattern:
     def buffer_bytes(self) -> int:
         return self.claim_bytes
 
-    def open(self) -> "Pattern":
-        return self
-
-    def fill(self, buffer: bytearray) -> int:
+    def fill(self, buffer: bytearray | None) -> int:
+        assert buffer is not None
         self.made.append(self.at)
         size = min(CHUNK, self.size_bytes - self.at * CHUNK)
         buffer[:size] = bytes([self.at]) * size
@@ -71,7 +68,7 @@ class Slow(Pattern):
         super().__init__(count, needs_worker=needs_worker)
         self.begun, self.may_end = threading.Event(), threading.Event()
 
-    def fill(self, buffer: bytearray) -> int:
+    def fill(self, buffer: bytearray | None) -> int:
         self.begun.set()
         self.may_end.wait(DEADLINE_S)
         return super().fill(buffer)
@@ -81,14 +78,24 @@ class Line:
     """A sender and the other end of its socket."""
 
     def __init__(self, budget: MemoryBudget) -> None:
+        self.memory = ConversionMemory(budget, BufferPool(), WorkerThreads(1, "test", LoopClock()))
         ours, self.theirs = socket.socketpair()
         for sock in (ours, self.theirs):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
             sock.setblocking(False)
         loop = asyncio.get_running_loop()
         self.wire = PlainWire(ours, loop)
-        self.workers = WorkerThreads(1, "test", LoopClock())
-        self.sender = Sender(self.wire, budget, BufferPool(), self.workers, Metrics())
+        self.workers = self.memory.workers
+        self.sender = Sender(self.wire, Metrics())
+
+    async def send(self, *pieces: Any) -> None:
+        """Of streams what they become."""
+        await self.sender.send([self.of(each) if isinstance(each, Pattern) else each for each in pieces])
+
+    def of(self, stream: Pattern) -> Conversion:
+        piece = Conversion(stream, self.memory)
+        piece.size_bytes = stream.size_bytes
+        return piece
 
     async def read(self, size: int) -> bytes:
         loop, parts = asyncio.get_running_loop(), []
@@ -122,7 +129,7 @@ async def test_pieces_arrive_in_order(tmp_path: Path) -> None:
     part = FileSlice(Files().handle(str(path)).opened(), 1000, 250_000)
     lazy = Pattern(3)
     async with line() as there:
-        sending = asyncio.create_task(there.sender.send([b"head", part, memoryview(b"middle"), lazy, b"tail"]))
+        sending = asyncio.create_task(there.send(b"head", part, memoryview(b"middle"), lazy, b"tail"))
         expected = b"head" + stored[1000:251_000] + b"middle" + lazy.expected + b"tail"
         assert await there.read(len(expected)) == expected
         await sending
@@ -133,7 +140,7 @@ async def test_pieces_arrive_in_order(tmp_path: Path) -> None:
 async def test_a_lazy_piece_is_cut_at_its_promised_size(needs_worker: bool) -> None:
     lazy = Pattern(3, promised=2 * CHUNK + 17, needs_worker=needs_worker)
     async with line() as there:
-        sending = asyncio.create_task(there.sender.send([lazy]))
+        sending = asyncio.create_task(there.send(lazy))
         assert await there.read(lazy.size_bytes) == lazy.expected
         await sending
         assert lazy.made == sorted(lazy.made)
@@ -149,7 +156,7 @@ async def test_a_worker_goes_on_while_the_peer_takes_all(monkeypatch: pytest.Mon
 
     async with line() as there:
         monkeypatch.setattr(there.wire, "try_send", take)
-        await there.sender.send([lazy])
+        await there.send(lazy)
     assert taken == lazy.expected
     assert threading.main_thread() not in threads
     assert len(threads) == 1
@@ -158,7 +165,7 @@ async def test_a_worker_goes_on_while_the_peer_takes_all(monkeypatch: pytest.Mon
 async def test_a_worker_sends_no_more_than_was_promised_and_leaves_the_rest_to_the_loop() -> None:
     lazy = Pattern(5, promised=3 * CHUNK + 17, needs_worker=True)
     async with line() as there:
-        sending = asyncio.create_task(there.sender.send([lazy, b"tail"]))
+        sending = asyncio.create_task(there.send(lazy, b"tail"))
         assert await there.read(lazy.size_bytes + 4) == lazy.expected + b"tail"
         await sending
 
@@ -167,7 +174,7 @@ async def test_a_socket_that_a_worker_sends_to_keeps_its_number_until_it_is_done
     """Another connection would get the number, and what the worker sends."""
     lazy = Slow(2, needs_worker=True)
     async with line() as there:
-        sending = asyncio.create_task(there.sender.send([lazy]))
+        sending = asyncio.create_task(there.send(lazy))
         await asyncio.to_thread(lazy.begun.wait, 10)
         there.wire.close()
         assert there.wire._sock.fileno() >= 0
@@ -181,7 +188,7 @@ async def test_a_stalled_reader_holds_one_chunk_and_the_budget_gets_it_back() ->
     budget = MemoryBudget(2 * CHUNK)
     lazy = Pattern(4)
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([lazy]))
+        sending = asyncio.create_task(there.send(lazy))
         await settle()
         assert budget.in_use_bytes == CHUNK
         assert await there.read(lazy.size_bytes) == lazy.expected
@@ -193,9 +200,9 @@ async def test_a_stalled_chunk_is_dropped_for_others_and_made_again() -> None:
     budget = MemoryBudget(CHUNK)
     stalled, other = Pattern(2), Pattern(2)
     async with line(budget) as slow, line(budget) as quick:
-        waiting = asyncio.create_task(slow.sender.send([stalled]))
+        waiting = asyncio.create_task(slow.send(stalled))
         await settle()
-        sending = asyncio.create_task(quick.sender.send([other]))
+        sending = asyncio.create_task(quick.send(other))
         assert await quick.read(other.size_bytes) == other.expected
         await sending
         assert await slow.read(stalled.size_bytes) == stalled.expected
@@ -212,7 +219,7 @@ async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> Non
     async with line(budget) as there:
         lazy = Greedy(1, needs_worker=True)
         lazy.claim_bytes = 8 * CHUNK
-        sending = asyncio.create_task(there.sender.send([lazy]))
+        sending = asyncio.create_task(there.send(lazy))
         got = await there.read(1)
         await asyncio.to_thread(there.workers.shutdown)  # the worker that sent it is done
         await settle()
@@ -224,7 +231,7 @@ async def test_what_making_a_chunk_took_is_given_back_before_it_is_sent() -> Non
 
 async def test_a_chunk_that_needs_more_room_is_charged_for_it_first() -> None:
     class Growing(Pattern):
-        def fill(self, buffer: bytearray) -> int:
+        def fill(self, buffer: bytearray | None) -> int:
             if self.claim_bytes == CHUNK:
                 self.claim_bytes = 400_000
                 return 0
@@ -233,7 +240,7 @@ async def test_a_chunk_that_needs_more_room_is_charged_for_it_first() -> None:
     budget = MemoryBudget(1 << 20)
     async with line(budget) as there:
         lazy = Growing(1)
-        sending = asyncio.create_task(there.sender.send([lazy]))
+        sending = asyncio.create_task(there.send(lazy))
         assert await there.read(CHUNK) == lazy.expected
         await sending
     assert budget.peak_bytes == 400_000
@@ -242,7 +249,7 @@ async def test_a_chunk_that_needs_more_room_is_charged_for_it_first() -> None:
 async def test_a_peer_that_leaves_ends_the_send_and_frees_the_memory() -> None:
     budget = MemoryBudget(1 << 20)
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([Pattern(4)]))
+        sending = asyncio.create_task(there.send(Pattern(4)))
         await settle()
         there.theirs.close()
         with pytest.raises(OSError):
@@ -255,7 +262,7 @@ async def test_what_waits_for_memory_when_its_wire_is_closed_goes_nowhere() -> N
     budget = MemoryBudget(CHUNK)
     async with line(budget) as there:
         held = await budget.claim(CHUNK)
-        sending = asyncio.create_task(there.sender.send([Pattern(2)]))
+        sending = asyncio.create_task(there.send(Pattern(2)))
         await settle()
         there.wire.close()
         held.release()
@@ -267,7 +274,7 @@ async def test_what_waits_for_memory_when_its_wire_is_closed_goes_nowhere() -> N
 async def test_closing_the_wire_wakes_a_stalled_send() -> None:
     budget = MemoryBudget(1 << 20)
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([Pattern(4)]))
+        sending = asyncio.create_task(there.send(Pattern(4)))
         await settle()
         there.wire.close()
         with pytest.raises(ConnectionResetError):
@@ -292,8 +299,8 @@ async def test_a_dropped_chunk_is_gone_while_its_reader_still_stalls() -> None:
     made: list[weakref.ref[Buffer]] = []
     budget = MemoryBudget(CHUNK)
     async with line(budget) as slow:
-        slow.sender._buffers = Pool()
-        sending = asyncio.create_task(slow.sender.send([Pattern(2)]))
+        slow.memory = ConversionMemory(budget, Pool(), slow.workers)
+        sending = asyncio.create_task(slow.send(Pattern(2)))
         await settle()
         assert [buffer() is None for buffer in made] == [False]
         with await budget.claim(CHUNK):
@@ -305,7 +312,7 @@ async def test_pieces_that_are_not_reached_are_done_too() -> None:
     """What the first pieces of a broken response took was never counted: the last ones did not say that they ended."""
     pieces = [Pattern(4), Pattern(1), Pattern(1)]
     async with line() as there:
-        sending = asyncio.create_task(there.sender.send([b"head", *pieces]))
+        sending = asyncio.create_task(there.send(b"head", *pieces))
         await settle()
         there.theirs.close()
         with pytest.raises(OSError):
@@ -320,7 +327,7 @@ async def test_a_file_that_became_shorter_ends_the_connection(tmp_path: Path) ->
     part = FileSlice(Files().handle(str(path)).opened(), 0, 5000)
     async with line() as there:
         with pytest.raises(EOFError):
-            await there.sender.send([part])
+            await there.send(part)
 
 
 async def test_many_stalled_readers_share_the_budget_and_all_get_everything() -> None:
@@ -328,7 +335,7 @@ async def test_many_stalled_readers_share_the_budget_and_all_get_everything() ->
     pieces = [Pattern(3, needs_worker=at % 2 == 0) for at in range(6)]
     async with AsyncExitStack() as opened:
         lines = [await opened.enter_async_context(line(budget)) for _ in pieces]
-        sends = [asyncio.create_task(on.sender.send([piece])) for on, piece in zip(lines, pieces, strict=True)]
+        sends = [asyncio.create_task(on.send(piece)) for on, piece in zip(lines, pieces, strict=True)]
         await settle()
         for on, piece in zip(lines, pieces, strict=True):
             assert await on.read(piece.size_bytes) == piece.expected
@@ -342,9 +349,9 @@ async def test_who_stalls_and_goes_on_leaves_its_memory_to_those_who_wait() -> N
     budget = MemoryBudget(CHUNK, clock=ManualClock())
     slow, other = Pattern(3), Pattern(1)
     async with line(budget) as there, line(budget) as elsewhere:
-        sending = asyncio.create_task(there.sender.send([slow]))
+        sending = asyncio.create_task(there.send(slow))
         await settle()
-        waiting = asyncio.create_task(elsewhere.sender.send([other]))
+        waiting = asyncio.create_task(elsewhere.send(other))
         await settle()
         assert budget.waiting == 1
         assert await there.read(CHUNK) == slow.expected[:CHUNK]
@@ -359,7 +366,7 @@ async def test_readers_that_are_cut_off_while_they_wait_for_memory_leave_no_clai
     budget = MemoryBudget(CHUNK)
     async with line(budget) as there:
         held = await budget.claim(CHUNK)
-        sending = asyncio.create_task(there.sender.send([Pattern(2)]))
+        sending = asyncio.create_task(there.send(Pattern(2)))
         await settle()
         assert budget.waiting == 1
         sending.cancel()
@@ -373,7 +380,7 @@ async def test_a_chunk_made_for_a_reader_that_is_cut_off_gives_its_memory_back_w
     lazy = Slow(1, needs_worker=True)
     budget = MemoryBudget(CHUNK)
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([lazy]))
+        sending = asyncio.create_task(there.send(lazy))
         await asyncio.to_thread(lazy.begun.wait, 10)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -387,14 +394,14 @@ async def test_a_chunk_made_for_a_reader_that_is_cut_off_gives_its_memory_back_w
 
 async def test_a_chunk_that_cannot_be_made_gives_its_memory_back() -> None:
     class Broken(Pattern):
-        def fill(self, buffer: bytearray) -> int:
+        def fill(self, buffer: bytearray | None) -> int:
             raise ValueError("broken")
 
     for needs_worker in (False, True):
         budget = MemoryBudget(CHUNK)
         async with line(budget) as there:
             with pytest.raises(ValueError, match="broken"):
-                await there.sender.send([Broken(1, needs_worker=needs_worker)])
+                await there.send(Broken(1, needs_worker=needs_worker))
             await settle()
         assert budget.in_use_bytes == 0
 
@@ -403,7 +410,7 @@ async def test_a_wire_that_is_closed_while_a_worker_fills_a_buffer_is_given_noth
     lazy = Slow(1, needs_worker=True)
     budget = MemoryBudget(CHUNK)
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([lazy]))
+        sending = asyncio.create_task(there.send(lazy))
         await asyncio.to_thread(lazy.begun.wait, 10)
         there.wire.close()
         lazy.may_end.set()
@@ -416,12 +423,12 @@ async def test_a_file_that_changed_while_its_reader_stalled_ends_the_connection(
     """Some of the bytes may be on their way, and the rest cannot be had again."""
 
     class Shrinking(Pattern):
-        def fill(self, buffer: bytearray) -> int:
+        def fill(self, buffer: bytearray | None) -> int:
             return super().fill(buffer) - (len(self.made) > 1)
 
     budget = MemoryBudget(CHUNK)
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([Shrinking(1)]))
+        sending = asyncio.create_task(there.send(Shrinking(1)))
         await settle()
         (await budget.claim(CHUNK)).release()
         reading = asyncio.create_task(there.read(CHUNK))
@@ -432,20 +439,19 @@ async def test_a_file_that_changed_while_its_reader_stalled_ends_the_connection(
     assert budget.in_use_bytes == 0
 
 
-async def first_filled(budget: MemoryBudget, lazy: Pattern) -> ClaimedBuffer:
+async def promised(there: Line, lazy: Pattern) -> Conversion:
     """The piece as it is when its first chunk was made before its turn came."""
-    held = ClaimedBuffer(await budget.claim(CHUNK), BufferPool(), CHUNK)
-    held.keep_only(lazy.fill(held.buffer))
-    held.offer()
-    lazy.first = held
-    return held
+    piece = there.of(lazy)
+    await piece.claim(lambda: None)
+    piece.fill()
+    piece.offer(at_once=True)
+    return piece
 
 
 async def test_what_was_filled_before_is_sent_first() -> None:
     budget, lazy = MemoryBudget(1 << 20), Pattern(3)
-    await first_filled(budget, lazy)
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([lazy]))
+        sending = asyncio.create_task(there.send(await promised(there, lazy)))
         assert await there.read(lazy.size_bytes) == lazy.expected
         await sending
     assert lazy.made == [0, 1, 2]
@@ -454,12 +460,22 @@ async def test_what_was_filled_before_is_sent_first() -> None:
 
 async def test_what_was_filled_before_and_dropped_for_others_is_made_again() -> None:
     budget, lazy = MemoryBudget(2 * CHUNK), Pattern(3)
-    await first_filled(budget, lazy)
-    with await budget.claim(2 * CHUNK):
-        pass
     async with line(budget) as there:
-        sending = asyncio.create_task(there.sender.send([lazy]))
+        piece = await promised(there, lazy)
+        with await budget.claim(2 * CHUNK):
+            pass
+        sending = asyncio.create_task(there.send(piece))
         assert await there.read(lazy.size_bytes) == lazy.expected
         await sending
     assert lazy.made == [0, 0, 1, 2]
     assert budget.in_use_bytes == 0
+
+
+async def test_what_was_filled_for_an_answer_that_is_never_sent_goes_with_it() -> None:
+    """Also while it is offered: the budget does not keep it."""
+    budget = MemoryBudget(2 * CHUNK)
+    async with line(budget) as there:
+        piece = await promised(there, Pattern(3))
+        assert budget.in_use_bytes == CHUNK
+        del piece
+        assert budget.in_use_bytes == 0

@@ -18,8 +18,8 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.conversion.down import Converted
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.downconversion import conversion_rules, converted_slice, converted_stream
-from stepdown.storage.downconversion.converted_slice import ConvertedSlice
+from stepdown.storage.downconversion import chunk, conversion_rules, converted_stream
+from stepdown.storage.downconversion.converted_stream import ConvertedStream
 from support.client import RawClient
 from support.clock import ManualClock
 from support.deadline import DEADLINE_S
@@ -444,7 +444,7 @@ async def test_a_large_first_batch_is_converted_once(tmp_path: Path, monkeypatch
         opened.append(len(batch))
         return conversion_rules.through_codec(batch, rules)
 
-    monkeypatch.setattr(converted_slice, "through_codec", counting)
+    monkeypatch.setattr(chunk, "through_codec", counting)
     monkeypatch.setattr(converted_stream, "through_codec", counting)
     async with running_broker(tmp_path) as broker:
         client = await connect(broker)
@@ -493,15 +493,14 @@ async def test_what_came_since_the_last_fetch_is_converted_in_the_loop(
 @CODECS
 async def test_a_first_chunk_is_converted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: Codec) -> None:
     fills: list[int] = []
-    convert = converted_stream.ConvertedStream._convert
+    convert = chunk.Chunk.convert
 
-    def counted(stream: Any, out: memoryview, **how: Any) -> Any:
-        filled = convert(stream, out, **how)
-        fills.append(filled.records)
-        return filled
+    def counted(one: chunk.Chunk, *first: Any) -> None:
+        convert(one, *first)
+        fills.append(one.records)
 
-    monkeypatch.setattr(converted_stream.ConvertedStream, "_convert", counted)
-    monkeypatch.delattr(converted_slice, "single_bytes")
+    monkeypatch.setattr(chunk.Chunk, "convert", counted)
+    monkeypatch.delattr(converted_stream, "single_bytes")
     async with running_broker(tmp_path) as broker:
         client = await connect(broker)
         await create(client, "t")
@@ -515,13 +514,14 @@ async def test_a_first_chunk_is_converted_once(tmp_path: Path, monkeypatch: pyte
 async def test_compressed_partitions_of_one_fetch_are_converted_at_the_same_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, promise, pairs = Barrier(2), ConvertedSlice.promise, list[int]()
+    both, fill, pairs = Barrier(2), ConvertedStream.fill, list[int]()
 
-    def together(converted: ConvertedSlice, buffer: bytearray | None = None) -> bool:
-        pairs.append(both.wait(timeout=DEADLINE_S))
-        return promise(converted, buffer)
+    def together(stream: ConvertedStream, buffer: bytearray | None) -> int:
+        if stream.needs_worker:
+            pairs.append(both.wait(timeout=DEADLINE_S))
+        return fill(stream, buffer)
 
-    monkeypatch.setattr(ConvertedSlice, "promise", together)
+    monkeypatch.setattr(ConvertedStream, "fill", together)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     async with running_broker(tmp_path) as broker:
         client = await connect(broker)
@@ -534,12 +534,12 @@ async def test_compressed_partitions_of_one_fetch_are_converted_at_the_same_time
 
 
 async def test_a_fault_in_one_of_them_fails_the_fetch_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    promise, batches = ConvertedSlice.promise, [varied(200 + n, Codec.LZ4) for n in range(4)]
+    fill, batches = ConvertedStream.fill, [varied(200 + n, Codec.LZ4) for n in range(4)]
 
-    def failing(converted: ConvertedSlice, buffer: bytearray | None = None) -> bool:
-        if converted.source.size_bytes == len(batches[1]):
+    def failing(stream: ConvertedStream, buffer: bytearray | None) -> int:
+        if stream.source.size_bytes == len(batches[1]):
             raise RuntimeError("a fault of ours")
-        return promise(converted, buffer)
+        return fill(stream, buffer)
 
     async with running_broker(tmp_path) as broker:
         client = await connect(broker)
@@ -547,7 +547,7 @@ async def test_a_fault_in_one_of_them_fails_the_fetch_alone(tmp_path: Path, monk
         for partition, batch in enumerate(batches):
             await produce(client, "t", batch, partition)
         with monkeypatch.context() as patched:
-            patched.setattr(ConvertedSlice, "promise", failing)
+            patched.setattr(ConvertedStream, "fill", failing)
             answer = await client.send(fetch("t", partitions=range(4)), 2)
         assert {part.error_code for part in answer.responses[0].partitions} == {ErrorCode.UNKNOWN_SERVER_ERROR}
         assert await fetched_counts(client) == {0: 200, 1: 201, 2: 202, 3: 203}

@@ -208,7 +208,7 @@ def test_who_opens_no_batch_loads_no_codec():
     """Snappy's came with the module, into brokers and producers that never see it."""
     script = (
         "import sys, stepdown.storage.directories.log_manager\n"
-        "import stepdown.storage.downconversion.converted_slice, stepdown.producer\n"
+        "import stepdown.storage.downconversion.converted_stream, stepdown.producer\n"
         "print(*(name for name in ('cramjam', 'isal', 'lz4', 'zstandard') if name in sys.modules))"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

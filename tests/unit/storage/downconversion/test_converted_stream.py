@@ -17,12 +17,12 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import RECORD_BATCH_OVERHEAD, RECORD_COUNT_OFFSET, Codec, ControlType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.downconversion import converted_stream
+from stepdown.storage.downconversion import chunk
+from stepdown.storage.downconversion.bytes_slice import BytesSlice
 from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES, ConversionRules, ConversionStats
-from stepdown.storage.downconversion.converted_slice import ConvertedSlice
 from stepdown.storage.downconversion.converted_stream import ConvertedStream
 from stepdown.storage.downconversion.memory_estimate import buffer_for, claim_for
-from stepdown.storage.downconversion.read_window import read_window
+from stepdown.storage.downconversion.read_window import batch_at, read_window
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
 
@@ -46,12 +46,12 @@ def stored(tmp_path: Path, data: bytes) -> FileSlice:
     return FileSlice(Files().handle(str(path)).opened(), 0, len(data))
 
 
-def converted(source: FileSlice, **rules: object) -> ConvertedSlice:
+def converted(source: FileSlice | BytesSlice, **rules: object) -> ConvertedStream:
     settings = {"target": 1, "first_offset": 0, **rules}
-    lazily = ConvertedSlice(source, ConversionRules(**settings))  # type: ignore[arg-type]
-    while not lazily.promise():
-        assert lazily.needs_worker
-    return lazily
+    stream = ConvertedStream(source, ConversionRules(**settings))  # type: ignore[arg-type]
+    while not stream.is_promised:
+        stream.fill(None)
+    return stream
 
 
 def next_part(stream: ConvertedStream) -> bytes:
@@ -62,10 +62,10 @@ def next_part(stream: ConvertedStream) -> bytes:
             return bytes(buffer[:size])
 
 
-def sent(lazily: ConvertedSlice) -> bytes:
+def sent(stream: ConvertedStream) -> bytes:
     """What a sender puts on the wire, buffer by buffer, each filled twice."""
-    stream, out = lazily.open(), bytearray()
-    while len(out) < lazily.size_bytes:
+    out = bytearray()
+    while len(out) < stream.size_bytes:
         part = next_part(stream)
         stats = replace(stream.stats, seconds=0)
         stream.step_back()
@@ -168,7 +168,7 @@ def test_a_buffer_filled_again_after_its_file_shrank_holds_less(tmp_path: Path, 
     noise = Random(1).randbytes(20_000)
     records = [Record(offset=n, timestamp=5, value=noise[n * 1000 : n * 1000 + 1000]) for n in range(20)]
     lazily = converted(stored(tmp_path, build_batch(records, codec=codec) * 5))
-    stream = lazily.open()
+    stream = lazily
     first = next_part(stream)
     os.truncate(tmp_path / "segment", 100)
     stream.step_back()
@@ -182,11 +182,14 @@ def test_codecs_are_left_to_workers_in_a_file_that_shrank_too(tmp_path: Path) ->
     closed = b"".join(batch(n * 20, 20, codec=Codec.GZIP) for n in range(5, 10))
     lazily = converted(stored(tmp_path, plain + closed + plain))
     os.truncate(tmp_path / "segment", len(plain + closed) + 5)
-    stream = lazily.open()
+    stream = lazily
     assert next_part(stream) == convert_down(plain, target=1, first_offset=0, out=bytearray(1)).data
     assert stream.needs_worker
     whole = bytes(convert_down(plain + closed, target=1, first_offset=0, out=bytearray(1)).data)
-    assert sent(lazily) == (whole + overflow(max(0, lazily.size_bytes - len(whole))))[: lazily.size_bytes]
+    assert (
+        sent(converted(lazily.source))
+        == (whole + overflow(max(0, lazily.size_bytes - len(whole))))[: lazily.size_bytes]
+    )
 
 
 def test_a_fill_ends_before_a_batch_that_takes_more_than_it_began_with(
@@ -194,12 +197,12 @@ def test_a_fill_ends_before_a_batch_that_takes_more_than_it_began_with(
 ) -> None:
     """A worker opened a large batch behind small ones in what had been claimed for the small ones."""
     opened: list[int] = []
-    monkeypatch.setattr(converted_stream, "through_codec", lambda batch, rules: opened.append(len(batch)))
+    monkeypatch.setattr(chunk, "through_codec", lambda batch, rules: opened.append(len(batch)))
     small = b"".join(batch(n * 4, 4, 1000, Codec.LZ4) for n in range(20))
     values = [Random(n).randbytes(1000) for n in range(2000)]
     records = [Record(offset=80 + n, timestamp=5, key=None, value=value) for n, value in enumerate(values)]
     lazily = converted(stored(tmp_path, small + build_batch(records, codec=Codec.LZ4)))
-    stream = lazily.open()
+    stream = lazily
     assert next_part(stream)
     assert not opened
     assert stream.needs_worker and stream.claim_bytes > 2_000_000
@@ -223,11 +226,12 @@ def test_a_large_plain_batch_is_read_in_a_worker_within_what_was_claimed(
             assert size_bytes <= streams[0].claim_bytes - streams[0].buffer_bytes
         return read_window(source, at, size_bytes)
 
-    lazily = ConvertedSlice(source, ConversionRules(target=0, first_offset=0))
+    lazily = ConvertedStream(source, ConversionRules(target=0, first_offset=0))
     assert lazily.needs_worker == (not before)
-    assert lazily.promise()
-    monkeypatch.setattr(converted_stream, "read_window", read)
-    streams.append(lazily.open())
+    lazily.fill(None)
+    assert lazily.is_promised
+    monkeypatch.setattr(chunk, "read_window", read)
+    streams.append(lazily)
     made = bytearray()
     while len(made) < lazily.size_bytes:
         made += next_part(streams[0])
@@ -246,13 +250,13 @@ def test_behind_a_large_batch_that_vanishes_a_chunk_is_made_in_a_claim_of_its_ow
 ) -> None:
     """It was made in what had been claimed for the one that vanished; made again later, it came out shorter."""
     lazily = converted(stored(tmp_path, batch(0, 1000, 500) + behind), first_offset=1000)
-    stream, read = lazily.open(), []
+    stream, read = lazily, []
 
     def reading(source: FileSlice, at: int, size_bytes: int) -> memoryview:
         read.append(min(size_bytes, source.size_bytes - at))
         return read_window(source, at, size_bytes)
 
-    monkeypatch.setattr(converted_stream, "read_window", reading)
+    monkeypatch.setattr(chunk, "read_window", reading)
     size = 0
     while not size:
         claimed, buffer = stream.claim_bytes, bytearray(stream.buffer_bytes)
@@ -266,7 +270,7 @@ def test_padding_takes_no_more_than_a_chunk_after_a_large_batch_that_is_damaged(
     damaged = bytearray(batch(20, 10_000, 500))
     damaged[-1] ^= 1
     lazily = converted(stored(tmp_path, batch(0, 20) + bytes(damaged)))
-    stream = lazily.open()
+    stream = lazily
     while not stream.stats.padding_bytes:
         next_part(stream)
     assert not stream.needs_worker
@@ -275,11 +279,12 @@ def test_padding_takes_no_more_than_a_chunk_after_a_large_batch_that_is_damaged(
 
 def test_a_promise_that_takes_more_memory_than_it_began_with_is_asked_for_again(tmp_path: Path) -> None:
     large, larger = batch(0, 1000, 500), batch(1000, 3000, 500)
-    lazily = ConvertedSlice(stored(tmp_path, large + larger), ConversionRules(target=1, first_offset=1000))
+    lazily = ConvertedStream(stored(tmp_path, large + larger), ConversionRules(target=1, first_offset=1000))
     assert lazily.needs_worker and lazily.claim_bytes > 2 * len(large)
-    assert not lazily.promise()
-    assert lazily.claim_bytes > 2 * len(larger)
-    assert lazily.promise()
+    lazily.fill(None)
+    assert not lazily.is_promised and lazily.claim_bytes > 2 * len(larger)
+    lazily.fill(None)
+    assert lazily.is_promised
     assert lazily.size_bytes == len(large) + len(larger)
 
 
@@ -310,13 +315,13 @@ def test_a_slice_of_which_nothing_is_left_promises_nothing_and_says_where_to_go_
 def test_a_codec_behind_what_vanishes_is_left_to_a_worker(tmp_path: Path) -> None:
     """Opening it stopped the event loop, for as long as the codec took, and was not charged to the budget."""
     source = stored(tmp_path, marker(0) + batch(1, 3, codec=Codec.GZIP))
-    lazily = ConvertedSlice(source, ConversionRules(target=1, first_offset=0))
+    lazily = ConvertedStream(source, ConversionRules(target=1, first_offset=0))
     assert not lazily.needs_worker
-    assert not lazily.promise()
-    assert lazily.needs_worker
+    lazily.fill(bytearray(STANDARD_BUFFER))
+    assert not lazily.is_promised and lazily.needs_worker
     assert lazily.claim_bytes > 512 * 1024
-    assert lazily.promise()
-    assert lazily.size_bytes > 0
+    lazily.fill(None)
+    assert lazily.is_promised and lazily.size_bytes > 0
     assert [record.offset for read in iter_batches(memoryview(sent(lazily))) for record in read.records()] == [1, 2, 3]
 
 
@@ -369,6 +374,14 @@ def test_stats_tell_what_was_converted_and_padded(tmp_path: Path) -> None:
     assert stats.records == 15
     assert stats.temporary_bytes > size
     assert not stats.is_truncated or not stats.padding_bytes
+
+
+def begun(source: FileSlice, target: int = 1) -> ConvertedStream:
+    """A stream whose next `fill` promises, and is not that of a small slice."""
+    stream = ConvertedStream(source, ConversionRules(target=target, first_offset=0))
+    if stream.buffer_bytes and not stream.needs_worker:
+        stream.fill(None)
+    return stream
 
 
 def large_compressed(first: int, codec: Codec = Codec.LZ4, *, count: int = 500) -> bytes:
@@ -432,16 +445,14 @@ def test_what_is_converted_for_the_promised_size_is_sent(
 ) -> None:
     source = stored(tmp_path, made(codec))
     whole = converted(source)
-    expected, rules = sent(whole), ConversionRules(target=1, first_offset=0)
-    kept = ConvertedSlice(source, rules)
-    buffer = bytearray(kept.first_buffer_bytes)
-    assert kept.promise(buffer)
+    expected, kept = sent(whole), begun(source)
+    buffer = bytearray(kept.buffer_bytes)
+    first = bytes(buffer[: kept.fill(buffer)])
     assert kept.size_bytes == whole.size_bytes
-    first, stream = bytes(buffer[: kept.filled_bytes]), kept.open()
     assert first and expected.startswith(first)
     rest = bytearray()
     while len(first) + len(rest) < kept.size_bytes:
-        rest += next_part(stream)
+        rest += next_part(kept)
     assert first + rest == expected
     assert replace(kept.stats, seconds=0) == replace(whole.stats, seconds=0)
 
@@ -470,13 +481,14 @@ def test_a_small_slice_is_converted_at_once_to_the_same_bytes(
     source = stored(tmp_path, made(codec))
     whole, small = (
         converted(source, target=target),
-        ConvertedSlice(source, ConversionRules(target=target, first_offset=0)),
+        ConvertedStream(source, ConversionRules(target=target, first_offset=0)),
     )
     buffer, expected = bytearray(STANDARD_BUFFER), sent(whole)
-    assert small.is_small
-    assert small.promise_at_once(buffer)
-    assert (small.size_bytes, buffer[: small.size_bytes]) == (whole.size_bytes, expected)
+    assert not small.needs_worker and small.buffer_bytes == STANDARD_BUFFER
+    assert small.fill(buffer) == small.size_bytes == whole.size_bytes
+    assert buffer[: small.size_bytes] == expected
     assert replace(small.stats, seconds=0) == replace(whole.stats, seconds=0)
+    small.step_back()
     assert sent(small) == expected  # made again, after it was dropped
     assert replace(small.stats, seconds=0) == replace(whole.stats, seconds=0)
 
@@ -501,46 +513,33 @@ def damaged(codec: Codec) -> bytes:
 def test_what_would_take_long_or_is_unusual_is_not_converted_at_once(
     tmp_path: Path, codec: Codec, made: Callable[[Codec], bytes]
 ) -> None:
-    lazily = ConvertedSlice(stored(tmp_path, made(codec)), ConversionRules(target=1, first_offset=0))
-    assert not (lazily.is_small and lazily.promise_at_once(bytearray(STANDARD_BUFFER)))
-    assert lazily.size_bytes == 0
+    lazily = ConvertedStream(stored(tmp_path, made(codec)), ConversionRules(target=1, first_offset=0))
+    assert lazily.needs_worker or not lazily.fill(bytearray(STANDARD_BUFFER))
+    assert lazily.needs_worker and not lazily.is_promised
 
 
 def test_a_slice_of_several_chunks_is_not_small(tmp_path: Path) -> None:
     source = stored(tmp_path, batch(0, 20))
     for chunk_bytes in 1024, source.size_bytes:
-        lazily = ConvertedSlice(source, ConversionRules(target=1, first_offset=0, chunk_bytes=chunk_bytes))
-        assert lazily.is_small == (chunk_bytes > 1024)
+        lazily = ConvertedStream(source, ConversionRules(target=1, first_offset=0, chunk_bytes=chunk_bytes))
+        assert bool(lazily.buffer_bytes) == (chunk_bytes > 1024)
 
 
 def test_zstd_is_not_converted_at_once(tmp_path: Path) -> None:
-    lazily = ConvertedSlice(stored(tmp_path, batch(0, 9, codec=Codec.ZSTD)), ConversionRules(target=1, first_offset=0))
-    assert not lazily.promise_at_once(bytearray(STANDARD_BUFFER))
+    lazily = ConvertedStream(stored(tmp_path, batch(0, 9, codec=Codec.ZSTD)), ConversionRules(target=1, first_offset=0))
+    assert not lazily.fill(bytearray(STANDARD_BUFFER))
+    assert lazily.needs_worker and not lazily.is_promised
 
 
 @pytest.mark.parametrize("made", [with_large_batches, with_small_batches])
 def test_what_was_converted_first_and_dropped_is_converted_again(
     tmp_path: Path, made: Callable[[Codec], bytes]
 ) -> None:
-    kept = ConvertedSlice(stored(tmp_path, made(Codec.LZ4)), ConversionRules(target=1, first_offset=0))
-    buffer = bytearray(kept.first_buffer_bytes)
-    assert kept.promise(buffer)
-    first, stream = bytes(buffer[: kept.filled_bytes]), kept.open()
-    stream.step_back()
-    assert next_part(stream) == first
-
-
-def test_what_is_kept_for_an_answer_that_is_never_sent_goes_with_it(tmp_path: Path) -> None:
-    class Held:
-        dropped = 0
-
-        def drop(self) -> None:
-            self.dropped += 1
-
-    held, lazily = Held(), converted(stored(tmp_path, batch(0, 3)))
-    lazily.first = held
-    del lazily
-    assert held.dropped == 1
+    kept = begun(stored(tmp_path, made(Codec.LZ4)))
+    buffer = bytearray(kept.buffer_bytes)
+    first = bytes(buffer[: kept.fill(buffer)])
+    kept.step_back()
+    assert next_part(kept) == first
 
 
 def test_a_buffer_without_room_for_the_first_batch_is_left_as_it_is(tmp_path: Path) -> None:
@@ -548,9 +547,9 @@ def test_a_buffer_without_room_for_the_first_batch_is_left_as_it_is(tmp_path: Pa
     chance = Random(1)
     records = [Record(offset=n, timestamp=5, key=None, value=chance.randbytes(6)) for n in range(40_000)]
     source = stored(tmp_path, build_batch(records, codec=Codec.SNAPPY))
-    whole, kept = converted(source), ConvertedSlice(source, ConversionRules(target=1, first_offset=0))
-    assert kept.promise(bytearray(kept.first_buffer_bytes // 2))
-    assert (kept.size_bytes, kept.filled_bytes) == (whole.size_bytes, 0)
+    whole, kept = converted(source), begun(source)
+    assert kept.fill(bytearray(kept.buffer_bytes // 2)) == 0
+    assert kept.is_promised and kept.size_bytes == whole.size_bytes
     assert sent(kept) == sent(whole)
 
 
@@ -559,29 +558,55 @@ def test_the_buffer_has_room_for_a_megabyte_of_small_records(tmp_path: Path, cod
     """Batches of small records were converted four times: twice more for their size than for their bytes."""
     made = islice(values(Data.JSON, 60), 16_000)
     records = [Record(offset=n, timestamp=5, key=None, value=value) for n, value in enumerate(made)]
-    kept = ConvertedSlice(
-        stored(tmp_path, build_batch(records, codec=codec)), ConversionRules(target=1, first_offset=0)
-    )
-    assert kept.promise(bytearray(kept.first_buffer_bytes))
-    assert kept.filled_bytes > 0
+    kept = begun(stored(tmp_path, build_batch(records, codec=codec)))
+    assert kept.fill(bytearray(kept.buffer_bytes)) > 0
 
 
-@pytest.mark.parametrize("plain", [batch(0, 9), batch(0, 3000, 500), marker(0)])
+@pytest.mark.parametrize("plain", [batch(0, 900), batch(0, 3000, 500), marker(0)])
 def test_only_a_compressed_first_batch_is_filled_when_its_size_is_promised(tmp_path: Path, plain: bytes) -> None:
-    lazily = ConvertedSlice(stored(tmp_path, plain), ConversionRules(target=1, first_offset=0))
-    assert lazily.first_buffer_bytes == 0
+    assert begun(stored(tmp_path, plain)).is_promised or begun(stored(tmp_path, plain)).buffer_bytes == 0
 
 
 def test_damage_in_a_large_first_batch_is_told_when_its_size_is_promised(tmp_path: Path) -> None:
     damaged = bytearray(large_compressed(0))
     damaged[-1] ^= 1
-    lazily = ConvertedSlice(stored(tmp_path, bytes(damaged)), ConversionRules(target=1, first_offset=0))
+    lazily = begun(stored(tmp_path, bytes(damaged)))
     with pytest.raises(CorruptRecord):
-        lazily.promise(bytearray(lazily.first_buffer_bytes))
+        lazily.fill(bytearray(lazily.buffer_bytes))
 
 
 def test_a_damaged_number_of_records_claims_no_less(tmp_path: Path) -> None:
     data = bytearray(batch(0, 100, codec=Codec.LZ4))
     data[RECORD_COUNT_OFFSET:RECORD_BATCH_OVERHEAD] = pack(">i", -(1 << 31))
-    source = stored(tmp_path, bytes(data))
-    assert claim_for(source, 0, True) > buffer_for(source, 0, True) >= STANDARD_BUFFER
+    header = batch_at(stored(tmp_path, bytes(data)), 0)
+    assert claim_for(header, True) > buffer_for(header, True) >= STANDARD_BUFFER
+
+
+@CODECS
+@pytest.mark.parametrize(
+    "made", [with_large_batches, with_small_batches, with_plain_batches, with_a_part_of_a_batch_behind]
+)
+def test_batches_in_memory_become_what_those_of_a_file_do(
+    tmp_path: Path, codec: Codec, made: Callable[[Codec], bytes]
+) -> None:
+    data = made(codec)
+    from_file, from_memory = converted(stored(tmp_path, data)), converted(BytesSlice(memoryview(data)))
+    assert from_memory.size_bytes == from_file.size_bytes
+    assert sent(from_memory) == sent(from_file)
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4], ids=["plain", "lz4"])
+def test_a_hard_limit_below_the_first_batch_leaves_the_messages_that_fit_or_the_first_bytes_of_one(
+    codec: Codec,
+) -> None:
+    first, behind = varied(0, 20, codec), varied(20, 20, codec)
+    whole = bytes(convert_down(first, target=1, first_offset=0, out=bytearray(1)).data)
+    for limit in 20, 100, 300, len(first) - 1:
+        source = BytesSlice(memoryview(first + behind))
+        assert sent(converted(source, most_bytes=limit, shows_too_large=True)) == whole[:limit]
+
+
+def test_a_hard_limit_above_the_first_batch_changes_nothing() -> None:
+    data = varied(0, 20, Codec.NONE) + varied(20, 20, Codec.NONE)
+    limited = converted(BytesSlice(memoryview(data)), most_bytes=len(data), shows_too_large=True)
+    assert sent(limited) == sent(converted(BytesSlice(memoryview(data))))

@@ -1,0 +1,201 @@
+"""Converts the next batches of a slice into a buffer: the only conversion loop on the way out.
+
+| batch | how it is converted |
+|---|---|
+| without a codec | `kernel.convert_plain`, whole chunks at a time |
+| with a codec | `convert_singles`, many at a time; what that leaves to others goes through `convert_compressed` |
+| larger than a chunk | by itself, in memory that was claimed for it |
+| behind one that cannot be converted | not at all: the chunk ends before the damage |
+"""
+
+import contextlib
+from time import perf_counter
+
+from ...protocol.errors import ApiError
+from ...protocol.records.batch_header import CODEC_MASK, FRAME, LOG_OVERHEAD, BatchHeader
+from ...protocol.records.conversion.compressed_batch import NO_LIMIT, convert_singles
+from ...protocol.records.kernel import convert_plain, plan
+from ...protocol.records.layout import Codec
+from .bytes_slice import Source
+from .conversion_rules import ConversionRules, has_to_be_opened, is_for_worker, through_codec
+from .read_window import KEPT_BYTES, batch_at, batch_in, read_window
+
+# For so much a codec takes 0.5 ms at most; the way to a worker and back takes 0.1 to 0.2 ms of two processors.
+SMALL_BYTES = 64 * 1024
+SMALL_GZIP_BYTES = 16 * 1024
+SMALL_OPENED_BYTES = 256 * 1024
+SMALL_OPENED_GZIP_BYTES = 64 * 1024
+
+
+class Chunk:
+    """The batches of `source` from `start` to `end`, which are the first `size_bytes` bytes of `out` once converted.
+
+    `in_worker`: whether batches with a codec, and large ones, may be converted. Afterwards:
+    `wants_bytes`: the room that the first batch would have needed, if it found none; `needs_worker`: what follows is
+    for a worker; `first_bytes`: what the first batch takes of the size, where that was asked for.
+    """
+
+    __slots__ = (
+        "_in_worker",
+        "_out",
+        "_rules",
+        "_source",
+        "end",
+        "first_bytes",
+        "needs_worker",
+        "records",
+        "seconds",
+        "size_bytes",
+        "start",
+        "temporary_bytes",
+        "wants_bytes",
+    )
+
+    def __init__(
+        self, source: Source, rules: ConversionRules, start: int, out: bytearray | memoryview, *, in_worker: bool
+    ) -> None:
+        self._source, self._rules, self._out, self._in_worker = source, rules, out, in_worker
+        self.start = self.end = start
+        self.size_bytes = self.records = self.temporary_bytes = self.wants_bytes = self.first_bytes = 0
+        self.seconds = 0.0
+        self.needs_worker = False
+
+    def convert(self, first: BatchHeader | None = None) -> None:
+        """Convert as many batches as a chunk has and `out` has room for; those before a damaged one, if there is one.
+
+        `first`: the header of the first batch, to learn its `first_bytes`; if nothing comes of it, it is all.
+        """
+        began = perf_counter()
+        try:
+            if self._in_worker:
+                self._convert_compressed(first)
+            else:
+                self._convert_plain()
+        except ApiError:
+            self._convert_one_by_one()
+        self.seconds = perf_counter() - began
+
+    def convert_small(self, first: BatchHeader) -> bool:
+        """Convert a slice of at most `SMALL_BYTES` as a whole, in the event loop, into a buffer of 256 KiB.
+
+        False where its batches open to more than is told above, are compressed in part, damaged or unusual in any way:
+        that is for `convert`. Raises: DiskFault.
+        """
+        began, source, rules = perf_counter(), self._source, self._rules
+        window = read_window(source, 0, source.size_bytes)
+        try:
+            if has_to_be_opened(first, rules.target):
+                self._add_singles(window, _most_opened(first, source.size_bytes))
+                if self.size_bytes:  # one wrapper message
+                    self.first_bytes = FRAME.unpack_from(self._out)[1] + LOG_OVERHEAD
+            else:
+                self._add_plain(window[: first.size_bytes])
+                self.first_bytes = self.size_bytes
+                self._add_plain(window)
+            is_whole = self.first_bytes > 0 and batch_in(window, self.end, source.position) is None
+        except ApiError:
+            is_whole = False
+        self.seconds = perf_counter() - began
+        return is_whole
+
+    def _convert_plain(self) -> None:
+        rules = self._rules
+        self._add_plain(read_window(self._source, self.start, rules.chunk_bytes))
+        if self.end > self.start or self.needs_worker:
+            return
+        header = batch_at(self._source, self.start)  # larger than a chunk or than `out`
+        if header is None:
+            return
+        if is_for_worker(header, rules.target):
+            self.needs_worker = True
+        else:
+            self._add(header, read_window(self._source, self.start, header.size_bytes))
+
+    def _convert_compressed(self, first: BatchHeader | None) -> None:
+        source, rules = self._source, self._rules
+        header = first or batch_at(source, self.start)
+        size_bytes = rules.chunk_bytes if header is None else max(rules.chunk_bytes, header.size_bytes)
+        window = read_window(source, self.start, size_bytes)
+        if first is not None:
+            self._add_compressed(window[: first.size_bytes])
+            self.first_bytes = self.size_bytes
+        if first is None or self.first_bytes:
+            self._add_compressed(window)
+        header = batch_at(source, self.end)
+        self.needs_worker = header is not None and is_for_worker(header, rules.target)
+
+    def _convert_one_by_one(self) -> None:
+        """Convert the batches before the one that cannot be converted."""
+        self.end, self.needs_worker = self.start, False
+        self.size_bytes = self.records = self.temporary_bytes = self.first_bytes = 0
+        with contextlib.suppress(ApiError):
+            while (header := batch_at(self._source, self.end)) is not None:
+                if not self._in_worker and is_for_worker(header, self._rules.target):
+                    self.needs_worker = True
+                    return
+                if self.end > self.start and header.size_bytes > KEPT_BYTES:  # nobody has claimed memory for it
+                    break
+                if not self._add(header, read_window(self._source, self.end, header.size_bytes)):
+                    break
+                self.first_bytes = self.first_bytes or self.size_bytes
+        self.needs_worker = self._in_worker and self.end == self.start  # else a frame is read, which may be the damage
+
+    # A window begins at `start`.
+
+    def _add_plain(self, window: memoryview) -> None:
+        rules = self._rules
+        read, self.size_bytes, _, records, _, temporary_bytes, self.needs_worker = convert_plain(
+            window, self.end - self.start, rules.target, rules.first_offset, self._out, self.size_bytes
+        )
+        self._count(read, records, temporary_bytes)
+
+    def _add_compressed(self, window: memoryview) -> None:
+        """Add the batches of `window`; what is not of the usual kind is converted by itself."""
+        while True:
+            read = self._add_singles(window, NO_LIMIT)
+            header = batch_in(window, read, self._source.position + self.start)
+            if header is None or not self._add(header, window[read : read + header.size_bytes]):
+                return
+
+    def _add_singles(self, window: memoryview, most_opened: int) -> int:
+        read, self.size_bytes, records, temporary_bytes = convert_singles(
+            window, self.end - self.start, self._rules.target, self._out, self.size_bytes, most_opened
+        )
+        self._count(read, records, temporary_bytes)
+        return read
+
+    def _add(self, header: BatchHeader, batch: memoryview) -> bool:
+        """Convert the batch at `end`: whether there was room for it."""
+        rules, start, out = self._rules, self.size_bytes, self._out
+        if has_to_be_opened(header, rules.target):
+            converted = through_codec(batch, rules)
+            records, temporary_bytes = converted.records, converted.temporary_bytes
+            end = wanted = start + converted.size_bytes
+            fits = end <= len(out)
+            if fits:
+                out[start:end] = converted.data
+        else:
+            read, end, _, records, _, temporary_bytes, _ = convert_plain(
+                batch, 0, rules.target, rules.first_offset, out, start
+            )
+            fits = read > 0
+            wanted = 0 if fits else plan(batch, rules.target, header.size_bytes)[3]
+        if not fits:
+            self.wants_bytes = 0 if start else wanted
+            return False
+        self.size_bytes = end
+        self._count(self.end - self.start + header.size_bytes, records, temporary_bytes)
+        return True
+
+    def _count(self, read: int, records: int, temporary_bytes: int) -> None:
+        """So much was read since `start`, with so many records since the last time."""
+        self.end = self.start + read
+        self.records += records
+        self.temporary_bytes += temporary_bytes
+
+
+def _most_opened(first: BatchHeader, stored_bytes: int) -> int:
+    """What the batches of a small slice may open to."""
+    if first.attributes & CODEC_MASK != Codec.GZIP:
+        return SMALL_OPENED_BYTES
+    return SMALL_OPENED_GZIP_BYTES if stored_bytes <= SMALL_GZIP_BYTES else 0
