@@ -22,6 +22,7 @@ ROOMS = (
     "network",
     "broker",
     "client",
+    "gateway",
     "producer",
     "testing",
     "cli",

@@ -13,6 +13,7 @@ from .. import __version__
 
 COMMANDS = {
     "serve": (".commands", "serve"),
+    "gateway": (".commands", "gateway"),
     "topics": (".topics.commands", "topics"),
     "groups": (".groups.commands", "groups"),
     "transactions": (".transactions.commands", "transactions"),
@@ -80,5 +81,18 @@ serve = typer.Typer(add_completion=False, rich_markup_mode=None)
 def serve_command(context: typer.Context) -> None:
     """Serve log directories until SIGTERM or SIGINT."""
     from .serve.command_line import main as run
+
+    raise typer.Exit(run(context.args))
+
+
+gateway = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@gateway.command(
+    name="gateway", add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+)
+def gateway_command(context: typer.Context) -> None:
+    """Translate requests that Kafka 4 removed, in front of a cluster."""
+    from .gateway.command_line import main as run
 
     raise typer.Exit(run(context.args))

@@ -17,6 +17,10 @@ def main() -> None:
             from .serve.command_line import main as serve
 
             sys.exit(serve(sys.argv[2:]))
+        if sys.argv[1:2] == ["gateway"]:
+            from .gateway.command_line import main as gateway
+
+            sys.exit(gateway(sys.argv[2:]))
         from .commands import app
 
         app(prog_name="stepdown")

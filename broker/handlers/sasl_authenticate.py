@@ -7,9 +7,8 @@ long the session may last.
 
 from typing import TYPE_CHECKING
 
-from ...network.sasl.exchange import State
-from ...network.sasl.mechanism import Refused
-from ...protocol.errors import ApiError, ErrorCode
+from ...network.sasl.answers import answer_token
+from ...protocol.errors import ApiError
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ..dispatch.call import Call
 
@@ -18,14 +17,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: "Services", request: SaslAuthenticateRequest, call: Call) -> SaslAuthenticateResponse:
-    exchange = call.peer.sasl
-    if exchange is None or exchange.state is not State.TOKENS:
-        raise ApiError("no login is under way", ErrorCode.ILLEGAL_SASL_STATE)
-    try:
-        token, lifetime_ms = exchange.step(request.auth_bytes)
-    except Refused as refusal:
-        return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=refusal.told)
-    return SaslAuthenticateResponse(error_message=None, auth_bytes=token, session_lifetime_ms=lifetime_ms)
+    return answer_token(call.peer.sasl, request)
 
 
 def refuse(request: SaslAuthenticateRequest, error: ApiError, call: Call) -> SaslAuthenticateResponse:

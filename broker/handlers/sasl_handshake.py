@@ -7,8 +7,8 @@ v1 SaslAuthenticate.
 
 from typing import TYPE_CHECKING
 
-from ...network.sasl.exchange import State
-from ...protocol.errors import ApiError, ErrorCode
+from ...network.sasl.answers import answer_handshake
+from ...protocol.errors import ApiError
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from ..dispatch.call import Call
 
@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def handle(broker: "Services", request: SaslHandshakeRequest, call: Call) -> SaslHandshakeResponse:
-    exchange = call.peer.sasl
-    if exchange is None or exchange.state is not State.HANDSHAKE:
-        raise ApiError("this listener has no SASL", ErrorCode.ILLEGAL_SASL_STATE)
-    known = exchange.begin(request.mechanism, bare_tokens=call.version == 0)
-    code = ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_SASL_MECHANISM
-    return SaslHandshakeResponse(error_code=code, mechanisms=exchange.enabled)
+    return answer_handshake(call.peer.sasl, request, call.version)
 
 
 def refuse(request: SaslHandshakeRequest, error: ApiError, call: Call) -> SaslHandshakeResponse:

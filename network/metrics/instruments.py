@@ -43,7 +43,7 @@ class _Family(ABC, Generic[R]):
         return self.shown(self.rows())
 
 
-def _filled(family: CounterMetricFamily | GaugeMetricFamily, rows: Iterable[GaugeRow]) -> Metric:
+def _fill(family: CounterMetricFamily | GaugeMetricFamily, rows: Iterable[GaugeRow]) -> Metric:
     for values, number in rows:
         family.add_metric(values, number)
     return family
@@ -79,7 +79,7 @@ class CounterFamily(_Family[GaugeRow]):
         return [(values, child.value) for values, child in self._children.items()]
 
     def shown(self, rows: Iterable[GaugeRow]) -> Metric:
-        return _filled(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
+        return _fill(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 class HistogramFamily(_Family[HistogramRow]):
@@ -123,14 +123,14 @@ class GaugeFamily(_Family[GaugeRow]):
         return [((), float(value))] if isinstance(value, int | float) else list(value)
 
     def shown(self, rows: Iterable[GaugeRow]) -> Metric:
-        return _filled(GaugeMetricFamily(self.name, self.help, labels=self.labels), rows)
+        return _fill(GaugeMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 class TallyFamily(GaugeFamily):
     """Counters that somebody else keeps, read at scrape time as gauges are."""
 
     def shown(self, rows: Iterable[GaugeRow]) -> Metric:
-        return _filled(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
+        return _fill(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 F = TypeVar("F", CounterFamily, HistogramFamily, GaugeFamily, TallyFamily)
@@ -145,19 +145,19 @@ class Instruments(Collector):
 
     def counter(self, name: str, help: str, *labels: str, limit: int = 100_000) -> CounterFamily:
         """A family of counters; `limit` bounds those whose label values come from outside."""
-        return self._kept(CounterFamily(name, help, labels, limit))
+        return self._keep(CounterFamily(name, help, labels, limit))
 
     def histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> HistogramFamily:
-        return self._kept(HistogramFamily(name, help, bounds, labels))
+        return self._keep(HistogramFamily(name, help, bounds, labels))
 
     def gauge(self, name: str, help: str, read: Callable[[], float | Iterable[GaugeRow]], *labels: str) -> GaugeFamily:
-        return self._kept(GaugeFamily(name, help, read, labels))
+        return self._keep(GaugeFamily(name, help, read, labels))
 
     def tally(self, name: str, help: str, read: Callable[[], float | Iterable[GaugeRow]], *labels: str) -> TallyFamily:
         """Counters that `read` knows; they must never fall."""
-        return self._kept(TallyFamily(name, help, read, labels))
+        return self._keep(TallyFamily(name, help, read, labels))
 
-    def _kept(self, family: F) -> F:
+    def _keep(self, family: F) -> F:
         self._families.append(family)
         return family
 

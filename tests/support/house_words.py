@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
-    *("protocol", "config", "storage", "network", "broker", "client", "producer", "testing", "cli", "bench"),
+    *("protocol", "config", "storage", "network", "broker", "client", "gateway", "producer", "testing", "cli", "bench"),
     "pipeline",
 )
 SCRIPTS = ROOT / "bench" / "questions"
@@ -40,6 +40,7 @@ NO_PARTICIPLES = frozenset(
         "succeed",
     )
 )
+NAMED_BY_ASYNCIO = frozenset(("connection_made", "connection_lost", "data_received", "eof_received"))
 PREDICATES = ("is_", "has_", "was_", "are_", "may_", "can_", "should_", "test_")
 PHRASES = re.compile(
     r"\b(so many|so much|as much as|anew|behind it|hears?|is told|are told|tells? of|whoever|lies? in|pulse|takes hold"
@@ -74,7 +75,12 @@ def participle_functions() -> list[str]:
 def _hides_its_verb(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     decorators = {getattr(each, "id", getattr(each, "attr", "")) for each in function.decorator_list}
     name = function.name.strip("_")
-    if function.name.startswith("__") or name.startswith(PREDICATES) or decorators & {"property", "cached_property"}:
+    if (
+        function.name in NAMED_BY_ASYNCIO
+        or function.name.startswith("__")
+        or name.startswith(PREDICATES)
+        or decorators & {"property", "cached_property"}
+    ):
         return False
     words = name.split("_")
     return words[-1] not in NO_PARTICIPLES and (_is_participle(words[0]) or _is_participle(words[-1]))

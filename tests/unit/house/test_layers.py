@@ -9,9 +9,22 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 BELOW = {
-    "cli": {"bench", "testing", "broker", "network", "client", "producer", "pipeline", "storage", "protocol", "config"},
+    "cli": {
+        "bench",
+        "testing",
+        "broker",
+        "gateway",
+        "network",
+        "client",
+        "producer",
+        "pipeline",
+        "storage",
+        "protocol",
+        "config",
+    },
     "testing": {"broker", "network", "client", "producer", "protocol", "config"},
     "broker": {"network", "storage", "protocol", "config"},
+    "gateway": {"network", "client", "storage", "protocol", "config"},
     "producer": {"client", "protocol", "config"},
     "pipeline": {"storage", "protocol", "config"},
     "bench": {"client", "protocol", "config"},

@@ -12,6 +12,7 @@ ROOMS = (
         "network",
         "broker",
         "client",
+        "gateway",
         "producer",
         "testing",
         "cli",

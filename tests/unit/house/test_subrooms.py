@@ -18,6 +18,7 @@ ROOMS = (
     "network",
     "broker",
     "client",
+    "gateway",
     "producer",
     "testing",
     "cli",

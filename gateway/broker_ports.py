@@ -1,0 +1,72 @@
+"""One port for each broker of the cluster, at `first.port` + its id, so that it is the same on every gateway."""
+
+import logging
+from collections.abc import Callable
+
+from ..config.keys.addresses import HIGHEST_PORT, HostPort
+from ..network.clock import Clock
+from ..network.line_limit import LineLimit, repeated
+
+BOOTSTRAP_LISTENER = "bootstrap"
+_PREFIX = "broker-"
+
+log = logging.getLogger(__name__)
+
+
+class BrokerPorts:
+    """`listen` opens a port under a name and returns where that is; `learn` takes the cluster's address of a broker."""
+
+    def __init__(
+        self,
+        bind_host: str,
+        advertised_host: str,
+        first_port: int,
+        listen: Callable[[str, str, int], tuple[str, int]],
+        learn: Callable[[int, HostPort], None],
+        clock: Clock,
+    ) -> None:
+        self.ports: dict[int, int] = {}
+        self._bind_host = bind_host
+        self._advertised_host = advertised_host
+        self._first_port = first_port
+        self._listen = listen
+        self._learn = learn
+        self._lines = LineLimit(clock)
+
+    def translate(self, broker: int, address: HostPort) -> HostPort:
+        """The address here of a broker that the cluster says is there. Raises: OSError when its port cannot be had."""
+        if broker < 0:
+            return address
+        self._learn(broker, address)
+        return HostPort(self._advertised_host, self.open(broker))
+
+    def open(self, broker: int) -> int:
+        """The port of a broker, which listens from now on. Raises: OSError."""
+        port = self.ports.get(broker)
+        if port is None:
+            wanted = self._first_port + broker if self._first_port else 0
+            if wanted > HIGHEST_PORT:
+                raise OSError(f"broker {broker} would be at port {wanted}; lower first.port")
+            try:
+                _, port = self._listen(f"{_PREFIX}{broker}", self._bind_host, wanted)
+            except OSError as fault:
+                raise OSError(
+                    f"cannot listen on port {wanted} for broker {broker}: {fault.strerror or fault}"
+                ) from None
+            self.ports[broker] = port
+            log.info("broker %d is at %s", broker, HostPort(self._advertised_host, port))
+        return port
+
+    def try_open(self, broker: int) -> None:
+        """As `open`; a port that cannot be had is named in the log, once a minute."""
+        try:
+            self.open(broker)
+        except OSError as fault:
+            left_out = self._lines.count_left_out(broker)
+            if left_out is not None:
+                log.error("%s%s", fault, repeated(left_out))
+
+
+def broker_of(listener: str) -> int | None:
+    """The broker whose port has that name; None for the bootstrap port."""
+    return int(listener.removeprefix(_PREFIX)) if listener.startswith(_PREFIX) else None

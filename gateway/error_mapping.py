@@ -1,0 +1,116 @@
+"""Error codes that a client's generation does not know become ones that it knows, retriable to retriable.
+
+The version of a request says the oldest release that may have sent it, and so the highest code known there:
+
+    0.8.2  20, without 4, 8, 9, 11, 14-16       0.9  31       0.10.0  35       0.10.1  43       0.10.2  44
+    0.11  55       1.0  60       1.1  71
+"""
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+from ..protocol.api import ApiKey
+from ..protocol.errors import ErrorCode, code_of
+
+T = TypeVar("T")
+UNKNOWN_TO_0_8 = frozenset((4, 8, 9, 11, 14, 15, 16))
+V0_8, V0_9, V0_10_0, V0_10_1, V0_10_2, V0_11, V1_0, V1_1 = 20, 31, 35, 43, 44, 55, 60, 71
+"""Releases, by the highest code that they know."""
+
+OLDEST: dict[int, tuple[int, ...]] = {
+    ApiKey.PRODUCE: (V0_8, V0_9, V0_10_0),
+    ApiKey.FETCH: (V0_8, V0_9, V0_10_0, V0_10_1),
+    ApiKey.LIST_OFFSETS: (V0_8,),
+    ApiKey.OFFSET_COMMIT: (V0_8, V0_8),
+    ApiKey.OFFSET_FETCH: (V0_8,),
+    ApiKey.JOIN_GROUP: (V0_9, V0_10_1),
+    ApiKey.CREATE_TOPICS: (V0_10_1, V0_10_2),
+    ApiKey.DELETE_TOPICS: (V0_10_1,),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (V0_11, V0_11),
+    ApiKey.DESCRIBE_ACLS: (V0_11,),
+    ApiKey.CREATE_ACLS: (V0_11,),
+    ApiKey.DELETE_ACLS: (V0_11,),
+    ApiKey.DESCRIBE_CONFIGS: (V0_11,),
+}
+"""By API, for each translated version from 0 on."""
+
+
+class ErrorFamily(NamedTuple):
+    """What the codes that are not known become, of APIs that are alike."""
+
+    retriable: int
+    storage: int = -1
+    throttled: int = 7
+    offset_not_available: int | None = None
+    replica_not_available: int | None = None
+
+
+PRODUCE = ErrorFamily(retriable=7, storage=6, throttled=7, replica_not_available=6)
+FETCH = ErrorFamily(retriable=6, storage=6, throttled=7, offset_not_available=5, replica_not_available=6)
+GROUPS = ErrorFamily(retriable=15, storage=15, throttled=15)
+OTHERS = ErrorFamily(retriable=7)
+FAMILIES = {
+    ApiKey.PRODUCE: PRODUCE,
+    ApiKey.FETCH: FETCH,
+    ApiKey.LIST_OFFSETS: FETCH,
+    ApiKey.OFFSET_COMMIT: GROUPS,
+    ApiKey.OFFSET_FETCH: GROUPS,
+    ApiKey.JOIN_GROUP: GROUPS,
+}
+MEMBER_FAULTS = frozenset((79, 82, 110, 113))
+COORDINATOR_FAULTS = frozenset((14, 15, 16))
+STORAGE_FAULTS = frozenset((56, 74, 75))
+THROTTLED = frozenset((89, 51))
+TOPIC_IDS = frozenset((100, 103))
+FATAL = frozenset((29, 30, 31, 32, 44, 45, 47, 76, 87))
+
+
+def map_code(key: int, version: int, code: int) -> int:
+    """What to answer to a client of that version of an API, whom the cluster answers `code`."""
+    family = FAMILIES.get(ApiKey(key), OTHERS)
+    if code == ErrorCode.UNSUPPORTED_VERSION:  # made here for a time that no version 0 has, as Kafka 3.9 answers it
+        return code
+    if _knows(OLDEST[key][version], code) or (family is GROUPS and code in COORDINATOR_FAULTS):
+        return code
+    if family is GROUPS and code in MEMBER_FAULTS:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    return _replacement(family, code)
+
+
+def _knows(highest: int, code: int) -> bool:
+    return code <= highest and not (highest == V0_8 and code in UNKNOWN_TO_0_8)
+
+
+def _replacement(family: ErrorFamily, code: int) -> int:
+    if code in STORAGE_FAULTS:
+        return family.storage
+    if code in THROTTLED:
+        return family.throttled
+    if code in TOPIC_IDS:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if code in FATAL:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    if code == ErrorCode.OFFSET_NOT_AVAILABLE and family.offset_not_available is not None:
+        return family.offset_not_available
+    if code == ErrorCode.REPLICA_NOT_AVAILABLE and family.replica_not_available is not None:
+        return family.replica_not_available
+    return family.retriable if code_of(code).retriable else ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def map_errors(value: T, known: Callable[[int], int]) -> T:
+    """A response with each `error_code` in it replaced by what `known` gives."""
+    changed: dict[str, Any] = {}
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    for field in fields(value):
+        found = getattr(value, field.name)
+        if field.name == "error_code":
+            code = known(found)
+            if code != found:
+                changed[field.name] = code
+        elif isinstance(found, list | tuple) and found and is_dataclass(found[0]):
+            mapped = [map_errors(each, known) for each in found]
+            if any(new is not old for new, old in zip(mapped, found, strict=True)):
+                changed[field.name] = mapped
+    return replace(value, **changed) if changed else value

@@ -1,0 +1,255 @@
+"""One gateway: what it owns, how it starts, how it stops. Nothing here is global, and nothing is on disk."""
+
+import asyncio
+import logging
+import socket
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from ..client.errors import ClientError
+from ..config import HostPort
+from ..config.keys.key import MAX_INT
+from ..config.listener_security import ListenerSecurity
+from ..network.clock import Clock, LoopClock
+from ..network.connection import Answerer, Connection, Peer, RequestRules
+from ..network.http.metrics_page import MetricsPage
+from ..network.http.server import HttpServer, Page
+from ..network.listener import Limits, Server
+from ..network.memory_budget import MemoryBudget
+from ..network.output_buffer_pool import BufferPool
+from ..network.sasl.login_credential import LoginCredential
+from ..network.transport import PlainWire
+from ..network.turn import Turn, Turns
+from ..network.worker_threads import WorkerThreads
+from ..protocol.frame import FrameParser
+from .broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
+from .client_session import ClientSession, SessionTools
+from .gateway_metrics import GatewayMetrics
+from .relayed_answer import RelayingSender
+from .settings import LISTENER, GatewaySettings
+from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
+
+if TYPE_CHECKING:
+    from ..network.connection_authentication import ListenerAdmission
+
+READY_MS = 60_000
+WORKERS = 2
+PATIENCE_MS = 2_000
+
+log = logging.getLogger(__name__)
+
+
+class NoRates:
+    """Connections may come as fast as they like."""
+
+    def refuse_ms(self, address: str) -> int:
+        return 0
+
+    def pause_ms(self) -> int:
+        return 0
+
+    def pause_at_ms(self, listener: str) -> int:
+        return 0
+
+
+class Gateway:
+    """A gateway with these settings. `address` and `http_address` are known once it has started."""
+
+    def __init__(self, settings: GatewaySettings, clock: Clock | None = None) -> None:
+        """Raises: ConfigError for certificates that cannot be read."""
+        self.settings = settings
+        self.clock = clock or LoopClock()
+        self.metrics = GatewayMetrics()
+        self.address = self.http_address = HostPort("", 0)
+        network = settings.network
+        self._turns = Turns(self.clock.elapsed_s)
+        self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
+        self._request_memory = self._budget(network.stepdown_request_memory_bytes)
+        self._answer_memory = self._budget(settings.answer_memory_bytes)
+        self._buffers = BufferPool()
+        self.upstream = Upstream(
+            settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
+        )
+        self._server = Server(self._limits, self.clock, self._connect, self._count_end, NoRates())
+        self.ports = BrokerPorts(
+            settings.listen.host,
+            settings.advertised_host,
+            settings.first_port,
+            self._server.listen,
+            self.upstream.learn,
+            self.clock,
+        )
+        self._tools = SessionTools(
+            upstream=self.upstream,
+            metrics=self.metrics,
+            clock=self.clock,
+            memory=self._answer_memory,
+            workers=self._workers,
+            translate_address=self.ports.translate,
+            zstd_to=settings.zstd_to,
+        )
+        self._admission: ListenerAdmission | None = None
+        self._http = HttpServer({"/metrics": self._metrics_page(), "/healthz": _alive, "/readyz": self._ready})
+        self._connections: Counter[str] = Counter()
+        self._refreshing: asyncio.Task[None] | None = None
+        self._is_stopping = False
+        self.metrics.show(self._count_connections, self._answer_memory)
+
+    async def start(self) -> str:
+        """Returns when clients are served: "" if the cluster was reached, else why it was not.
+
+        Raises: OSError when an address cannot be bound, DiskFault when keys or certificates cannot be used.
+        """
+        try:
+            self._secure()
+            settings = self.settings
+            host, port = self._server.listen(BOOTSTRAP_LISTENER, settings.listen.host, settings.listen.port)
+            self.address = HostPort(host, port)
+            for broker, address in settings.brokers.items():
+                self.upstream.learn(broker, address)
+            fault = await self._refresh()
+            self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
+        except BaseException:
+            await self.stop(drain_ms=0)
+            raise
+        self._refreshing = asyncio.create_task(self._keep_refreshing())
+        return fault
+
+    async def stop(self, drain_ms: int | None = None) -> None:
+        """Takes no more connections, answers what is in flight, for `drain.timeout.ms` at most."""
+        self._is_stopping = True
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            await asyncio.gather(self._refreshing, return_exceptions=True)
+        await self._server.drain(self.settings.drain_ms if drain_ms is None else drain_ms)
+        self.upstream.close()
+        await self._http.stop()
+        self._workers.shutdown()
+
+    # Starting
+
+    def _budget(self, limit_bytes: int) -> MemoryBudget:
+        return MemoryBudget(limit_bytes, clock=self.clock, patience_ms=PATIENCE_MS)
+
+    def _secure(self) -> None:
+        """Raises: DiskFault."""
+        security = self.settings.network.listener_security[LISTENER]
+        if security == ListenerSecurity():
+            return
+        from ..network.connection_authentication import SecuredListeners
+
+        shared = SecuredListeners(
+            self.metrics.failed_authentications,
+            lambda name, version: self.metrics.meter_of(36, version, version),
+            self.clock,
+            self.settings.network.stepdown_authentication_timeout_ms,
+            refuse_login,
+        )
+        self._admission = shared.listener(LISTENER, lambda: security)
+
+    async def _refresh(self) -> str:
+        """Asks the cluster for its brokers; "" or why it did not answer."""
+        try:
+            await self.upstream.check()
+            if self.upstream.sasl is None and self.settings.brokers:
+                return ""  # clients log in, the gateway cannot
+            await self.upstream.look_around()
+        except (ClientError, UpstreamFailed) as fault:
+            return str(fault)
+        return ""
+
+    async def _keep_refreshing(self) -> None:
+        told = ""
+        while True:
+            await self.clock.sleep(self.settings.refresh_ms)
+            self.upstream.forget_all_versions()
+            fault = await self._refresh()
+            if fault and fault != told:
+                log.warning("the cluster does not answer: %s", fault)
+            told = fault
+
+    def _open_port(self, broker: int) -> None:
+        if not self._is_stopping:
+            self.ports.try_open(broker)
+
+    # Serving
+
+    def _connect(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
+        loop, network = asyncio.get_running_loop(), self.settings.network
+        wire = PlainWire(sock, loop) if self._admission is None else self._admission.wire(sock, loop)
+        peer.turn = Turn(self._turns)
+        sender = RelayingSender(wire, self._answer_memory, self._buffers, self._workers, self.metrics)
+        parser = FrameParser(network.socket_request_max_bytes)
+        connection = Connection(wire, peer, parser, sender, self.clock, self._request_memory, self._rules)
+        broker = broker_of(peer.listener)
+        session = ClientSession(self._tools, BOOTSTRAP if broker is None else broker, connection.close)
+        answerer: Answerer = session
+        if self._admission is not None:
+            answerer = self._admission.admit(connection, wire, session)
+        self._connections[peer.listener] += 1
+        connection.at_end = partial(self._end, session, peer, connection.at_end)
+        return connection, answerer
+
+    def _end(self, session: ClientSession, peer: Peer, before: Callable[[], None] | None) -> None:
+        self._connections[peer.listener] -= 1
+        session.close()
+        if before is not None:
+            before()
+
+    def _rules(self) -> RequestRules:
+        network = self.settings.network
+        return RequestRules(
+            min_bytes_a_second=network.stepdown_request_min_bytes_per_second,
+            max_bytes_without_records=network.stepdown_request_max_bytes,
+        )
+
+    def _limits(self) -> Limits:
+        network = self.settings.network
+        return Limits(
+            connections=network.max_connections,
+            at_listener=defaultdict(lambda: MAX_INT),
+            per_ip=network.max_connections_per_ip,
+            per_host=dict(network.max_connections_per_ip_overrides),
+            silent=network.stepdown_max_connections_before_request,
+            idle_ms=network.connections_max_idle_ms,
+            backlog=network.socket_listen_backlog_size,
+            send_buffer_bytes=network.socket_send_buffer_bytes,
+            receive_buffer_bytes=network.socket_receive_buffer_bytes,
+        )
+
+    def _count_end(self, reason: str) -> None:
+        self.metrics.closed_connections.of(reason).add()
+
+    def _count_connections(self) -> Iterable[tuple[tuple[str, ...], float]]:
+        return [((name,), float(count)) for name, count in self._connections.items()]
+
+    # Pages
+
+    def _metrics_page(self) -> MetricsPage:
+        return MetricsPage(
+            self.metrics.instruments, self._turns, lambda work, value: self._workers.run(lambda: work(value))
+        )
+
+    async def _ready(self) -> Page:
+        answered_ms = self.upstream.answered_ms
+        if self._is_stopping:
+            return _unready("shutting down")
+        if answered_ms is None or self.clock.now_ms() - answered_ms > READY_MS:
+            return _unready("no broker of the cluster has answered within a minute")
+        return Page(body=b"ready\n")
+
+
+def refuse_login(user: str, mechanism: str) -> LoginCredential:
+    """No user has stored credentials here: the settings allow mechanisms that need none."""
+    raise AssertionError(mechanism)
+
+
+async def _alive() -> Page:
+    return Page(body=b"alive\n")
+
+
+def _unready(reason: str) -> Page:
+    return Page(body=f"not ready: {reason}\n".encode(), status=HTTPStatus.SERVICE_UNAVAILABLE)

@@ -1,0 +1,110 @@
+"""What the gateway counts, for `/metrics`."""
+
+from collections.abc import Callable, Iterable
+
+from ..network.memory_budget import MemoryBudget
+from ..network.metrics.counts import Counter, Histogram
+from ..network.metrics.instruments import DURATION_BUCKETS, Instruments
+from ..protocol.api import ApiKey
+
+MOST_ROWS = 2_000
+
+
+class GatewayMetrics:
+    """Counters of one gateway. As `SentBytes` it tells converted bytes from those that pass."""
+
+    def __init__(self) -> None:
+        self.instruments = Instruments()
+        counter = self.instruments.counter
+        self.requests = counter(
+            "stepdown_gateway_requests",
+            "Requests by the version that the client sent and the one that the cluster got.",
+            *("api", "version", "sent_as"),
+            limit=MOST_ROWS,
+        )
+        self.refused = counter(
+            "stepdown_gateway_refused_requests",
+            "Requests that ended in a closed connection.",
+            *("api", "version"),
+            limit=MOST_ROWS,
+        )
+        self.mapped_errors = counter(
+            "stepdown_gateway_mapped_errors",
+            "Error codes of the cluster that became codes which the client knows.",
+            *("api", "from", "to"),
+            limit=MOST_ROWS,
+        )
+        self.lost = counter("stepdown_gateway_lost", "What a translation could not carry.", "what")
+        self.closed_connections = counter(
+            "stepdown_gateway_closed_connections", "Connections of clients that ended.", "reason"
+        )
+        self.failed_authentications = counter(
+            "stepdown_gateway_failed_authentications", "Logins that failed.", "listener", "mechanism"
+        )
+        self.upstream_failures = counter(
+            "stepdown_gateway_upstream_failures", "Connections to the cluster that could not be opened.", "broker"
+        )
+        self._received = counter("stepdown_gateway_received_bytes", "Bytes of requests and answers.", "from")
+        self.client_bytes: Counter = self._received.of("client")
+        self.upstream_bytes: Counter = self._received.of("upstream")
+        self._seconds = self.instruments.histogram(
+            "stepdown_gateway_request_seconds",
+            "Time from a request to its answer, that of the cluster included.",
+            DURATION_BUCKETS,
+            "how",
+        )
+        self._sent = counter("stepdown_gateway_sent_bytes", "Bytes that were sent to clients from memory.")
+        self.sendfile_bytes = self.copied_bytes = self._sent.of()
+        self._meters: dict[tuple[int, int, int], GatewayMeter] = {}
+
+    def show(self, connections: Callable[[], Iterable[tuple[tuple[str, ...], float]]], answers: MemoryBudget) -> None:
+        """Shows gauges of the gateway's parts."""
+        gauge = self.instruments.gauge
+        gauge("stepdown_gateway_connections", "Connections of clients.", connections, "listener")
+        gauge(
+            "stepdown_gateway_answer_memory_bytes",
+            "Of answer.memory.bytes in use.",
+            lambda: answers.in_use_bytes,
+        )
+        self.instruments.tally(
+            "stepdown_gateway_answer_memory_waits", "Answers that waited for memory.", lambda: answers.waits
+        )
+
+    def meter_of(self, key: int, version: int, sent_as: int) -> "GatewayMeter":
+        """The meter of an API in a version that is offered: clients do not choose labels."""
+        meter = self._meters.get((key, version, sent_as))
+        if meter is None:
+            meter = self._meters[key, version, sent_as] = GatewayMeter(
+                self.requests.of(api_name(key), str(version), str(sent_as)),
+                self._seconds.of("translated" if sent_as != version else "passed"),
+            )
+        return meter
+
+
+class GatewayMeter:
+    """Counts the requests of an API in a version, as `RequestMeter` asks."""
+
+    __slots__ = ("_requests", "_seconds")
+
+    def __init__(self, requests: Counter, seconds: Histogram) -> None:
+        self._requests = requests
+        self._seconds = seconds
+
+    def handled(self, size_bytes: int, seconds: float, waited_s: float) -> None:
+        self._requests.value += 1.0
+        self._seconds.observe(seconds)
+
+    def sent(self, seconds: float, total_s: float) -> None:
+        pass
+
+    def throttled(self, throttle_ms: int) -> None:
+        pass
+
+
+def api_name(key: int) -> str:
+    """Kafka's name of an API, `other` for one that we do not know."""
+    try:
+        name = ApiKey(key).name
+    except ValueError:
+        return "other"
+    return "".join(part.capitalize() for part in name.split("_"))

@@ -1,0 +1,148 @@
+"""Which versions a client is offered: those of the cluster, and the older ones that are translated.
+
+    translated    API: versions up to `oldest`, sent as `sent_as`, where the cluster has that and not the older ones
+    capped        versions whose answers name brokers in a layout that the gateway does not rewrite are not offered
+
+ApiVersions answers are changed where their bytes stand: version ranges keep their size. Produce is advertised from 0
+by Kafka 4, which refuses what is below 3 (KIP-896); Fetch tells whether a broker does that.
+
+    ApiVersions answer   error int16 | v0-v2: int32 count, v3+: uvarint count + 1 | per API int16 key, min, max (v3+:
+                         tagged fields) | …
+"""
+
+from collections.abc import Mapping
+from struct import Struct
+from typing import NamedTuple
+
+from ..client.versions import VersionRange, VersionRanges
+from ..protocol.api import ApiKey
+from ..protocol.errors import ErrorCode, MalformedFrame
+from ..protocol.primitives import read_uvarint, skip_tagged_fields, write_uvarint
+
+FLEXIBLE_FROM = 3
+MOST_APIS = 1_000
+NOT_OFFERED: VersionRange = (0, -1)
+_RANGE = Struct(">hhh")
+_ERROR = Struct(">h")
+_COUNT = Struct(">i")
+
+
+class TranslatedVersions(NamedTuple):
+    """Versions 0 to `last` become `sent_as`."""
+
+    last: int
+    sent_as: int
+
+
+TRANSLATED: Mapping[int, TranslatedVersions] = {
+    ApiKey.PRODUCE: TranslatedVersions(2, 3),
+    ApiKey.FETCH: TranslatedVersions(3, 4),
+    ApiKey.LIST_OFFSETS: TranslatedVersions(0, 1),
+    ApiKey.OFFSET_COMMIT: TranslatedVersions(1, 2),
+    ApiKey.OFFSET_FETCH: TranslatedVersions(0, 1),
+    ApiKey.JOIN_GROUP: TranslatedVersions(1, 2),
+    ApiKey.CREATE_TOPICS: TranslatedVersions(1, 2),
+    ApiKey.DELETE_TOPICS: TranslatedVersions(0, 1),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: TranslatedVersions(1, 2),
+    ApiKey.DESCRIBE_ACLS: TranslatedVersions(0, 1),
+    ApiKey.CREATE_ACLS: TranslatedVersions(0, 1),
+    ApiKey.DELETE_ACLS: TranslatedVersions(0, 1),
+    ApiKey.DESCRIBE_CONFIGS: TranslatedVersions(0, 1),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: TranslatedVersions(0, 1),
+    ApiKey.DESCRIBE_LOG_DIRS: TranslatedVersions(0, 1),
+    ApiKey.CREATE_DELEGATION_TOKEN: TranslatedVersions(0, 1),
+    ApiKey.RENEW_DELEGATION_TOKEN: TranslatedVersions(0, 1),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: TranslatedVersions(0, 1),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: TranslatedVersions(0, 1),
+}
+
+NEWEST: Mapping[int, int] = {
+    ApiKey.PRODUCE: 12,
+    ApiKey.FETCH: 15,
+    ApiKey.METADATA: 12,
+    ApiKey.FIND_COORDINATOR: 6,
+    ApiKey.API_VERSIONS: 4,
+    ApiKey.DESCRIBE_QUORUM: 1,
+    ApiKey.DESCRIBE_CLUSTER: 1,
+}
+"""The newest version that is offered. Fetch 16 and Produce 13 add only hints and names by id, ApiVersions 5 the
+identity of the broker that the client means."""
+HIDDEN = frozenset((ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE))
+"""Their answers name brokers in all versions."""
+BETWEEN_BROKERS = frozenset(
+    (
+        *(ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.CONTROLLED_SHUTDOWN),
+        *(ApiKey.WRITE_TXN_MARKERS, ApiKey.ALTER_PARTITION),
+    )
+)
+
+
+def true_ranges(advertised: VersionRanges) -> VersionRanges:
+    """What a broker takes, where that differs from what it says: Kafka 4 says Produce 0 and means 3."""
+    low, high = advertised.get(ApiKey.PRODUCE, NOT_OFFERED)
+    if low == 0 and high >= TRANSLATED[ApiKey.PRODUCE].sent_as:
+        fetch_low, _ = advertised.get(ApiKey.FETCH, NOT_OFFERED)
+        if fetch_low >= TRANSLATED[ApiKey.FETCH].sent_as:
+            return {**advertised, ApiKey.PRODUCE: (TRANSLATED[ApiKey.PRODUCE].sent_as, high)}
+    return advertised
+
+
+def is_translated(key: int, version: int, taken: VersionRange) -> bool:
+    """Whether a request that the cluster does not take has to be sent in another version."""
+    known = TRANSLATED.get(key)
+    low, high = taken
+    return known is not None and 0 <= version <= known.last and version < low <= known.sent_as <= high
+
+
+def offer(key: int, taken: VersionRange) -> VersionRange:
+    """The versions that a client may use of an API of which the cluster takes these."""
+    low, high = taken
+    if key in HIDDEN:
+        return NOT_OFFERED
+    if low > 0 and is_translated(key, low - 1, taken):
+        low = 0
+    return low, min(high, NEWEST.get(key, high))
+
+
+def rewrite_api_versions(version: int, body: bytes) -> bytes:
+    """The body of an ApiVersions answer of that version, with the ranges that are offered here.
+
+    Raises: MalformedFrame.
+    """
+    view = memoryview(body)
+    is_flexible = version >= FLEXIBLE_FROM
+    if len(view) < _ERROR.size + _COUNT.size or _ERROR.unpack_from(view)[0] == ErrorCode.UNSUPPORTED_VERSION:
+        return body
+    count, at = _read_count(view, is_flexible)
+    if not 0 <= count <= MOST_APIS:
+        raise MalformedFrame(f"an ApiVersions answer with {count} APIs")
+    entries = []
+    for _ in range(count):
+        if at + _RANGE.size > len(view):
+            raise MalformedFrame("an ApiVersions answer that ends within an API")
+        key, low, high = _RANGE.unpack_from(view, at)
+        at += _RANGE.size
+        end = skip_tagged_fields(view, at) if is_flexible else at
+        entries.append((key, (low, high), view[at:end]))
+        at = end
+    taken = true_ranges({key: versions for key, versions, _ in entries})
+    kept = []
+    for key, _, tags in entries:
+        low, high = offer(key, taken[key])
+        if low <= high:
+            kept.append(_RANGE.pack(key, low, high) + tags)
+    length = write_uvarint(len(kept) + 1) if is_flexible else _COUNT.pack(len(kept))
+    return b"".join((view[: _ERROR.size], length, *kept, view[at:]))
+
+
+def refuse_api_versions() -> bytes:
+    """The body by which a client learns that it has to ask in an older version (KIP-511): the layout of v0."""
+    only = _RANGE.pack(ApiKey.API_VERSIONS, 0, NEWEST[ApiKey.API_VERSIONS])
+    return _ERROR.pack(ErrorCode.UNSUPPORTED_VERSION) + _COUNT.pack(1) + only
+
+
+def _read_count(view: memoryview, is_flexible: bool) -> tuple[int, int]:
+    if is_flexible:
+        count, at = read_uvarint(view, _ERROR.size)
+        return count - 1, at
+    return _COUNT.unpack_from(view, _ERROR.size)[0], _ERROR.size + _COUNT.size

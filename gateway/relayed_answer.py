@@ -1,0 +1,41 @@
+"""Answers of the cluster that pass: sent to the client while they arrive."""
+
+from collections.abc import Callable, Sequence
+
+from ..network.connection import CloseConnection
+from ..network.sender import Sender
+from ..protocol.schema import Piece
+from .upstream_connection import UpstreamConnection
+
+
+class RelayedAnswer:
+    """The rest of an answer that passes: `size_bytes`, which are read while they are sent."""
+
+    is_in_file = False
+
+    def __init__(self, upstream: UpstreamConnection, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self._upstream = upstream
+        self.left_bytes = size_bytes
+
+    async def read(self) -> bytes:
+        """The next bytes. Raises: CloseConnection when the cluster closes the connection before the end."""
+        try:
+            data = await self._upstream.read_some(self.left_bytes)
+        except ConnectionResetError:
+            raise CloseConnection("the broker closed the connection within an answer") from None
+        self.left_bytes -= len(data)
+        return data
+
+
+class RelayingSender(Sender):
+    """Sends answers that are still arriving, too."""
+
+    async def send(self, pieces: Sequence[Piece], on_sent: Callable[[int], None] | None = None) -> None:
+        last = pieces[-1]
+        if not isinstance(last, RelayedAnswer):
+            return await super().send(pieces, on_sent)
+        await super().send(pieces[:-1], on_sent)
+        while last.left_bytes:
+            await super().send((await last.read(),), on_sent)
+        return None

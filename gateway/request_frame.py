@@ -1,0 +1,76 @@
+"""What the gateway reads of a request that it passes: the header, and the acks of a Produce.
+
+The layouts are those of `protocol/frame.py`; the versions may be newer than the messages that we can read.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+
+from ..protocol.errors import MalformedFrame
+from ..protocol.primitives import read_uvarint, skip_tagged_fields
+
+HEAD = Struct(">hhi")
+INT16 = Struct(">h")
+SIZE = Struct(">i")
+PRODUCE_FLEXIBLE_FROM = 9
+TRANSACTIONAL_ID_FROM = 3
+
+
+class RequestHead(NamedTuple):
+    """The first fields of each request."""
+
+    key: int
+    version: int
+    correlation_id: int
+
+
+def read_head(frame: memoryview) -> RequestHead:
+    """Raises: MalformedFrame."""
+    if len(frame) < HEAD.size:
+        raise MalformedFrame(f"a request of {len(frame)} bytes has no whole header")
+    return RequestHead(*HEAD.unpack_from(frame))
+
+
+def client_id_of(frame: memoryview) -> str:
+    """The client id, "" where there is none. Raises: MalformedFrame."""
+    end = _client_id_end(frame)
+    return str(frame[HEAD.size + INT16.size : end], "utf-8", "replace")
+
+
+def acks_of_produce(frame: memoryview, version: int) -> int:
+    """The acks of a Produce request, 0: there will be no answer. Raises: MalformedFrame."""
+    at = _client_id_end(frame)
+    if version >= PRODUCE_FLEXIBLE_FROM:
+        at = skip_tagged_fields(frame, at)
+        length, at = read_uvarint(frame, at)
+        at += max(0, length - 1)
+    elif version >= TRANSACTIONAL_ID_FROM:
+        at = _string_end(frame, at)
+    if at + INT16.size > len(frame):
+        raise MalformedFrame("the Produce request ends where its acks should stand")
+    acks: int = INT16.unpack_from(frame, at)[0]
+    return acks
+
+
+def with_size(frame: memoryview) -> list[bytes | memoryview]:
+    """The frame as it goes on the wire."""
+    return [SIZE.pack(len(frame)), frame]
+
+
+def renumber(frame: memoryview, version: int) -> list[bytes | memoryview]:
+    """The frame of a request whose body is the same in both versions, in the other one."""
+    key, _, correlation_id = HEAD.unpack_from(frame)
+    return [SIZE.pack(len(frame)) + HEAD.pack(key, version, correlation_id), frame[HEAD.size :]]
+
+
+def _client_id_end(frame: memoryview) -> int:
+    return _string_end(frame, HEAD.size)
+
+
+def _string_end(frame: memoryview, at: int) -> int:
+    if at + INT16.size > len(frame):
+        raise MalformedFrame("the request ends where a text should begin")
+    end = at + INT16.size + max(0, INT16.unpack_from(frame, at)[0])
+    if end > len(frame):
+        raise MalformedFrame("a text of the request runs past its end")
+    return int(end)

@@ -1,0 +1,323 @@
+"""The gateway's settings: its own, `upstream.*` as clients have them, and Kafka's for listeners and connections.
+
+    gateway.yaml                            nested or dotted names; a list is joined by commas
+    STEPDOWN_GATEWAY_ADVERTISED_HOST=…      environment: `_` is `.`, `__` is `_`, `___` is `-`
+    --listen, --http, --upstream            the command line; it wins, then the environment
+
+Every fault is found before one is reported.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..client.security.settings import KEYS as SECURITY_KEYS
+from ..client.security.settings import PROTOCOLS, Security, parse_security
+from ..config import BROKER_KEYS, BrokerSettings, ConfigError, Given, HostPort, Origin, Problem, load
+from ..config.errors import wrong_value
+from ..config.keys.addresses import parse_host_port
+from ..config.keys.key import AT_START, INT, LIST, LONG, STRING, Key, acted_on
+from ..config.keys.value_checks import AtLeast, Between, OneOf
+from ..config.keys.value_types import Value
+from ..config.similar_names import nearest
+from ..protocol.records.layout import Codec
+
+LISTENER = "GATEWAY"
+"""The name of the listener in Kafka's settings, such as `listener.name.gateway.plain.sasl.jaas.config`."""
+UPSTREAM = "upstream."
+VARIABLES = "STEPDOWN_GATEWAY_"
+WITHOUT_STORE = frozenset(("PLAIN", "OAUTHBEARER"))
+"""Mechanisms of clients that log in to the gateway itself."""
+NETWORK = (
+    *("connections.", "listener.name.gateway.", "max.connections", "sasl.", "socket.", "ssl."),
+    *("stepdown.authentication.", "stepdown.downconversion.zstd", "stepdown.max.connections.", "stepdown.request."),
+)
+"""Kafka's and stepdown's settings for brokers that the gateway takes too, by how their names begin."""
+
+KEYS: dict[str, Key] = {
+    key.name: key
+    for key in (
+        acted_on("listen", STRING, "127.0.0.1:9092", None, AT_START, "Address of the bootstrap port; 0 picks one."),
+        acted_on("http", STRING, "127.0.0.1:0", None, AT_START, "Address of /metrics, /healthz and /readyz."),
+        acted_on(
+            "upstream.bootstrap.servers",
+            LIST,
+            (),
+            None,
+            AT_START,
+            "Brokers of the cluster, HOST:PORT each. The next one is asked when one is down.",
+        ),
+        acted_on(
+            "advertised.host",
+            STRING,
+            "",
+            None,
+            AT_START,
+            "The host that clients connect to; that of `listen` unless it is given.",
+        ),
+        acted_on(
+            "first.port",
+            INT,
+            -1,
+            Between(-1, 65_535),
+            AT_START,
+            "Broker N is reached at this port + N. -1: the port after that of `listen`. 0: any free port for each.",
+        ),
+        acted_on(
+            "brokers",
+            LIST,
+            (),
+            None,
+            AT_START,
+            "Brokers that are known before a client asks, ID=HOST:PORT each. Needed where the gateway cannot ask "
+            "the cluster itself: clients log in to the cluster, and the gateway has no login of its own.",
+        ),
+        acted_on(
+            "authentication",
+            STRING,
+            "relay",
+            OneOf(("relay", "swap")),
+            AT_START,
+            "relay: clients log in to the cluster, through the gateway. swap: the gateway logs in by upstream.sasl.*, "
+            "and clients log in to the gateway, if security.protocol says so.",
+        ),
+        acted_on("security.protocol", STRING, "PLAINTEXT", OneOf(PROTOCOLS), AT_START, "What clients speak here."),
+        acted_on(
+            "refresh.interval.ms", LONG, 10_000, AtLeast(100), AT_START, "How often the cluster is asked for brokers."
+        ),
+        acted_on(
+            "drain.timeout.ms", LONG, 30_000, AtLeast(0), AT_START, "For how long requests are answered after SIGTERM."
+        ),
+        acted_on(
+            "answer.memory.bytes",
+            LONG,
+            33_554_432,
+            AtLeast(1_048_576),
+            AT_START,
+            "Memory for answers that have to be held as a whole, over all connections; who comes later waits.",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings:
+    """`brokers`: known addresses by broker id. `swaps`: the gateway logs in. `network`: for the clients' side."""
+
+    listen: HostPort
+    http: HostPort
+    bootstrap: tuple[HostPort, ...]
+    advertised_host: str
+    first_port: int
+    brokers: Mapping[int, HostPort]
+    security: Security
+    swaps: bool
+    network: BrokerSettings
+    refresh_ms: int
+    drain_ms: int
+    answer_memory_bytes: int
+
+    @property
+    def zstd_to(self) -> Codec | None:
+        """What zstd batches become for clients that cannot read them; None: they are refused."""
+        name = self.network.stepdown_downconversion_zstd
+        return None if name == "error" else Codec[name.upper()]
+
+
+def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> GatewaySettings:
+    """Raises: ConfigError with every fault."""
+    problems: list[Problem] = []
+    given: dict[str, Given] = {}
+    sources = (*(_read(file) if file is not None else ()), *_variables(environ), *flags)
+    for each in sources:
+        given[each.key] = each
+    return _Builder(given, problems).build()
+
+
+def _read(file: Path) -> Iterable[Given]:
+    """Raises: ConfigError."""
+    try:
+        import yaml
+    except ImportError:
+        need = "a YAML file needs PyYAML: pip install '.[gateway]' where stepdown's sources are"
+        raise ConfigError([Problem(key=str(file), expected=need)]) from None
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+        raise ConfigError([Problem(key=str(file), expected=f"expected YAML that can be read: {fault}")]) from None
+    if content is None:
+        return []
+    if not isinstance(content, dict):
+        raise ConfigError([Problem(key=str(file), expected="expected names and values")])
+    return list(_flatten(content, "", Origin(str(file))))
+
+
+def _flatten(content: Mapping[Any, Any], prefix: str, origin: Origin) -> Iterable[Given]:
+    for name, value in content.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{key}.", origin)
+        else:
+            yield Given(key, _text(value), origin)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_text, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _variables(environ: Mapping[str, str]) -> Iterable[Given]:
+    for variable in sorted(environ):
+        if variable.startswith(VARIABLES):
+            name = variable.removeprefix(VARIABLES).lower().replace("_", ".").replace("...", "-").replace("..", "_")
+            yield Given(name, environ[variable], Origin(f"environment variable {variable}"))
+
+
+class _Builder:
+    """Makes the settings of what is given, and collects problems."""
+
+    def __init__(self, given: Mapping[str, Given], problems: list[Problem]) -> None:
+        self._given = given
+        self._problems = problems
+        self._values = {name: self._value(key) for name, key in KEYS.items()}
+
+    def build(self) -> GatewaySettings:
+        self._name_unknown()
+        listen = self._address("listen")
+        security = self._security()
+        settings = GatewaySettings(
+            listen=listen,
+            http=self._address("http"),
+            bootstrap=self._bootstrap(),
+            advertised_host=self._find_host(listen),
+            first_port=self._first_port(listen),
+            brokers=self._brokers(),
+            security=security,
+            swaps=self._swaps(security),
+            network=self._network(listen),
+            refresh_ms=self._number("refresh.interval.ms"),
+            drain_ms=self._number("drain.timeout.ms"),
+            answer_memory_bytes=self._number("answer.memory.bytes"),
+        )
+        if self._problems:
+            raise ConfigError(self._problems)
+        return settings
+
+    def _value(self, key: Key) -> Value | None:
+        given = self._given.get(key.name)
+        if given is None:
+            return key.default
+        try:
+            return key.value_of(given.text)
+        except ValueError:
+            self._problems.append(wrong_value(given, key.expected))
+            return key.default
+
+    def _number(self, name: str) -> int:
+        value = self._values[name]
+        return value if isinstance(value, int) else 0
+
+    def _items(self, name: str) -> tuple[str, ...]:
+        value = self._values[name]
+        return value if isinstance(value, tuple) else ()
+
+    def _refuse(self, name: str, expected: str, found: str | None = None) -> None:
+        origin = self._given[name].origin if name in self._given else Origin("")
+        self._problems.append(Problem(key=name, expected=expected, found=found, origin=origin))
+
+    def _name_unknown(self) -> None:
+        known = [*KEYS, *(UPSTREAM + name for name in SECURITY_KEYS), *filter(_is_of_network, BROKER_KEYS)]
+        for name, given in self._given.items():
+            if name not in known and not name.startswith("listener.name.gateway."):
+                near = nearest(name, known)
+                expected = "the gateway has no such setting"
+                self._problems.append(Problem(key=name, expected=expected, origin=given.origin, nearest=near))
+
+    def _parse_address(self, name: str, text: str) -> HostPort:
+        try:
+            return parse_host_port(text)
+        except ValueError as fault:
+            self._refuse(name, f"expected {fault}", text)
+            return HostPort("127.0.0.1", 0)
+
+    def _address(self, name: str) -> HostPort:
+        return self._parse_address(name, str(self._values[name]))
+
+    def _bootstrap(self) -> tuple[HostPort, ...]:
+        texts = tuple(filter(None, self._items("upstream.bootstrap.servers")))
+        if not texts:
+            self._refuse("upstream.bootstrap.servers", "expected HOST:PORT of at least one broker of the cluster")
+        return tuple(self._parse_address("upstream.bootstrap.servers", text) for text in texts)
+
+    def _find_host(self, listen: HostPort) -> str:
+        host = str(self._values["advertised.host"]) or listen.host
+        if host in ("", "0.0.0.0", "::"):
+            self._refuse("advertised.host", "expected a host that clients can connect to, since `listen` names none")
+        return host
+
+    def _first_port(self, listen: HostPort) -> int:
+        port = self._number("first.port")
+        if port < 0:
+            return listen.port + 1 if listen.port else 0
+        return port
+
+    def _brokers(self) -> dict[int, HostPort]:
+        found = {}
+        for text in filter(None, self._items("brokers")):
+            number, _, address = text.partition("=")
+            if number.strip().isdecimal():
+                found[int(number)] = self._parse_address("brokers", address)
+            else:
+                self._refuse("brokers", "expected ID=HOST:PORT", text)
+        return found
+
+    def _security(self) -> Security:
+        texts = {
+            name.removeprefix(UPSTREAM): given.text
+            for name, given in self._given.items()
+            if name.removeprefix(UPSTREAM) in SECURITY_KEYS and name.startswith(UPSTREAM)
+        }
+        try:
+            return parse_security(texts)
+        except ConfigError as fault:
+            self._problems += [
+                Problem(key=UPSTREAM + each.key, expected=each.expected, found=each.found, nearest=each.nearest)
+                for each in fault.problems
+            ]
+            return Security()
+
+    def _swaps(self, security: Security) -> bool:
+        swaps = self._values["authentication"] == "swap"
+        protocol = str(self._values["security.protocol"])
+        if swaps and security.sasl is None:
+            self._refuse("authentication", "swap needs upstream.security.protocol SASL_PLAINTEXT or SASL_SSL")
+        if not swaps and protocol.startswith("SASL"):
+            self._refuse("security.protocol", "clients log in to the gateway only with authentication=swap", protocol)
+        return swaps
+
+    def _network(self, listen: HostPort) -> BrokerSettings:
+        protocol = str(self._values["security.protocol"])
+        flags = [
+            Given("listeners", f"{LISTENER}://{listen}", Origin("listen")),
+            Given("listener.security.protocol.map", f"{LISTENER}:{protocol}", Origin("security.protocol")),
+            Given("inter.broker.listener.name", LISTENER, Origin("listen")),
+            *(given for name, given in self._given.items() if _is_of_network(name)),
+        ]
+        try:
+            settings = load(flags=flags).settings
+            sasl = settings.listener_security[LISTENER].sasl
+            if sasl is not None and (stored := set(sasl.mechanisms) - WITHOUT_STORE):
+                expected = f"expected {' or '.join(sorted(WITHOUT_STORE))}: the gateway stores no passwords of SCRAM"
+                self._refuse("sasl.enabled.mechanisms", expected, ",".join(sorted(stored)))
+            return settings
+        except ConfigError as fault:
+            self._problems += fault.problems
+            return load().settings
+
+
+def _is_of_network(name: str) -> bool:
+    return name.startswith(NETWORK)

@@ -1,0 +1,30 @@
+"""CreateTopics 0, 1 as 2, DeleteTopics 0 as 1, OffsetForLeaderEpoch 0, 1 as 2, ACLs 0 as 1, DescribeConfigs 0 as 1.
+
+What the newer request adds has its default: no validation only, no current epoch, and for ACLs the pattern type
+`literal`, so that no prefixed rule, which version 0 cannot name, is shown or deleted.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from ...protocol.messages.describe_configs import DescribeConfigsResponse
+from .call import Call
+
+DEFAULT_SOURCE = 5
+"""Of a value in DescribeConfigs: nobody has set it."""
+
+
+async def translate(call: Call) -> Any:
+    return await call.ask(call.request, call.sent_as)
+
+
+async def translate_configs(call: Call) -> DescribeConfigsResponse:
+    """Version 0 asks whether a value is the default, and knows no sources."""
+    response: DescribeConfigsResponse = await call.ask(call.request, call.sent_as)
+    results = []
+    for result in response.results:
+        configs = [
+            replace(each, is_default=each.config_source == DEFAULT_SOURCE, synonyms=()) for each in result.configs
+        ]
+        results.append(replace(result, configs=configs))
+    return replace(response, results=results)

@@ -1,0 +1,51 @@
+"""A request that is being translated, and what a translation may use."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...network.clock import Clock
+from ...network.instruments import Counters
+from ...network.memory_budget import Claim, MemoryBudget
+from ...network.worker_threads import WorkerThreads
+from ...protocol.records.layout import Codec
+
+
+class AskUpstream(Protocol):
+    """Sends a request on the client's connection to the cluster. Raises: CloseConnection, OSError, MalformedFrame."""
+
+    async def __call__(
+        self, request: Any, version: int, *, is_answered: bool = True, holder: "Call | None" = None
+    ) -> Any:
+        """The response; None if there is none. The claim of `holder`, if given, grows to the size of the answer."""
+
+
+AskCoordinator = Callable[[str, Any, int], Awaitable[Any]]
+"""Asks a group's coordinator by the gateway's own login. Raises: ClientError."""
+
+
+@dataclass(slots=True)
+class Rotation:
+    """At which partition the next fetch of a client begins."""
+
+    start: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """`request` came in `version` and is sent as `sent_as`. A translation that holds memory until its response is sent
+    puts the claim into `claim`."""
+
+    key: int
+    version: int
+    sent_as: int
+    request: Any
+    ask: AskUpstream
+    ask_coordinator: AskCoordinator
+    clock: Clock
+    memory: MemoryBudget
+    workers: WorkerThreads
+    lost: Counters
+    rotation: Rotation = field(default_factory=Rotation)
+    zstd_to: Codec | None = None
+    claim: Claim | None = None

@@ -1,0 +1,307 @@
+"""Fetch 0 to 3 as 4: record batches of magic 2 become messages of magic 0 (Fetch 0, 1) or 1 (2, 3).
+
+The size of an answer is in front of it, so all of it is held: `CLAIM_BYTES` a request, out of one budget, more only
+where the first batch alone is larger.
+
+    Fetch 0-2   Clients send partitions in one order and count on a share for each, while a broker fills them in the
+                order asked: so each has a share of the claim, and each fetch begins at another partition. A partition
+                that got nothing since its first batch is larger than its share is asked for again, alone: a broker
+                gives the first batch of an answer whole (KIP-74). Their limits are hard: whole messages are given as
+                far as they fit; where not even one does, its first bytes, which such clients take for one too large.
+    Fetch 3     Clients rotate partitions themselves; at least one message is given whole.
+
+Messages below the offset that was asked for, control batches, and batches that are cut at the end are left out. Where
+nothing is left of what came (the end of a transaction at the end of the log), the request goes on behind it until its
+time is over: the client would ask again and again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from struct import Struct
+
+from ...network.connection import CloseConnection
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from ...protocol.records.batches import iter_batches, next_batch_size
+from ...protocol.records.conversion.down import convert_down
+from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_V2
+from ...protocol.schema import Buffer, Piece
+from .call import Call
+
+CLAIM_BYTES = 1 << 20
+LEAST_SHARE_BYTES = 64 * 1024
+INLINE_BYTES = 8 * 1024
+MOST_ROUNDS = 16
+MAGIC_1_VERSION, SOFT_LIMITS_VERSION = 2, 3
+DEBUGGER, CONSUMER = -2, -1
+_OFFSET_AND_SIZE = Struct(">qi")
+PartitionKey = tuple[str, int]
+
+
+@dataclass(slots=True)
+class _Converted:
+    """What a partition's records became. `next_offset`: behind the last batch that was looked at."""
+
+    data: Buffer
+    next_offset: int
+    error: int = 0
+    transactional: int = 0
+
+
+@dataclass(slots=True)
+class _Partition:
+    """One partition of a request. `offset` moves on where nothing is left of what came."""
+
+    asked: FetchPartition
+    offset: int
+    answer: PartitionData | None = None
+    converted: _Converted | None = None
+
+    @property
+    def is_starved(self) -> bool:
+        """Whether there is more to read, and nothing came."""
+        answer = self.answer
+        is_empty = answer is not None and not answer.error_code and not _size(answer.records)
+        return is_empty and answer is not None and answer.high_watermark > self.offset
+
+    @property
+    def has_vanished(self) -> bool:
+        """Whether batches came of which nothing is left."""
+        converted = self.converted
+        return (
+            converted is not None and not converted.error and not converted.data and converted.next_offset > self.offset
+        )
+
+
+async def translate(call: Call) -> FetchResponse:
+    request: FetchRequest = call.request
+    if request.replica_id not in (CONSUMER, DEBUGGER):
+        raise CloseConnection("Fetch of a follower: brokers do not speak through the gateway")
+    partitions = {
+        (topic.topic, each.partition): _Partition(each, each.fetch_offset)
+        for topic in request.topics
+        for each in topic.partitions
+    }
+    call.claim = call.memory.try_claim(CLAIM_BYTES) or await call.memory.claim(CLAIM_BYTES)
+    fetch = _Fetch(call, request, partitions)
+    await fetch.run()
+    return fetch.response()
+
+
+class _Fetch:
+    """One request until something is there to answer, or its time is over."""
+
+    def __init__(self, call: Call, request: FetchRequest, partitions: dict[PartitionKey, _Partition]) -> None:
+        self._call = call
+        self._request = request
+        self._partitions = partitions
+        self._target = 1 if call.version >= MAGIC_1_VERSION else 0
+        self._is_hard = call.version < SOFT_LIMITS_VERSION
+        self._ends_ms = call.clock.now_ms() + request.max_wait_ms
+        self._throttle_ms = 0
+        self._transactional = 0
+
+    async def run(self) -> None:
+        keys, wait_ms, min_bytes = self._rotate(), self._request.max_wait_ms, self._request.min_bytes
+        for _ in range(MOST_ROUNDS):
+            await self._ask(keys, max(0, wait_ms), min(min_bytes, CLAIM_BYTES))
+            await self._ask_again(keys)
+            await self._convert(keys)
+            if any(each.error_code or each.data for each in map(self._outcome, self._partitions)):
+                break
+            keys = [key for key in keys if self._partitions[key].has_vanished]
+            if not keys:
+                break
+            for key in keys:
+                each = self._partitions[key]
+                each.offset = each.converted.next_offset if each.converted is not None else each.offset
+            keys = list(self._partitions)
+            wait_ms, min_bytes = self._ends_ms - self._call.clock.now_ms(), max(1, min_bytes)
+        if self._transactional:
+            self._call.lost.of("transactions").add(self._transactional)
+
+    def response(self) -> FetchResponse:
+        topics = []
+        for topic in self._request.topics:
+            keys = dict.fromkeys((topic.topic, each.partition) for each in topic.partitions)
+            answers = [self._answer(key) for key in keys]
+            topics.append(FetchableTopicResponse(topic=topic.topic, partitions=answers))
+        return FetchResponse(throttle_time_ms=self._throttle_ms, responses=topics)
+
+    def _rotate(self) -> list[PartitionKey]:
+        """The partitions in the order in which they are asked for."""
+        keys = list(self._partitions)
+        if not self._is_hard or not keys:
+            return keys
+        start = self._call.rotation.start % len(keys)
+        return keys[start:] + keys[:start]
+
+    async def _ask(self, keys: Sequence[PartitionKey], wait_ms: int, min_bytes: int, share_bytes: int = 0) -> None:
+        """Asks for partitions, of each at most its limit and its share."""
+        limit = CLAIM_BYTES if self._is_hard else max(0, min(self._request.max_bytes, CLAIM_BYTES))
+        share = share_bytes or max(LEAST_SHARE_BYTES, CLAIM_BYTES // max(1, len(self._partitions)))
+        topics: list[tuple[str, list[FetchPartition]]] = []
+        for key in keys:
+            each = self._partitions[key]
+            most = min(each.asked.partition_max_bytes, share) if self._is_hard else each.asked.partition_max_bytes
+            asked = replace(each.asked, fetch_offset=each.offset, partition_max_bytes=most)
+            if not topics or topics[-1][0] != key[0]:
+                topics.append((key[0], []))
+            topics[-1][1].append(asked)
+        request = FetchRequest(
+            replica_id=self._request.replica_id,
+            max_wait_ms=wait_ms,
+            min_bytes=min_bytes,
+            max_bytes=limit,
+            topics=[FetchTopic(topic=topic, partitions=partitions) for topic, partitions in topics],
+        )
+        response: FetchResponse = await self._call.ask(request, self._call.sent_as, holder=self._call)
+        self._throttle_ms = max(self._throttle_ms, response.throttle_time_ms)
+        for topic in response.responses:
+            for answer in topic.partitions:
+                found = self._partitions.get((topic.topic, answer.partition_index))
+                if found is not None:
+                    found.answer = answer
+
+    async def _ask_again(self, keys: Sequence[PartitionKey]) -> None:
+        """Asks alone for those whose first batch was too large for their share, as far as the claim lasts."""
+        if not self._is_hard:
+            return
+        got = sum(_size(each.answer.records) for each in self._partitions.values() if each.answer is not None)
+        last_fed = 0
+        for at, key in enumerate(keys):
+            each = self._partitions[key]
+            if each.is_starved and got < CLAIM_BYTES:
+                await self._ask([key], 0, 0)
+            size = _size(each.answer.records) if each.answer is not None else 0
+            got += size if each.converted is None else 0
+            last_fed = at + 1 if size else last_fed
+        order = list(self._partitions)
+        if last_fed and keys:
+            self._call.rotation.start = (order.index(keys[last_fed - 1]) + 1) % len(order)
+
+    async def _convert(self, keys: Sequence[PartitionKey]) -> None:
+        works = []
+        for key in keys:
+            answer = self._partitions[key].answer
+            if answer is not None:
+                works.append((self._partitions[key], _view(answer.records)))
+        size = sum(len(records) for _, records in works)
+
+        def convert_all() -> list[_Converted]:
+            return [self._convert_one(each, records) for each, records in works]
+
+        done = convert_all() if size <= INLINE_BYTES else await self._call.workers.run(convert_all)
+        for (each, _), converted in zip(works, done, strict=True):
+            each.converted = converted
+            self._transactional += converted.transactional
+            if each.answer is not None:
+                each.answer = replace(each.answer, records=None, aborted_transactions=None)
+
+    def _convert_one(self, partition: _Partition, records: memoryview) -> _Converted:
+        offset, transactional = _survey(records, partition.offset)
+        data, error = _convert_down(records, self._target, partition.offset, self._call)
+        if self._is_hard:
+            data = trim_to_limit(data, max(0, partition.asked.partition_max_bytes))
+        return _Converted(data, offset, 0 if data else error, transactional)
+
+    def _outcome(self, key: PartitionKey) -> "_Outcome":
+        partition = self._partitions[key]
+        answer, converted = partition.answer, partition.converted
+        if answer is None:
+            return _Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, -1, b"")
+        data = b"" if converted is None else converted.data
+        return _Outcome(
+            answer.error_code or (converted.error if converted is not None else 0), answer.high_watermark, data
+        )
+
+    def _answer(self, key: PartitionKey) -> PartitionData:
+        outcome = self._outcome(key)
+        return PartitionData(
+            partition_index=key[1],
+            error_code=outcome.error_code,
+            high_watermark=outcome.high_watermark,
+            records=outcome.data,
+        )
+
+
+@dataclass(slots=True)
+class _Outcome:
+    error_code: int
+    high_watermark: int
+    data: Buffer
+
+
+def trim_to_limit(data: Buffer, limit_bytes: int) -> Buffer:
+    """The whole messages that fit; where none does, the first bytes."""
+    if len(data) <= limit_bytes:
+        return data
+    at = 0
+    while at + LOG_OVERHEAD <= len(data):
+        end = at + LOG_OVERHEAD + _OFFSET_AND_SIZE.unpack_from(data, at)[1]
+        if end > limit_bytes:
+            break
+        at = end
+    return memoryview(data)[: at or limit_bytes]
+
+
+def _convert_down(records: memoryview, target: int, first_offset: int, call: Call) -> tuple[Buffer, int]:
+    """The messages of whole batches, and the error of the first batch that cannot be converted."""
+    try:
+        out = bytearray(len(records) + len(records) // 2)
+        converted = convert_down(records, target=target, first_offset=first_offset, out=out, zstd_to=call.zstd_to)
+    except ApiError:
+        return _convert_good(records, target, first_offset, call)
+    return converted.data, 0
+
+
+def _convert_good(records: memoryview, target: int, first_offset: int, call: Call) -> tuple[Buffer, int]:
+    """As `_convert_down`, batch by batch."""
+    good = bytearray()
+    try:
+        for batch in iter_batches(records):
+            converted = convert_down(
+                batch.data,
+                target=target,
+                first_offset=first_offset,
+                out=bytearray(batch.size_bytes),
+                zstd_to=call.zstd_to,
+            )
+            good += converted.data
+    except ApiError as fault:
+        return good, int(fault.code)
+    return good, 0
+
+
+def _survey(records: memoryview, offset: int) -> tuple[int, int]:
+    """The offset behind the whole batches, and how many of them belong to transactions."""
+    transactional = 0
+    try:
+        for batch in iter_batches(records):
+            offset = max(offset, batch.next_offset)
+            transactional += batch.magic == MAGIC_V2 and batch.is_transactional and not batch.is_control
+    except ApiError:
+        pass
+    return offset, transactional
+
+
+def _view(records: Piece | None) -> memoryview:
+    return memoryview(b"") if records is None else memoryview(records)  # type: ignore[arg-type]  # read from a frame
+
+
+def _size(records: Piece | None) -> int:
+    """The size of the whole batches; 0 where not even one is whole."""
+    if records is None:
+        return 0
+    view = _view(records)
+    try:
+        return len(view) if next_batch_size(view) is not None else 0
+    except ApiError:
+        return len(view)

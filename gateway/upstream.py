@@ -1,0 +1,192 @@
+"""The cluster behind the gateway: which brokers it has, which versions they offer, and connections to them."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..client.async_client import AsyncClient, open_tcp
+from ..client.async_connection import AsyncConnection
+from ..client.connection_faults import asking_faults, connecting_faults
+from ..client.errors import ClientError
+from ..client.operation import Coordinator, ask
+from ..client.security.login import LoginRequest, LoginStep, log_in
+from ..client.security.settings import Security, Tls
+from ..client.security.tls_context import tls_context
+from ..client.steps import await_steps
+from ..client.versions import VersionRanges
+from ..config.keys.addresses import HostPort
+from ..network.clock import Clock
+from ..protocol.api import API, ApiKey
+from ..protocol.errors import MalformedFrame
+from ..protocol.frame import decode_response, encode_request
+from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
+from .offered_versions import true_ranges
+from .upstream_connection import UpstreamConnection
+
+CLIENT_ID = "stepdown-gateway"
+CONNECT_TIMEOUT_S = 10.0
+ASK_TIMEOUT_S = 30.0
+MOST_LOGIN_BYTES = 512 << 10
+BOOTSTRAP = -1
+"""Stands for the id of whichever broker of the bootstrap list answers."""
+
+
+class UpstreamFailed(Exception):
+    """The cluster could not be reached; the message says which broker, and why."""
+
+
+class Upstream:
+    """`brokers`: the address of each broker by id, as far as known. `on_broker` is called for each new one."""
+
+    def __init__(
+        self,
+        bootstrap: Sequence[HostPort],
+        security: Security,
+        clock: Clock,
+        on_broker: Callable[[int], None],
+        *,
+        logs_clients_in: bool,
+    ) -> None:
+        """`logs_clients_in`: their connections to the cluster have the login of `security`; else its own alone.
+
+        Raises: ConfigError for certificates that cannot be read.
+        """
+        self.brokers: dict[int, HostPort] = {}
+        self.cluster_id: str | None = None
+        self.answered_ms: int | None = None
+        self._bootstrap = list(bootstrap)
+        self._clock = clock
+        self._on_broker = on_broker
+        self._tls = tls_context(security.tls) if isinstance(security.tls, Tls) else None
+        self.sasl = security.sasl
+        self._login_of_clients = security.sasl if logs_clients_in else None
+        own = Security(tls=self._tls, sasl=security.sasl)
+        self._client = AsyncClient(bootstrap, client_id=CLIENT_ID, security=own, timeout_s=CONNECT_TIMEOUT_S, tries=5)
+        self._versions: dict[HostPort, VersionRanges] = {}
+
+    def close(self) -> None:
+        self._client.close()
+
+    def learn(self, broker: int, address: HostPort) -> None:
+        """Takes the address of a broker from an answer of the cluster."""
+        if self.brokers.get(broker) != address:
+            self.brokers[broker] = address
+            self._on_broker(broker)
+
+    async def look_around(self) -> None:
+        """Asks the cluster for its brokers. Raises: ClientError."""
+        response: MetadataResponse = await self._client.run(ask(MetadataRequest(topics=()), within=(1, 12)))
+        self.cluster_id = response.cluster_id
+        for broker in response.brokers:
+            self.learn(broker.node_id, HostPort(broker.host, broker.port))
+
+    async def check(self) -> VersionRanges:
+        """The versions that a broker of the bootstrap list offers. Raises: UpstreamFailed."""
+        versions: VersionRanges = (await self._try_each(self._ask_for_versions))[1]
+        return versions
+
+    async def ask_coordinator(self, group: str, request: Any, version: int) -> Any:
+        """The answer of a group's coordinator to the gateway's own login. Raises: ClientError."""
+        to = Coordinator(group, looked_up_first=True)
+        return await self._client.run(ask(request, to=to, within=(version, version)))
+
+    async def connect(
+        self, broker: int, on_lost: Callable[[], None]
+    ) -> tuple[UpstreamConnection, VersionRanges, HostPort]:
+        """A connection for one client, logged in if the gateway does that. Raises: UpstreamFailed."""
+
+        async def open_one(address: HostPort) -> tuple[UpstreamConnection, VersionRanges]:
+            return await self._open(address, on_lost)
+
+        if broker == BOOTSTRAP:
+            address, (connection, versions) = await self._try_each(open_one)
+            return connection, versions, address
+        address = self.brokers[broker]
+        return *await open_one(address), address
+
+    @property
+    def release(self) -> str:
+        """The generation of the brokers, by what they take."""
+        versions = next(iter(self._versions.values()), None)
+        if versions is None:
+            return "version unknown"
+        return "Kafka 4 or later" if versions.get(ApiKey.FETCH, (0, 0))[0] > 0 else "before Kafka 4"
+
+    def forget_versions(self, address: HostPort) -> None:
+        """A connection there broke: the broker may come back as another release."""
+        self._versions.pop(address, None)
+
+    def forget_all_versions(self) -> None:
+        """So that they are asked for again."""
+        self._versions.clear()
+
+    async def _try_each(self, work: Callable[[HostPort], Any]) -> tuple[HostPort, Any]:
+        """What works with the first broker of the bootstrap list that is there. Raises: UpstreamFailed."""
+        for left in reversed(range(len(self._bootstrap))):
+            address = self._bootstrap[0]
+            try:
+                return address, await work(address)
+            except UpstreamFailed:
+                self._bootstrap.append(self._bootstrap.pop(0))
+                if not left:
+                    raise
+        raise AssertionError("the last try returns")
+
+    async def _ask_for_versions(self, address: HostPort) -> VersionRanges:
+        known = self._versions.get(address)
+        if known is not None:
+            return known
+        connection = AsyncConnection(CLIENT_ID, ASK_TIMEOUT_S)
+        try:
+            with connecting_faults(address):
+                await self._open_tcp(lambda: connection, address)
+            with asking_faults(address, "ApiVersions"):
+                await connection.agree_on_versions()
+        except ClientError as fault:
+            raise UpstreamFailed(str(fault)) from None
+        finally:
+            connection.close()
+        self.answered_ms = self._clock.now_ms()
+        self._versions[address] = versions = true_ranges(connection.versions)
+        return versions
+
+    async def _open_tcp(self, protocol: Callable[[], asyncio.BaseProtocol], address: HostPort) -> None:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            await open_tcp(protocol, address.host or "127.0.0.1", address.port, tls=self._tls)
+
+    async def _open(self, address: HostPort, on_lost: Callable[[], None]) -> tuple[UpstreamConnection, VersionRanges]:
+        versions = await self._ask_for_versions(address)
+        connection = UpstreamConnection(on_lost)
+        try:
+            await self._open_tcp(lambda: connection, address)
+            if self._login_of_clients is not None:
+                async with asyncio.timeout(ASK_TIMEOUT_S):
+                    await await_steps(log_in(self._login_of_clients, versions), _Login(connection).take)
+        except (OSError, ssl.SSLError, MalformedFrame, ClientError) as fault:
+            connection.close()
+            self.forget_versions(address)
+            raise UpstreamFailed(f"{address}: {fault or type(fault).__name__}") from None
+        except BaseException:
+            connection.close()
+            raise
+        return connection, versions
+
+
+class _Login:
+    """Takes the steps of a login on a connection."""
+
+    def __init__(self, connection: UpstreamConnection) -> None:
+        self._connection = connection
+
+    async def take(self, step: LoginStep) -> Any:
+        """Raises: OSError, MalformedFrame, ClientError."""
+        if not isinstance(step, LoginRequest):
+            raise ClientError("the broker has no SaslAuthenticate, which is older than Kafka 1.0")
+        spec = API[ApiKey(step.key)]
+        await self._connection.send(encode_request(spec, step.version, 0, CLIENT_ID, step.request))
+        size, correlation_id = await self._connection.read_head()
+        if size > MOST_LOGIN_BYTES:
+            raise MalformedFrame(f"an answer of {size} bytes to a login")
+        head = correlation_id.to_bytes(4, "big", signed=True)
+        return decode_response(spec, step.version, memoryview(head + await self._connection.read(size)))[1]

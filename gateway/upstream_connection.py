@@ -1,0 +1,129 @@
+"""One connection to a broker of the cluster, for one client: requests out, answers in as bytes.
+
+An answer is read as far as it is wanted: what the client has not taken yet stays with the kernel, and so stops the
+broker, beyond `HELD_BYTES`. Raises, from what waits: ConnectionResetError when the broker has closed the connection.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from struct import Struct
+from typing import cast
+
+from ..protocol.errors import MalformedFrame
+from ..protocol.schema import Piece
+
+HELD_BYTES = 128 * 1024
+_HEAD = Struct(">ii")
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """`on_lost` is called when the broker closes the connection."""
+
+    def __init__(self, on_lost: Callable[[], None]) -> None:
+        self._on_lost: Callable[[], None] | None = on_lost
+        self._transport: asyncio.Transport | None = None
+        self._received: deque[bytes] = deque()
+        self._held_bytes = 0
+        self._is_paused = self._is_lost = False
+        self._arrival: asyncio.Future[None] | None = None
+        self._writable = asyncio.Event()
+        self.received_bytes = 0
+
+    async def send(self, pieces: Iterable[Piece]) -> None:
+        """Hands the pieces of a request to the broker; waits while it takes no more."""
+        await self._writable.wait()
+        if self._is_lost or self._transport is None:
+            raise _loss()
+        self._transport.writelines(cast("Iterable[bytes]", pieces))
+        await self._writable.wait()
+
+    async def read_head(self) -> tuple[int, int]:
+        """The bytes of the next answer after its correlation id, and that id.
+
+        Raises: MalformedFrame for a size that no answer has.
+        """
+        size, correlation_id = _HEAD.unpack(await self.read(_HEAD.size))
+        if size < 4:
+            raise MalformedFrame(f"an answer of {size} bytes has no whole header")
+        return size - 4, correlation_id
+
+    async def read(self, size_bytes: int) -> bytes:
+        """The next `size_bytes` bytes."""
+        first = await self.read_some(size_bytes)
+        if len(first) == size_bytes:
+            return first
+        parts, left = [first], size_bytes - len(first)
+        while left:
+            parts.append(await self.read_some(left))
+            left -= len(parts[-1])
+        return b"".join(parts)
+
+    async def read_some(self, most_bytes: int) -> bytes:
+        """What has come, `most_bytes` at most; b"" only where nothing is asked for."""
+        if not most_bytes:
+            return b""
+        while not self._received:
+            if self._is_lost:
+                raise _loss()
+            self._arrival = asyncio.get_running_loop().create_future()
+            try:
+                await self._arrival
+            finally:
+                self._arrival = None
+        data = self._received.popleft()
+        if len(data) > most_bytes:
+            self._received.appendleft(data[most_bytes:])
+            data = data[:most_bytes]
+        self._held_bytes -= len(data)
+        if self._is_paused and self._held_bytes < HELD_BYTES and self._transport is not None and not self._is_lost:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return data
+
+    def close(self) -> None:
+        """Hangs up; `on_lost` is not called any more."""
+        self._on_lost = None
+        if self._transport is not None:
+            self._transport.abort()
+        self._end()
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._writable.set()
+        if self._is_lost:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._received.append(data)
+        self._held_bytes += len(data)
+        self.received_bytes += len(data)
+        if self._held_bytes >= HELD_BYTES and not self._is_paused and self._transport is not None:
+            self._is_paused = True
+            self._transport.pause_reading()
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        is_waited_for = self._arrival is not None
+        self._end()
+        if self._on_lost is not None and not is_waited_for:
+            self._on_lost()
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def _end(self) -> None:
+        self._is_lost = True
+        self._writable.set()
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_exception(_loss())
+
+
+def _loss() -> ConnectionResetError:
+    return ConnectionResetError("the broker closed the connection")

@@ -1,0 +1,29 @@
+"""What a server answers to SaslHandshake and SaslAuthenticate. Raises: ApiError where no login is due."""
+
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from .exchange import SaslExchange, State
+from .mechanism import Refused
+
+
+def answer_handshake(
+    exchange: SaslExchange | None, request: SaslHandshakeRequest, version: int
+) -> SaslHandshakeResponse:
+    """After version 0 bare tokens follow, after 1 SaslAuthenticate."""
+    if exchange is None or exchange.state is not State.HANDSHAKE:
+        raise ApiError("this listener has no SASL", ErrorCode.ILLEGAL_SASL_STATE)
+    known = exchange.begin(request.mechanism, bare_tokens=version == 0)
+    code = ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    return SaslHandshakeResponse(error_code=code, mechanisms=exchange.enabled)
+
+
+def answer_token(exchange: SaslExchange | None, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
+    """One step of the login."""
+    if exchange is None or exchange.state is not State.TOKENS:
+        raise ApiError("no login is under way", ErrorCode.ILLEGAL_SASL_STATE)
+    try:
+        token, lifetime_ms = exchange.step(request.auth_bytes)
+    except Refused as refusal:
+        return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=refusal.told)
+    return SaslAuthenticateResponse(error_message=None, auth_bytes=token, session_lifetime_ms=lifetime_ms)

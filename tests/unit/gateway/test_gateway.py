@@ -1,0 +1,136 @@
+"""What passes through the gateway, what it changes, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+from stepdown.protocol.messages.api_versions import ApiVersionsRequest
+from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
+from stepdown.protocol.messages.heartbeat import HeartbeatRequest
+from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.records.builder import build_batch
+from support.fetching import create, fetch, fetched, produce, records
+from support.gateway import gateway_to, running_gateway, started
+
+TRANSLATED = {0: 0, 1: 0, 2: 0, 8: 0, 9: 0, 11: 0, 19: 0, 20: 0, 23: 0, 29: 0, 30: 0, 31: 0, 32: 0, 34: 0, 35: 0}
+
+
+@pytest.mark.parametrize("version", [0, 2, 3, 4])
+async def test_a_client_is_offered_what_is_translated(tmp_path: Path, version: int) -> None:
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        asked = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+        answer = await client.send(asked, version)
+        offered = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+        assert {key: offered[key][0] for key in TRANSLATED} == TRANSLATED
+        assert offered[1] == (0, 15)  # later ones name brokers behind records
+
+
+async def test_api_versions_of_a_version_that_nobody_knows_is_answered(tmp_path: Path) -> None:
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        await client.send_raw(bytes.fromhex("0000000a 0012 0063 00000007 0000".replace(" ", "")))
+        assert await client.read_frame() == bytes.fromhex("00000007 0023 00000001 0012 0000 0004".replace(" ", ""))
+
+
+@pytest.mark.parametrize("version", range(13))
+async def test_metadata_names_the_gateway_in_place_of_the_broker(tmp_path: Path, version: int) -> None:
+    async with (
+        running_gateway(tmp_path) as stage,
+        await stage.connect() as client,
+        await stage.connect_to_broker() as own,
+    ):
+        await create(own, "orders", 3)
+        answer = await client.send(MetadataRequest(topics=None if version else ()), version)
+        direct = await own.send(MetadataRequest(topics=None if version else ()), version)
+        (broker,) = answer.brokers
+        assert (broker.host, broker.port) == ("127.0.0.1", stage.gateway.ports.ports[broker.node_id])
+        assert answer.topics == direct.topics
+        assert [each.rack for each in answer.brokers] == [each.rack for each in direct.brokers]
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_a_coordinator_is_named_at_the_gateway(tmp_path: Path, version: int) -> None:
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        request = FindCoordinatorRequest(coordinator_keys=("g",)) if version >= 4 else FindCoordinatorRequest(key="g")
+        answer = await client.send(request, version)
+        found = answer.coordinators[0] if version >= 4 else answer
+        assert found.error_code or found.port == stage.gateway.ports.ports[found.node_id]
+
+
+async def test_a_broker_is_served_at_its_own_port(tmp_path: Path) -> None:
+    from support.client import RawClient
+
+    async with running_gateway(tmp_path) as stage:
+        (port,) = stage.gateway.ports.ports.values()
+        async with await RawClient.connect("127.0.0.1", port) as client:
+            assert (await client.send(MetadataRequest(topics=()), 1)).brokers[0].port == port
+
+
+@pytest.mark.parametrize("version", [4, 7, 12, 15])
+async def test_a_fetch_passes_byte_for_byte(tmp_path: Path, version: int) -> None:
+    """Larger than what is read before the first byte is sent."""
+    async with (
+        running_gateway(tmp_path) as stage,
+        await stage.connect() as client,
+        await stage.connect_to_broker() as own,
+    ):
+        await create(own, "orders")
+        for first in range(0, 300, 100):
+            await produce(own, "orders", build_batch(records(100, 1000, first=first)))
+        topic = (await own.send(MetadataRequest(topics=None), 12)).topics[0]
+        request = fetch("orders")
+        if version >= 13:
+            from dataclasses import replace
+
+            request = replace(request, topics=[replace(request.topics[0], topic_id=topic.topic_id)])
+        through, direct = await fetched(client, request, version), await fetched(own, request, version)
+        assert through == direct
+        assert len(through.records) > 300_000
+
+
+async def test_a_produce_without_answer_is_followed_by_others(tmp_path: Path) -> None:
+    """A gateway that waits for its answer would wait for ever."""
+    from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+    async with running_gateway(tmp_path) as stage, await stage.connect_to_broker() as own:
+        await create(own, "orders")
+        gateway = gateway_to(str(stage.broker.address))
+        async with started(gateway):
+            from support.client import RawClient
+
+            async with await RawClient.connect("127.0.0.1", gateway.address.port) as client:
+                data = PartitionProduceData(index=0, records=build_batch(records(1)))
+                topic = TopicProduceData(name="orders", partition_data=(data,))
+                for version in (3, 7, 9, 11):
+                    await client.begin(ProduceRequest(acks=0, timeout_ms=1000, topic_data=(topic,)), version)
+                assert (await fetched(client, fetch("orders", min_bytes=1, max_wait_ms=500), 4)).high_watermark > 0
+
+
+async def test_a_version_that_is_not_offered_ends_the_connection_with_a_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        await client.send_raw(
+            client.frame(HeartbeatRequest(group_id="g"), 4).replace(b"\0\x0c\0\x04", b"\0\x0c\0\x63", 1)
+        )
+        assert await client.read_frame() is None
+    assert "Heartbeat 99 is asked, 0 to 4 are offered" in caplog.text
+
+
+async def test_a_client_is_closed_with_the_broker_behind_it(tmp_path: Path) -> None:
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        await client.send(MetadataRequest(topics=()), 1)
+        stage.front.hang_up()
+        assert await client.read_frame() is None
+
+
+async def test_a_cluster_that_is_not_there_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    from support.client import RawClient
+
+    gateway = gateway_to("127.0.0.1:1")
+    try:
+        assert "127.0.0.1:1" in await gateway.start()
+        async with await RawClient.connect("127.0.0.1", gateway.address.port) as client:
+            await client.send_raw(client.frame(MetadataRequest(topics=()), 1))
+            assert await client.read_frame() is None
+    finally:
+        await gateway.stop(drain_ms=0)
+    assert "the cluster cannot be reached" in caplog.text
