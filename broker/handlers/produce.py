@@ -5,8 +5,8 @@ in-sync replicas have what was written, with acks 1 it does not, and with acks 0
 connection, so that the client asks for metadata again.
 
 Order of checks for a partition (Kafka 3.9 `KafkaApis`, `ReplicaManager`, `Partition`): known, fit for the version, acks
-in -1 to 1, not internal, led here, enough replicas; then the records (`storage/validation/record_sets.py`), then, for
-the first of a transaction, whether the partition is part of it (KIP-890), then the log.
+in -1 to 1, not internal, led here, enough replicas; then, for the first of a transaction, whether the partition is part
+of it (KIP-890), then the records (`storage/validation/record_sets.py`), then the log.
 
 Version notes: v0 answers no throttle time, v2 log append time, v5 log start, v8 record errors and messages, v10 the new
 leader, v11 TRANSACTION_ABORTABLE where it was INVALID_TXN_STATE. v0-v2 may carry any magic; from v3 on one batch of
@@ -32,18 +32,17 @@ from ...protocol.messages.produce import (
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     BATCH_HEADER,
-    MAGIC_OFFSET,
+    LOG_OVERHEAD,
     MAGIC_V2,
     RECORD_BATCH_OVERHEAD,
     TRANSACTIONAL_BIT,
 )
 from ...storage.log.log import AppendInfo
-from ...storage.validation.prepared_append import PreparedAppend
 from ...storage.validation.record_sets import check_version
 from ..dispatch.call import Call
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
-from ..produce.append import Effort, Job, append_by_worker, append_inline
+from ..produce.append import Check, Effort, Job, append_by_worker, append_inline
 from ..produce.response import Outcome, are_settled, give_up, note_failure, response_of
 from ..transactions.verification import verify_produce
 
@@ -163,12 +162,12 @@ def _records(data: PartitionProduceData) -> memoryview:
 def _check_transactions(request: ProduceRequest, items: Items) -> None:
     """Raises: ApiError 53, 49 for the whole request."""
     producers = {
-        BATCH_HEADER.unpack_from(records)[9:11]
+        producer
         for _, data in items
         if (records := data.records) is not None
         and len(records) >= RECORD_BATCH_OVERHEAD
         and records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_BIT
-        and records[MAGIC_OFFSET] == MAGIC_V2
+        and (producer := _transactional_producer(records)) is not None
     }
     if producers and request.transactional_id is None:
         raise ApiError(
@@ -178,6 +177,15 @@ def _check_transactions(request: ProduceRequest, items: Items) -> None:
         raise ApiError(
             f"transactional records of {len(producers)} producers in one request", ErrorCode.INVALID_PRODUCER_ID_MAPPING
         )
+
+
+def _transactional_producer(records: bytes | bytearray | memoryview) -> tuple[int, int] | None:
+    """Id and epoch of the sender of the transactional batch that the records begin with, if it is whole."""
+    if len(records) < RECORD_BATCH_OVERHEAD:
+        return None
+    header = BATCH_HEADER.unpack_from(records)
+    is_whole = header[1] <= len(records) - LOG_OVERHEAD and header[3] == MAGIC_V2
+    return header[9:11] if is_whole and header[5] & TRANSACTIONAL_BIT else None
 
 
 def _produce(
@@ -191,20 +199,20 @@ def _produce(
 ) -> Outcome:
     """What became of a partition's records, once what is added to `jobs` is done."""
     outcome = Outcome(name, data.index)
+    check = None
     try:
         records = _records(data)
         call.peer.seen.count_records(records)
         topic, partition = _admitted(broker, request, records, call, outcome)
-        check = None
         if request.transactional_id is not None:
-            check = partial(_check_transaction, broker, outcome, request.transactional_id, call.version)
+            check = partial(_check_transaction, broker, outcome, request.transactional_id, records, call.version)
         outcome.info = info = append_inline(broker, topic, partition, records, check, effort)
         if info is None:
             jobs.append((outcome, Job(topic, partition, records, check)))
         else:
             _count_success(broker, name, info, len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
-        note_failure(broker, outcome, error, call.client_id)
+        note_failure(broker, outcome, _blame(error, check), call.client_id)
     return outcome
 
 
@@ -217,7 +225,7 @@ async def _produce_by_worker(
         results = [error] * len(jobs)
     for (outcome, job), result in zip(jobs, results, strict=True):
         if isinstance(result, Exception):
-            note_failure(broker, outcome, result, call.client_id)
+            note_failure(broker, outcome, _blame(result, job.check), call.client_id)
         else:
             outcome.info = result
             _count_success(broker, outcome.topic, result, len(job.records))
@@ -243,17 +251,28 @@ def _admitted(
     return topic, partition
 
 
+def _blame(error: Exception, check: Check | None) -> Exception:
+    """What is wrong with the producer is told before what is wrong with its records, as by Kafka, which asks first."""
+    if check is not None and isinstance(error, ApiError):
+        try:
+            check()
+        except ApiError as of_producer:
+            return of_producer
+    return error
+
+
 def _check_transaction(
-    broker: "Services", outcome: Outcome, transactional_id: str, version: int, prepared: PreparedAppend
+    broker: "Services", outcome: Outcome, transactional_id: str, records: memoryview, version: int
 ) -> None:
     """Raises: ApiError when a transaction's records come to a partition that is not part of it."""
-    if not prepared.is_transactional:
+    producer = _transactional_producer(records)
+    if producer is None:
         return
     assert outcome.partition is not None
     outcome.reached_log = False
     verify_produce(
         broker.settings, lambda: broker.transactions_for(transactional_id), outcome.partition,
-        transactional_id, prepared.producer_id, prepared.producer_epoch,
+        transactional_id, *producer,
         knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
     )  # fmt: skip
     outcome.reached_log = True

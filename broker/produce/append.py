@@ -57,8 +57,8 @@ class Effort:
             metrics.conversion_seconds.of("Produce").observe_zero()
 
 
-Check = Callable[[PreparedAppend], None]
-"""May refuse what is prepared, by an ApiError; it is called in the same turn of the loop as the append."""
+Check = Callable[[], None]
+"""May refuse the records, by an ApiError; it is called in the same turn of the loop as the append."""
 
 
 class Job(NamedTuple):
@@ -136,7 +136,7 @@ def _finished(
 
 def _written(core: "Core", partition: "Partition", prepared: PreparedAppend, check: Check | None) -> AppendInfo:
     if check is not None:
-        check(prepared)
+        check()
     return core.append(partition, prepared)
 
 
