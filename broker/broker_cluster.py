@@ -141,6 +141,8 @@ class BrokerCluster:
     ) -> None:
         """`on_broker` is told of each broker before it starts. Raises: ConfigError, DiskFault."""
         self._on_broker = on_broker or (lambda _: None)
+        self.on_failed: Callable[[int], object] = lambda _: None
+        """Told the id of a broker that cannot go on; who runs the cluster then ends it."""
         self.clock: Clock = clock or LoopClock()
         self._files = files or (lambda _: Files())
         self._load = dict(members)
@@ -244,6 +246,7 @@ class BrokerCluster:
             make_topics=partial(ReplicatedTopics, controller=self.controller, peers=self._peers),
         )
         broker.find_peer = self._reachable
+        broker.on_failed = lambda: self.on_failed(node_id)
         self._on_broker(broker)
         with member.sharing_ports():
             await broker.start()

@@ -92,7 +92,7 @@ def load_settings(options: ServeOptions, environ: Mapping[str, str], more: Seque
 
 
 async def _run_cluster(options: ServeOptions, loaded: Loaded, environ: Mapping[str, str]) -> int:
-    from .cluster_process import cluster_of, controlled_cluster_of
+    from .cluster_process import FailedBrokers, cluster_of, controlled_cluster_of
 
     stopping = _stopping()
 
@@ -105,12 +105,16 @@ async def _run_cluster(options: ServeOptions, loaded: Loaded, environ: Mapping[s
             controlled = controlled_cluster_of(options.brokers, loaded, load_with)
             cluster = (await stack.enter_async_context(controlled)).cluster
             control = f", control {controlled.control_address}"
+        failed = FailedBrokers(cluster, stopping.set)
         if options.users:
             cluster.scram_credentials.set_passwords(options.users)
         _start_garbage_collector()
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
         print(f"stepdown listening on {cluster.bootstrap}, http {http}{control}", flush=True)
         await stopping.wait()
+        await failed.wait()
+        if not cluster.brokers:
+            return EXIT_FAILED
         log.info("stopping: finishing what is in flight")
     log.info("stopped")
     return 0

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stepdown.bench.load.admin_connection import Connection
+from stepdown.bench.servers.process import wait_until
 from stepdown.broker.broker import Broker
 from stepdown.broker.http.pages import pages_of
 from stepdown.protocol.errors import DiskFault, ErrorCode
@@ -263,6 +265,31 @@ def test_a_broker_halts_when_the_directory_with_the_metadata_fails(tmp_path: Pat
     assert "the broker cannot go on: the log directory with the state of the cluster is offline" in said
     assert "Traceback" not in said
     assert not (tmp_path / "a").exists()
+
+
+def test_of_a_cluster_the_broker_halts_whose_directory_fails_and_the_others_go_on(tmp_path: Path) -> None:
+    """It stayed up, with every partition offline."""
+    command = [sys.executable, "-m", "stepdown", "serve", "--brokers", "2", "--listen", "127.0.0.1:0"]
+    command += ["--log-dir", str(tmp_path / "data"), "-o", "broker.session.timeout.ms=1000"]
+    command += ["-o", "stepdown.http.listen=127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        greeting = next(line for line in lines if "stepdown listening on" in line)
+        first, second = greeting.split(" on ")[1].split(", ")[0].split(",")
+        (tmp_path / "data" / "broker-2").rename(tmp_path / "elsewhere")
+        assert any("the broker cannot go on" in line for line in lines)
+        with Connection(first) as client:
+            wait_until(lambda: [each.node_id for each in client.call(MetadataRequest(), 9).brokers] == [1], "it is out")
+            made = client.call(CreateTopicsRequest(topics=[new_topic("t", 1)]), 4)
+            assert [each.error_code for each in made.topics] == [ErrorCode.NONE]
+        with pytest.raises(OSError), Connection(second):
+            pass
+        (tmp_path / "data" / "broker-1").rename(tmp_path / "elsewhere too")
+        said = process.stdout.read()
+    assert process.returncode == 1
+    assert "the broker cannot go on" in said
+    assert "Traceback" not in said
 
 
 async def test_a_folder_in_the_place_of_a_segment_takes_only_its_partition_offline(
