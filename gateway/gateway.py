@@ -19,7 +19,6 @@ from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
 from ..network.listener import Limits, Server
 from ..network.memory_budget import MemoryBudget
-from ..network.output_buffer_pool import BufferPool
 from ..network.sasl.login_credential import LoginCredential
 from ..network.transport import PlainWire
 from ..network.turn import Turn, Turns
@@ -69,7 +68,6 @@ class Gateway:
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
         self._request_memory = self._budget(network.stepdown_request_memory_bytes)
         self._answer_memory = self._budget(settings.answer_memory_bytes)
-        self._buffers = BufferPool()
         self.upstream = Upstream(
             settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
         )
@@ -181,7 +179,7 @@ class Gateway:
         loop, network = asyncio.get_running_loop(), self.settings.network
         wire = PlainWire(sock, loop) if self._admission is None else self._admission.wire(sock, loop)
         peer.turn = Turn(self._turns)
-        sender = RelayingSender(wire, self._answer_memory, self._buffers, self._workers, self.metrics)
+        sender = RelayingSender(wire, self.metrics)
         parser = FrameParser(network.socket_request_max_bytes)
         connection = Connection(wire, peer, parser, sender, self.clock, self._request_memory, self._rules)
         broker = broker_of(peer.listener)
