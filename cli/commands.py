@@ -19,6 +19,7 @@ COMMANDS = {
     "transactions": (".transactions.commands", "transactions"),
     "acls": (".acls.commands", "acls"),
     "users": (".users.commands", "users"),
+    "clients": (".clients.commands", "clients"),
     "produce": (".produce.command", "produce"),
     "consume": (".consume.command", "consume"),
     "metadata": (".metadata.commands", "metadata"),

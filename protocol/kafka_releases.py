@@ -52,6 +52,11 @@ def removals(release: str, api_key: int) -> range:
     return range(before.start, min(before.stop, left.start)) if left else before
 
 
+def is_known(api_key: int) -> bool:
+    """Whether clients may ask for it; the other keys are for brokers and controllers among themselves."""
+    return api_key in _rows(BROKER_VERSIONS)[1]
+
+
 def api_name(api_key: int) -> str:
     """Kafka's name of a request, or its number."""
     cells = _rows(BROKER_VERSIONS)[1].get(api_key)

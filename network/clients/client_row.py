@@ -13,7 +13,8 @@ from typing import Any
 from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_name
 from .seen_client import SeenClient
-from .verdict import Verdict, Works, find_mend, judge
+from .software import Software
+from .verdict import Verdict, find_mend, judge
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 FIRST_FETCH_WITH_TIMESTAMPS = 2
@@ -44,11 +45,19 @@ class ClientRow:
 
     @property
     def works(self) -> str:
-        """One word for all releases of Kafka 4: yes, no, unknown, or the releases that it works with."""
-        words = set(self.kafka_4.values())
-        if len(words) == 1:
-            return words.pop()
-        return "with " + ", ".join(release for release, word in self.kafka_4.items() if word == Works.YES)
+        """One word for all releases of Kafka 4, yes, no or unknown; else each with the releases that it is for."""
+        releases: dict[str, list[str]] = {}
+        for release, word in self.kafka_4.items():
+            releases.setdefault(word, []).append(release)
+        if len(releases) == 1:
+            return next(iter(releases))
+        return ", ".join(
+            f"{word} with {' to '.join(dict.fromkeys((found[0], found[-1])))}" for word, found in releases.items()
+        )
+
+    @property
+    def described_software(self) -> str:
+        return str(Software(self.software, self.software_version, self.software_is_guess))
 
     @property
     def request_count(self) -> int:

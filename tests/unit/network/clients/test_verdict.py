@@ -49,7 +49,7 @@ def test_administration_alone_is_a_yes() -> None:
 def test_join_group_1_fails_with_4_0_0_alone() -> None:
     verdicts = judge([(ApiKey.FETCH, 4), (ApiKey.JOIN_GROUP, 1)], UNSAID)
     assert [verdict.release for verdict in verdicts if verdict.works is Works.NO] == ["4.0.0"]
-    assert verdicts[0].because == ("JoinGroup 1 (2 is the oldest left)",)
+    assert verdicts[0].because == ("JoinGroup 1 (2 is the oldest there)",)
 
 
 def test_what_was_asked_of_3_9_in_its_newest_version_has_a_verdict_for_each_release() -> None:
@@ -57,8 +57,13 @@ def test_what_was_asked_of_3_9_in_its_newest_version_has_a_verdict_for_each_rele
     assert set(kafka_4_releases()) < set(broker_releases())
 
 
+def test_a_newer_version_than_a_release_has_is_no_no() -> None:
+    """A client that asked 4.4 for ListOffsets 11 was said not to work with 4.0."""
+    assert works_of((ApiKey.LIST_OFFSETS, 11), (ApiKey.FETCH, 18), software=SAID) == {Works.YES}
+
+
 def test_a_request_that_is_gone_altogether_says_so() -> None:
-    assert judge([(9999, 0)], UNSAID)[0].because == ("API 9999 0 (none is left)",)
+    assert judge([(9999, 0)], UNSAID)[0].because == ("API 9999 0 (it is not there)",)
 
 
 def test_a_mend_is_told_to_those_who_need_one() -> None:

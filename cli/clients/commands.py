@@ -1,0 +1,145 @@
+"""`stepdown clients`: the client report of a running server, or of Kafka's request log, as a table, JSON or CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..support.bootstrap_server import AsJson
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+
+if TYPE_CHECKING:
+    from ...network.clients.client_row import ClientRow
+
+clients = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+COLUMNS = ("client id", "address", "principal", "software", "requests", "Kafka 4", "because")
+STDIN = Path("-")
+
+
+@clients.command()
+def clients_command(
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http",
+            envvar="STEPDOWN_HTTP",
+            metavar="HOST:PORT",
+            help="Where a stepdown on this machine serves /clients.",
+        ),
+    ] = None,
+    request_log: Annotated[
+        Path | None,
+        typer.Option(
+            "--from-request-log",
+            metavar="FILE",
+            help="Read Kafka's request log instead (kafka.request.logger at DEBUG, Kafka 1.0 to 4.x); - is stdin.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print a line a client, for a spreadsheet.")] = False,
+) -> None:
+    """Say who is there, what each client asks for, and whether Kafka 4 would answer it."""
+    if (http is None) == (request_log is None) or (as_json and as_csv):
+        raise CommandFailed(
+            "nothing to read, or two things",
+            "Pass --http HOST:PORT of a running stepdown, or --from-request-log FILE; and --json or --csv, not both.",
+            EXIT_BAD_USAGE,
+        )
+    document = _read_page(http) if http is not None else _read_log(request_log or STDIN)
+    if as_json:
+        typer.echo(json.dumps(document, indent=2))
+        return
+    rows = _rows_of(document)
+    if as_csv:
+        _print_csv(rows)
+    else:
+        _print_text(rows, document["forgotten"])
+
+
+def _rows_of(document: dict[str, Any]) -> list[ClientRow]:
+    from ...network.clients.client_row import read_row
+
+    try:
+        return [read_row(values) for values in document["clients"]]
+    except (KeyError, TypeError) as fault:
+        raise CommandFailed(f"this is no report of clients that this version reads: {fault} is missing") from fault
+
+
+def _read_page(address: str) -> dict[str, Any]:
+    from .report_page import fetch_report
+
+    return fetch_report(address)
+
+
+def _read_log(path: Path) -> dict[str, Any]:
+    from .request_log import RequestLog
+
+    log = RequestLog()
+    try:
+        with open(sys.stdin.fileno(), "rb", closefd=False) if path == STDIN else path.open("rb") as file:
+            log.read(file)
+    except OSError as fault:
+        raise CommandFailed(f"--from-request-log: {path}: {fault.strerror or fault}", "", EXIT_BAD_USAGE) from fault
+    if not log.requests:
+        raise CommandFailed(
+            f"{path} has no request of a client in {log.lines} lines"
+            + (f"; {log.examples[0]}" if log.examples else ""),
+            "Set the logger kafka.request.logger of the broker to DEBUG and pass the file that it writes.",
+        )
+    of_brokers = f", {log.requests_of_brokers} of brokers" if log.requests_of_brokers else ""
+    typer.echo(f"{log.requests} requests of clients{of_brokers} in {log.lines} lines", err=True)
+    if log.unreadable:
+        typer.echo(f"{log.unreadable} requests could not be read: {'; '.join(log.examples)}", err=True)
+    return log.report.document()
+
+
+def _print_text(rows: list[ClientRow], forgotten: int) -> None:
+    from ..support.terminal_tables import print_table
+
+    if rows:
+        print_table(COLUMNS, [_cells(row) for row in rows], numeric=("requests",))
+        typer.echo()
+    for mend in dict.fromkeys(row.mend for row in rows if row.mend):
+        names = [row.client_id or row.address for row in rows if row.mend == mend]
+        typer.echo(f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}: mend by {mend}")
+    works = [row.works for row in rows]
+    other = len(works) - sum(map(works.count, ("yes", "no", "unknown")))
+    some = f", {other} with some releases" if other else ""
+    typer.echo(
+        f"{len(works)} clients: {works.count('yes')} work with Kafka 4 by what was seen, {works.count('no')} do not"
+        f"{some}, of {works.count('unknown')} it is not known yet"
+    )
+    if forgotten:
+        typer.echo(f"{forgotten} clients were forgotten to make room for others")
+
+
+def _cells(row: ClientRow) -> tuple[object, ...]:
+    reasons = list(row.because.items())
+    because = "; ".join(text if len(reasons) == 1 else f"{release}: {text}" for release, text in reasons if text)
+    return (row.client_id, row.address, row.principal, row.described_software, row.request_count, row.works, because)
+
+
+def _print_csv(rows: list[ClientRow]) -> None:
+    from dataclasses import asdict, fields
+
+    from ...network.clients.client_row import ClientRow
+
+    names = [field.name for field in fields(ClientRow)]
+    out = csv.writer(sys.stdout)
+    out.writerow(["works_with_kafka_4", *names])
+    for row in rows:
+        values = asdict(row)
+        out.writerow([row.works, *(_csv_cell(values[name]) for name in names)])
+
+
+def _csv_cell(value: object) -> object:
+    """JSON for what has parts. Clients choose their ids: one that a spreadsheet would take for a formula is quoted."""
+    if isinstance(value, dict):
+        return json.dumps(value)
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

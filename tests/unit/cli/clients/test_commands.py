@@ -1,0 +1,91 @@
+"""`stepdown clients` as a table, JSON and CSV, of a running broker and of a request log."""
+
+import asyncio
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from stepdown.protocol.messages.metadata import MetadataRequest
+from support.client import RawClient
+from support.command import Finished, run_command
+from support.running import running_broker
+
+from .test_request_log import OF_1_1, OF_2_8, json_line
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    file = tmp_path / "kafka-request.log"
+    file.write_text(f"{OF_1_1}\n{OF_2_8}\n{json_line(3, 12, principal='User:bob')}\nCompleted request:{{\n")
+    return file
+
+
+def test_the_table_says_who_works_and_why_not(log: Path) -> None:
+    done = run_command("clients", "--from-request-log", log)
+    assert done.exit_code == 0
+    assert "Produce 1 (3 is the oldest there)" in done.stdout
+    assert "lib 3.0.12" in done.stdout
+    assert "3 clients: 1 work with Kafka 4 by what was seen, 1 do not, of 1 it is not known yet" in done.stdout
+    assert "kp, correlationId=7) (0, 9): mend by a client library that knows Kafka 2.1 or later" in done.stdout
+    assert "3 requests of clients in 4 lines" in done.stderr
+    assert "1 requests could not be read: line 4: " in done.stderr
+
+
+def test_stdin_is_read_as_a_file_is() -> None:
+    done = run_command("clients", "--from-request-log", "-", "--json", stdin=OF_2_8.encode())
+    assert json.loads(done.stdout)["clients"][0]["client_id"] == "app"
+
+
+def test_csv_has_a_line_a_client_and_no_formula(log: Path) -> None:
+    """A client chooses its id, and a spreadsheet computes what begins with =."""
+    with log.open("a") as file:
+        file.write(OF_2_8.replace('"app"', '"=HYPERLINK(1)"'))
+    done = run_command("clients", "--from-request-log", log, "--csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert len(rows) == 4
+    assert {(row["client_id"], row["works_with_kafka_4"]) for row in rows} == {
+        ("kp, correlationId=7) (0, 9)", "no"),
+        ("app", "yes"),
+        ("app", "unknown"),
+        ("'=HYPERLINK(1)", "yes"),
+    }
+
+
+async def test_a_running_broker_is_asked_over_http(tmp_path: Path) -> None:
+    async with (
+        running_broker(tmp_path) as broker,
+        await RawClient.connect(broker.address.host, broker.address.port, client_id="me") as client,
+    ):
+        await client.send(MetadataRequest(topics=()), 0)
+        address = broker.http_address
+        assert address is not None
+        done = await asyncio.to_thread(run_command, "clients", "--http", f"{address.host}:{address.port}", "--json")
+    document = json.loads(done.stdout)
+    assert [row["client_id"] for row in document["clients"]] == ["me"]
+    assert document["forgotten"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "nothing to read"),
+        (("--http", "127.0.0.1:1", "--from-request-log", "x"), "nothing to read, or two things"),
+        (("--from-request-log", "/nowhere"), "No such file"),
+        (("--http", "nowhere"), "--http: expected"),
+        (("--http", "127.0.0.1:1"), "nobody answers"),
+    ],
+)
+def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], says: str) -> None:
+    done: Finished = run_command("clients", *arguments)
+    assert done.exit_code
+    assert says in done.stderr
+
+
+def test_a_log_without_requests_is_no_empty_report(tmp_path: Path) -> None:
+    file = tmp_path / "server.log"
+    file.write_text("INFO started\n")
+    done = run_command("clients", "--from-request-log", file)
+    assert done.exit_code
+    assert "kafka.request.logger" in done.stderr
