@@ -2,7 +2,7 @@
 //
 // Arguments: sarama or franz-go, address, topic, security protocol, SASL mechanism or "", user, password,
 // file of the authority. It ends with 1 and says why when the record does not come back. Or produce-by-sarama, and what
-// sarama_producer.go takes.
+// sarama_producer.go takes. SARAMA_VERSION: the broker that Sarama is told to speak to, 3.9.0 by itself.
 package main
 
 import (
@@ -67,6 +67,13 @@ func (d door) tls() (*tls.Config, error) {
 func bySarama(d door) ([]byte, error) {
 	config := sarama.NewConfig()
 	config.Version = sarama.V3_9_0_0
+	if name := os.Getenv("SARAMA_VERSION"); name != "" {
+		version, err := sarama.ParseKafkaVersion(name)
+		if err != nil {
+			return nil, err
+		}
+		config.Version, config.ClientID = version, "sarama-at-"+name
+	}
 	config.Producer.Return.Successes = true
 	config.Metadata.Retry.Max = 1
 	trust, err := d.tls()

@@ -1,0 +1,91 @@
+"""The client report's verdict of real clients is what running them against Kafka 4 shows.
+
+`client_trials.py` says of each whether Kafka 4 answers it. The slow test proves that list by running them against
+4.0.0 and 4.4.0; the others hold the report to the list.
+"""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from json import loads
+from pathlib import Path
+
+import pytest
+from stepdown.network.clients.client_row import ClientRow, read_row
+from support.broker import Stepdown, broker_under_test
+from support.client_trials import JAVA_TRIALS, OTHER_TRIALS, PYTHON_TRIALS, Trial
+from support.clients_go import require_go
+from support.kafka_4 import LATEST, ApacheKafka4
+from support.maven import require_java
+
+AT_ONCE = 12
+"""Most wait: a client that is not answered tries again until its time is over."""
+
+
+@pytest.fixture(scope="module")
+def stepdown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stepdown]:
+    broker = broker_under_test(tmp_path_factory.mktemp("stepdown"))
+    if not isinstance(broker, Stepdown):
+        pytest.skip("the report is stepdown's")
+    with broker:
+        yield broker
+
+
+def rows_of(server: Stepdown, trial: Trial) -> list[ClientRow]:
+    connection = HTTPConnection(server.http)
+    connection.request("GET", "/clients")
+    document = loads(connection.getresponse().read())
+    connection.close()
+    return [row for row in map(read_row, document["clients"]) if row.client_id == trial.client_id]
+
+
+def check_verdict(server: Stepdown, trial: Trial) -> None:
+    server.create_topic(trial.topic)
+    trial.run(server.address, trial.topic)
+    rows = rows_of(server, trial)
+    assert {word for row in rows for word in row.kafka_4.values()} == {"yes" if trial.works else "no"}, rows
+    assert all(bool(row.mend) == (not trial.works) for row in rows)
+
+
+@pytest.mark.parametrize("trial", PYTHON_TRIALS, ids=lambda trial: trial.name)
+def test_python_clients_are_judged_right(stepdown: Stepdown, trial: Trial) -> None:
+    check_verdict(stepdown, trial)
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("trial", JAVA_TRIALS, ids=lambda trial: trial.name)
+def test_java_clients_are_judged_right(stepdown: Stepdown, trial: Trial) -> None:
+    check_verdict(stepdown, trial)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trial", OTHER_TRIALS, ids=lambda trial: trial.name)
+def test_pinned_packages_and_go_clients_are_judged_right(stepdown: Stepdown, trial: Trial) -> None:
+    check_verdict(stepdown, trial)
+
+
+@pytest.mark.slow
+@pytest.mark.java
+@pytest.mark.parametrize("release", ["4.0.0", LATEST])
+def test_what_is_said_of_each_client_is_what_kafka_4_shows(release: str, tmp_path: Path) -> None:
+    require_java()
+    require_go()
+    trials = [*PYTHON_TRIALS, *JAVA_TRIALS, *OTHER_TRIALS]
+    with ApacheKafka4(tmp_path, release=release) as kafka:
+        for trial in trials:
+            kafka.create_topic(trial.topic)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            faults = dict(zip(trials, pool.map(lambda trial: find_fault(trial, kafka.address), trials), strict=True))
+    assert differences(faults.items()) == []
+
+
+def find_fault(trial: Trial, address: str) -> Exception | None:
+    try:
+        trial.run(address, trial.topic)
+    except Exception as fault:  # each library has its own
+        return fault
+    return None
+
+
+def differences(faults: Iterable[tuple[Trial, Exception | None]]) -> list[str]:
+    return [f"{trial.name}: {fault or 'it works'}" for trial, fault in faults if trial.works != (fault is None)]
