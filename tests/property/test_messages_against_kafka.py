@@ -75,14 +75,17 @@ def test_what_kafka_refuses_to_write_in_an_older_version_is_refused_here(cls, ka
 
 
 def as_json(value: Any, version: int) -> dict[str, Any]:
-    """The value as Kafka's JSON converters show it: tagged fields only where set, record sets by their size."""
+    """The value as Kafka's JSON converters show it: tagged fields only where set, record sets by their size.
+
+    A token of SASL is read where it stands, as records are here; for Kafka it is bytes.
+    """
     shown = {}
     for field in schema_of(type(value)).fields:
         content = getattr(value, field.name)
         if version not in field.versions or (field.tag is not None and content == field.default):
             continue
         name = camel_case(field.name)
-        if field.kind is Kind.RECORDS and content is not None:
+        if field.kind is Kind.RECORDS and field.name == "records" and content is not None:
             shown[f"{name}SizeInBytes"] = len(content)
         else:
             shown[name] = json_of(field, content, version)
@@ -103,7 +106,7 @@ def json_of_item(field: Field, content: Any, version: int) -> Any:
     match field.item or field.kind:
         case Kind.UUID:
             return urlsafe_b64encode(content.bytes).rstrip(b"=").decode()
-        case Kind.BYTES:
+        case Kind.BYTES | Kind.RECORDS:
             return b64encode(content).decode()
     return content
 
