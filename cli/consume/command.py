@@ -98,7 +98,8 @@ def consume_command(
         form=chosen,
         show=show,
     )
-    stopped_by = run(connect(bootstrap, command_config), options, sys.stdout.buffer)
+    with connect(bootstrap, command_config) as client:
+        stopped_by = run(client, options, sys.stdout.buffer)
     if stopped_by is not None:
         raise typer.Exit(128 + stopped_by)
 
