@@ -98,7 +98,6 @@ PYTHON_PARTS = $(foreach version,$(VERSIONS),-- 'Python $(version)' '$(MAKE) --n
 
 python-%:
 	$(call python_of,$*) -m venv build/python-$*
-	build/python-$*/bin/python -m pip install --quiet --force-reinstall --no-deps .
 	build/python-$*/bin/python -m pip install --quiet '.[test]'
 	build/python-$*/bin/python $(PYTEST) -m "not slow and not java" $(DIFFER)
 
@@ -188,8 +187,7 @@ same-seed: setup
 	cd tests && $(CURDIR)/$(BIN)/python -m support.same_seed $(RUNS) > $(CURDIR)/build/same-seed/lines; found=$$?; cat $(CURDIR)/build/same-seed/lines; exit $$found
 	@for python in $(OTHERS); do \
 		name=build/same-seed/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])') && echo "$$name" && \
-		$$python -m venv $$name && $$name/bin/python -m pip install --quiet --force-reinstall --no-deps . && \
-		$$name/bin/python -m pip install --quiet '.[testing]' && \
+		$$python -m venv $$name && $$name/bin/python -m pip install --quiet '.[testing]' && \
 		(cd tests && $(CURDIR)/$$name/bin/python -m support.same_seed $(RUNS)) | diff build/same-seed/lines - || exit 1; \
 	done
 
