@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from support.java_oracle import JavaOracle, java_oracle_for
+from support.schedule import LongestFirst, place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,10 +17,18 @@ settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that ask for Spark."""
+    """Mark the tests that ask for Spark; those of long files come first."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    places = {path: place_of(path) for path in {item.path for item in items}}
+    items.sort(key=lambda item: places[item.path])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LongestFirst | None:
+    """With `--dist loadfile`: files stay together, the longest first."""
+    return LongestFirst(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
