@@ -12,7 +12,8 @@ import confluent_kafka
 import pytest
 from stepdown.protocol.records.batches import iter_batches
 from support.broker import Stepdown
-from support.clients_raw import Raw, wait_until
+from support.clients_raw import wait_until
+from support.command import run_command
 from support.deadline import DEADLINE_S
 from support.kafka import ApacheKafka, take_over
 
@@ -112,6 +113,7 @@ def is_clean(log_dir: Path, topic: str) -> bool:
 
 
 def hand_over(source: Path, target: Broker) -> None:
+    """Topic configs stay with the cluster, not with the log directory; Kafka here had them from the start."""
     if isinstance(target, ApacheKafka):
         take_over(target, source, [f"{OFFSETS}-0", f"{TOPIC}-0"])
         for name in ("cleaner-offset-checkpoint", "recovery-point-offset-checkpoint"):
@@ -119,6 +121,16 @@ def hand_over(source: Path, target: Broker) -> None:
     else:
         shutil.rmtree(target.log_dir, ignore_errors=True)
         shutil.copytree(source, target.log_dir)
+        adopt_at_rest(target)
+
+
+def adopt_at_rest(target: Broker) -> None:
+    """Say the configs while no broker runs: one that runs gives a minute's notice before it cleans."""
+    properties = target.folder / "adopting.properties"
+    properties.write_text("".join(f"{key}={value}\n" for key, value in PROPERTIES.items()))
+    configs = [word for key, value in CONFIGS.items() for word in ("-o", f"{key}={value}")]
+    done = run_command("topics", "adopt", TOPIC, *configs, "--log-dir", target.log_dir, "--config", properties)
+    assert done.exit_code == 0, done.stderr
 
 
 def pass_on(model: Model, brokers: list[Broker]) -> None:
@@ -127,10 +139,7 @@ def pass_on(model: Model, brokers: list[Broker]) -> None:
         if source is not None:
             hand_over(source.log_dir, target)
         with target:
-            if isinstance(target, Stepdown) and source is not None:
-                with Raw(target.address) as client:  # topic configs stay with the cluster, not with the log directory
-                    assert client.set_topic_config(TOPIC, CONFIGS) == 0
-            elif source is None:
+            if source is None:
                 target.create_topic(TOPIC, configs=CONFIGS)
             else:
                 model.check(target)
