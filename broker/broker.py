@@ -109,13 +109,13 @@ class Broker(Services):
             self.topics.load()
         try:
             await self._listen()
+            self.cleaner.start()
         except (OSError, DiskFault):
             await self.stop()
             raise
         self._upkeep.start()
         self._loop_watch.start()
         self._loop_delay.start()
-        self.cleaner.start()
         self.is_ready = True
         if OFFSETS_TOPIC in self.cluster.topics:
             asyncio.get_running_loop().call_soon(lambda: self.groups)

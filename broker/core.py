@@ -103,7 +103,6 @@ class Core:
         self.workers = WorkerThreads(min(MOST_WORKERS, os.cpu_count() or 1), "codec", self.clock)
         self.conversion_memory = ConversionMemory(self.conversion_budget, BufferPool(), self.workers)
         self.log_manager = LogManager.open_all(settings, files or Files(), self.clock)
-        self.deletion_notice = DeletionNotice(self.clock, self.log_manager)
         self.file_faults = FileFaults(self.clock, self.log_manager.files)
         self.has_failed = False
         self.on_failed: Callable[[], object] = lambda: None
@@ -113,6 +112,8 @@ class Core:
         self.cluster = Cluster(
             cluster_id=self.log_manager.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
+        with self.or_let_go():
+            self.deletion_notice = DeletionNotice(self.clock, self.log_manager)
 
     def _wall_ms(self, request_s: float) -> int:
         """The time of day when a request came, by `perf_counter`."""

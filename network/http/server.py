@@ -5,7 +5,9 @@ h11 and not a web framework: three GET paths do not earn 20 MB of resident memor
 
 import asyncio
 import contextlib
+import errno
 import logging
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -58,6 +60,8 @@ class HttpServer:
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Starts listening (port 0: any free one) and gives the address taken. Raises OSError."""
         self._server = await asyncio.start_server(self._serve, host or None, port)
+        if not self._server.sockets:  # asyncio passes over addresses for which it gets no socket
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         taken = self._server.sockets[0].getsockname()
         return taken[0], taken[1]
 

@@ -12,6 +12,7 @@ Tests hand in a `Files` that loses unsynced bytes, fills the disk or fails to sy
 
 import errno
 import os
+import resource
 import shutil
 import stat
 from collections import OrderedDict
@@ -26,6 +27,7 @@ from .file_lock import FileLock, acquire_lock
 
 MAX_PIECES_PER_WRITE = 1024  # IOV_MAX on Linux
 DEFAULT_MAX_OPEN = 512
+LEAST_MAX_OPEN = 4
 PRIVATE = 0o600
 
 DISK_FAILURES: Final = frozenset(
@@ -57,17 +59,26 @@ def _reason(fault: OSError) -> str:
     return fault.strerror or str(fault)
 
 
+def _fitting_max_open() -> int:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return DEFAULT_MAX_OPEN
+    return max(LEAST_MAX_OPEN, min(DEFAULT_MAX_OPEN, limit // 2))
+
+
 class Files:
     """The file system, with at most `max_open` descriptors kept open (more only while somebody holds them).
+
+    As a default these are 512, or half of what the process may have.
 
     With `read_only` handles are opened for reading, so that somebody else's files can be looked at.
     `on_fault` has what is called with the path and the fault when the operating system refuses an operation, in the
     thread that asked for it, before the fault is raised.
     """
 
-    def __init__(self, *, max_open: int = DEFAULT_MAX_OPEN, read_only: bool = False) -> None:
+    def __init__(self, *, max_open: int | None = None, read_only: bool = False) -> None:
         self._access = os.O_RDONLY if read_only else os.O_RDWR
-        self._max_open = max_open
+        self._max_open = _fitting_max_open() if max_open is None else max_open
         self._recent: OrderedDict[FileHandle, None] = OrderedDict()
         self._admission = Lock()
         self.on_fault: list[Callable[[str, DiskFault], None]] = []

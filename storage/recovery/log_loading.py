@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import CorruptRecord, DiskFault
 from ..files.clock import Clock
 from ..files.file_names import LOG, OFFSET_INDEX, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, offset_of, segment_file
-from ..files.files import DirectoryEntry, Files
+from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, DirectoryEntry, Files, errno_of
 from ..files.partition_metadata import FILE_NAME as METADATA_FILE
 from ..files.partition_metadata import read_topic_id
 from ..log.delayed_deletion import PendingDeletions
@@ -326,6 +326,8 @@ class _Loader:
         try:
             return read_topic_id(self.files, self.directory)
         except DiskFault as fault:
+            if errno_of(fault) in DISK_FAILURES | NO_DESCRIPTORS:
+                raise  # a folder without an id would be the topic's, whichever it is of
             _logger.warning("the topic id is not known: %s", fault)
             return None
 
