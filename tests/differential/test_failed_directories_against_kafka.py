@@ -1,8 +1,12 @@
-"""Of two log directories the second becomes a plain file. What clients are told about its partitions, beside Kafka."""
+"""What clients are told, beside Kafka, of partitions whose directory, folder or segment somebody took away."""
 
+import os
+import shutil
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 from uuid import uuid4
 
 import pytest
@@ -13,16 +17,24 @@ from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.create_topics import CreateTopicsRequest
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
 from stepdown.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from stepdown.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from stepdown.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.record import Record
 from stepdown.storage.files.partition_metadata import encode_uuid
 from support.admin import new_topic
-from support.broker import BrokerProcess, broker_under_test
+from support.broker import BrokerProcess, Stepdown, broker_under_test
 from support.fetching import fetch
 from support.kafka import ApacheKafka
+from support.side_by_side import NOT_YET
 
 pytestmark = pytest.mark.java
 
@@ -129,3 +141,102 @@ def test_a_directory_that_is_a_plain_file_is_answered_as_by_kafka(tmp_path: Path
         # Kafka says 56 until its next start. Both codes have clients ask for metadata again; ours says why.
         assert (wanted.pop(name), told.pop(name)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR)
     assert told == wanted
+
+
+def ask_about_a_lost_folder(
+    broker: BrokerProcess, folder: Path, is_missed: Callable[[Connection, int], bool], second: int
+) -> Answers:
+    """The codes after the folder of one of two partitions in the second directory was removed while it was served.
+
+    They are asked when the broker has missed it, as far as it does; `second` is the code of the directory later.
+    """
+    broker.start()
+    broker.create_topic("t", partitions=PARTITIONS)
+    try:
+        with Connection(broker.address) as client:
+            assert [produce(client, index) for index in range(PARTITIONS)] == [ErrorCode.NONE] * PARTITIONS
+            (kept, *_), (lost, beside) = places(client)[FIRST][1], places(client)[SECOND][1]
+            shutil.rmtree(folder / SECOND / f"t-{lost}")
+            wait_until(lambda: is_missed(client, lost), "the folder is missed")
+            asked: dict[str, Callable[[Connection, int], int]] = {"produce": produce, "fetch": read, "list": look_up}
+            which = {"lost": lost, "beside it": beside, "elsewhere": kept}
+            answers: Answers = {
+                f"{name} {where}": ask(client, index) for name, ask in asked.items() for where, index in which.items()
+            }
+            answers["metadata lost"] = metadata(client)[lost]
+            answers["delete"] = delete(client, "t")
+            wait_until(lambda: places(client)[SECOND] == (second, []), "the deletion is done")
+            answers |= {"create": create(client, "t", 2), "create u": create(client, "u", 2)}
+            wait_until(lambda: metadata(client) == dict.fromkeys((0, 1), (0, 1, 0)), "it is served again")
+            answers |= {"produce again": produce(client, 0), "fetch again": read(client, 1)}
+            answers["directories"] = {name: error for name, (error, _) in places(client).items()}
+            if isinstance(broker, Stepdown):
+                with urlopen(f"http://{broker.http}/readyz") as page:
+                    assert page.status == HTTPStatus.OK
+            return answers
+    finally:
+        broker.kill()
+
+
+def test_a_folder_that_is_taken_away_is_answered_as_by_kafka_once_it_is_missed(tmp_path: Path) -> None:
+    """Kafka misses it when the topic is deleted, and then has the whole directory offline."""
+    ours = broker_under_test(tmp_path / "ours", properties=log_dirs(tmp_path / "ours"))
+    told = ask_about_a_lost_folder(ours, tmp_path / "ours", lambda client, lost: metadata(client)[lost][1] == -1, 0)
+    kafka = ApacheKafka(tmp_path / "kafka", properties=log_dirs(tmp_path / "kafka"))
+    format_for_kafka(tmp_path / "kafka" / SECOND)
+    wanted = ask_about_a_lost_folder(kafka, tmp_path / "kafka", lambda *_: True, 56)
+    for name in ("produce lost", "fetch lost", "list lost"):
+        # Kafka goes on with files that have no name any more: what it acknowledges there is gone at its next start.
+        assert (wanted.pop(name), told.pop(name)) == (ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR)
+    assert (wanted.pop("metadata lost"), told.pop("metadata lost")) == (
+        (ErrorCode.NONE, 1, 0),
+        (ErrorCode.LEADER_NOT_AVAILABLE, -1, 1),
+    )
+    assert wanted.pop("directories") == {FIRST: ErrorCode.NONE, SECOND: ErrorCode.KAFKA_STORAGE_ERROR}
+    assert told.pop("directories") == {FIRST: ErrorCode.NONE, SECOND: ErrorCode.NONE}
+    assert told == wanted
+
+
+def committed_after_an_empty_segment(broker: BrokerProcess) -> tuple[int, int]:
+    """Error and offset of a group whose partition of `__consumer_offsets` has lost all bytes of its only segment."""
+    with_offset = OffsetCommitRequestPartition(partition_index=0, committed_offset=7)
+    commit = OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=[OffsetCommitRequestTopic(name="t", partitions=[with_offset])],
+    )
+    fetch_offset = OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0])])
+
+    def committed(client: Connection) -> tuple[int, int]:
+        answer = client.call(fetch_offset, 5)
+        while answer.error_code in NOT_YET:
+            answer = client.call(fetch_offset, 5)
+        return int(answer.error_code), int(answer.topics[0].partitions[0].committed_offset)
+
+    broker.start()
+    broker.create_topic("t")
+    with Connection(broker.address) as client:
+        wait_until(lambda: not client.call(FindCoordinatorRequest(key="g"), 0).error_code, "there is a coordinator")
+        wait_until(lambda: not client.call(commit, 2).topics[0].partitions[0].error_code, "the offset is committed")
+        assert committed(client) == (ErrorCode.NONE, 7)
+    broker.stop()
+    os.truncate(broker.log_dir / "__consumer_offsets-0" / "00000000000000000000.log", 0)
+    broker.start()
+    try:
+        with Connection(broker.address) as client:
+            wait_until(lambda: not client.call(FindCoordinatorRequest(key="g"), 0).error_code, "it is back")
+            return committed(client)
+    finally:
+        broker.kill()
+
+
+def test_committed_offsets_of_an_empty_segment_are_gone_as_in_kafka_and_that_is_said(tmp_path: Path) -> None:
+    """No line said so."""
+    properties = {"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1"}
+    ours = broker_under_test(tmp_path / "ours", properties=properties)
+    told = committed_after_an_empty_segment(ours)
+    wanted = committed_after_an_empty_segment(ApacheKafka(tmp_path / "kafka", properties=properties))
+    assert told == wanted == (ErrorCode.NONE, -1)
+    if isinstance(ours, Stepdown):
+        assert f"{ours.log_dir}/__consumer_offsets-0 ends at offset 0, but had records up to offset 0" in ours.log
