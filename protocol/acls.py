@@ -5,8 +5,10 @@ pattern's or begins with it. Sources: KIP-11, 290; Kafka 3.9 `AclOperation`, `Ac
 `PatternType`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import Any
 
 CLUSTER_NAME = "kafka-cluster"
 """The name of the one resource of type CLUSTER."""
@@ -80,6 +82,20 @@ class Acl:
     host: str
     operation: AclOperation
     permission_type: PermissionType
+
+    @classmethod
+    def from_numbers(cls, values: Mapping[str, Any]) -> "Acl":
+        """The rule of these values by field, kinds and operations as numbers. Raises: ValueError, KeyError."""
+        return cls(**{each: _NUMBERED.get(each, str)(values[each]) for each in ACL_FIELDS})
+
+
+ACL_FIELDS = tuple(each.name for each in fields(Acl))
+_NUMBERED: Mapping[str, Callable[[Any], Any]] = {
+    "resource_type": ResourceType,
+    "pattern_type": PatternType,
+    "operation": AclOperation,
+    "permission_type": PermissionType,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

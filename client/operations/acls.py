@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...protocol.acls import Acl, AclFilter, AclOperation, PatternType, PermissionType, ResourceType
+from ...protocol.acls import Acl, AclFilter
 from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ...protocol.messages.describe_acls import DescribeAclsRequest
@@ -83,12 +83,4 @@ def delete_acls(filters: Sequence[AclFilter]) -> Operation[list[Acl]]:
 def _acl(kind: int, name: str, pattern: int, entry: object) -> Acl:
     """The rule; `entry` has what resources of a rule do not."""
     values = {part: getattr(entry, part) for part in ("principal", "host", "operation", "permission_type")}
-    return Acl(
-        resource_type=ResourceType(kind),
-        resource_name=name,
-        pattern_type=PatternType(pattern),
-        principal=values["principal"],
-        host=values["host"],
-        operation=AclOperation(values["operation"]),
-        permission_type=PermissionType(values["permission_type"]),
-    )
+    return Acl.from_numbers({"resource_type": kind, "resource_name": name, "pattern_type": pattern, **values})

@@ -5,7 +5,8 @@ records, `state_difference.py` makes records of what changed in it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 from uuid import UUID
 
 from ...protocol.acls import Acl
@@ -66,16 +67,6 @@ class ClusterState:
 
     def copy(self) -> "ClusterState":
         """The same state, not affected by what is put into or taken out of this one."""
-        return replace(
-            self,
-            topics=dict(self.topics),
-            cluster_configs=dict(self.cluster_configs),
-            configs_of_brokers=dict(self.configs_of_brokers),
-            other_configs=dict(self.other_configs),
-            client_quotas=dict(self.client_quotas),
-            acls=dict(self.acls),
-            scram_credentials=dict(self.scram_credentials),
-            features=dict(self.features),
-            delegation_tokens=dict(self.delegation_tokens),
-            registrations=dict(self.registrations),
-        )
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        copies: dict[str, Any] = {name: dict(value) for name, value in values.items() if isinstance(value, dict)}
+        return replace(self, **copies)

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from ...protocol import metadata_log as records
-from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
+from ...protocol.acls import ACL_FIELDS, Acl
 from ...protocol.errors import InvalidRecord
 from ...protocol.scram import SCRAM_MECHANISMS, ScramCredential
 from .cluster_state import ClusterState, ConfigResource, StoredTopic
@@ -178,15 +178,7 @@ class MetadataReplay:
     @_change.register
     def _(self, record: records.AccessControlEntryRecord) -> None:
         try:
-            self._acls[record.acl_id] = Acl(
-                resource_type=ResourceType(record.resource_type),
-                resource_name=record.resource_name,
-                pattern_type=PatternType(record.pattern_type),
-                principal=record.principal,
-                host=record.host,
-                operation=AclOperation(record.operation),
-                permission_type=PermissionType(record.permission_type),
-            )
+            self._acls[record.acl_id] = Acl.from_numbers({name: getattr(record, name) for name in ACL_FIELDS})
         except ValueError as fault:
             raise InvalidRecord(f"the access rule {record.acl_id} cannot be understood: {fault}") from fault
 

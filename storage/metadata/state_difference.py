@@ -6,6 +6,7 @@ way. Feature levels come first, topics before their partitions. Source: Kafka 3.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -133,16 +134,7 @@ def _acls(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Iterator[Any
         yield records.RemoveAccessControlEntryRecord(acl_id=before[acl])
     for acl, acl_id in after.items():
         if acl not in before:
-            yield records.AccessControlEntryRecord(
-                acl_id=acl_id,
-                resource_type=acl.resource_type,
-                resource_name=acl.resource_name,
-                pattern_type=acl.pattern_type,
-                principal=acl.principal,
-                host=acl.host,
-                operation=acl.operation,
-                permission_type=acl.permission_type,
-            )
+            yield records.AccessControlEntryRecord(acl_id=acl_id, **asdict(acl))
 
 
 def _credentials(
@@ -152,11 +144,4 @@ def _credentials(
         yield records.RemoveUserScramCredentialRecord(name=user, mechanism=_MECHANISMS[mechanism])
     for (user, mechanism), credential in after.items():
         if before.get((user, mechanism)) != credential:
-            yield records.UserScramCredentialRecord(
-                name=user,
-                mechanism=_MECHANISMS[mechanism],
-                salt=credential.salt,
-                stored_key=credential.stored_key,
-                server_key=credential.server_key,
-                iterations=credential.iterations,
-            )
+            yield records.UserScramCredentialRecord(name=user, mechanism=_MECHANISMS[mechanism], **asdict(credential))

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
-from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
+from ...protocol.acls import ACL_FIELDS, Acl
 from ...protocol.scram import HASHES, ScramCredential, base64_bytes
 from ..files.partition_metadata import decode_uuid
 from .cluster_state import ClusterState, QuotaEntity, StoredTopic
@@ -112,21 +112,12 @@ def _quotas(value: object) -> tuple[QuotaEntity, dict[str, float]]:
 
 def _acl(value: object) -> Acl:
     try:
-        kind, name, pattern, principal, host, operation, permission = _list(value, "acls")
-        acl = Acl(
-            resource_type=ResourceType(kind),
-            resource_name=name,
-            pattern_type=PatternType(pattern),
-            principal=principal,
-            host=host,
-            operation=AclOperation(operation),
-            permission_type=PermissionType(permission),
-        )
+        parts = dict(zip(ACL_FIELDS, _list(value, "acls"), strict=True))
+        if not all(isinstance(parts[name], str) for name in ("resource_name", "principal", "host")):
+            raise ValueError("texts expected for name, principal and host")
+        return Acl.from_numbers(parts)
     except ValueError as fault:
         raise MalformedState(f"acls: {value!r} is no access rule: {fault}") from fault
-    if not all(isinstance(text, str) for text in (name, principal, host)):
-        raise MalformedState(f"acls: texts expected for name, principal and host, found {value!r}")
-    return acl
 
 
 def _credential(value: object) -> tuple[tuple[str, str], ScramCredential]:
