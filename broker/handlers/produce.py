@@ -13,7 +13,8 @@ leader, v11 TRANSACTION_ABORTABLE where it was INVALID_TXN_STATE. v0-v2 may carr
 magic 2, from v7 on zstd.
 
 Other than Kafka: a message goes with every error, not only with record errors; a frame that
-cannot be read fails its partition, not all of them; and what fails unexpectedly fails its partition.
+cannot be read fails its partition, not all of them; what fails unexpectedly fails its partition; and records that are
+null are refused (INVALID_RECORD), where Kafka 3.9.1 fails and answers nothing.
 """
 
 from collections.abc import Coroutine, Sequence
