@@ -85,6 +85,7 @@ class Registry:
                 with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
                     return json.loads(answer.read(MAX_SCHEMA_BYTES))
             except urllib.error.HTTPError as error:
+                error.close()
                 if error.code == 404:
                     return None
                 problem = error
