@@ -11,6 +11,7 @@ from random import Random
 import confluent_kafka
 import pytest
 from stepdown.protocol.records.batches import iter_batches
+from stepdown.storage.files.checkpoint_file import FIRST_DELETIONS
 from support.broker import Stepdown
 from support.clients_raw import wait_until
 from support.command import run_command
@@ -125,12 +126,13 @@ def hand_over(source: Path, target: Broker) -> None:
 
 
 def adopt_at_rest(target: Broker) -> None:
-    """Say the configs while no broker runs: one that runs gives a minute's notice before it cleans."""
+    """Say the configs while no broker runs, and that the minute's notice before the first cleaning is over."""
     properties = target.folder / "adopting.properties"
     properties.write_text("".join(f"{key}={value}\n" for key, value in PROPERTIES.items()))
     configs = [word for key, value in CONFIGS.items() for word in ("-o", f"{key}={value}")]
     done = run_command("topics", "adopt", TOPIC, *configs, "--log-dir", target.log_dir, "--config", properties)
     assert done.exit_code == 0, done.stderr
+    (target.log_dir / FIRST_DELETIONS).unlink(missing_ok=True)
 
 
 def pass_on(model: Model, brokers: list[Broker]) -> None:
