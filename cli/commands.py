@@ -23,6 +23,7 @@ COMMANDS = {
     "produce": (".produce.command", "produce"),
     "consume": (".consume.command", "consume"),
     "metadata": (".metadata.commands", "metadata"),
+    "migrate": (".migrate.commands", "migrate"),
     "log": (".log.command", "log"),
     "config": (".config.command", "config"),
     "bench": (".bench.commands", "bench"),

@@ -1,1 +1,1 @@
-"""`stepdown metadata`: `preparation` decides what Kafka of a release does not take, `commands` writes and prints."""
+"""`stepdown metadata`: has the metadata of log directories fit for Kafka, as `storage/migration/` decides it."""

@@ -41,8 +41,8 @@ def prepare(
 
     Each change is said, on stderr; the properties are printed.
     """
+    from ...storage.migration.release_preparation import RELEASES, Preparation, TooNew, absent_partitions
     from ..support.directories_at_rest import open_at_rest
-    from .preparation import RELEASES, Preparation, TooNew, absent_partitions
 
     if release_name not in RELEASES:
         raise CommandFailed(f"--for: {' or '.join(RELEASES)} expected, found {release_name}", "", EXIT_BAD_USAGE)
@@ -70,7 +70,7 @@ def _save(broker: Broker) -> None:
 
 def _properties(broker: Broker) -> list[str]:
     from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
-    from .preparation import server_properties
+    from ...storage.migration.server_properties import ServerNode, server_properties
 
     store, topics = broker.topics.store, broker.topics.store.state.topics
     counts = {
@@ -78,4 +78,5 @@ def _properties(broker: Broker) -> list[str]:
         for name, setting in SETTINGS_OF_PARTITIONS.items()
     }
     metadata_dir = store.log.folder.rpartition("/")[0]
-    return server_properties(store.state, store.node_id, broker.log_manager.directories, metadata_dir, counts)
+    node = ServerNode(node_id=store.node_id, directories=list(broker.log_manager.directories))
+    return server_properties(store.state, node, [node], counts, metadata_dir=metadata_dir)

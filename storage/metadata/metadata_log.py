@@ -214,19 +214,13 @@ class MetadataLog:
 
     def write_snapshot(self, records: Iterable[Any], metadata_version: int) -> None:
         """Have the whole state, which these records make up, in the place of the log so far. Raises: DiskFault."""
-        now_ms = self._clock.now_ms()
-        batches: list[bytes] = []
         epoch = self.epoch if self._leads else self.contents.epoch
-        header = SnapshotHeaderRecord(last_contained_log_timestamp=now_ms)
-        offset = self._add(batches, 0, [encode_control_record(header)], now_ms)
+        quorum: list[Any] = []
         if self._voters is not None:
             quorum = [KRaftVersionRecord(kraft_version=self.contents.kraft_version), VotersRecord(voters=self._voters)]
-            offset = self._add(batches, offset, [encode_control_record(each) for each in quorum], now_ms)
-        for values in _chunks(_values(records, metadata_version)):
-            offset = self._add(batches, offset, values, now_ms)
-        self._add(batches, offset, [encode_control_record(SnapshotFooterRecord())], now_ms)
-        name = f"{self.end_offset:020d}-{epoch:010d}.checkpoint"
-        self._files.replace(f"{self.folder}/{name}", b"".join(batches), private=True)
+        data = encode_snapshot(records, metadata_version, epoch=epoch, now_ms=self._clock.now_ms(), quorum=quorum)
+        name = snapshot_name(self.end_offset, epoch)
+        self._files.replace(f"{self.folder}/{name}", data, private=True)
         self._segment, self._size, self._has_tail, self.bytes_since_snapshot = "", 0, False, 0
         self._remove_before(name)
 
@@ -236,6 +230,26 @@ class MetadataLog:
             is_older = name.endswith(".checkpoint") and name < snapshot
             if is_older or (name.endswith(_OF_SEGMENT) and name[:20] < snapshot[:20]):
                 self._files.remove(f"{self.folder}/{name}")
+
+
+def snapshot_name(end_offset: int, epoch: int) -> str:
+    """The file of a snapshot that stands for all before that offset, as of that epoch."""
+    return f"{end_offset:020d}-{epoch:010d}.checkpoint"
+
+
+def encode_snapshot(
+    records: Iterable[Any], metadata_version: int, *, epoch: int, now_ms: int, quorum: Sequence[Any] = ()
+) -> bytes:
+    """The bytes of a snapshot of the state that these records make up; `quorum` are control records of its voters."""
+    head = [SnapshotHeaderRecord(last_contained_log_timestamp=now_ms)]
+    chunks: list[Sequence[Any]] = [[encode_control_record(each) for each in chunk] for chunk in (head, quorum) if chunk]
+    chunks += _chunks(_values(records, metadata_version))
+    chunks.append([encode_control_record(SnapshotFooterRecord())])
+    offset, batches = 0, []
+    for values in chunks:
+        batches.append(_batch(offset, epoch, values, now_ms))
+        offset += len(values)
+    return b"".join(batches)
 
 
 def _values(records: Iterable[Any], metadata_version: int) -> Iterator[bytes]:

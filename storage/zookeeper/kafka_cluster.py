@@ -4,6 +4,7 @@
     /config/topics/<topic>      {"config": {name: text}}; /config/brokers/<id> and <default> likewise
     /latest_producer_id_block   {"block_end": "1999"}
     /delegation_token/tokens    tokens that were given; their keys need the secret of the old brokers
+    /consumers/<group>/offsets  groups of consumers before 0.9
     /migration                  there since a controller of KRaft took over
 
 A cluster may be below a chroot. Source: Kafka 3.9 `ZkData`.
@@ -24,12 +25,14 @@ PRODUCER_IDS = "/latest_producer_id_block"
 TOKENS = "/delegation_token/tokens"
 MIGRATION = "/migration"
 BROKERS = "/brokers/ids"
+GROUPS = "/consumers"
 DEFAULT_BROKER = "<default>"
 
 
 @dataclass(slots=True, kw_only=True)
 class KafkaCluster:
-    """All of it; `next_producer_id` is above every id that was given. `registered` are brokers that seem to run."""
+    """All of it; `next_producer_id` is above every id that was given. `registered` are brokers that seem to run,
+    `groups` those that kept their offsets in ZooKeeper."""
 
     cluster_id: str = ""
     topics: dict[str, ZookeeperTopic] = field(default_factory=dict)
@@ -43,6 +46,7 @@ class KafkaCluster:
     next_producer_id: int = 0
     delegation_tokens: int = 0
     waiting_reassignments: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
     registered: list[int] = field(default_factory=list)
     is_migrating: bool = False
 
@@ -79,6 +83,7 @@ def read_cluster(tree: ZnodeTree) -> KafkaCluster:
         next_producer_id=_next_producer_id(tree),
         delegation_tokens=len(tree.children(TOKENS)),
         waiting_reassignments=waiting_reassignments(tree),
+        groups=[name for name in tree.children(GROUPS) if tree.children(f"{GROUPS}/{name}/offsets")],
         registered=[whole_number(BROKERS, name) for name in tree.children(BROKERS)],
         is_migrating=MIGRATION in tree,
     )

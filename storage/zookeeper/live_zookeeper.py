@@ -10,6 +10,7 @@ BRANCHES = (
     "/brokers",
     "/cluster",
     "/config",
+    "/consumers",
     "/controller_epoch",
     "/delegation_token",
     "/feature",

@@ -42,6 +42,7 @@ ORDER = {
         {"scheduling"},
     ),
     "storage": (
+        {"migration"},
         {"zookeeper"},
         {"metadata"},
         {"directories", "compaction"},

@@ -6,11 +6,11 @@ One setting out of range keeps all of Kafka from starting ("Error starting LogMa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...config import TOPIC_KEYS
-from ...storage.metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
+from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
 
 LEAST: Mapping[str, int] = {"segment.ms": 1, "flush.messages": 1, "segment.index.bytes": 4, "retention.ms": -1}
 LEAST_IN_4: Mapping[str, int] = {**LEAST, "segment.bytes": 1 << 20}
@@ -150,26 +150,3 @@ def absent_partitions(state: ClusterState) -> Iterator[str]:
         count = sum(not record.replicas for record in topic.replicas)
         if count:
             yield f"{name}: {count} of {topic.partitions} partitions have no replica here and no leader in Kafka"
-
-
-def server_properties(
-    state: ClusterState, node_id: int, log_dirs: Iterable[str], metadata_dir: str, counts: Mapping[str, int]
-) -> list[str]:
-    """The lines that Kafka needs beside its own settings; `counts` are settings of numbers of partitions."""
-    directories = list(log_dirs)
-    lines = [
-        "process.roles=broker,controller",
-        f"node.id={node_id}",
-        f"controller.quorum.voters={node_id}@localhost:9093",
-        "listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
-        "controller.listener.names=CONTROLLER",
-        f"log.dirs={','.join(directories)}",
-        f"metadata.log.dir={metadata_dir}",
-        *(f"{name}={count}" for name, count in counts.items()),
-        "offsets.topic.replication.factor=1",
-        "transaction.state.log.replication.factor=1",
-        "transaction.state.log.min.isr=1",
-    ]
-    if state.acls:
-        lines.append("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer")
-    return lines

@@ -1,0 +1,1 @@
+"""`stepdown migrate`: `commands` parses, asks `storage/migration/` for the work, and prints."""

@@ -1,0 +1,190 @@
+"""`stepdown migrate`: from the disks of a cluster with ZooKeeper to Kafka 4, in place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...protocol.errors import DiskFault
+from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+
+if TYPE_CHECKING:
+    from ...storage.migration.directory_survey import PlannedBroker
+    from ...storage.migration.migration_plan import MigrationPlan
+
+SOURCES_HINT = "Pass one of --zookeeper HOST:PORT, --zookeeper-data DIR and --without-zookeeper."
+NOTHING_CHANGED = "Nothing was changed."
+SETTINGS_OF_PARTITIONS = {
+    "__consumer_offsets": "offsets.topic.num.partitions",
+    "__transaction_state": "transaction.state.log.num.partitions",
+}
+
+migrate = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Take the disks of a cluster with ZooKeeper to Kafka 4: plan, apply, undo.",
+)
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="What `stepdown migrate plan` wrote.")]
+
+
+@migrate.callback()
+def migrate_commands() -> None:
+    """Take the disks of a cluster with ZooKeeper to Kafka 4: plan, apply, undo."""
+
+
+@migrate.command()
+def plan(
+    brokers: Annotated[
+        list[str],
+        typer.Option("--broker", metavar="ID=DIR,DIR", help="A broker and its log.dirs, in order; may be repeated."),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The plan; one that is there gets more brokers.")],
+    zookeeper: Annotated[
+        str | None, typer.Option("--zookeeper", metavar="HOST:PORT", help="A live ZooKeeper; /CHROOT may follow.")
+    ] = None,
+    zookeeper_data: Annotated[
+        str | None,
+        typer.Option("--zookeeper-data", metavar="DIR", help="Its dataDir at rest; with a comma the dataLogDir, too."),
+    ] = None,
+    without_zookeeper: Annotated[
+        bool, typer.Option("--without-zookeeper", help="It is lost: go by what the disks say.")
+    ] = False,
+    release: Annotated[str, typer.Option("--to", metavar="RELEASE", help="4.0 or 4.4; 3.9 as well.")] = "4.4",
+) -> None:
+    """Read everything, and write a plan that a person reads; nothing else is written."""
+    from ...storage.files.files import Files
+    from ...storage.migration.plan_document import write_plan
+    from ...storage.migration.release_preparation import RELEASES
+
+    if (zookeeper, zookeeper_data, without_zookeeper or None).count(None) != 2:
+        raise CommandFailed("it is not said where the metadata are", SOURCES_HINT, EXIT_BAD_USAGE)
+    if release not in RELEASES:
+        raise CommandFailed(f"--to: {' or '.join(RELEASES)} expected, found {release}", "", EXIT_BAD_USAGE)
+    try:
+        found = _survey(out, _directories_by_broker(brokers))
+        made = _make(found, release, zookeeper, zookeeper_data)
+        write_plan(Files(), str(out.absolute()), made)
+    except DiskFault as fault:
+        raise CommandFailed(str(fault), NOTHING_CHANGED) from fault
+    _show(made, out)
+
+
+@migrate.command()
+def apply(path: PlanFile) -> None:
+    """Write Kafka's metadata as planned, on the directories that are on this machine; again, it does the same."""
+    from ...storage.files.files import Files
+    from ...storage.migration.plan_application import PlanApplication
+    from ...storage.migration.plan_document import read_plan
+
+    try:
+        read = read_plan(Files(read_only=True), str(path))
+        done = PlanApplication(Files(), read, lambda line: typer.echo(line, err=True)).apply()
+    except DiskFault as fault:
+        raise CommandFailed(str(fault)) from fault
+    _print_properties(read, done)
+
+
+@migrate.command()
+def undo(path: PlanFile) -> None:
+    """Take back what apply wrote on this machine, also after Kafka has set folders aside."""
+    from ...storage.files.files import Files
+    from ...storage.migration.plan_document import read_plan
+    from ...storage.migration.plan_reversal import PlanReversal
+
+    try:
+        read = read_plan(Files(read_only=True), str(path))
+        PlanReversal(Files(), read, typer.echo).undo()
+    except DiskFault as fault:
+        raise CommandFailed(str(fault)) from fault
+
+
+def _directories_by_broker(texts: Sequence[str]) -> dict[int, list[str]]:
+    """Raises: CommandFailed."""
+    found: dict[int, list[str]] = {}
+    for text in texts:
+        broker_id, equals, paths = text.partition("=")
+        if not equals or not broker_id.isdecimal() or not all(paths.split(",")):
+            raise CommandFailed(f"--broker: ID=DIR,DIR expected, found {text!r}", "", EXIT_BAD_USAGE)
+        found.setdefault(int(broker_id), []).extend(str(Path(path).absolute()) for path in paths.split(","))
+    used = [path for paths in found.values() for path in paths]
+    twice = sorted({path for path in used if used.count(path) > 1})
+    if twice:
+        raise CommandFailed(f"--broker: {twice[0]} is named twice", "", EXIT_BAD_USAGE)
+    return found
+
+
+def _survey(out: Path, directories: Mapping[int, Sequence[str]]) -> dict[int, PlannedBroker]:
+    """The brokers of this machine, and those that the plan has from others. Raises: DiskFault."""
+    from ...storage.files.files import Files
+    from ...storage.migration.directory_survey import hold_locks, survey_broker
+    from ...storage.migration.plan_document import read_plan
+
+    known = read_plan(Files(read_only=True), str(out)).brokers if out.exists() else {}
+    with hold_locks(Files(), [path for paths in directories.values() for path in paths], only_existing=True):
+        files = Files(read_only=True)
+        found = {broker_id: survey_broker(files, broker_id, paths) for broker_id, paths in directories.items()}
+    return dict(sorted({**known, **found}.items()))
+
+
+def _make(
+    brokers: Mapping[int, PlannedBroker], release: str, zookeeper: str | None, zookeeper_data: str | None
+) -> MigrationPlan:
+    from ...storage.migration.plan_from_disks import plan_from_disks
+    from ...storage.migration.plan_making import PlanMaking
+    from ..support.zookeeper_source import read_zookeeper
+
+    now_ms = int(time.time() * 1000)
+    if zookeeper is None and zookeeper_data is None:
+        return plan_from_disks(brokers, release, now_ms)
+    cluster_id = next((each.cluster_id for each in brokers.values() if each.cluster_id), None)
+    source = read_zookeeper(zookeeper, zookeeper_data, cluster_id)
+    made = PlanMaking(brokers, release, now_ms).make(source.cluster, source.name)
+    made.notes += source.notes
+    made.stops += source.gaps
+    return made
+
+
+def _show(made: MigrationPlan, out: Path) -> None:
+    partitions = sum(topic.partitions for topic in made.state.topics.values())
+    typer.echo(
+        f"{out}: {len(made.state.topics)} topics, {partitions} partitions, {len(made.state.acls)} access rules, "
+        f"{len(made.state.scram_credentials)} passwords, {len(made.state.client_quotas)} quotas, "
+        f"{len(made.brokers)} brokers"
+    )
+    for title, lines in (("lost", made.lost), ("changed", made.changes), ("note", made.notes), ("STOP", made.stops)):
+        for line in lines:
+            typer.echo(f"{title}: {line}")
+    if made.stops:
+        typer.echo("Settle each STOP, and delete its line in the plan: apply refuses before.")
+    typer.echo("Read the plan, set host and ports of the brokers, then `stepdown migrate apply` it on each machine.")
+
+
+def _print_properties(plan_read: MigrationPlan, brokers: Sequence[PlannedBroker]) -> None:
+    """The server.properties of each node that is here."""
+    from ...storage.migration.server_properties import ServerNode, server_properties
+
+    nodes = {
+        broker_id: ServerNode(
+            node_id=broker_id,
+            directories=[directory.path for directory in each.directories],
+            host=each.host,
+            port=each.port,
+            controller_port=each.controller_port,
+        )
+        for broker_id, each in plan_read.brokers.items()
+    }
+    topics = plan_read.state.topics
+    counts = {setting: topics[name].partitions for name, setting in SETTINGS_OF_PARTITIONS.items() if name in topics}
+    voters = [nodes[each] for each in plan_read.voters]
+    for broker in brokers:
+        node = nodes[broker.broker_id]
+        typer.echo(f"# server.properties of node {node.node_id}, beside your own settings")
+        lines = server_properties(
+            plan_read.state, node, voters, counts, metadata_dir=node.directories[0], brokers=len(nodes)
+        )
+        typer.echo("\n".join(lines))

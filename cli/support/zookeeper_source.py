@@ -1,0 +1,43 @@
+"""What Kafka kept in a ZooKeeper that is named on the command line: a live one, or its data directory at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...protocol.errors import DiskFault
+from ...storage.files.files import Files
+from ...storage.zookeeper.data_directory import read_data_directory
+from ...storage.zookeeper.kafka_cluster import KafkaCluster, find_cluster, read_cluster
+from ...storage.zookeeper.live_zookeeper import LiveZookeeperFault, read_live_zookeeper
+from .failures import CommandFailed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZookeeperSource:
+    """The cluster, where it was read, what was passed over in doing so, and what is not known because of it."""
+
+    cluster: KafkaCluster
+    name: str
+    notes: Sequence[str] = ()
+    gaps: Sequence[str] = ()
+
+
+def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) -> ZookeeperSource:
+    """What one of both says; of several clusters that with the id. Raises: CommandFailed."""
+    try:
+        if hosts is not None:
+            tree = read_live_zookeeper(hosts)
+            return ZookeeperSource(cluster=read_cluster(find_cluster(tree, cluster_id)), name=f"ZooKeeper at {hosts}")
+        paths = (data or "").split(",")
+        found = read_data_directory(Files(read_only=True), paths)
+        return ZookeeperSource(
+            cluster=read_cluster(find_cluster(found.tree, cluster_id)),
+            name=f"ZooKeeper's files in {data}, up to transaction {found.zxid:#x}",
+            notes=found.notes,
+            gaps=found.gaps,
+        )
+    except LiveZookeeperFault as fault:
+        raise CommandFailed(str(fault)) from fault
+    except DiskFault as fault:
+        raise CommandFailed(str(fault), "Nothing was changed.") from fault

@@ -1,0 +1,100 @@
+"""What a plan has to know of the folder of a partition, found by reading little: no segment is read through."""
+
+from dataclasses import dataclass
+from itertools import islice
+from uuid import UUID
+
+from ...protocol.errors import CorruptRecord
+from ...protocol.records.batch_header import BatchHeader
+from ..files.file_names import LOG, SNAPSHOT, offset_of
+from ..files.files import Files
+from ..files.partition_metadata import read_topic_id
+from ..log.leader_epochs import LeaderEpochs
+from ..log.segment import MAX_RELATIVE_OFFSET, Segment, open_segment
+from ..producers.producer_snapshot import MAX_SNAPSHOT_BYTES, CorruptSnapshot, decode_snapshot
+
+NO_MAGIC = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderSurvey:
+    """A replica on the disk number `disk` of its broker.
+
+    `leader_epoch` is the highest of the checkpoint and the last batches, -1 for none; `lowest_magic` is -1 where there
+    is no batch. `end_offset` is that of the next record.
+    """
+
+    topic: str
+    partition: int
+    disk: int = 0
+    topic_id: UUID | None = None
+    leader_epoch: int = -1
+    end_offset: int = 0
+    lowest_magic: int = NO_MAGIC
+    last_producer_id: int = -1
+
+
+@dataclass(slots=True)
+class _Batches:
+    """What the headers of some batches say."""
+
+    end_offset: int
+    leader_epoch: int = -1
+    lowest_magic: int = NO_MAGIC
+    last_producer_id: int = -1
+
+    def take(self, header: BatchHeader) -> None:
+        self.end_offset = header.last_offset + 1
+        self.leader_epoch = max(self.leader_epoch, header.leader_epoch)
+        self.lowest_magic = header.magic if self.lowest_magic == NO_MAGIC else min(self.lowest_magic, header.magic)
+        self.last_producer_id = max(self.last_producer_id, header.producer_id)
+
+
+def survey_folder(files: Files, path: str, topic: str, partition: int, disk: int) -> FolderSurvey:
+    """Raises: DiskFault."""
+    names = files.names(path)
+    bases = sorted(base for name in names if name.endswith(LOG) and (base := offset_of(name)) is not None)
+    found = _Batches(bases[-1] if bases else 0)
+    for base in bases:
+        _take_batches(files, path, base, found, is_last=base == bases[-1])
+    return FolderSurvey(
+        topic=topic,
+        partition=partition,
+        disk=disk,
+        topic_id=read_topic_id(files, path),
+        leader_epoch=max(LeaderEpochs(files, path).latest, found.leader_epoch),
+        end_offset=found.end_offset,
+        lowest_magic=found.lowest_magic,
+        last_producer_id=max(found.last_producer_id, _last_producer_id(files, path, names)),
+    )
+
+
+def _take_batches(files: Files, path: str, base: int, found: _Batches, *, is_last: bool) -> None:
+    """Of the last segment the batches from the last index entry on, and of each the first."""
+    segment = open_segment(files, path, base)
+    try:
+        for header in islice(segment.batches(0), 1):
+            found.take(header)
+        for header in segment.batches(_last_position(segment)) if is_last else ():
+            found.take(header)
+    except CorruptRecord:
+        pass  # what follows was being written when the broker stopped
+    finally:
+        segment.close()
+
+
+def _last_position(segment: Segment) -> int:
+    if not segment.offset_index.looks_right(segment.size):
+        return 0
+    return segment.offset_index.position_of(MAX_RELATIVE_OFFSET)
+
+
+def _last_producer_id(files: Files, path: str, names: set[str]) -> int:
+    """By the newest producer snapshot that can be read."""
+    for name in sorted((name for name in names if name.endswith(SNAPSHOT)), reverse=True):
+        try:
+            entries = decode_snapshot(files.read_whole(f"{path}/{name}", MAX_SNAPSHOT_BYTES) or b"", name)
+        except CorruptSnapshot:
+            continue
+        return max((entry.producer_id for entry in entries), default=-1)
+    return -1

@@ -1,0 +1,78 @@
+"""`stepdown-migration.json` in each log directory: what applying a plan changes there, written before any change.
+
+    {"version": 1, "plan": sha256 of the plan, "broker": 1,
+     "meta_properties": base64 of the file as it was,
+     "names": […],               what was in the directory
+     "had_lock": true,
+     "set_aside": {"a-0": "a-0.….-stray"},     folders that are renamed
+     "topic_ids": ["a-0"]}       folders that get a partition.metadata
+
+With it the way back needs nothing else, also when it is taken half way, or after Kafka has started.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...protocol.errors import DiskFault
+from ..files.files import Files
+from .directory_survey import JOURNAL
+
+VERSION = 1
+MOST_BYTES = 1 << 28
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationJournal:
+    """What one log directory was like, and what is changed in it."""
+
+    plan: str
+    broker_id: int
+    meta_properties: bytes
+    names: frozenset[str]
+    had_lock: bool
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+    topic_ids: frozenset[str] = frozenset()
+
+
+def write_journal(files: Files, directory: str, journal: MigrationJournal) -> None:
+    """Raises: DiskFault."""
+    document = {
+        "version": VERSION,
+        "plan": journal.plan,
+        "broker": journal.broker_id,
+        "meta_properties": b64encode(journal.meta_properties).decode(),
+        "names": sorted(journal.names),
+        "had_lock": journal.had_lock,
+        "set_aside": dict(journal.set_aside),
+        "topic_ids": sorted(journal.topic_ids),
+    }
+    files.replace(f"{directory}/{JOURNAL}", json.dumps(document, indent=1).encode())
+
+
+def read_journal(files: Files, directory: str) -> MigrationJournal | None:
+    """None where no plan was applied. Raises: DiskFault."""
+    path = f"{directory}/{JOURNAL}"
+    data = files.read_whole(path, MOST_BYTES)
+    if data is None:
+        return None
+    try:
+        return _decode(json.loads(data))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
+        raise DiskFault(f"{path} cannot be read ({fault!r}): put a good copy in its place") from fault
+
+
+def _decode(fields: Any) -> MigrationJournal:
+    if fields["version"] != VERSION:
+        raise ValueError(f"version {VERSION} expected, found {fields['version']}")
+    return MigrationJournal(
+        plan=str(fields["plan"]),
+        broker_id=int(fields["broker"]),
+        meta_properties=b64decode(fields["meta_properties"], validate=True),
+        names=frozenset(map(str, fields["names"])),
+        had_lock=bool(fields["had_lock"]),
+        set_aside={str(old): str(new) for old, new in fields["set_aside"].items()},
+        topic_ids=frozenset(map(str, fields["topic_ids"])),
+    )

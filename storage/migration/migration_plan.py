@@ -1,0 +1,74 @@
+"""What is going to be written, and what a person should know before."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from ...protocol.schema import NO_UUID
+from ..metadata.cluster_state import ClusterState, StoredTopic
+from ..metadata.partition_record import PartitionRecord
+from .directory_survey import PlannedBroker
+
+MOST_VOTERS = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class MigrationPlan:
+    """`state` is what becomes Kafka's metadata, without the ids of log directories.
+
+    `stops` keep the plan from being applied. `source` is where the state is from, `digest` is that of the file.
+    """
+
+    release: str
+    cluster_id: str
+    made_ms: int
+    source: str = ""
+    state: ClusterState = field(default_factory=ClusterState)
+    brokers: dict[int, PlannedBroker] = field(default_factory=dict)
+    voters: tuple[int, ...] = ()
+    stops: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    digest: str = ""
+
+    def metadata(self) -> ClusterState:
+        """The state with the directory of each replica."""
+        by_broker = {broker_id: _directories_by_log(broker) for broker_id, broker in self.brokers.items()}
+        firsts = {broker_id: broker.directories[0].directory_id for broker_id, broker in self.brokers.items()}
+        state = self.state.copy()
+        for name, topic in self.state.topics.items():
+            located = (_locate(name, n, each, by_broker, firsts) for n, each in enumerate(topic.replicas))
+            state.topics[name] = replace(topic, replicas=tuple(located))
+        return state
+
+    def topic_id(self, name: str) -> UUID | None:
+        topic: StoredTopic | None = self.state.topics.get(name)
+        return None if topic is None else topic.topic_id
+
+
+def _directories_by_log(broker: PlannedBroker) -> dict[tuple[str, int], UUID]:
+    return {
+        (each.topic, each.partition): broker.directories[each.disk].directory_id
+        for each in broker.folders
+        if each.disk < len(broker.directories)
+    }
+
+
+def _locate(
+    topic: str,
+    index: int,
+    record: PartitionRecord,
+    by_broker: Mapping[int, Mapping[tuple[str, int], UUID]],
+    firsts: Mapping[int, UUID],
+) -> PartitionRecord:
+    """The record with the directory of each replica; the first of a broker where the folder is to be made."""
+    found = tuple(
+        by_broker.get(replica, {}).get((topic, index), firsts.get(replica, NO_UUID)) for replica in record.replicas
+    )
+    return replace(record, directories=found)
+
+
+def choose_voters(broker_ids: list[int]) -> tuple[int, ...]:
+    """The brokers that become controllers, too: three, or one where there are fewer."""
+    return tuple(sorted(broker_ids)[: MOST_VOTERS if len(broker_ids) >= MOST_VOTERS else 1])

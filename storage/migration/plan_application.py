@@ -1,0 +1,163 @@
+"""Applies a plan: the metadata of Kafka are written beside the partitions, whose files are not touched.
+
+In each directory, in this order, so that neither Kafka starts on what is half done (it refuses `meta.properties` of
+version 0), nor anything is done that the journal does not know:
+
+    1. the journal
+    2. folders that are set aside are renamed
+    3. partition.metadata of each folder
+    4. __cluster_metadata-0 with the snapshot, in the first directory
+    5. meta.properties, when all directories are that far
+
+Each file is written under another name and renamed. Again, the same is done: nothing is left over of a stop half way.
+"""
+
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+from ..directories.log_directory import LOCK
+from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
+from ..directories.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+from ..files.file_names import DELETE_DIRECTORY, STRAY_DIRECTORY, parse_log_directory
+from ..files.files import Files
+from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
+from ..files.partition_metadata import read_topic_id, write_topic_id
+from ..metadata.cluster_state import ClusterState
+from ..metadata.metadata_log import encode_snapshot, snapshot_name
+from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
+from ..metadata.state_difference import difference
+from .directory_survey import (
+    JOURNAL,
+    PlannedBroker,
+    PlannedDirectory,
+    RefusedDirectory,
+    fingerprint,
+    hold_locks,
+    name_aside,
+)
+from .local_brokers import local_brokers
+from .migration_journal import MigrationJournal, read_journal, write_journal
+from .migration_plan import MigrationPlan
+
+SNAPSHOT_END, SNAPSHOT_EPOCH = 100, 1
+NO_BROKER = -1
+MOST_META_BYTES = 1 << 16
+
+
+class PlanApplication:
+    """Applies a plan to the directories that are on this machine."""
+
+    def __init__(self, files: Files, plan: MigrationPlan, say: Callable[[str], None]) -> None:
+        """`say` is called with a line for each broker."""
+        self._files = files
+        self._plan = plan
+        self._say = say
+
+    def apply(self) -> list[PlannedBroker]:
+        """The brokers that are ready for Kafka now. Raises: RefusedDirectory before any change; DiskFault."""
+        self._refuse_stops()
+        brokers = local_brokers(self._files, self._plan)
+        snapshot = self._snapshot()
+        had_lock = {path: self._files.exists(f"{path}/{LOCK}") for path in _paths(brokers)}
+        with hold_locks(self._files, _paths(brokers)):
+            journals = [
+                (directory, self._journal(broker, directory, had_lock=had_lock[directory.path]))
+                for broker in brokers
+                for directory in broker.directories
+            ]
+            for directory, journal in journals:
+                write_journal(self._files, directory.path, journal)
+                self._change_folders(directory, journal)
+            for broker in brokers:
+                self._write_snapshot(broker.directories[0].path, snapshot)
+            for directory, journal in journals:
+                self._write_meta_properties(directory, journal.broker_id)
+        for broker in brokers:
+            self._say(f"broker {broker.broker_id}: ready for Kafka {self._plan.release}")
+        return brokers
+
+    def _refuse_stops(self) -> None:
+        if self._plan.stops:
+            lines = "\n  ".join(self._plan.stops)
+            raise RefusedDirectory(f"the plan has stops, which have to be settled first:\n  {lines}")
+
+    # What is checked before
+
+    def _journal(self, broker: PlannedBroker, directory: PlannedDirectory, *, had_lock: bool) -> MigrationJournal:
+        """The journal that is there, or the one to write. Raises: RefusedDirectory for what has changed."""
+        files, path = self._files, directory.path
+        known = read_journal(files, path)
+        if known is not None and known.plan != self._plan.digest:
+            raise RefusedDirectory(f"{path}: another plan was applied, or this one was changed since: undo that first")
+        renamed = {} if known is None else {new: old for old, new in known.set_aside.items()}
+        if fingerprint(files, path, renamed) != directory.fingerprint:
+            raise RefusedDirectory(
+                f"{path} has changed since the plan was made: files are other ones, or have other sizes or times. "
+                "Was a broker started on it? Plan again"
+            )
+        if known is not None:
+            return known
+        meta = read_meta_properties(files, path)
+        if meta is None or meta.version != 0 or files.exists(f"{path}/{METADATA_FOLDER}"):
+            raise RefusedDirectory(f"{path} is KRaft's already, and no plan was applied there")
+        return MigrationJournal(
+            plan=self._plan.digest,
+            broker_id=broker.broker_id,
+            meta_properties=files.read_whole(f"{path}/{META_PROPERTIES}", MOST_META_BYTES) or b"",
+            names=frozenset(files.names(path)) - {f"{JOURNAL}.tmp", *(() if had_lock else (LOCK,))},
+            had_lock=had_lock,
+            set_aside={
+                folder: name_aside(directory, folder)
+                for folder in broker.set_aside
+                if files.is_directory(f"{path}/{folder}")
+            },
+            topic_ids=frozenset(name for name, _ in self._folders_without_id(path, broker)),
+        )
+
+    def _folders_without_id(self, path: str, broker: PlannedBroker) -> Iterator[tuple[str, UUID]]:
+        """The folders that Kafka would set aside for the lack of an id, with their topic's."""
+        for name in sorted(self._files.names(path)):
+            parsed = parse_log_directory(name) if self._files.is_directory(f"{path}/{name}") else None
+            if parsed is None or parsed.suffix in (DELETE_DIRECTORY, STRAY_DIRECTORY) or name in broker.set_aside:
+                continue
+            topic_id = self._plan.topic_id(parsed.topic)
+            if topic_id is not None and not self._files.exists(f"{path}/{name}/{PARTITION_METADATA}"):
+                yield name, topic_id
+
+    # Changes
+
+    def _change_folders(self, directory: PlannedDirectory, journal: MigrationJournal) -> None:
+        files, path = self._files, directory.path
+        for old, new in journal.set_aside.items():
+            if files.is_directory(f"{path}/{old}"):
+                files.rename(f"{path}/{old}", f"{path}/{new}")
+        if journal.set_aside:
+            files.sync_directory(path)
+        for name in sorted(journal.topic_ids):
+            parsed = parse_log_directory(name)
+            topic_id = None if parsed is None else self._plan.topic_id(parsed.topic)
+            if topic_id is not None and read_topic_id(files, f"{path}/{name}") != topic_id:
+                write_topic_id(files, f"{path}/{name}", topic_id)
+
+    def _snapshot(self) -> bytes:
+        """The same for each broker."""
+        state = self._plan.metadata()
+        records = difference(ClusterState(), state, NO_BROKER)
+        return encode_snapshot(records, state.metadata_version, epoch=SNAPSHOT_EPOCH, now_ms=self._plan.made_ms)
+
+    def _write_snapshot(self, path: str, snapshot: bytes) -> None:
+        folder = f"{path}/{METADATA_FOLDER}"
+        self._files.make_directory(folder)
+        self._files.replace(f"{folder}/{snapshot_name(SNAPSHOT_END, SNAPSHOT_EPOCH)}", snapshot, private=True)
+        self._files.sync_directory(path)
+
+    def _write_meta_properties(self, directory: PlannedDirectory, broker_id: int) -> None:
+        wanted = MetaProperties(
+            version=1, node_id=broker_id, cluster_id=self._plan.cluster_id, directory_id=directory.directory_id
+        )
+        if read_meta_properties(self._files, directory.path) != wanted:
+            write_meta_properties(self._files, directory.path, wanted)
+
+
+def _paths(brokers: list[PlannedBroker]) -> list[str]:
+    return [directory.path for broker in brokers for directory in broker.directories]

@@ -1,0 +1,366 @@
+"""A plan as YAML, which a person reads and edits.
+
+Lists of sentences come first, then topics with a line for each partition. The keys of passwords are in it, so that the
+file is for its owner only. Reading it needs PyYAML, an extra.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
+from ...protocol.errors import DiskFault
+from ...protocol.scram import base64_text
+from ..files.files import Files
+from ..files.partition_metadata import decode_uuid, encode_uuid
+from ..metadata.cluster_state import METADATA_VERSION, ClusterState
+from ..metadata.partition_record import NO_LEADER, PartitionRecord
+from ..metadata.state_document import MalformedState
+from ..metadata.state_document import decode as decode_state
+from .directory_survey import PlannedBroker, PlannedDirectory
+from .folder_survey import FolderSurvey
+from .migration_plan import MigrationPlan
+from .plan_making import number_acls
+from .release_preparation import RELEASES
+
+VERSION = 1
+MOST_BYTES = 1 << 30
+VALUES_OF_FOLDER = 7
+_CODES = (
+    (0, ResourceType),
+    (2, PatternType),
+    (5, AclOperation),
+    (6, PermissionType),
+)
+"""Where an access rule has codes, which are written as names."""
+_NO_YAML = "plans are read with PyYAML, which is not installed: `pip install 'stepdown[migrate]'`"
+_HEAD = """\
+# A plan of `stepdown migrate`: read it, change what is wrong, then `stepdown migrate apply` it on each machine.
+# It holds the keys of passwords: keep it to yourself. After a change, the same file has to be on every machine.
+"""
+_TITLES = {
+    "stops": "Apply refuses while a line stands here: mend what it says, or delete the line if you know better.",
+    "lost": "What Kafka will not have.",
+    "changes": "Settings that the release refuses, and what becomes of them.",
+    "notes": "What else is worth to know.",
+}
+_PARTITIONS_TITLE = "Brokers that are added to an isr lose the records that only the others have."
+
+
+class MalformedPlan(DiskFault):
+    """A plan that cannot be understood; the message says where."""
+
+
+def write_plan(files: Files, path: str, plan: MigrationPlan) -> None:
+    """Replace the file, readable by its owner only. Raises: DiskFault."""
+    files.replace(path, encode_plan(plan).encode(), private=True)
+
+
+def encode_plan(plan: MigrationPlan) -> str:
+    """The text of the plan."""
+    return "\n".join([_HEAD, *_head_lines(plan), *_broker_lines(plan), *_state_lines(plan.state), ""])
+
+
+def _head_lines(plan: MigrationPlan) -> Iterator[str]:
+    yield f"version: {VERSION}"
+    for name, value in (("to", plan.release), ("cluster_id", plan.cluster_id), ("source", plan.source)):
+        yield f"{name}: {_flow(value)}"
+    yield f"made_ms: {plan.made_ms}"
+    for name, title in _TITLES.items():
+        lines = getattr(plan, name)
+        yield f"\n# {title}"
+        yield f"{name}:" if lines else f"{name}: []"
+        yield from (f"- {_flow(line)}" for line in lines)
+
+
+def _broker_lines(plan: MigrationPlan) -> Iterator[str]:
+    yield "\n# The brokers that become controllers, too. Set host and ports: they go into every server.properties."
+    yield f"voters: {_flow(plan.voters)}\nbrokers:"
+    for broker_id, broker in plan.brokers.items():
+        yield f"  {broker_id}:"
+        yield f"    host: {_flow(broker.host)}\n    port: {broker.port}\n    controller_port: {broker.controller_port}"
+        yield "    directories:"
+        for each in broker.directories:
+            fields = {"path": each.path, "id": encode_uuid(each.directory_id), "fingerprint": each.fingerprint}
+            yield f"    - {_flow(fields)}"
+        yield f"    last_producer_id: {broker.last_producer_id}\n    deleted_folders: {broker.deleted_folders}"
+        yield f"    set_aside: {_flow(broker.set_aside)}"
+        yield "    # Topic: partition, directory, leader epoch, end offset, lowest magic, last producer id, topic id"
+        yield "    found:" if broker.folders else "    found: {}"
+        yield from _folder_lines(broker)
+
+
+def _folder_lines(broker: PlannedBroker) -> Iterator[str]:
+    by_topic: dict[str, list[FolderSurvey]] = {}
+    for each in broker.folders:
+        by_topic.setdefault(each.topic, []).append(each)
+    for topic, folders in by_topic.items():
+        yield f"      {_flow(topic)}: {_flow([_folder_fields(each) for each in folders])}"
+
+
+def _folder_fields(each: FolderSurvey) -> list[Any]:
+    topic_id = None if each.topic_id is None else encode_uuid(each.topic_id)
+    return [
+        each.partition,
+        each.disk,
+        each.leader_epoch,
+        each.end_offset,
+        each.lowest_magic,
+        each.last_producer_id,
+        topic_id,
+    ]
+
+
+def _state_lines(state: ClusterState) -> Iterator[str]:
+    yield f"\nmetadata_version: {state.metadata_version}\nnext_producer_id: {state.next_producer_id}"
+    yield f"cluster_configs: {_flow(state.cluster_configs)}\nconfigs_of_brokers: {_flow(state.configs_of_brokers)}"
+    yield from _list_lines("client_quotas", _quotas(state))
+    yield from _list_lines("acls", map(_acl_fields, state.acls))
+    yield from _list_lines("scram_credentials", _credentials(state))
+    yield f"\n# {_PARTITIONS_TITLE}"
+    yield "topics:" if state.topics else "topics: {}"
+    for name, topic in state.topics.items():
+        yield f"  {_flow(name)}:\n    id: {_flow(encode_uuid(topic.topic_id))}\n    configs: {_flow(topic.configs)}"
+        yield "    partitions:"
+        yield from (f"    - {_flow(_partition_fields(record))}" for record in topic.replicas)
+
+
+def _list_lines(name: str, rows: Iterator[Any]) -> Iterator[str]:
+    found = [f"- {_flow(row)}" for row in rows]
+    yield f"{name}:" if found else f"{name}: []"
+    yield from found
+
+
+def _quotas(state: ClusterState) -> Iterator[dict[str, Any]]:
+    for entity, quotas in state.client_quotas.items():
+        # YAML takes 1e+16 for a text.
+        rates = {key: int(rate) if rate.is_integer() else rate for key, rate in quotas.items()}
+        yield {"entity": dict(entity), "quotas": rates}
+
+
+def _credentials(state: ClusterState) -> Iterator[dict[str, Any]]:
+    for (user, mechanism), each in state.scram_credentials.items():
+        yield {
+            "user": user,
+            "mechanism": mechanism,
+            "salt": base64_text(each.salt),
+            "stored_key": base64_text(each.stored_key),
+            "server_key": base64_text(each.server_key),
+            "iterations": each.iterations,
+        }
+
+
+def _acl_fields(acl: Acl) -> list[str]:
+    return [
+        acl.resource_type.name,
+        acl.resource_name,
+        acl.pattern_type.name,
+        acl.principal,
+        acl.host,
+        acl.operation.name,
+        acl.permission_type.name,
+    ]
+
+
+def _partition_fields(record: PartitionRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "replicas": record.replicas,
+        "isr": record.isr,
+        "leader": record.leader,
+        "leader_epoch": record.leader_epoch,
+    }
+    if record.is_being_reassigned:
+        fields |= {"adding": record.adding, "removing": record.removing}
+    return fields
+
+
+def _flow(value: Any) -> str:
+    """A value on one line, as JSON, which is YAML."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+# Reading
+
+
+def read_plan(files: Files, path: str) -> MigrationPlan:
+    """The plan in the file. Raises: MalformedPlan, DiskFault."""
+    data = files.read_whole(path, MOST_BYTES)
+    if data is None:
+        raise MalformedPlan(f"{path}: there is no such file")
+    try:
+        return decode_plan(_parse_yaml(data), hashlib.sha256(data).hexdigest())
+    except (MalformedPlan, MalformedState) as fault:
+        raise MalformedPlan(f"{path} cannot be understood: {fault}") from fault
+
+
+def _parse_yaml(data: bytes) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise MalformedPlan(_NO_YAML) from None
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return yaml.load(data, Loader=loader)  # noqa: S506, RUF100 - it is a safe one
+    except (yaml.YAMLError, ValueError, RecursionError) as fault:
+        raise MalformedPlan(f"it is no YAML: {fault}") from fault
+
+
+def decode_plan(document: Any, digest: str) -> MigrationPlan:
+    """The plan of a parsed document. Raises: MalformedPlan, MalformedState."""
+    fields = _mapping(document, "the plan")
+    if fields.get("version") != VERSION:
+        raise MalformedPlan(f"version {VERSION} expected, found {fields.get('version')!r}")
+    release = str(fields.get("to"))
+    if release not in RELEASES:
+        raise MalformedPlan(f"to: {' or '.join(RELEASES)} expected, found {release}")
+    plan = MigrationPlan(
+        release=release,
+        cluster_id=str(fields.get("cluster_id")),
+        made_ms=_whole(fields.get("made_ms"), "made_ms"),
+        source=str(fields.get("source", "")),
+        state=_state(fields),
+        brokers=dict(_brokers(_mapping(fields.get("brokers"), "brokers"))),
+        voters=tuple(_whole(each, "voters") for each in _list(fields.get("voters"), "voters")),
+        digest=digest,
+    )
+    for name in _TITLES:
+        setattr(plan, name, [str(line) for line in _list(fields.get(name), name)])
+    if not plan.voters or not set(plan.voters) <= plan.brokers.keys():
+        raise MalformedPlan(f"voters: some of the brokers {sorted(plan.brokers)} expected, found {list(plan.voters)}")
+    return plan
+
+
+def _state(fields: Mapping[str, Any]) -> ClusterState:
+    topics = _mapping(fields.get("topics"), "topics")
+    of_brokers = _mapping(fields.get("configs_of_brokers"), "configs_of_brokers")
+    document = {
+        "version": 1,
+        "generation": 0,
+        "topics": {str(name): _topic_document(str(name), topic) for name, topic in topics.items()},
+        "broker_configs": {},
+        "cluster_configs": fields.get("cluster_configs"),
+        "configs_of_brokers": {str(key): each for key, each in of_brokers.items()},
+        "next_producer_id": fields.get("next_producer_id"),
+        "client_quotas": fields.get("client_quotas"),
+        "acls": [_acl_codes(each) for each in _list(fields.get("acls"), "acls")],
+        "scram_credentials": fields.get("scram_credentials"),
+        "features": {METADATA_VERSION: fields.get("metadata_version")},
+    }
+    _, state = decode_state(document, 0)
+    return replace(state, acls=number_acls(list(state.acls)))
+
+
+def _topic_document(name: str, value: Any) -> dict[str, Any]:
+    place = f"topics.{name}"
+    topic = _mapping(value, place)
+    rows = _list(topic.get("partitions"), f"{place}.partitions")
+    if not rows:
+        raise MalformedPlan(f"{place}.partitions: at least one partition expected")
+    replicas = [_partition_list(f"{place}.partitions[{n}]", row) for n, row in enumerate(rows)]
+    return {"id": topic.get("id"), "partitions": len(rows), "configs": topic.get("configs"), "replicas": replicas}
+
+
+def _partition_list(place: str, value: Any) -> list[Any]:
+    row = _mapping(value, place)
+    replicas, isr, leader = row.get("replicas"), row.get("isr"), row.get("leader")
+    if not isinstance(replicas, list) or not isinstance(isr, list) or not set(isr) <= set(replicas):
+        raise MalformedPlan(f"{place}: an isr of some of the replicas expected, found {isr} of {replicas}")
+    if len(set(replicas)) < len(replicas):
+        raise MalformedPlan(f"{place}: each replica once expected, found {replicas}")
+    if leader != NO_LEADER and leader not in isr:
+        raise MalformedPlan(f"{place}: a leader of the isr {isr} expected, or {NO_LEADER}, found {leader}")
+    return [replicas, isr, leader, row.get("leader_epoch"), 0, row.get("adding", []), row.get("removing", [])]
+
+
+def _acl_codes(value: Any) -> list[Any]:
+    rule = list(_list(value, "acls"))
+    try:
+        for at, kind in _CODES:
+            rule[at] = kind[rule[at]].value
+    except (KeyError, IndexError, TypeError):
+        raise MalformedPlan(f"acls: {value!r} is no access rule") from None
+    return rule
+
+
+def _brokers(rows: Mapping[Any, Any]) -> Iterator[tuple[int, PlannedBroker]]:
+    for key, value in rows.items():
+        yield _whole(key, "brokers"), _broker(key, value)
+
+
+def _broker(key: Any, value: Any) -> PlannedBroker:
+    place = f"brokers.{key}"
+    fields = _mapping(value, place)
+    directories = tuple(_directory(place, each) for each in _list(fields.get("directories"), f"{place}.directories"))
+    if not directories:
+        raise MalformedPlan(f"{place}.directories: at least one expected")
+    return PlannedBroker(
+        broker_id=_whole(key, "brokers"),
+        directories=directories,
+        folders=tuple(_folders(place, _mapping(fields.get("found"), f"{place}.found"))),
+        last_producer_id=_whole(fields.get("last_producer_id"), place),
+        host=str(fields.get("host")),
+        port=_whole(fields.get("port"), f"{place}.port"),
+        controller_port=_whole(fields.get("controller_port"), f"{place}.controller_port"),
+        set_aside=tuple(str(each) for each in _list(fields.get("set_aside"), f"{place}.set_aside")),
+        deleted_folders=_whole(fields.get("deleted_folders", 0), place),
+    )
+
+
+def _directory(place: str, value: Any) -> PlannedDirectory:
+    fields = _mapping(value, f"{place}.directories")
+    return PlannedDirectory(
+        path=str(fields.get("path")),
+        directory_id=_uuid(fields.get("id"), f"{place}.directories"),
+        fingerprint=str(fields.get("fingerprint")),
+    )
+
+
+def _folders(place: str, found: Mapping[Any, Any]) -> Iterator[FolderSurvey]:
+    for topic, rows in found.items():
+        for row in _list(rows, f"{place}.found.{topic}"):
+            yield _folder(f"{place}.found.{topic}", str(topic), row)
+
+
+def _folder(place: str, topic: str, row: Any) -> FolderSurvey:
+    if not isinstance(row, list) or len(row) != VALUES_OF_FOLDER:
+        raise MalformedPlan(f"{place}: {VALUES_OF_FOLDER} values expected, found {row!r:.100}")
+    *numbers, topic_id = row
+    partition, disk, epoch, end, magic, producer_id = (_whole(each, place) for each in numbers)
+    return FolderSurvey(
+        topic=topic,
+        partition=partition,
+        disk=disk,
+        leader_epoch=epoch,
+        end_offset=end,
+        lowest_magic=magic,
+        last_producer_id=producer_id,
+        topic_id=None if topic_id is None else _uuid(topic_id, place),
+    )
+
+
+def _mapping(value: Any, place: str) -> Mapping[Any, Any]:
+    if not isinstance(value, dict):
+        raise MalformedPlan(f"{place}: names and values expected, found {value!r:.100}")
+    return value
+
+
+def _list(value: Any, place: str) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise MalformedPlan(f"{place}: a list expected, found {value!r:.100}")
+    return value
+
+
+def _whole(value: Any, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise MalformedPlan(f"{place}: a whole number expected, found {value!r:.100}")
+    return value
+
+
+def _uuid(value: Any, place: str) -> UUID:
+    try:
+        return decode_uuid(str(value))
+    except ValueError as fault:
+        raise MalformedPlan(f"{place}: {fault}") from fault

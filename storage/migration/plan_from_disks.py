@@ -1,0 +1,144 @@
+"""A cluster whose ZooKeeper is gone, as its disks alone say it.
+
+The replica with the highest leader epoch, then the highest end, leads and is the ISR alone. Other replicas with batches
+of magic 0 or 1 carry no epochs, and would not notice that they differ from the leader: they are set aside, and fetched
+again. Settings are not known, so that everything is kept.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+from ..files.partition_metadata import encode_uuid
+from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, StoredTopic
+from ..metadata.partition_record import NO_LEADER, PartitionRecord
+from .directory_survey import PlannedBroker, RefusedDirectory
+from .folder_survey import NO_MAGIC, FolderSurvey
+from .migration_plan import MigrationPlan, choose_voters
+from .plan_making import NAMES_SHOWN, strays
+
+KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+INTERNAL = {
+    "__consumer_offsets": {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"},
+    "__transaction_state": {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "1",
+        "segment.bytes": "104857600",
+        "unclean.leader.election.enable": "false",
+    },
+}
+"""As Kafka makes these topics. `min.insync.replicas` is 1, so that the one replica that is left can go on."""
+SPARE_PRODUCER_IDS = 1_000_000
+"""Left out above the highest on the disks: ids were given that nobody has written with yet."""
+MAGIC_WITH_EPOCHS = 2
+UNKNOWN_SETTINGS = (
+    "the settings of topics: all of them keep everything now (cleanup.policy=delete, retention.ms=-1); set them in "
+    "this plan, or in Kafka"
+)
+UNKNOWN_ACCESS = "users, access rules, quotas and dynamic settings of brokers: they were in ZooKeeper alone"
+
+Replicas = dict[int, FolderSurvey]
+
+
+def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms: int) -> MigrationPlan:
+    """Raises: RefusedDirectory."""
+    plan = MigrationPlan(
+        release=release,
+        cluster_id=_cluster_id(brokers),
+        made_ms=made_ms,
+        source="the disks alone",
+        brokers=dict(brokers),
+        voters=choose_voters(list(brokers)),
+        lost=[UNKNOWN_SETTINGS, UNKNOWN_ACCESS],
+    )
+    topics: dict[str, dict[int, Replicas]] = {}
+    for broker in brokers.values():
+        for folder in broker.folders:
+            topics.setdefault(folder.topic, {}).setdefault(folder.partition, {})[broker.broker_id] = folder
+    last_id = max((each.last_producer_id for each in brokers.values()), default=-1)
+    plan.state = ClusterState(
+        topics={name: _topic(name, topics[name]) for name in sorted(topics)},
+        next_producer_id=last_id + 1 + SPARE_PRODUCER_IDS,
+        features={METADATA_VERSION: HIGHEST_METADATA_VERSION},
+    )
+    _set_aside(plan, topics)
+    plan.stops += _gaps(plan.state)
+    plan.lost += _differences(plan.state, topics)
+    plan.notes += [f"set aside by Kafka: {line}" for line in strays(plan, frozenset())]
+    return plan
+
+
+def _cluster_id(brokers: Mapping[int, PlannedBroker]) -> str:
+    found = {broker.cluster_id for broker in brokers.values() if broker.cluster_id is not None}
+    if len(found) > 1:
+        raise RefusedDirectory(f"these directories are of several clusters: {', '.join(sorted(found))}")
+    return next(iter(found), None) or encode_uuid(uuid4())
+
+
+def _topic(name: str, partitions: Mapping[int, Replicas]) -> StoredTopic:
+    topic_id = _topic_id(partitions)
+    return StoredTopic(
+        topic_id=topic_id,
+        configs=INTERNAL.get(name, KEEP_EVERYTHING),
+        replicas=tuple(_partition(partitions.get(index, {}), topic_id) for index in range(1 + max(partitions))),
+    )
+
+
+def _topic_id(partitions: Mapping[int, Replicas]) -> UUID:
+    folders = [folder for replicas in partitions.values() for folder in replicas.values()]
+    ids = Counter(folder.topic_id for folder in folders if folder.topic_id is not None)
+    return ids.most_common(1)[0][0] if ids else uuid4()
+
+
+def _partition(replicas: Replicas, topic_id: UUID) -> PartitionRecord:
+    own = {broker_id: each for broker_id, each in replicas.items() if each.topic_id in (None, topic_id)}
+    if not own:
+        return PartitionRecord(replicas=(), isr=(), leader=NO_LEADER)
+    leader = max(own, key=lambda broker_id: (own[broker_id].leader_epoch, own[broker_id].end_offset, -broker_id))
+    others = sorted(broker_id for broker_id in own if broker_id != leader)
+    return PartitionRecord(
+        replicas=(leader, *others),
+        isr=(leader,),
+        leader=leader,
+        leader_epoch=max(0, *(each.leader_epoch for each in own.values())) + 1,
+    )
+
+
+def _set_aside(plan: MigrationPlan, topics: Mapping[str, Mapping[int, Replicas]]) -> None:
+    for broker_id, broker in plan.brokers.items():
+        names = [
+            f"{each.topic}-{each.partition}"
+            for each in broker.folders
+            if NO_MAGIC < each.lowest_magic < MAGIC_WITH_EPOCHS
+            and _leader_of(plan.state, each) not in (broker_id, NO_LEADER)
+        ]
+        plan.brokers[broker_id] = replace(broker, set_aside=tuple(sorted(names)))
+
+
+def _leader_of(state: ClusterState, folder: FolderSurvey) -> int:
+    return state.topics[folder.topic].replicas[folder.partition].leader
+
+
+def _gaps(state: ClusterState) -> Iterator[str]:
+    for name, topic in state.topics.items():
+        missing = [index for index, each in enumerate(topic.replicas) if not each.replicas]
+        if missing:
+            shown = ", ".join(map(str, missing[:NAMES_SHOWN]))
+            yield (
+                f"{name}: {len(missing)} of {topic.partitions} partitions are on no disk ({shown}): pass all brokers, "
+                "or give these partitions a replica below, where they begin empty"
+            )
+
+
+def _differences(state: ClusterState, topics: Mapping[str, Mapping[int, Replicas]]) -> Iterator[str]:
+    for name, partitions in sorted(topics.items()):
+        for index, replicas in sorted(partitions.items()):
+            leader = state.topics[name].replicas[index].leader
+            for broker_id, each in sorted(replicas.items()):
+                if leader in replicas and each.end_offset > replicas[leader].end_offset:
+                    yield (
+                        f"{name}-{index}: the offsets {replicas[leader].end_offset} to {each.end_offset - 1} that only "
+                        f"broker {broker_id} has, of an older leader epoch than those of broker {leader}"
+                    )

@@ -1,0 +1,254 @@
+"""A plan of what ZooKeeper says and what lies on the disks.
+
+Leader and ISR are ZooKeeper's. A broker leaves the ISR where its disks lack the folder, none enters it; the leader is
+one of the ISR whose disks are in the plan. The epoch is above ZooKeeper's and every one on a disk, since a leader drops
+the history of a higher one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID, uuid4, uuid5
+
+from ...config import TOPIC_KEYS
+from ...protocol.acls import Acl
+from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, StoredTopic
+from ..metadata.partition_record import NO_LEADER, PartitionRecord
+from ..zookeeper.kafka_cluster import KafkaCluster
+from ..zookeeper.znode_topics import ZookeeperTopic
+from .directory_survey import PlannedBroker, RefusedDirectory
+from .folder_survey import FolderSurvey
+from .migration_plan import MigrationPlan, choose_voters
+from .release_preparation import RELEASES, Preparation
+
+ENCRYPTED = "encryptedPassword:"
+NAMES_SHOWN = 5
+
+Replicas = Mapping[int, FolderSurvey]
+"""The folders of a partition by broker."""
+
+
+@dataclass(slots=True)
+class PlanMaking:
+    """Makes a plan of the brokers whose directories were surveyed. Raises: RefusedDirectory."""
+
+    brokers: Mapping[int, PlannedBroker]
+    release: str
+    made_ms: int
+    _replicas: dict[tuple[str, int], dict[int, FolderSurvey]] = field(default_factory=dict)
+    _narrowed: list[str] = field(default_factory=list)
+    _leaderless: list[str] = field(default_factory=list)
+    _stale: list[str] = field(default_factory=list)
+    _unsafe: list[str] = field(default_factory=list)
+
+    def make(self, cluster: KafkaCluster, source: str) -> MigrationPlan:
+        """The plan with what ZooKeeper says."""
+        self._check_cluster(cluster)
+        plan = MigrationPlan(
+            release=self.release,
+            cluster_id=cluster.cluster_id,
+            made_ms=self.made_ms,
+            source=source,
+            brokers=dict(self.brokers),
+            voters=choose_voters(list(self.brokers)),
+        )
+        self._sort_replicas(plan)
+        topics = {name: topic for name, topic in cluster.topics.items() if name not in cluster.deleted_topics}
+        plan.state = self._prepare(plan, self._state(cluster, topics))
+        self._explain(plan, cluster)
+        return plan
+
+    def _check_cluster(self, cluster: KafkaCluster) -> None:
+        if not cluster.topics and not cluster.cluster_id:
+            raise RefusedDirectory("ZooKeeper has no topics and no cluster id: it is not that of a cluster of Kafka")
+        for broker in self.brokers.values():
+            if broker.cluster_id is not None and cluster.cluster_id and broker.cluster_id != cluster.cluster_id:
+                raise RefusedDirectory(
+                    f"the directories of broker {broker.broker_id} are of cluster {broker.cluster_id}, this ZooKeeper "
+                    f"is that of cluster {cluster.cluster_id}"
+                )
+
+    def _sort_replicas(self, plan: MigrationPlan) -> None:
+        for broker in self.brokers.values():
+            for each in broker.folders:
+                known = self._replicas.setdefault((each.topic, each.partition), {})
+                if broker.broker_id in known:
+                    plan.stops.append(
+                        f"{each.topic}-{each.partition} is in two directories of broker {broker.broker_id}, and Kafka "
+                        "does not start then: move one of them out of the log directory, and plan again"
+                    )
+                known[broker.broker_id] = each
+
+    def _state(self, cluster: KafkaCluster, topics: Mapping[str, ZookeeperTopic]) -> ClusterState:
+        last_id = max((each.last_producer_id for each in self.brokers.values()), default=-1)
+        return ClusterState(
+            topics={name: self._topic(name, topic, cluster.topic_configs) for name, topic in topics.items()},
+            cluster_configs=cluster.cluster_configs,
+            configs_of_brokers=cluster.configs_of_brokers,
+            next_producer_id=max(cluster.next_producer_id, last_id + 1),
+            client_quotas=cluster.quotas,
+            acls=number_acls(cluster.acls),
+            scram_credentials=cluster.passwords,
+            features={METADATA_VERSION: HIGHEST_METADATA_VERSION},
+        )
+
+    def _topic(self, name: str, topic: ZookeeperTopic, configs: Mapping[str, Mapping[str, str]]) -> StoredTopic:
+        topic_id = topic.topic_id or self._topic_id(name)
+        return StoredTopic(
+            topic_id=topic_id,
+            configs=configs.get(name, {}),
+            replicas=tuple(
+                self._partition(name, index, record, topic_id, is_new=index in topic.without_state)
+                for index, record in enumerate(topic.partitions)
+            ),
+        )
+
+    def _topic_id(self, name: str) -> UUID:
+        """Of the folders, where a later Kafka had begun to write it; else a new one."""
+        found = (each.topic_id for broker in self.brokers.values() for each in broker.folders if each.topic == name)
+        return next((topic_id for topic_id in found if topic_id is not None), None) or uuid4()
+
+    def _partition(
+        self, name: str, index: int, record: PartitionRecord, topic_id: UUID, *, is_new: bool
+    ) -> PartitionRecord:
+        label = f"{name}-{index}"
+        folders = {
+            broker_id: folder
+            for broker_id, folder in self._replicas.get((name, index), {}).items()
+            if broker_id in record.replicas and folder.topic_id in (None, topic_id)
+        }
+        highest = max((folder.leader_epoch for folder in folders.values()), default=-1)
+        if highest > record.leader_epoch:
+            self._stale.append(label)
+        isr = self._isr(label, record, folders, is_new=is_new)
+        here = [broker_id for broker_id in record.replicas if broker_id in isr and broker_id in self.brokers]
+        leader = record.leader if record.leader in here else next(iter(here), NO_LEADER)
+        if leader == NO_LEADER:
+            self._leaderless.append(label)
+        return replace(record, isr=isr, leader=leader, leader_epoch=max(record.leader_epoch, highest) + 1)
+
+    def _isr(self, label: str, record: PartitionRecord, folders: Replicas, *, is_new: bool) -> tuple[int, ...]:
+        isr = record.isr or (record.replicas if is_new else ())
+        if not any(folder.end_offset for folder in folders.values()):
+            return isr
+        left = tuple(broker_id for broker_id in isr if broker_id in folders or broker_id not in self.brokers)
+        if left and left != isr:
+            self._narrowed.append(label)
+        if not left or (is_new and not record.isr):
+            self._unsafe.append(label)
+        return left or isr
+
+    def _prepare(self, plan: MigrationPlan, state: ClusterState) -> ClusterState:
+        """The settings that the release takes, with a line for each change."""
+        preparation = Preparation(release=RELEASES[self.release], lines=plan.changes)
+        topics = {
+            name: replace(topic, configs=drop_unreadable(name, topic.configs, plan.changes))
+            for name, topic in state.topics.items()
+        }
+        readable = replace(
+            state,
+            topics=topics,
+            cluster_configs=_drop_secrets("all brokers", state.cluster_configs, plan.lost),
+            configs_of_brokers={
+                broker_id: _drop_secrets(f"broker {broker_id}", configs, plan.lost)
+                for broker_id, configs in state.configs_of_brokers.items()
+            },
+        )
+        return preparation.prepare(readable)
+
+    def _explain(self, plan: MigrationPlan, cluster: KafkaCluster) -> None:
+        plan.stops += self._stops(cluster)
+        plan.lost += self._losses(cluster)
+        plan.notes += self._notes(cluster)
+        plan.notes += [f"set aside by Kafka: {line}" for line in strays(plan, cluster.deleted_topics)]
+
+    def _stops(self, cluster: KafkaCluster) -> Iterator[str]:
+        if cluster.is_migrating:
+            yield (
+                "a migration to KRaft was begun (/migration in ZooKeeper), and ZooKeeper may be behind: go on with "
+                "Kafka's own migration, or delete this line if it was never finished"
+            )
+        if self._stale:
+            yield (
+                f"{_count(self._stale)} have a higher leader epoch on the disks than in ZooKeeper: this ZooKeeper is "
+                "older than the disks, and its ISR may name replicas that lack records"
+            )
+        if self._unsafe:
+            yield (
+                f"{_count(self._unsafe)} have records, and no broker of the ISR has their folder: that broker would "
+                "begin empty, and the others would follow it. Pass all its directories, or set isr and leader by hand"
+            )
+
+    def _losses(self, cluster: KafkaCluster) -> Iterator[str]:
+        if self._leaderless:
+            yield f"{_count(self._leaderless)} have no leader: no broker of the ISR is in this plan"
+        if cluster.delegation_tokens:
+            yield f"{cluster.delegation_tokens} delegation tokens: clients that use them have to ask for new ones"
+        if cluster.waiting_reassignments:
+            yield f"the reassignment of {_count(cluster.waiting_reassignments)}, which had not begun: ask for it again"
+        if cluster.groups:
+            names = ", ".join(cluster.groups[:NAMES_SHOWN])
+            yield f"the offsets that {len(cluster.groups)} groups kept in ZooKeeper, not in Kafka ({names})"
+
+    def _notes(self, cluster: KafkaCluster) -> Iterator[str]:
+        if self._narrowed:
+            yield f"{_count(self._narrowed)} have a smaller ISR than in ZooKeeper: a disk lacks their folder"
+        if cluster.registered:
+            yield f"the brokers {cluster.registered} seemed to run when ZooKeeper was read: they must be stopped"
+        absent = {id for topic in cluster.topics.values() for each in topic.partitions for id in each.replicas}
+        absent -= self.brokers.keys()
+        if absent:
+            yield f"the brokers {sorted(absent)} have replicas and are not in this plan: their partitions wait for them"
+        deleted = sum(each.deleted_folders for each in self.brokers.values())
+        if deleted:
+            yield f"{deleted} folders of deleted topics (-delete) are deleted by Kafka, as the old broker would have"
+
+
+def number_acls(acls: Sequence[Acl]) -> dict[Acl, UUID]:
+    """Each rule under an id, the same each time."""
+    return {acl: uuid5(UUID(int=0), repr(acl)) for acl in acls}
+
+
+def drop_unreadable(name: str, configs: Mapping[str, str], lines: list[str]) -> dict[str, str]:
+    """The settings of a topic that can be understood; one that cannot keeps all of Kafka from starting."""
+    kept = {}
+    for key, value in configs.items():
+        try:
+            if key in TOPIC_KEYS:
+                TOPIC_KEYS[key].value_of(value)
+            kept[key] = value
+        except ValueError:
+            lines.append(f"{name}: {key}={value} is left out, {TOPIC_KEYS[key].expected} was expected")
+    return kept
+
+
+def _drop_secrets(owner: str, configs: Mapping[str, str], lost: list[str]) -> dict[str, str]:
+    secret = [key for key, value in configs.items() if ENCRYPTED in value]
+    lost += [f"{owner}: {key}, which only the old broker can decrypt: set it again" for key in secret]
+    return {key: value for key, value in configs.items() if key not in secret}
+
+
+def strays(plan: MigrationPlan, deleted: frozenset[str]) -> list[str]:
+    """The folders that Kafka will call `-stray`, and why."""
+    found = []
+    for broker_id, broker in plan.brokers.items():
+        for each in broker.folders:
+            reason = _reason_for_stray(plan.state.topics.get(each.topic), each, broker_id, deleted)
+            if reason:
+                path = broker.directories[each.disk].path
+                found.append(f"broker {broker_id}: {path}/{each.topic}-{each.partition}, {reason}")
+    return found
+
+
+def _reason_for_stray(topic: StoredTopic | None, folder: FolderSurvey, broker_id: int, deleted: frozenset[str]) -> str:
+    if topic is None:
+        return "its topic is being deleted" if folder.topic in deleted else "its topic is not known"
+    if folder.partition >= topic.partitions:
+        return f"its topic has {topic.partitions} partitions"
+    if broker_id not in topic.replicas[folder.partition].replicas:
+        return "its broker is no replica"
+    return "" if folder.topic_id in (None, topic.topic_id) else "it is of an earlier topic of that name"
+
+
+def _count(labels: Sequence[str]) -> str:
+    more = ", …" if len(labels) > NAMES_SHOWN else ""
+    return f"{len(labels)} partitions ({', '.join(labels[:NAMES_SHOWN])}{more})"

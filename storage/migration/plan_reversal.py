@@ -1,0 +1,113 @@
+"""Takes back what applying a plan wrote, as the journal of each directory knows it.
+
+After Kafka has started there may be more: folders that it called `-stray`, and others that it made in their place.
+Those are removed where nothing was written into them, and the first get their names back. What Kafka wrote into
+partitions, and topics that it made, stay.
+"""
+
+from collections.abc import Callable, Iterator
+
+from ..directories.log_directory import LOCK
+from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
+from ..files.file_names import LOG, STRAY_DIRECTORY
+from ..files.files import Files
+from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
+from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
+from ..metadata.metadata_store import BOOTSTRAP
+from .directory_survey import JOURNAL, RefusedDirectory, hold_locks
+from .local_brokers import local_brokers
+from .migration_journal import MigrationJournal, read_journal
+from .migration_plan import MigrationPlan
+
+_UNIQUE = 33  # a dot and 32 hexadecimal digits
+
+
+class PlanReversal:
+    """Undoes a plan in the directories that are on this machine."""
+
+    def __init__(self, files: Files, plan: MigrationPlan, say: Callable[[str], None]) -> None:
+        """`say` is called with a line for each directory, and for what stays."""
+        self._files = files
+        self._plan = plan
+        self._say = say
+
+    def undo(self) -> None:
+        """Raises: RefusedDirectory before any change; DiskFault."""
+        brokers = local_brokers(self._files, self._plan)
+        paths = [directory.path for broker in brokers for directory in broker.directories]
+        found = [(path, journal) for path in paths if (journal := read_journal(self._files, path)) is not None]
+        for path in sorted(set(paths) - {path for path, _ in found}):
+            self._files.remove(f"{path}/{JOURNAL}.tmp")
+            self._say(f"{path}: no plan was applied, nothing is changed")
+        with hold_locks(self._files, [path for path, _ in found]):
+            renames = {path: self._check(path, journal) for path, journal in found}
+            # Kafka starts no more from here on, whatever comes between.
+            for path, journal in found:
+                self._files.replace(f"{path}/{META_PROPERTIES}", journal.meta_properties)
+            for path, journal in found:
+                self._restore(path, journal, renames[path])
+        for path, journal in found:
+            self._finish(path, journal)
+
+    def _check(self, path: str, journal: MigrationJournal) -> list[tuple[str, str]]:
+        """The folders to rename, new name and old one. Raises: RefusedDirectory where records would be lost."""
+        renames = [*self._renames(path, journal)]
+        filled = [old for _, old in renames if self._has_records(f"{path}/{old}")]
+        if filled:
+            raise RefusedDirectory(
+                f"{path}: Kafka has written records into {', '.join(filled[:5])}, which were set aside before. Move "
+                "these folders out of the log directory, and undo again"
+            )
+        return renames
+
+    def _renames(self, path: str, journal: MigrationJournal) -> Iterator[tuple[str, str]]:
+        present = self._files.names(path)
+        for old, new in journal.set_aside.items():
+            if new in present:
+                yield new, old
+        known = journal.names | set(journal.set_aside.values())
+        for name in sorted(present - known):
+            old = _name_before(name, journal.names)
+            if old:
+                yield name, old
+
+    def _has_records(self, folder: str) -> bool:
+        names = (name for name in self._files.names(folder) if name.endswith(LOG))
+        return any(self._files.size(f"{folder}/{name}") for name in names)
+
+    def _restore(self, path: str, journal: MigrationJournal, renames: list[tuple[str, str]]) -> None:
+        files = self._files
+        for new, old in renames:
+            files.remove_directory(f"{path}/{old}")
+            files.rename(f"{path}/{new}", f"{path}/{old}")
+        for name in sorted(journal.topic_ids):
+            files.remove(f"{path}/{name}/{PARTITION_METADATA}")
+            files.remove(f"{path}/{name}/{PARTITION_METADATA}.tmp")
+        files.remove_directory(f"{path}/{METADATA_FOLDER}")
+        for name in (BOOTSTRAP, f"{META_PROPERTIES}.tmp", f"{JOURNAL}.tmp"):
+            if name not in journal.names:
+                files.remove(f"{path}/{name}")
+        files.sync_directory(path)
+
+    def _finish(self, path: str, journal: MigrationJournal) -> None:
+        if not journal.had_lock:
+            self._files.remove(f"{path}/{LOCK}")
+        self._files.remove(f"{path}/{JOURNAL}")
+        self._files.sync_directory(path)
+        more = sorted(self._files.names(path) - journal.names)
+        if more:
+            self._say(f"{path}: made by Kafka since, and left: {', '.join(more[:20])}")
+        self._say(f"{path}: as it was before the plan")
+
+
+def _name_before(name: str, names: frozenset[str]) -> str:
+    """What a folder was called before Kafka called it `-stray`; long names are cut. "" for any other."""
+    if not name.endswith(STRAY_DIRECTORY):
+        return ""
+    stem = name[: -len(STRAY_DIRECTORY) - _UNIQUE]
+    return stem if stem in names else next((each for each in sorted(names) if _is_cut(stem, each)), "")
+
+
+def _is_cut(stem: str, name: str) -> bool:
+    topic, _, partition = stem.rpartition("-")
+    return bool(topic) and name.startswith(topic) and name.endswith(f"-{partition}") and len(name) > len(stem)

@@ -1,0 +1,48 @@
+"""The lines of server.properties that a node of Kafka needs for metadata that were written for it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..metadata.cluster_state import ClusterState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerNode:
+    """A node, its log directories in order, and where it listens."""
+
+    node_id: int
+    directories: Sequence[str]
+    host: str = "localhost"
+    port: int = 9092
+    controller_port: int = 9093
+
+
+def server_properties(
+    state: ClusterState,
+    node: ServerNode,
+    voters: Sequence[ServerNode],
+    counts: Mapping[str, int],
+    *,
+    metadata_dir: str,
+    brokers: int = 1,
+) -> list[str]:
+    """What the node needs beside its own settings; `counts` are settings of numbers of partitions."""
+    is_voter = any(each.node_id == node.node_id for each in voters)
+    replicas = min(3, brokers)
+    controller = f",CONTROLLER://{node.host}:{node.controller_port}" if is_voter else ""
+    lines = [
+        f"process.roles={'broker,controller' if is_voter else 'broker'}",
+        f"node.id={node.node_id}",
+        "controller.quorum.voters=" + ",".join(f"{each.node_id}@{each.host}:{each.controller_port}" for each in voters),
+        f"listeners=PLAINTEXT://{node.host}:{node.port}{controller}",
+        "controller.listener.names=CONTROLLER",
+        f"log.dirs={','.join(node.directories)}",
+        f"metadata.log.dir={metadata_dir}",
+        *(f"{name}={count}" for name, count in counts.items()),
+        f"offsets.topic.replication.factor={replicas}",
+        f"transaction.state.log.replication.factor={replicas}",
+        f"transaction.state.log.min.isr={min(2, replicas)}",
+    ]
+    if state.acls:
+        lines.append("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+    return lines
