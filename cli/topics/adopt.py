@@ -18,9 +18,10 @@ from .kafka_tool_output import NotUnderstood, ToolOutput
 from .setting_pairs import pairs
 
 if TYPE_CHECKING:
+    from ...storage.zookeeper.kafka_cluster import KafkaCluster
     from .adoption import Adoption, TopicPlace
 
-SOURCES_HINT = "Pass one of --defaults, -o KEY=VALUE and --from FILE."
+SOURCES_HINT = "Pass one of --defaults, -o KEY=VALUE, --from FILE, --zookeeper HOST:PORT and --zookeeper-data DIR."
 
 
 def adopt(
@@ -39,6 +40,13 @@ def adopt(
             metavar="FILE",
             help="What kafka-topics.sh --describe or kafka-configs.sh --describe printed; may be repeated.",
         ),
+    ] = None,
+    zookeeper: Annotated[
+        str | None, typer.Option("--zookeeper", metavar="HOST:PORT", help="A live ZooKeeper; /CHROOT may follow.")
+    ] = None,
+    zookeeper_data: Annotated[
+        str | None,
+        typer.Option("--zookeeper-data", metavar="DIR", help="Its dataDir at rest; with a comma the dataLogDir, too."),
     ] = None,
     log_dirs: Annotated[
         list[str] | None,
@@ -59,13 +67,17 @@ def adopt(
     from . import adoption
 
     configs, described = pairs(override or [], "-o"), read_files(from_files or [])
-    if (defaults, bool(configs), described is not None).count(True) != 1:
+    sources = (defaults, bool(configs), described is not None, zookeeper is not None, zookeeper_data is not None)
+    if sources.count(True) != 1:
         raise CommandFailed("it is not said what the settings are", SOURCES_HINT, EXIT_BAD_USAGE)
     if config is not None and not log_dirs:
         raise CommandFailed("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
+    cluster = _read_cluster(zookeeper, zookeeper_data, log_dirs or [])
+    if cluster is not None:
+        described = _describe_cluster(cluster)
     counts = {} if described is None else internal_partition_counts(described)
     if log_dirs:
-        opened = _open_directories(log_dirs, config, counts, dry_run=dry_run)
+        opened = _open_directories(log_dirs, config, counts, cluster, dry_run=dry_run)
     else:
         opened = _connect(bootstrap, command_config)
     with opened as place:
@@ -76,6 +88,8 @@ def adopt(
         adoptions = adoption.plan(names, configs, described)
         for each in adoptions if dry_run or log_dirs else ():
             typer.echo(describe_adoption(place, each))
+        for line in place.adopt_access(cluster, dry_run=dry_run) if cluster is not None else ():
+            typer.echo(line)
         if not dry_run:
             adopt_all(place, adoptions)
         left = len(names) - len(adoptions)
@@ -87,21 +101,60 @@ def adopt(
         typer.echo("no topic of these is without settings")
 
 
+def _read_cluster(hosts: str | None, data: str | None, log_dirs: Sequence[str]) -> KafkaCluster | None:
+    """What ZooKeeper has of the cluster of these directories; None without one. Raises: CommandFailed."""
+    from ...storage.directories.meta_properties import read_meta_properties
+    from ...storage.files.files import Files
+    from ..support.zookeeper_source import read_zookeeper
+
+    if hosts is None and data is None:
+        return None
+    try:
+        metas = [read_meta_properties(Files(read_only=True), path) for path in log_dirs]
+    except DiskFault as fault:
+        raise CommandFailed(str(fault)) from fault
+    cluster_id = next((meta.cluster_id for meta in metas if meta is not None and meta.cluster_id), None)
+    source = read_zookeeper(hosts, data, cluster_id)
+    for line in [*source.notes, *source.gaps]:
+        typer.echo(line, err=True)
+    return source.cluster
+
+
+def _describe_cluster(cluster: KafkaCluster) -> ToolOutput:
+    from .zookeeper_adoption import describe_topics
+
+    lines: list[str] = []
+    described = describe_topics(cluster, lines)
+    for line in lines:
+        typer.echo(line, err=True)
+    return described
+
+
 @contextmanager
 def _open_directories(
-    log_dirs: Sequence[str], config: Path | None, counts: Mapping[str, int], *, dry_run: bool
+    log_dirs: Sequence[str],
+    config: Path | None,
+    counts: Mapping[str, int],
+    cluster: KafkaCluster | None,
+    *,
+    dry_run: bool,
 ) -> Iterator[TopicPlace]:
     """The topics of directories, which are only read for a dry run. Raises: CommandFailed."""
     from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
     from ..support.directories_at_rest import load_for, open_at_rest
     from .directory_reading import DirectoryReading
     from .directory_topics import LOCKED_HINT, DirectoryTopics
+    from .zookeeper_adoption import write_topic_ids
 
-    settings = {SETTINGS_OF_PARTITIONS[name]: count for name, count in counts.items()}
+    settings: dict[str, object] = {SETTINGS_OF_PARTITIONS[name]: count for name, count in counts.items()}
+    if cluster is not None and cluster.cluster_id:
+        settings["stepdown.cluster.id"] = cluster.cluster_id
     reading = DirectoryReading(load_for(log_dirs, config, settings))
     if dry_run:
         yield reading
         return
+    if cluster is not None:
+        write_topic_ids(log_dirs, cluster)
     with open_at_rest(log_dirs, config, LOCKED_HINT, settings) as broker:
         yield DirectoryTopics(broker)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ...client.operations.outcome import Outcome
     from ...storage.compaction.deletion_preview import DeletionPreview
     from ...storage.log.log_config import LogConfig
+    from ...storage.zookeeper.kafka_cluster import KafkaCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,9 @@ class TopicPlace(Protocol):
 
     def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """A line for each internal topic that has, or should have, another number of partitions."""
+
+    def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
+        """What of users, access rules and quotas of ZooKeeper is added, in lines."""
 
 
 def select(topics: Mapping[str, KnownTopic], patterns: Sequence[str]) -> list[str]:

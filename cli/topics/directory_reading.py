@@ -19,9 +19,11 @@ from ...storage.files.files import Files
 from ...storage.files.partition_metadata import read_topic_id
 from ...storage.log.log_config import LogConfig
 from ...storage.metadata.metadata_store import MetadataStore
+from ...storage.zookeeper.kafka_cluster import KafkaCluster
 from ..support.failures import CommandFailed
 from .adoption import Adoption, KnownTopic
 from .directory_topics import describe_changes, partition_changes
+from .zookeeper_adoption import add_access
 
 ALL_DIRECTORIES_HINT = (
     "Name all log directories of the broker, each with --log-dir. Where these partitions are lost or another broker's, "
@@ -102,6 +104,10 @@ class DirectoryReading:
     def adopt(self, adoption: Adoption) -> Outcome:
         """Refused, since nothing is written."""
         return Outcome(name=adoption.topic, error="INVALID_REQUEST", message="the directories are only read")
+
+    def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
+        """Only says what would be."""
+        return add_access(self._store.state.copy(), cluster)
 
     def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """Only says what would be. Raises: CommandFailed where a folder contradicts a number."""

@@ -12,8 +12,10 @@ from ...protocol.errors import ApiError, error_name
 from ...storage.log.log_config import LogConfig
 from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
+from ...storage.zookeeper.kafka_cluster import KafkaCluster
 from ..support.failures import CommandFailed
 from .adoption import Adoption, KnownTopic
+from .zookeeper_adoption import add_access
 
 LOCKED_HINT = "A broker that has them open is asked with --bootstrap-server instead of --log-dir."
 
@@ -53,6 +55,10 @@ class DirectoryTopics:
             store.save()
             store.write_snapshot()  # in which a topic that has fewer partitions now was never removed
         return describe_changes(present, changed)
+
+    def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
+        with self._topics.store.change() as state:
+            return add_access(state, cluster)
 
 
 def partition_changes(present: Mapping[str, StoredTopic], counts: Mapping[str, int]) -> dict[str, StoredTopic]:

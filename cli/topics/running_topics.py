@@ -20,6 +20,7 @@ from ...config import BROKER_KEYS, TOPIC_KEYS, Layers, Source, topic_settings
 from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ...protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from ...storage.log.log_config import LogConfig
+from ...storage.zookeeper.kafka_cluster import KafkaCluster
 from ..support.command_client import CommandClient
 from .adoption import Adoption, KnownTopic
 
@@ -88,6 +89,12 @@ class RunningTopics:
 
     def adopt(self, adoption: Adoption) -> Outcome:
         return self._client.run(replace_topic_configs(adoption.topic, adoption.configs))
+
+    def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
+        """Nothing is added: keys of passwords cannot be sent to a broker."""
+        if not (cluster.acls or cluster.passwords or cluster.quotas):
+            return []
+        return ["users, access rules and quotas of ZooKeeper are not taken: stop the broker and pass --log-dir"]
 
     def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """Nothing is changed: groups and transactions are in use by the numbers that there are."""

@@ -140,20 +140,19 @@ class PlanMaking:
     def _prepare(self, plan: MigrationPlan, state: ClusterState) -> ClusterState:
         """The settings that the release takes, with a line for each change."""
         preparation = Preparation(release=RELEASES[self.release], lines=plan.changes)
-        topics = {
-            name: replace(topic, configs=drop_unreadable(name, topic.configs, plan.changes))
-            for name, topic in state.topics.items()
-        }
-        readable = replace(
-            state,
-            topics=topics,
-            cluster_configs=_drop_secrets("all brokers", state.cluster_configs, plan.lost),
-            configs_of_brokers={
-                broker_id: _drop_secrets(f"broker {broker_id}", configs, plan.lost)
-                for broker_id, configs in state.configs_of_brokers.items()
-            },
+        prepared = preparation.prepare(
+            replace(
+                state,
+                cluster_configs=_drop_secrets("all brokers", state.cluster_configs, plan.lost),
+                configs_of_brokers={
+                    broker_id: _drop_secrets(f"broker {broker_id}", configs, plan.lost)
+                    for broker_id, configs in state.configs_of_brokers.items()
+                },
+            )
         )
-        return preparation.prepare(readable)
+        for name, topic in prepared.topics.items():
+            prepared.topics[name] = replace(topic, configs=drop_unreadable(name, topic.configs, plan.changes))
+        return prepared
 
     def _explain(self, plan: MigrationPlan, cluster: KafkaCluster) -> None:
         plan.stops += self._stops(cluster)

@@ -1,0 +1,68 @@
+"""What `stepdown topics adopt` takes of a ZooKeeper: topics as the tools would describe them, ids, and access."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...config import TOPIC_KEYS
+from ...protocol.errors import DiskFault
+from ...storage.directories.log_directory import log_folders
+from ...storage.files.files import Files
+from ...storage.files.partition_metadata import read_topic_id, write_topic_id
+from ...storage.metadata.cluster_state import ClusterState
+from ...storage.metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
+from ...storage.metadata.metadata_store import DOCUMENT
+from ...storage.migration.plan_making import drop_unreadable, number_acls
+from ...storage.migration.release_preparation import RELEASES, Preparation
+from ...storage.zookeeper.kafka_cluster import KafkaCluster
+from ..support.failures import CommandFailed
+from .kafka_tool_output import DescribedTopic, ToolOutput
+
+AS_SERVED = "3.9"
+"""Settings have the limits of this release."""
+
+
+def describe_topics(cluster: KafkaCluster, lines: list[str]) -> ToolOutput:
+    """The topics that are not being deleted; `lines` get one for each setting that is left out."""
+    found = ToolOutput()
+    limits = Preparation(release=RELEASES[AS_SERVED], lines=lines)
+    for name, topic in cluster.topics.items():
+        if name not in cluster.deleted_topics:
+            within = limits.topic_configs(name, cluster.topic_configs.get(name, {}))
+            configs = drop_unreadable(name, within, lines)
+            unknown = [key for key in configs if key not in TOPIC_KEYS]
+            lines += [f"{name}: {key} is left out, no topic has such a setting" for key in unknown]
+            known = {key: value for key, value in configs.items() if key not in unknown}
+            found.topics[name] = DescribedTopic(partitions=len(topic.partitions), configs=known)
+    return found
+
+
+def add_access(state: ClusterState, cluster: KafkaCluster) -> list[str]:
+    """Put rules, passwords, quotas and producer ids into the state; what it has already counts. What was added."""
+    rules = {acl: acl_id for acl, acl_id in number_acls(cluster.acls).items() if acl not in state.acls}
+    passwords = {key: each for key, each in cluster.passwords.items() if key not in state.scram_credentials}
+    quotas = {key: each for key, each in cluster.quotas.items() if key not in state.client_quotas}
+    state.acls |= rules
+    state.scram_credentials |= passwords
+    state.client_quotas |= quotas
+    state.next_producer_id = max(state.next_producer_id, cluster.next_producer_id)
+    found = ((len(rules), "access rules"), (len(passwords), "passwords of users"), (len(quotas), "quotas"))
+    return [f"{count} {what} of ZooKeeper" for count, what in found if count]
+
+
+def write_topic_ids(log_dirs: Sequence[str], cluster: KafkaCluster) -> None:
+    """Give folders without an id that of their topic, before they are taken over. Raises: CommandFailed.
+
+    Directories with metadata have the ids of their topics already.
+    """
+    files = Files()
+    if any(files.exists(f"{path}/{name}") for path in log_dirs for name in (METADATA_FOLDER, DOCUMENT)):
+        return
+    try:
+        for path in log_dirs:
+            for folder, name in log_folders(files, path):
+                topic = cluster.topics.get(name.topic)
+                if topic is not None and topic.topic_id and not name.suffix and read_topic_id(files, folder) is None:
+                    write_topic_id(files, folder, topic.topic_id)
+    except DiskFault as fault:
+        raise CommandFailed(str(fault)) from fault
