@@ -17,6 +17,8 @@ from typing import Any
 
 from ..client.versions import VersionRanges
 from ..config.keys.addresses import HostPort
+from ..network.clients.client_report import ClientReport
+from ..network.clients.seen_client import SeenClient
 from ..network.clock import Clock
 from ..network.connection import CloseConnection, Peer, Reply
 from ..network.memory_budget import Claim, MemoryBudget
@@ -25,12 +27,15 @@ from ..network.worker_threads import WorkerThreads
 from ..protocol.api import API, ApiKey, spec_of_request
 from ..protocol.errors import ApiError, MalformedFrame
 from ..protocol.frame import decode_request_header, decode_response, encode_request, encode_response
+from ..protocol.kafka_releases import api_name
+from ..protocol.messages.api_versions import ApiVersionsRequest
 from ..protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ..protocol.primitives import size_of
 from ..protocol.records.layout import Codec
 from ..protocol.schema import Piece, decode
 from .broker_addresses import names_brokers, rewrite_addresses
 from .error_mapping import map_code, map_errors
-from .gateway_metrics import GatewayMetrics, api_name
+from .gateway_metrics import GatewayMetrics
 from .login_relay import LoginRelay
 from .offered_versions import (
     BETWEEN_BROKERS,
@@ -51,6 +56,7 @@ from .upstream_connection import UpstreamConnection
 
 WHOLE_BYTES = 64 * 1024
 """An answer of at most this size is read before any of it is sent."""
+SOFTWARE_FROM = 3
 MOST_HELD_BYTES = 256 << 20
 """Of an answer that is changed, and so held as a whole."""
 
@@ -65,6 +71,7 @@ class SessionTools:
     memory: MemoryBudget
     workers: WorkerThreads
     translate_address: Callable[[int, HostPort], HostPort]
+    clients: ClientReport
     zstd_to: Codec | None
 
 
@@ -126,16 +133,17 @@ class ClientSession:
             return self._log_in_here(head, frame, peer, began_s)
         upstream = await self._upstream()
         if head.key == ApiKey.API_VERSIONS:
-            return await self._pass_api_versions(upstream, head, frame, began_s)
+            return await self._pass_api_versions(upstream, head, frame, peer, began_s)
         taken = self._versions.get(head.key, NOT_OFFERED)
         self._check_version(head, taken)
+        self._count_request(head, peer, began_s)
         if head.key == ApiKey.SASL_HANDSHAKE and head.version == 0:
             return await self._begin_login(head, frame, began_s)
         if is_translated(head.key, head.version, taken):
             if head.key in RENUMBERED:
                 sent_as = TRANSLATED[head.key].sent_as
                 return await self._pass(upstream, head, renumber(frame, sent_as), began_s, sent_as)
-            return await self._translate(head, frame, began_s)
+            return await self._translate(head, frame, peer, began_s)
         is_answered = head.key != ApiKey.PRODUCE or acks_of_produce(frame, head.version) != 0
         return await self._pass(upstream, head, with_size(frame), began_s, head.version, is_answered=is_answered)
 
@@ -147,6 +155,13 @@ class ClientSession:
         ):
             peer.client_id = client_id_of(frame)
             self._client_id_bytes = peer.client_id.encode()
+
+    def _count_request(self, head: RequestHead, peer: Peer, began_s: float) -> None:
+        """For the client report; of a version that is offered, which nobody else may choose."""
+        seen = peer.seen
+        if not seen.is_kept or seen.client_id != peer.client_id:
+            seen = self._tools.clients.client_of(peer, head.key)
+        seen.count_request((head.key, head.version), began_s)
 
     async def _upstream(self) -> UpstreamConnection:
         """Raises: UpstreamFailed."""
@@ -211,10 +226,13 @@ class ClientSession:
         return Reply(answer, meter, began_s, perf_counter())
 
     async def _pass_api_versions(
-        self, upstream: UpstreamConnection, head: RequestHead, frame: memoryview, began_s: float
+        self, upstream: UpstreamConnection, head: RequestHead, frame: memoryview, peer: Peer, began_s: float
     ) -> Reply:
         if not 0 <= head.version <= NEWEST[ApiKey.API_VERSIONS]:
             return self._reply(_frame(head, [refuse_api_versions()]), head, began_s, head.version, is_known=False)
+        self._count_request(head, peer, began_s)
+        if head.version >= SOFTWARE_FROM:
+            _note_software(frame, peer)
         await upstream.send(with_size(frame))
         size = await self._read_head(upstream, head)
         body, claim = await self._read_whole(upstream, size)
@@ -264,21 +282,29 @@ class ClientSession:
 
     # Translating
 
-    async def _translate(self, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
+    async def _translate(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
         spec = API[ApiKey(head.key)]
         header, body = decode_request_header(frame)
         request = decode(spec.request, head.version, body)
+        sent_as, seen = TRANSLATED[head.key].sent_as, peer.seen
+        seen.translated[head.key, head.version, sent_as] += 1
+
+        def lose(what: str, count: int) -> None:
+            self._metrics.lost.of(what).add(count)
+            seen.lost[what] += count
+
         call = Call(
             key=head.key,
             version=head.version,
-            sent_as=TRANSLATED[head.key].sent_as,
+            sent_as=sent_as,
             request=request,
             ask=self._asking(head.correlation_id, header.client_id),
             ask_coordinator=self._tools.upstream.ask_coordinator,
             clock=self._tools.clock,
             memory=self._tools.memory,
             workers=self._tools.workers,
-            lost=self._metrics.lost,
+            lose=lose,
+            count_records=seen.count_records,
             rotation=self._rotation,
             zstd_to=self._tools.zstd_to,
         )
@@ -286,19 +312,20 @@ class ClientSession:
             response = await TRANSLATIONS[head.key](call)
             pieces = None
             if response is not None:
-                mapped = map_errors(response, lambda code: self._map_code(head, code))
+                mapped = map_errors(response, lambda code: self._map_code(head, seen, code))
                 pieces = encode_response(spec, head.version, head.correlation_id, mapped)
         except BaseException:
             if call.claim is not None:
                 call.claim.release()
             raise
         reply = self._reply(pieces, head, began_s, call.sent_as)
-        reply.claim = call.claim
+        reply.claim = _keep_for(pieces, call.claim)
         return reply
 
-    def _map_code(self, head: RequestHead, code: int) -> int:
+    def _map_code(self, head: RequestHead, seen: SeenClient, code: int) -> int:
         known = map_code(head.key, head.version, code)
         if known != code:
+            seen.mapped_errors[head.key, code, known] += 1
             self._metrics.mapped_errors.of(api_name(head.key), str(code), str(known)).add()
         return known
 
@@ -368,6 +395,26 @@ def _frame(head: RequestHead, body: Sequence[bytes | memoryview]) -> list[Piece]
     size = sum(map(len, body))
     first = SIZE.pack(size + 4) + SIZE.pack(head.correlation_id)
     return [b"".join((first, *body))]
+
+
+def _keep_for(pieces: list[Piece] | None, claim: Claim | None) -> Claim | None:
+    """What is left of a claim until an answer is sent: nothing for a small one, which may wait for others to leave."""
+    size = sum(map(size_of, pieces or ()))
+    if claim is None or size > WHOLE_BYTES:
+        if claim is not None:
+            claim.shrink(size)
+        return claim
+    claim.release()
+    return None
+
+
+def _note_software(frame: memoryview, peer: Peer) -> None:
+    """What an ApiVersions request says of the client's software. Raises: MalformedFrame."""
+    header, body = decode_request_header(frame)
+    request = decode(ApiVersionsRequest, header.api_version, body)
+    peer.software_name, peer.software_version = request.client_software_name, request.client_software_version
+    if peer.seen.is_kept:
+        peer.seen = SeenClient()  # from its next request on it is another client
 
 
 def _prefix(text: bytes) -> bytes:

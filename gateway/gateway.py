@@ -7,14 +7,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ..client.errors import ClientError
 from ..config import HostPort
 from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
+from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Answerer, Connection, Peer, RequestRules
+from ..network.http.clients_page import ClientsPage
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
 from ..network.listener import Limits, Server
@@ -24,6 +27,7 @@ from ..network.transport import PlainWire
 from ..network.turn import Turn, Turns
 from ..network.worker_threads import WorkerThreads
 from ..protocol.frame import FrameParser
+from .allow_list import AllowList
 from .broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
 from .client_session import ClientSession, SessionTools
 from .gateway_metrics import GatewayMetrics
@@ -41,19 +45,6 @@ PATIENCE_MS = 2_000
 log = logging.getLogger(__name__)
 
 
-class NoRates:
-    """Connections may come as fast as they like."""
-
-    def refuse_ms(self, address: str) -> int:
-        return 0
-
-    def pause_ms(self) -> int:
-        return 0
-
-    def pause_at_ms(self, listener: str) -> int:
-        return 0
-
-
 class Gateway:
     """A gateway with these settings. `address` and `http_address` are known once it has started."""
 
@@ -64,6 +55,7 @@ class Gateway:
         self.metrics = GatewayMetrics()
         self.address = self.http_address = HostPort("", 0)
         network = settings.network
+        self.clients = ClientReport(network.stepdown_client_report_max_clients, self._wall_ms)
         self._turns = Turns(self.clock.elapsed_s)
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
         self._request_memory = self._budget(network.stepdown_request_memory_bytes)
@@ -71,7 +63,9 @@ class Gateway:
         self.upstream = Upstream(
             settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
         )
-        self._server = Server(self._limits, self.clock, self._connect, self._count_end, NoRates())
+        self._server = Server(
+            self._limits, self.clock, self._connect, self._count_end, AllowList(settings.allowed, self.clock)
+        )
         self.ports = BrokerPorts(
             settings.listen.host,
             settings.advertised_host,
@@ -87,10 +81,14 @@ class Gateway:
             memory=self._answer_memory,
             workers=self._workers,
             translate_address=self.ports.translate,
+            clients=self.clients,
             zstd_to=settings.zstd_to,
         )
         self._admission: ListenerAdmission | None = None
-        self._http = HttpServer({"/metrics": self._metrics_page(), "/healthz": _alive, "/readyz": self._ready})
+        self._http = HttpServer(
+            {"/metrics": self._metrics_page(), "/healthz": _alive, "/readyz": self._ready},
+            {"/clients": ClientsPage(self.clients, lambda work, value: self._workers.run(lambda: work(value)))},
+        )
         self._connections: Counter[str] = Counter()
         self._refreshing: asyncio.Task[None] | None = None
         self._is_stopping = False
@@ -217,6 +215,10 @@ class Gateway:
             send_buffer_bytes=network.socket_send_buffer_bytes,
             receive_buffer_bytes=network.socket_receive_buffer_bytes,
         )
+
+    def _wall_ms(self, request_s: float) -> int:
+        """The time of day when a request came, by `perf_counter`."""
+        return self.clock.now_ms() - round((perf_counter() - request_s) * 1000)
 
     def _count_end(self, reason: str) -> None:
         self.metrics.closed_connections.of(reason).add()

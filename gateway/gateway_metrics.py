@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from ..network.memory_budget import MemoryBudget
 from ..network.metrics.counts import Counter, Histogram
 from ..network.metrics.instruments import DURATION_BUCKETS, Instruments
-from ..protocol.api import ApiKey
+from ..protocol.kafka_releases import api_name
 
 MOST_ROWS = 2_000
 
@@ -99,12 +99,3 @@ class GatewayMeter:
 
     def throttled(self, throttle_ms: int) -> None:
         pass
-
-
-def api_name(key: int) -> str:
-    """Kafka's name of an API, `other` for one that we do not know."""
-    try:
-        name = ApiKey(key).name
-    except ValueError:
-        return "other"
-    return "".join(part.capitalize() for part in name.split("_"))

@@ -22,6 +22,7 @@ from ..config.keys.value_checks import AtLeast, Between, OneOf
 from ..config.keys.value_types import Value
 from ..config.similar_names import nearest
 from ..protocol.records.layout import Codec
+from .allow_list import AllowedNetwork, parse_network
 
 LISTENER = "GATEWAY"
 """The name of the listener in Kafka's settings, such as `listener.name.gateway.plain.sasl.jaas.config`."""
@@ -31,7 +32,8 @@ WITHOUT_STORE = frozenset(("PLAIN", "OAUTHBEARER"))
 """Mechanisms of clients that log in to the gateway itself."""
 NETWORK = (
     *("connections.", "listener.name.gateway.", "max.connections", "sasl.", "socket.", "ssl."),
-    *("stepdown.authentication.", "stepdown.downconversion.zstd", "stepdown.max.connections.", "stepdown.request."),
+    *("stepdown.authentication.", "stepdown.client.report.max.clients", "stepdown.downconversion.zstd"),
+    *("stepdown.max.connections.", "stepdown.request."),
 )
 """Kafka's and stepdown's settings for brokers that the gateway takes too, by how their names begin."""
 
@@ -84,6 +86,14 @@ KEYS: dict[str, Key] = {
         ),
         acted_on("security.protocol", STRING, "PLAINTEXT", OneOf(PROTOCOLS), AT_START, "What clients speak here."),
         acted_on(
+            "allow",
+            LIST,
+            (),
+            None,
+            AT_START,
+            "Addresses that may connect, NETWORK or NETWORK until YYYY-MM-DD each; all where nothing is named.",
+        ),
+        acted_on(
             "refresh.interval.ms", LONG, 10_000, AtLeast(100), AT_START, "How often the cluster is asked for brokers."
         ),
         acted_on(
@@ -114,6 +124,7 @@ class GatewaySettings:
     security: Security
     swaps: bool
     network: BrokerSettings
+    allowed: tuple[AllowedNetwork, ...]
     refresh_ms: int
     drain_ms: int
     answer_memory_bytes: int
@@ -199,6 +210,7 @@ class _Builder:
             security=security,
             swaps=self._swaps(security),
             network=self._network(listen),
+            allowed=self._networks(),
             refresh_ms=self._number("refresh.interval.ms"),
             drain_ms=self._number("drain.timeout.ms"),
             answer_memory_bytes=self._number("answer.memory.bytes"),
@@ -274,6 +286,15 @@ class _Builder:
             else:
                 self._refuse("brokers", "expected ID=HOST:PORT", text)
         return found
+
+    def _networks(self) -> tuple[AllowedNetwork, ...]:
+        found = []
+        for text in filter(None, self._items("allow")):
+            try:
+                found.append(parse_network(text))
+            except ValueError:
+                self._refuse("allow", "expected NETWORK or NETWORK until YYYY-MM-DD", text)
+        return tuple(found)
 
     def _security(self) -> Security:
         texts = {

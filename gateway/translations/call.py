@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ...network.clock import Clock
-from ...network.instruments import Counters
 from ...network.memory_budget import Claim, MemoryBudget
 from ...network.worker_threads import WorkerThreads
 from ...protocol.records.layout import Codec
@@ -34,7 +33,7 @@ class Rotation:
 @dataclass(slots=True, kw_only=True)
 class Call:
     """`request` came in `version` and is sent as `sent_as`. A translation that holds memory until its response is sent
-    puts the claim into `claim`."""
+    puts the claim into `claim`. `lose` counts what could not be carried, `count_records` looks at records."""
 
     key: int
     version: int
@@ -45,7 +44,8 @@ class Call:
     clock: Clock
     memory: MemoryBudget
     workers: WorkerThreads
-    lost: Counters
+    lose: Callable[[str, int], None]
+    count_records: Callable[[memoryview], None]
     rotation: Rotation = field(default_factory=Rotation)
     zstd_to: Codec | None = None
     claim: Claim | None = None

@@ -125,7 +125,7 @@ class _Fetch:
             keys = list(self._partitions)
             wait_ms, min_bytes = self._ends_ms - self._call.clock.now_ms(), max(1, min_bytes)
         if self._transactional:
-            self._call.lost.of("transactions").add(self._transactional)
+            self._call.lose("transactions", self._transactional)
 
     def response(self) -> FetchResponse:
         topics = []

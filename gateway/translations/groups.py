@@ -21,7 +21,7 @@ NO_OFFSET = -1
 async def translate_commit(call: Call) -> OffsetCommitResponse:
     request: OffsetCommitRequest = call.request
     if any(each.commit_timestamp != -1 for topic in request.topics for each in topic.partitions):
-        call.lost.of("commit timestamps").add()
+        call.lose("commit timestamps", 1)
     topics = [
         replace(topic, partitions=[replace(each, commit_timestamp=-1) for each in topic.partitions])
         for topic in request.topics

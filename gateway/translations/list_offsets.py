@@ -49,7 +49,7 @@ async def translate(call: Call) -> ListOffsetsResponse:
         lookups = [(key, time) for key, time in zip(wanted, times_of_round, strict=True) if time is not None]
         found.update(await _ask(call, request.replica_id, lookups))
     if any(partition.max_num_offsets > 2 for _, partition in named):
-        call.lost.of("segment lists").add()
+        call.lose("segment lists", 1)
     topics = [
         ListOffsetsTopicResponse(
             name=topic.name,

@@ -48,7 +48,11 @@ class _ProduceBatch:
 async def translate(call: Call) -> ProduceResponse | None:
     request: ProduceRequest = call.request
     sets = _sets_of(request)
-    size = sum(len(each) for named in sets.values() for each in named)
+    size = 0
+    for named in sets.values():
+        for records in named:
+            size += len(records)
+            call.count_records(records)
     now_ms = call.clock.now_ms()
     if size <= INLINE_BYTES:
         batches = _convert_all(sets, now_ms)
@@ -56,7 +60,7 @@ async def translate(call: Call) -> ProduceResponse | None:
         batches = await call.workers.run(lambda: _convert_all(sets, now_ms))
     _refuse_without_answer(request, batches)
     if missing := sum(batch.without_timestamp for batch in batches.values()):
-        call.lost.of("timestamps").add(missing)
+        call.lose("timestamps", missing)
     topics = [
         TopicProduceData(name=topic, partition_data=partitions)
         for topic, partitions in _by_topic(request, batches)

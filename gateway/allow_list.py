@@ -1,0 +1,71 @@
+"""Which addresses may connect, and until when: `10.1.0.0/16`, `10.2.3.4 until 2027-06-30` (that day included, UTC)."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+from ..network.clock import Clock
+from ..network.line_limit import LineLimit, repeated
+
+REFUSE_MS = 1_000
+"""A refused connection is closed after that time: who is refused at once comes again at once."""
+Network = IPv4Network | IPv6Network
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedNetwork:
+    """`until`: the last day, None: for ever."""
+
+    network: Network
+    until: date | None = None
+
+    def has_ended(self, today: date) -> bool:
+        return self.until is not None and today > self.until
+
+
+def parse_network(text: str) -> AllowedNetwork:
+    """Raises: ValueError."""
+    network, word, day = text.strip().partition(" until ")
+    return AllowedNetwork(ip_network(network.strip()), date.fromisoformat(day.strip()) if word else None)
+
+
+class AllowList:
+    """Decides on connections as `ConnectionRates` of a listener; an empty list allows all."""
+
+    def __init__(self, networks: Sequence[AllowedNetwork], clock: Clock) -> None:
+        self._networks = networks
+        self._clock = clock
+        self._lines = LineLimit(clock)
+
+    def refuse_ms(self, address: str) -> int:
+        """0: a connection from there is welcome; else it is closed after that time, and a line says why."""
+        why = self._reason(address)
+        if not why:
+            return 0
+        left_out = self._lines.count_left_out(address)
+        if left_out is not None:
+            log.warning("refusing %s%s: %s; see allow in the settings", address, repeated(left_out), why)
+        return REFUSE_MS
+
+    def pause_ms(self) -> int:
+        return 0
+
+    def pause_at_ms(self, listener: str) -> int:
+        return 0
+
+    def _reason(self, address: str) -> str:
+        """Why an address may not connect, "" if it may."""
+        if not self._networks:
+            return ""
+        ip = ip_address(address.partition("%")[0])
+        ip = getattr(ip, "ipv4_mapped", None) or ip
+        found = [each for each in self._networks if each.network.version == ip.version and ip in each.network]
+        today = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date()
+        if any(not each.has_ended(today) for each in found):
+            return ""
+        days = [each.until for each in found if each.until is not None]
+        return f"it was allowed until {max(days)}" if days else "it is in no network that is allowed"

@@ -1,0 +1,129 @@
+"""Broken frames of either side end that client's connection with a line; nothing hangs, grows or leaves a trace."""
+
+import asyncio
+import random
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from stepdown.gateway.gateway import Gateway
+from stepdown.protocol.messages.fetch import FetchRequest
+from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.records.builder import build_batch
+from support.client import RawClient
+from support.fetching import create, fetch, produce, records
+from support.gateway import gateway_to, running_gateway
+from support.running import until
+
+VERSIONS = struct.pack(">hi", 0, 5) + b"".join(
+    struct.pack(">hhh", *each) for each in ((0, 0, 11), (1, 4, 17), (2, 1, 9), (3, 0, 12), (18, 0, 4))
+)
+"""An ApiVersions answer as Kafka 4 gives it."""
+
+
+@asynccontextmanager
+async def gateway_to_broken(answer: Callable[[bytes], bytes]) -> AsyncIterator[Gateway]:
+    """A gateway to a broker that tells its versions, and answers everything else as it is told."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        try:
+            while True:
+                frame = await reader.readexactly(struct.unpack(">i", await reader.readexactly(4))[0])
+                if frame[:2] == b"\0\x12":
+                    body = frame[4:8] + VERSIONS
+                    writer.write(struct.pack(">i", len(body)) + body)
+                else:
+                    writer.write(answer(frame))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    gateway = gateway_to(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", brokers="1=127.0.0.1:1")
+    await gateway.start()
+    try:
+        yield gateway
+    finally:
+        await gateway.stop(drain_ms=0)
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+
+
+BROKEN = {
+    "another request's answer": lambda frame: struct.pack(">ii", 4, 99),
+    "a negative size": lambda frame: struct.pack(">ii", -5, 0),
+    "no room for a header": lambda frame: struct.pack(">ii", 3, 0),
+    "a size without end": lambda frame: struct.pack(">i", 0x7FFFFFFF) + frame[4:8],
+    "half a body": lambda frame: struct.pack(">i", 9) + frame[4:8] + b"\0\0\0\7\0",
+    "more items than bytes": lambda frame: struct.pack(">i", 12) + frame[4:8] + b"\x7f\xff\xff\xff" * 2,
+}
+
+
+@pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(
+    ("request_value", "version"), [(MetadataRequest(topics=()), 1), (fetch("t"), 1)], ids=["rewritten", "translated"]
+)
+async def test_a_broken_answer_ends_the_client_with_a_line(
+    caplog: pytest.LogCaptureFixture, answer: Callable[[bytes], bytes], request_value: object, version: int
+) -> None:
+    async with gateway_to_broken(answer) as gateway:
+        async with await RawClient.connect("127.0.0.1", gateway.address.port) as client:
+            await client.begin(request_value, version)
+            assert await client.read_frame() is None
+        await until(lambda: not sum(value for _, value in gateway.metrics.closed_connections.rows() if value) < 1)
+    assert "closing 127.0.0.1" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_mutated_requests_harm_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture, seed: int) -> None:
+    noise = random.Random(seed)
+    async with running_gateway(tmp_path) as stage, await stage.connect_to_broker() as own:
+        await create(own, "orders")
+        await produce(own, "orders", build_batch(records(3)))
+        for _ in range(60):
+            async with await stage.connect() as client:
+                version = noise.randrange(4)
+                frame = bytearray(client.frame(fetch("orders") if version else MetadataRequest(topics=()), version))
+                for _ in range(noise.randrange(1, 4)):
+                    frame[noise.randrange(4, len(frame))] = noise.randrange(256)
+                await client.send_raw(bytes(frame))
+        async with await stage.connect() as client:
+            assert (await client.send(MetadataRequest(topics=()), 1)).brokers
+    assert "Traceback" not in caplog.text
+
+
+async def test_stalled_readers_hold_what_the_setting_says(tmp_path: Path) -> None:
+    async with running_gateway(tmp_path, answer_memory_bytes=4 << 20) as stage, await stage.connect_to_broker() as own:
+        await create(own, "orders")
+        for first in range(0, 3000, 300):
+            await produce(own, "orders", build_batch(records(300, 1000, first=first)))
+        stalled = [await stage.connect() for _ in range(20)]
+        request: FetchRequest = fetch("orders", max_bytes=1 << 20)
+        for client in stalled:
+            await client.begin(request, 1)
+        memory = stage.gateway._answer_memory
+        await until(lambda: memory.peak_bytes >= 3 << 20)
+        assert memory.peak_bytes <= 4 << 20
+        for client in stalled:
+            await client.close()
+        await until(lambda: memory.in_use_bytes == 0 and not memory.waiting)
+
+
+async def test_small_answers_give_their_memory_back(tmp_path: Path) -> None:
+    """They leave together with others, and kept what had been claimed for a large one: the budget ran dry."""
+    async with (
+        running_gateway(tmp_path) as stage,
+        await stage.connect() as client,
+        await stage.connect_to_broker() as own,
+    ):
+        await create(own, "orders")
+        await produce(own, "orders", build_batch(records(3)))
+        for offset in (0, 3):
+            for version in range(4):
+                await client.send(fetch("orders", offset), version)
+        assert stage.gateway._answer_memory.in_use_bytes == 0

@@ -1,0 +1,113 @@
+"""Logins through the gateway and at it, and TLS on both sides."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from stepdown.broker.broker import Broker
+from stepdown.gateway.gateway import Gateway
+from stepdown.protocol.messages.metadata import MetadataRequest
+from support.certificates import Authority
+from support.client import RawClient
+from support.gateway import gateway_to, started
+from support.sasl_client import bare, handshake, log_in, plain_token
+from support.secure import PASSWORD, USER, secure_broker, secure_settings
+
+JAAS = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+
+
+@asynccontextmanager
+async def gateway_before(
+    tmp_path: Path, listener: str, **settings: object
+) -> AsyncIterator[tuple[Gateway, Broker, Authority]]:
+    """A gateway to one of the broker's listeners."""
+    authority = Authority(tmp_path)
+    async with secure_broker(tmp_path / "log", secure_settings(authority)) as broker:
+        address = broker.addresses[listener]
+        settings = {"upstream_ssl_truststore_location": authority.file, **settings}
+        gateway = gateway_to(f"127.0.0.1:{address.port}", **settings)
+        async with started(gateway):
+            yield gateway, broker, authority
+
+
+async def connect(gateway: Gateway, tls: ssl.SSLContext | None = None) -> RawClient:
+    return await RawClient.connect("127.0.0.1", gateway.address.port, ssl=tls)
+
+
+RELAY = {"brokers": "1=127.0.0.1:1"}
+"""So that the gateway, which has no login, does not ask the cluster."""
+
+
+async def test_bare_tokens_log_in_to_the_cluster(tmp_path: Path) -> None:
+    async with gateway_before(tmp_path, "SASL_PLAINTEXT", **RELAY) as (gateway, _, _), await connect(gateway) as client:
+        assert (await handshake(client, "PLAIN", 0)).error_code == 0
+        assert await bare(client, plain_token()) == b""
+        assert (await client.send(MetadataRequest(topics=()), 1)).brokers
+
+
+async def test_a_wrong_password_is_in_the_log_with_the_words_of_the_cluster(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with gateway_before(tmp_path, "SASL_PLAINTEXT", **RELAY) as (gateway, _, _), await connect(gateway) as client:
+        await handshake(client, "PLAIN", 0)
+        assert await bare(client, plain_token(password="wrong")) is None
+    assert "the cluster refuses the login by PLAIN: Authentication failed: Invalid username or password" in caplog.text
+
+
+async def test_a_mechanism_that_is_not_known_is_answered_with_those_that_are(tmp_path: Path) -> None:
+    async with gateway_before(tmp_path, "SASL_PLAINTEXT", **RELAY) as (gateway, _, _), await connect(gateway) as client:
+        answer = await handshake(client, "GSSAPI", 0)
+        assert answer.error_code == 33
+        assert "PLAIN" in answer.mechanisms
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+async def test_a_login_by_requests_passes(tmp_path: Path, mechanism: str) -> None:
+    settings: dict[str, object] = {"upstream_security_protocol": "SSL", **RELAY}
+    async with gateway_before(tmp_path, "SASL_SSL", **settings) as (gateway, _, _), await connect(gateway) as client:
+        await log_in(client, mechanism)
+        assert (await client.send(MetadataRequest(topics=()), 1)).brokers
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+async def test_a_gateway_that_swaps_logs_in_itself(tmp_path: Path, mechanism: str) -> None:
+    swap = {
+        "authentication": "swap",
+        "upstream_security_protocol": "SASL_SSL",
+        "upstream_sasl_mechanism": mechanism,
+        "upstream_sasl_username": USER,
+        "upstream_sasl_password": PASSWORD,
+    }
+    async with gateway_before(tmp_path, "SASL_SSL", **swap) as (gateway, _, _), await connect(gateway) as client:
+        assert (await client.send(MetadataRequest(topics=()), 1)).brokers[0].port in gateway.ports.ports.values()
+
+
+@pytest.mark.parametrize("version", [0, 1])
+async def test_clients_log_in_to_the_gateway(tmp_path: Path, version: int) -> None:
+    own = {
+        "authentication": "swap",
+        "security_protocol": "SASL_SSL",
+        "sasl_enabled_mechanisms": "PLAIN",
+        "listener_name_gateway_plain_sasl_jaas_config": JAAS,
+        "ssl_keystore_type": "PEM",
+        "upstream_security_protocol": "SASL_SSL",
+        "upstream_sasl_mechanism": "PLAIN",
+        "upstream_sasl_username": USER,
+        "upstream_sasl_password": PASSWORD,
+    }
+    authority = Authority(tmp_path, "own")
+    keys = {"ssl_keystore_location": authority.issue("gateway")}
+    trust = ssl.create_default_context(cafile=authority.file)
+    async with gateway_before(tmp_path, "SASL_SSL", **own, **keys) as (gateway, _, _):
+        async with await connect(gateway, trust) as client:
+            if version:
+                await log_in(client, "PLAIN")
+            else:
+                await handshake(client, "PLAIN", 0)
+                assert await bare(client, plain_token()) == b""
+            assert (await client.send(MetadataRequest(topics=()), 1)).brokers
+        async with await connect(gateway, trust) as stranger:
+            await stranger.send_raw(stranger.frame(MetadataRequest(topics=()), 1))
+            assert await stranger.read_frame() is None

@@ -1,0 +1,75 @@
+"""What the gateway's settings may say, and that every fault is named at once."""
+
+from pathlib import Path
+
+import pytest
+from stepdown.config import ConfigError, Given, Origin
+from stepdown.gateway.settings import KEYS, load_settings
+
+PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"
+UPSTREAM = Given("upstream.bootstrap.servers", "kafka-1:9092", Origin("the command line"))
+
+
+def test_a_file_is_nested_or_has_dots(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text("listen: 127.0.0.1:9100\nupstream:\n  bootstrap.servers: [a:1, b:2]\nmax.connections: 7\n")
+    settings = load_settings(file, {}, ())
+    assert [str(each) for each in settings.bootstrap] == ["a:1", "b:2"]
+    assert (settings.first_port, settings.network.max_connections) == (9101, 7)
+
+
+def test_variables_win_over_the_file_and_options_over_both(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text("advertised.host: file\ndrain.timeout.ms: 1\nupstream.bootstrap.servers: file:1\n")
+    environ = {"STEPDOWN_GATEWAY_DRAIN_TIMEOUT_MS": "2", "STEPDOWN_GATEWAY_UPSTREAM_BOOTSTRAP_SERVERS": "variable:1"}
+    settings = load_settings(file, environ, [UPSTREAM])
+    assert (settings.advertised_host, settings.drain_ms, str(settings.bootstrap[0])) == ("file", 2, "kafka-1:9092")
+
+
+def test_every_fault_is_named_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text(
+        "listen: 0.0.0.0:9092\nfirst.prot: 1\ndrain.timeout.ms: soon\nbrokers: [one]\n"
+        "security.protocol: SASL_SSL\nupstream.sasl.mechanisms: PLAIN\nsocket.request.max.bytes: much\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_settings(file, {}, ())
+    named = {problem.key for problem in caught.value.problems}
+    assert named >= {
+        *("first.prot", "drain.timeout.ms", "brokers", "security.protocol", "upstream.sasl.mechanisms"),
+        *("socket.request.max.bytes", "advertised.host", "upstream.bootstrap.servers"),
+    }
+    assert "did you mean first.port?" in caught.value.report()
+
+
+@pytest.mark.parametrize("text", ["a: [", "- a", "1"])
+def test_what_is_no_settings_file_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="expected"):
+        load_settings(file, {}, ())
+
+
+def test_the_example_of_the_page_is_good(tmp_path: Path) -> None:
+    example = PAGE.read_text().split("```yaml\n")[1].split("```")[0]
+    file = tmp_path / "gateway.yaml"
+    file.write_text(example)
+    assert load_settings(file, {}, ()).swaps
+
+
+def test_the_page_has_every_setting_with_its_default() -> None:
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    for name in KEYS:
+        assert any(f"`{name}`" in row for row in rows), name
+
+
+def test_the_compose_file_sets_what_there_is() -> None:
+    import yaml
+
+    file = Path(__file__).parents[3] / "docker" / "compose.gateway.yaml"
+    settings = load_settings(None, yaml.safe_load(file.read_text())["services"]["gateway"]["environment"], ())
+    assert (settings.advertised_host, settings.first_port, str(settings.bootstrap[0])) == (
+        "localhost",
+        9093,
+        "kafka:9092",
+    )
