@@ -41,8 +41,8 @@ OTHERS := $(foreach version,$(VERSIONS),$(call python_of,$(version)))
 DIFFER := tests/unit/network tests/unit/broker/dispatch tests/unit/broker/scheduling tests/unit/client tests/unit/producer/network \
 	tests/unit/protocol tests/unit/storage/downconversion tests/unit/storage/files \
 	tests/property/test_records.py tests/property/test_singles.py tests/property/test_hostile_messages.py tests/property/test_block_loops.py
-# Tests wait for others more than they compute: more of them at once than there are processors.
-WORKERS := $(shell echo $$(($$(nproc) * 3 / 2)))
+# Tests wait for others about half of the time: twice as many of them at once as there are processors.
+WORKERS := $(shell echo $$(($$(nproc) * 2)))
 PYTEST  = -m pytest -n $(WORKERS) --dist loadfile -rfEs
 GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 

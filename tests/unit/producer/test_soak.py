@@ -34,7 +34,7 @@ def numbers_in(log: list[bytes]) -> list[int]:
     return [int(value.split(b".")[0]) for value in log]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "settings",
     [
