@@ -34,10 +34,10 @@ def parse_network(text: str) -> AllowedNetwork:
 
 
 class AllowList:
-    """Decides on connections as `ConnectionRates` of a listener; an empty list allows all."""
+    """Decides on connections as `ConnectionRates` of a listener. `networks` may be replaced; none: all may come."""
 
     def __init__(self, networks: Sequence[AllowedNetwork], clock: Clock) -> None:
-        self._networks = networks
+        self.networks = networks
         self._clock = clock
         self._lines = LineLimit(clock)
 
@@ -59,11 +59,11 @@ class AllowList:
 
     def _reason(self, address: str) -> str:
         """Why an address may not connect, "" if it may."""
-        if not self._networks:
+        if not self.networks:
             return ""
         ip = ip_address(address.partition("%")[0])
         ip = getattr(ip, "ipv4_mapped", None) or ip
-        found = [each for each in self._networks if each.network.version == ip.version and ip in each.network]
+        found = [each for each in self.networks if each.network.version == ip.version and ip in each.network]
         today = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date()
         if any(not each.has_ended(today) for each in found):
             return ""

@@ -5,6 +5,7 @@ import logging
 import socket
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
@@ -63,9 +64,8 @@ class Gateway:
         self.upstream = Upstream(
             settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
         )
-        self._server = Server(
-            self._limits, self.clock, self._connect, self._count_end, AllowList(settings.allowed, self.clock)
-        )
+        self._allowed = AllowList(settings.allowed, self.clock)
+        self._server = Server(self._limits, self.clock, self._connect, self._count_end, self._allowed)
         self.ports = BrokerPorts(
             settings.listen.host,
             settings.advertised_host,
@@ -124,6 +124,18 @@ class Gateway:
         self.upstream.close()
         await self._http.stop()
         self._workers.shutdown()
+
+    def reload(self, settings: GatewaySettings) -> None:
+        """Takes the allow list, the login to the cluster and the time to drain of new settings; connections live on.
+
+        Certificates for clients need no reload: their files are looked at when they change. What else is new waits for
+        the next start.
+        """
+        self._allowed.networks = settings.allowed
+        self.upstream.replace_login(settings.security.sasl)
+        self.settings = replace(
+            self.settings, allowed=settings.allowed, security=settings.security, drain_ms=settings.drain_ms
+        )
 
     # Starting
 

@@ -11,7 +11,7 @@ from ..client.connection_faults import asking_faults, connecting_faults
 from ..client.errors import ClientError
 from ..client.operation import Coordinator, ask
 from ..client.security.login import LoginRequest, LoginStep, log_in
-from ..client.security.settings import Security, Tls
+from ..client.security.settings import Sasl, Security, Tls
 from ..client.security.tls_context import tls_context
 from ..client.steps import await_steps
 from ..client.versions import VersionRanges
@@ -60,13 +60,23 @@ class Upstream:
         self._on_broker = on_broker
         self._tls = tls_context(security.tls) if isinstance(security.tls, Tls) else None
         self.sasl = security.sasl
-        self._login_of_clients = security.sasl if logs_clients_in else None
-        own = Security(tls=self._tls, sasl=security.sasl)
-        self._client = AsyncClient(bootstrap, client_id=CLIENT_ID, security=own, timeout_s=CONNECT_TIMEOUT_S, tries=5)
+        self._logs_clients_in = logs_clients_in
+        self._client = self._make_client()
         self._versions: dict[HostPort, VersionRanges] = {}
 
     def close(self) -> None:
         self._client.close()
+
+    def replace_login(self, sasl: Sasl | None) -> None:
+        """Connections that are opened from now on log in so."""
+        if sasl != self.sasl:
+            self.sasl = sasl
+            self._client.close()
+            self._client = self._make_client()
+
+    def _make_client(self) -> AsyncClient:
+        own = Security(tls=self._tls, sasl=self.sasl)
+        return AsyncClient(self._bootstrap, client_id=CLIENT_ID, security=own, timeout_s=CONNECT_TIMEOUT_S, tries=5)
 
     def learn(self, broker: int, address: HostPort) -> None:
         """Takes the address of a broker from an answer of the cluster."""
@@ -160,9 +170,9 @@ class Upstream:
         connection = UpstreamConnection(on_lost)
         try:
             await self._open_tcp(lambda: connection, address)
-            if self._login_of_clients is not None:
+            if self._logs_clients_in and self.sasl is not None:
                 async with asyncio.timeout(ASK_TIMEOUT_S):
-                    await await_steps(log_in(self._login_of_clients, versions), _Login(connection).take)
+                    await await_steps(log_in(self.sasl, versions), _Login(connection).take)
         except (OSError, ssl.SSLError, MalformedFrame, ClientError) as fault:
             connection.close()
             self.forget_versions(address)

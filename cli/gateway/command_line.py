@@ -8,7 +8,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -34,12 +35,13 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     given = _parser().parse_args(arguments)
     configure_logging(given.log_format, given.log_level.upper())
     try:
-        settings = load_settings(given.file, environ, _flags(given))
+        read_settings = partial(load_settings, given.file, environ, _flags(given))
+        settings = read_settings()
         if given.check:
             Gateway(settings)  # reads certificates, opens nothing
             print("the settings are good")
             return 0
-        return uvloop.run(_run(settings))
+        return uvloop.run(_run(settings, read_settings))
     except ConfigError as error:
         print(error.report(), file=sys.stderr)
         return EXIT_BAD_CONFIGURATION
@@ -48,11 +50,12 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         return EXIT_FAILED
 
 
-async def _run(settings: GatewaySettings) -> int:
+async def _run(settings: GatewaySettings, read_settings: Callable[[], GatewaySettings]) -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     gateway = Gateway(settings)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload, gateway, read_settings)
     fault = await gateway.start()
     print(greeting(gateway, fault), flush=True)
     await stopping.wait()
@@ -60,6 +63,16 @@ async def _run(settings: GatewaySettings) -> int:
     await gateway.stop()
     log.info("stopped")
     return 0
+
+
+def reload(gateway: Gateway, read_settings: Callable[[], GatewaySettings]) -> None:
+    """Reads the settings again; what is wrong with them is logged, and those of before stay."""
+    try:
+        gateway.reload(read_settings())
+    except ConfigError as error:
+        log.error("the settings stay as they were: %s", error)
+    else:
+        log.info("the settings were read again")
 
 
 def greeting(gateway: Gateway, fault: str) -> str:

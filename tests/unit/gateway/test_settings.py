@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from stepdown.cli.gateway.command_line import reload
 from stepdown.config import ConfigError, Given, Origin
 from stepdown.gateway.settings import KEYS, load_settings
+from support.gateway import gateway_to
 
 PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"
 UPSTREAM = Given("upstream.bootstrap.servers", "kafka-1:9092", Origin("the command line"))
@@ -63,13 +65,15 @@ def test_the_page_has_every_setting_with_its_default() -> None:
         assert any(f"`{name}`" in row for row in rows), name
 
 
-def test_the_compose_file_sets_what_there_is() -> None:
-    import yaml
+async def test_settings_that_are_read_again_take_the_place_of_those_before() -> None:
+    gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
+    reload(gateway, lambda: gateway_to("127.0.0.1:1", allow="127.0.0.0/8", drain_timeout_ms=5).settings)
+    assert (gateway._allowed.refuse_ms("127.0.0.1"), gateway._allowed.refuse_ms("10.0.0.1") > 0) == (0, True)
+    assert gateway.settings.drain_ms == 5
 
-    file = Path(__file__).parents[3] / "docker" / "compose.gateway.yaml"
-    settings = load_settings(None, yaml.safe_load(file.read_text())["services"]["gateway"]["environment"], ())
-    assert (settings.advertised_host, settings.first_port, str(settings.bootstrap[0])) == (
-        "localhost",
-        9093,
-        "kafka:9092",
-    )
+
+async def test_settings_that_are_wrong_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
+    reload(gateway, lambda: gateway_to("127.0.0.1:1", allow="somewhere").settings)
+    assert gateway._allowed.refuse_ms("10.0.0.1") == 0
+    assert "the settings stay as they were: the test: allow: expected NETWORK" in caplog.text
