@@ -1,0 +1,45 @@
+"""`stepdown gateway` as a process of its own."""
+
+import re
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from stepdown.bench.servers.process import Process
+
+READY = re.compile(r"stepdown gateway listening on (\S+:\d+), http (\S+:\d+), upstream (.*)\n")
+
+
+class GatewayProcess:
+    """On free ports before `upstream`; what it logs goes to a file in `folder`."""
+
+    def __init__(self, folder: Path, upstream: str, *, listen: str = "127.0.0.1:0") -> None:
+        self.address = self.http = self.upstream = ""
+        self._log = folder / "gateway.err"
+        self._command = [sys.executable, "-m", "stepdown", "gateway", "--upstream", upstream]
+        self._command += ["--listen", listen, "--http", "127.0.0.1:0"]
+        self._process: Process | None = None
+
+    def __enter__(self) -> Self:
+        self._process = Process(self._command, self._log, pipe_stdout=True)
+        assert self._process.popen.stdout is not None
+        line = self._process.popen.stdout.readline().decode()
+        ready = READY.fullmatch(line)
+        assert ready is not None, f"{line!r}\n{self._process.log_tail}"
+        self.address, self.http, self.upstream = ready.groups()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        assert self._process is not None
+        assert self._process.stop() == 0, self.log
+        assert "Traceback" not in self.log, self.log
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
