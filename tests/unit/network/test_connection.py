@@ -76,21 +76,19 @@ def framed(body: bytes) -> bytes:
 async def test_bytes_that_cannot_be_read_close_the_connection_with_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes, said: str
 ) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         with caplog.at_level(logging.WARNING, logger="stepdown"):
             await client.send_raw(data)
             assert await client.read_frame() is None
         lines = [record.getMessage() for record in caplog.records]
         assert len(lines) == 1
         assert said in lines[0]
-        other = await connect(broker)
-        assert (await other.send(ApiVersionsRequest(), 0)).error_code == 0
+        async with await connect(broker) as other:
+            assert (await other.send(ApiVersionsRequest(), 0)).error_code == 0
 
 
 async def test_the_line_names_client_api_and_version(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         with caplog.at_level(logging.WARNING, logger="stepdown"):
             await client.send_raw(framed(header(1, 4, b"old-app") + b"\0"))
             assert await client.read_frame() is None
@@ -99,8 +97,7 @@ async def test_the_line_names_client_api_and_version(tmp_path: Path, caplog: pyt
 
 
 async def test_a_frame_may_arrive_byte_by_byte(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         for byte in client.frame(ApiVersionsRequest(), 0):
             await client.send_raw(bytes([byte]))
             await asyncio.sleep(0)
@@ -108,8 +105,7 @@ async def test_a_frame_may_arrive_byte_by_byte(tmp_path: Path) -> None:
 
 
 async def test_pipelined_requests_are_answered_in_order(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         requests: list[tuple[Any, int]] = [(MetadataRequest(topics=None), 1), (ApiVersionsRequest(), 0)] * 50
         sent = [(request, version, await client.begin(request, version)) for request, version in requests]
         for request, version, correlation_id in sent:
@@ -119,8 +115,7 @@ async def test_pipelined_requests_are_answered_in_order(tmp_path: Path) -> None:
 async def test_small_answers_to_what_was_read_together_leave_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         sends: list[int] = []
         try_send = PlainWire.try_send
@@ -198,8 +193,7 @@ async def test_answers_do_not_wait_for_the_rest_of_a_frame_that_has_to_wait_for_
 
 
 async def test_an_answer_does_not_wait_for_a_later_request_that_waits(tmp_path: Path) -> None:
-    async with running_broker(tmp_path, clock=ManualClock()) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path, clock=ManualClock()) as broker, await connect(broker) as client:
         await create(client, "t")
         waiting = client.frame(fetch("t", max_wait_ms=10_000, min_bytes=1), 11)
         await client.send_raw(client.frame(ApiVersionsRequest(), 0) + waiting)
@@ -208,8 +202,7 @@ async def test_an_answer_does_not_wait_for_a_later_request_that_waits(tmp_path: 
 
 
 async def test_answers_go_out_before_a_later_frame_closes_the_connection(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await client.send_raw(client.frame(MetadataRequest(topics=None), 1) * 2 + framed(b"\0\1"))
         assert await client.read_frame() is not None
         assert await client.read_frame() is not None
@@ -218,8 +211,10 @@ async def test_answers_go_out_before_a_later_frame_closes_the_connection(tmp_pat
 
 async def test_a_silent_connection_is_closed_after_its_time(tmp_path: Path) -> None:
     clock = ManualClock()
-    async with running_broker(tmp_path, clock=clock, connections_max_idle_ms=60_000) as broker:
-        client = await connect(broker)
+    async with (
+        running_broker(tmp_path, clock=clock, connections_max_idle_ms=60_000) as broker,
+        await connect(broker) as client,
+    ):
         await client.send(ApiVersionsRequest(), 0)
         await clock.advance(50_000)
         await client.send(ApiVersionsRequest(), 0)
@@ -230,8 +225,7 @@ async def test_a_silent_connection_is_closed_after_its_time(tmp_path: Path) -> N
 
 
 async def test_an_unfinished_frame_costs_what_was_sent_of_it(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await client.send_raw(struct.pack(">i", 100_000_000) + bytes(1000))
         await settle()
         (connection,) = broker._server._open
@@ -239,8 +233,7 @@ async def test_an_unfinished_frame_costs_what_was_sent_of_it(tmp_path: Path) -> 
 
 
 async def test_the_task_of_a_connection_tells_who_asked_for_what(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await client.send(ApiVersionsRequest(), 0)
         (task,) = broker._server._open.values()
         peer = broker._server.peer_of(task)
@@ -249,17 +242,15 @@ async def test_the_task_of_a_connection_tells_who_asked_for_what(tmp_path: Path)
 
 
 async def test_connections_above_the_limit_of_an_address_are_refused(tmp_path: Path) -> None:
-    async with running_broker(tmp_path, max_connections_per_ip=1) as broker:
-        first = await connect(broker)
+    async with running_broker(tmp_path, max_connections_per_ip=1) as broker, await connect(broker) as first:
         await first.send(ApiVersionsRequest(), 0)
-        second = await connect(broker)
-        assert await second.read_frame() is None
-        assert (await first.send(ApiVersionsRequest(), 0)).error_code == 0
+        async with await connect(broker) as second:
+            assert await second.read_frame() is None
+            assert (await first.send(ApiVersionsRequest(), 0)).error_code == 0
 
 
 async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await client.send_raw(framed(header(18, 77) + b"\0"))
         frame = await client.read_frame()
         assert frame is not None
@@ -268,8 +259,7 @@ async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(tmp_p
 
 
 async def test_stopping_hangs_up_on_everybody_and_answers_what_was_asked(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        idle, busy = await connect(broker), await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as idle, await connect(broker) as busy:
         await idle.send(ApiVersionsRequest(), 0)
         correlation_id = await busy.begin(ApiVersionsRequest(), 0)
         await busy.finish(ApiVersionsRequest(), 0, correlation_id)
@@ -279,26 +269,28 @@ async def test_stopping_hangs_up_on_everybody_and_answers_what_was_asked(tmp_pat
 
 async def test_connections_above_the_limit_wait_for_a_free_place(tmp_path: Path) -> None:
     """At the limit the loop span, trying to accept who waited."""
-    async with running_broker(tmp_path, max_connections=1) as broker:
-        first = await connect(broker)
+    async with running_broker(tmp_path, max_connections=1) as broker, await connect(broker) as first:
         await first.send(ApiVersionsRequest(), 0)
-        second = await connect(broker)
-        correlation_id = await second.begin(ApiVersionsRequest(), 0)
-        await settle()
-        tries: list[object] = []
-        accept = broker._server._accept
-        broker._server._accept = lambda *args: tries.append(args) or accept(*args)  # type: ignore[method-assign]
-        await settle()
-        assert (broker.connections, tries) == (1, [])
-        await first.close()
-        await second.finish(ApiVersionsRequest(), 0, correlation_id)
-        assert len(tries) == 1
+        async with await connect(broker) as second:
+            correlation_id = await second.begin(ApiVersionsRequest(), 0)
+            await settle()
+            tries: list[object] = []
+            accept = broker._server._accept
+            broker._server._accept = lambda *args: tries.append(args) or accept(*args)  # type: ignore[method-assign]
+            await settle()
+            assert (broker.connections, tries) == (1, [])
+            await first.close()
+            await second.finish(ApiVersionsRequest(), 0, correlation_id)
+            assert len(tries) == 1
 
 
 async def test_a_limit_that_is_raised_lets_those_in_who_wait(tmp_path: Path) -> None:
     clock = ManualClock()
-    async with running_broker(tmp_path, clock=clock, max_connections=1) as broker:
-        first, second = await connect(broker), await connect(broker)
+    async with (
+        running_broker(tmp_path, clock=clock, max_connections=1) as broker,
+        await connect(broker) as first,
+        await connect(broker) as second,
+    ):
         await first.send(ApiVersionsRequest(), 0)
         correlation_id = await second.begin(ApiVersionsRequest(), 0)
         await settle()
@@ -312,8 +304,7 @@ async def test_a_limit_that_is_raised_lets_those_in_who_wait(tmp_path: Path) -> 
 
 async def test_who_leaves_while_its_fetch_waits_leaves_nothing_behind(tmp_path: Path) -> None:
     """The connection stayed, with its descriptor, for as long as the client had asked to wait: up to 24 days."""
-    async with running_broker(tmp_path, clock=ManualClock()) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path, clock=ManualClock()) as broker, await connect(broker) as client:
         await create(client, "t")
         await client.begin(fetch("t", max_wait_ms=(1 << 31) - 1, min_bytes=1), 11)
         await parked(broker)
@@ -323,8 +314,7 @@ async def test_who_leaves_while_its_fetch_waits_leaves_nothing_behind(tmp_path: 
 
 
 async def test_what_was_asked_before_leaving_is_answered(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         sent = [await client.begin(ApiVersionsRequest(), 0) for _ in range(3)]
         client._writer.write_eof()
         for correlation_id in sent:
@@ -399,11 +389,11 @@ async def test_a_request_is_let_go_before_its_answer_is_read(tmp_path: Path) -> 
 
     async with running_broker(tmp_path) as broker:
         broker._dispatcher = Answering()  # type: ignore[assignment]
-        client = await connect(broker)
-        await client.send_raw(framed(bytes(100_000)))
-        await until(lambda: len(held) > 0)
-        await settle()
-        assert [frame() for frame in held] == [None]
+        async with await connect(broker) as client:
+            await client.send_raw(framed(bytes(100_000)))
+            await until(lambda: len(held) > 0)
+            await settle()
+            assert [frame() for frame in held] == [None]
 
 
 def is_let_go(buffer: bytearray) -> bool:
@@ -432,17 +422,17 @@ async def test_a_request_that_is_refused_is_let_go_without_the_collector(tmp_pat
 
     async with running_broker(tmp_path, stepdown_request_max_items=1_000) as broker:
         dispatcher, broker._dispatcher = broker._dispatcher, Watching()  # type: ignore[assignment]
-        client = await connect(broker)
-        gc.collect()
-        gc.disable()
-        try:
-            assert (await client.send(election, 2)).error_code == ErrorCode.INVALID_REQUEST
-            await client.send_raw(client.frame(names, 4))
-            assert await client.read_frame() is None
-            assert len(held) == 2
-            await until(lambda: all(map(is_let_go, held)))  # a thread may be about to
-        finally:
-            gc.enable()
+        async with await connect(broker) as client:
+            gc.collect()
+            gc.disable()
+            try:
+                assert (await client.send(election, 2)).error_code == ErrorCode.INVALID_REQUEST
+                await client.send_raw(client.frame(names, 4))
+                assert await client.read_frame() is None
+                assert len(held) == 2
+                await until(lambda: all(map(is_let_go, held)))  # a thread may be about to
+            finally:
+                gc.enable()
 
 
 async def test_large_requests_wait_for_memory_and_small_ones_do_not(tmp_path: Path) -> None:
@@ -508,8 +498,7 @@ async def test_long_answers_that_are_not_read_give_their_memory_to_those_who_wai
 
 
 async def test_a_pipelining_client_does_not_hold_up_the_stop(tmp_path: Path) -> None:
-    async with running_broker(tmp_path, clock=ManualClock()) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path, clock=ManualClock()) as broker, await connect(broker) as client:
         await client.send(ApiVersionsRequest(), 0)
         await client.send_raw(client.frame(fetch("t", max_wait_ms=60_000, min_bytes=1), 4) * 1000)
     answered = 0

@@ -41,8 +41,7 @@ CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name.lower())
 @pytest.mark.parametrize("version", range(18))
 async def test_every_version_reads_what_was_produced(tmp_path: Path, version: int, codec: Codec) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         for at in range(3):
             await produce(client, "t", build_batch(records(20, first=20 * at), codec=codec))
@@ -80,8 +79,7 @@ async def drain(client: RawClient, topic: str, version: int, end: int, **limits:
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name.lower())
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 async def test_an_old_client_reads_every_record_once_in_order(tmp_path: Path, version: int, codec: Codec) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         for at in range(0, 500, 50):
             await produce(client, "t", build_batch(records(50, 300, first=at), codec=codec))
@@ -91,8 +89,7 @@ async def test_an_old_client_reads_every_record_once_in_order(tmp_path: Path, ve
 
 
 async def test_a_promise_larger_than_the_data_is_filled_with_an_overflow_entry(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         await produce(client, "t", build_batch([records(1, 10)[0]], codec=Codec.NONE))
         big = Record(
@@ -115,8 +112,7 @@ async def test_a_promise_larger_than_the_data_is_filled_with_an_overflow_entry(t
 
 
 async def test_a_fetch_inside_a_plain_batch_is_trimmed_and_inside_a_compressed_one_is_not(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t", 2)
         await produce(client, "t", build_batch(records(10)), 0)
         await produce(client, "t", build_batch(records(10), codec=Codec.GZIP), 1)
@@ -128,8 +124,7 @@ async def test_a_fetch_inside_a_plain_batch_is_trimmed_and_inside_a_compressed_o
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 async def test_down_conversion_switched_off_refuses_old_fetches_only(tmp_path: Path, version: int) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "off", message_downconversion_enable="false")
         await produce(client, "off", build_batch(records(3)))
         answer = await fetched(client, fetch("off"), version)
@@ -143,8 +138,7 @@ async def test_down_conversion_switched_off_refuses_old_fetches_only(tmp_path: P
 
 @pytest.mark.parametrize("version", [2, 3])
 async def test_zstd_is_refused_to_old_clients(tmp_path: Path, version: int) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         await produce(client, "t", build_batch(records(3), codec=Codec.ZSTD))
         answer = await fetched(client, fetch("t"), version)
@@ -155,8 +149,7 @@ async def test_zstd_is_refused_to_old_clients(tmp_path: Path, version: int) -> N
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "none"])
 async def test_zstd_becomes_what_the_operator_says(tmp_path: Path, codec: str) -> None:
-    async with running_broker(tmp_path, stepdown_downconversion_zstd=codec) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path, stepdown_downconversion_zstd=codec) as broker, await connect(broker) as client:
         await create(client, "t", compression_type="zstd")
         await produce(client, "t", build_batch(records(30)))
         for version in (1, 3):
@@ -166,16 +159,14 @@ async def test_zstd_becomes_what_the_operator_says(tmp_path: Path, codec: str) -
 
 
 async def test_a_zstd_topic_is_refused_below_version_10(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t", compression_type="zstd")
         for version, code in ((3, 76), (9, 76), (10, 0)):
             assert (await fetched(client, fetch("t"), version)).error_code == code
 
 
 async def test_good_batches_before_a_zstd_batch_are_sent_then_the_error(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         await produce(client, "t", build_batch(records(3)))
         await produce(client, "t", build_batch(records(400), codec=Codec.ZSTD))
@@ -186,8 +177,7 @@ async def test_good_batches_before_a_zstd_batch_are_sent_then_the_error(tmp_path
 
 async def test_a_damaged_batch_is_never_given_a_good_checksum(tmp_path: Path) -> None:
     """Kafka converts without looking at the checksum, and so hides the damage."""
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         for at in range(2):
             await produce(client, "t", build_batch(records(5, first=5 * at)))
@@ -202,8 +192,7 @@ async def test_a_damaged_batch_is_never_given_a_good_checksum(tmp_path: Path) ->
 
 async def test_markers_are_dropped_and_data_behind_them_is_found_once(tmp_path: Path) -> None:
     """Kafka sends the first batch twice when markers came before it, and 12 bytes when only markers are left."""
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         partition = broker.cluster.partition("t", 0)
         partition.log.append_as_is(MARKER)
@@ -217,8 +206,7 @@ async def test_markers_are_dropped_and_data_behind_them_is_found_once(tmp_path: 
 
 @pytest.mark.parametrize("version", [0, 2, 3])
 async def test_a_position_on_a_trailing_marker_waits_instead_of_failing(tmp_path: Path, version: int) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         partition = broker.cluster.partition("t", 0)
         partition.log.append_as_is(MARKER)
@@ -229,8 +217,7 @@ async def test_a_position_on_a_trailing_marker_waits_instead_of_failing(tmp_path
 @pytest.mark.parametrize("version", [0, 2, 3, 4])
 async def test_a_message_above_the_limit(tmp_path: Path, version: int) -> None:
     """Before v3 a client has to see that a message is larger than its limit; from v3 on it gets the batch whole."""
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         await produce(client, "t", build_batch(records(1, 5000)))
         whole = bytes((await fetched(client, fetch("t"), version)).records)
@@ -242,8 +229,7 @@ async def test_a_message_above_the_limit(tmp_path: Path, version: int) -> None:
 @pytest.mark.parametrize("version", [0, 1, 2])
 async def test_of_a_batch_above_the_limit_comes_what_fits(tmp_path: Path, version: int, codec: Codec) -> None:
     """Kafka sends nothing, and a client of that age asks for the same offset for ever; so did we say "too large"."""
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         noise = Random(1)
         rows = [Record(offset=n, timestamp=1, value=noise.randbytes(1000)) for n in range(100)]
@@ -266,8 +252,7 @@ async def test_a_batch_for_which_other_partitions_leave_no_room_is_not_too_large
     tmp_path: Path, version: int, codec: Codec
 ) -> None:
     """An old client that is told so gives up; it comes first when it asks again."""
-    async with running_broker(tmp_path, fetch_max_bytes=8000) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path, fetch_max_bytes=8000) as broker, await connect(broker) as client:
         await create(client, "t", 3)
         noise = Random(1).randbytes(5000)
         for index in range(3):
@@ -279,8 +264,7 @@ async def test_a_batch_for_which_other_partitions_leave_no_room_is_not_too_large
 
 @pytest.mark.parametrize("version", [2, 3])
 async def test_a_batch_above_what_a_whole_response_may_have(tmp_path: Path, version: int) -> None:
-    async with running_broker(tmp_path, fetch_max_bytes=2000) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path, fetch_max_bytes=2000) as broker, await connect(broker) as client:
         await create(client, "t")
         await produce(client, "t", build_batch(records(1, 5000)))
         answer = await fetched(client, fetch("t"), version)
@@ -289,8 +273,7 @@ async def test_a_batch_above_what_a_whole_response_may_have(tmp_path: Path, vers
 
 
 async def test_markers_before_a_batch_leave_no_more_room_than_there_was(tmp_path: Path) -> None:
-    async with running_broker(tmp_path, fetch_max_bytes=8000) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path, fetch_max_bytes=8000) as broker, await connect(broker) as client:
         await create(client, "t", 2)
         await produce(client, "t", build_batch(records(1, 5000)))
         log = broker.cluster.partition("t", 1).log
@@ -301,8 +284,11 @@ async def test_markers_before_a_batch_leave_no_more_room_than_there_was(tmp_path
 
 
 async def test_a_long_poll_ends_with_the_append(tmp_path: Path) -> None:
-    async with running_broker(tmp_path, clock=ManualClock()) as broker:
-        reader, writer = await connect(broker), await connect(broker)
+    async with (
+        running_broker(tmp_path, clock=ManualClock()) as broker,
+        await connect(broker) as reader,
+        await connect(broker) as writer,
+    ):
         await create(writer, "t")
         waiting = asyncio.create_task(fetched(reader, fetch("t", max_wait_ms=500, min_bytes=1), 4))
         await parked(broker)
@@ -313,8 +299,7 @@ async def test_a_long_poll_ends_with_the_append(tmp_path: Path) -> None:
 
 async def test_a_long_poll_ends_with_its_time(tmp_path: Path) -> None:
     clock = ManualClock()
-    async with running_broker(tmp_path, clock=clock) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path, clock=clock) as broker, await connect(broker) as client:
         await create(client, "t")
         waiting = asyncio.create_task(fetched(client, fetch("t", max_wait_ms=500, min_bytes=1), 3))
         await parked(broker)
@@ -337,8 +322,7 @@ async def test_a_long_poll_ends_with_its_time(tmp_path: Path) -> None:
 async def test_what_cannot_be_read_is_answered_with_its_code(
     tmp_path: Path, version: int, request_for: Any, code: ErrorCode
 ) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         answer = await fetched(client, request_for(), version)
         assert answer.error_code == code
@@ -346,8 +330,7 @@ async def test_what_cannot_be_read_is_answered_with_its_code(
 
 
 async def test_a_session_hears_only_news(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t", 3)
         await produce(client, "t", build_batch(records(1)), 1)
         full = await client.send(fetch("t", partitions=range(3), session_epoch=0), 7)
@@ -379,8 +362,7 @@ async def test_a_session_hears_only_news(tmp_path: Path) -> None:
 
 
 async def test_the_response_limit_is_shared_in_order(tmp_path: Path) -> None:
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t", 3)
         for index in range(3):
             await produce(client, "t", build_batch(records(10, 1000)), index)
@@ -406,8 +388,7 @@ async def test_an_append_looks_at_its_own_partition_of_a_parked_fetch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fetch of thousands of partitions would else hold the loop after each append to one of them."""
-    async with running_broker(tmp_path) as broker:
-        reader, writer = await connect(broker), await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as reader, await connect(broker) as writer:
         await create(reader, "t", 50)
         request = fetch("t", partitions=range(50), max_wait_ms=60_000, min_bytes=450)
         waiting = asyncio.create_task(reader.send(request, 11))
@@ -446,8 +427,7 @@ async def test_a_large_first_batch_is_converted_once(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(chunk, "through_codec", counting)
     monkeypatch.setattr(converted_stream, "through_codec", counting)
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         for at in range(3):
             await produce(client, "t", incompressible(500 * at))
@@ -478,8 +458,7 @@ async def test_what_came_since_the_last_fetch_is_converted_in_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: Codec
 ) -> None:
     """A reader at the end of the log gets a batch or two of each partition: these went to a worker, twice."""
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t", 4)
         for partition in range(4):
             await produce(client, "t", build_batch(records(5 + partition), codec=codec), partition)
@@ -501,8 +480,7 @@ async def test_a_first_chunk_is_converted_once(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(chunk.Chunk, "convert", counted)
     monkeypatch.delattr(converted_stream, "single_bytes")
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         for _ in range(2):
             await produce(client, "t", varied(100, codec))
@@ -523,8 +501,7 @@ async def test_compressed_partitions_of_one_fetch_are_converted_at_the_same_time
 
     monkeypatch.setattr(ConvertedStream, "fill", together)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t", 4)
         for partition in range(4):
             await produce(client, "t", varied(200 + partition, Codec.LZ4), partition)
@@ -541,8 +518,7 @@ async def test_a_fault_in_one_of_them_fails_the_fetch_alone(tmp_path: Path, monk
             raise RuntimeError("a fault of ours")
         return fill(stream, buffer)
 
-    async with running_broker(tmp_path) as broker:
-        client = await connect(broker)
+    async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t", 4)
         for partition, batch in enumerate(batches):
             await produce(client, "t", batch, partition)
