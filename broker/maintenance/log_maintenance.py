@@ -120,9 +120,9 @@ class Upkeep:
         for missing in await self._core.heavy(self._tidy_directories, self._core.clock.now_ms()):
             with self._core.rounds.item("look for folders", missing.name):
                 self._core.log_manager.take_offline(missing)
-        lost = self._core.log_manager.lost_metadata
-        if lost is not None:
-            self._core.fail(f"the log directory with the state of the cluster is offline: {lost}")
+        reason = self._core.log_manager.reason_to_halt
+        if reason is not None:
+            self._core.fail(reason)
 
     def _tidy_directories(self, now_ms: int) -> list[Log]:
         """Removes what is due; the logs whose folder is missing. For a worker."""

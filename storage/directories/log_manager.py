@@ -24,7 +24,14 @@ from ..files.checkpoint_file import (
     TopicPartition,
 )
 from ..files.clock import Clock
-from ..files.file_names import DELETE_DIRECTORY, LogDirectoryName, deletion_directory, log_directory, stray_directory
+from ..files.file_names import (
+    DELETE_DIRECTORY,
+    METADATA_FOLDER,
+    LogDirectoryName,
+    deletion_directory,
+    log_directory,
+    stray_directory,
+)
 from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, Files, errno_of
 from ..files.partition_metadata import encode_uuid, read_topic_id, write_topic_id
 from ..log.delayed_deletion import PendingDeletions
@@ -81,6 +88,7 @@ class LogManager:
             self._lock_all(dict.fromkeys(files.absolute(path) for path in directories))
             if metadata_directory is not None:
                 self._lock_metadata(files.absolute(metadata_directory))
+            self._metadata_home = self._find_metadata()
             self._new = new_directories(self._all_directories())
             self.identity = settle_identity(files, self._all_directories(), identity or Identity())
             for directory in self._directories:
@@ -88,7 +96,8 @@ class LogManager:
         except BaseException:
             self._release()
             raise
-        files.on_fault.append(partial(self.offline.note_fault, self.directories))
+        watched = [directory.path for directory in self._all_directories()]
+        files.on_fault.append(partial(self.offline.note_fault, watched))
 
     @classmethod
     def open_all(cls, settings: "BrokerSettings", files: Files, clock: Clock) -> "LogManager":
@@ -144,9 +153,13 @@ class LogManager:
         return meta.directory_id if len(self._directories) == 1 and meta is not None else None
 
     @property
-    def lost_metadata(self) -> DiskFault | None:
-        """Why the directory with the state of the cluster, the first one, is offline; None while it is not."""
-        return self.offline.get(self._directories[0].path)
+    def reason_to_halt(self) -> str | None:
+        """Why the broker cannot go on, None while it can. As in Kafka: without metadata, or without any log."""
+        fault = self.offline.get(self._metadata_home)
+        if fault is not None:
+            return f"the log directory with the state of the cluster is offline: {fault}"
+        faults = [self.offline.get(path) for path in self.directories]
+        return f"all log directories are offline: {faults[0]}" if all(faults) else None
 
     @property
     def new_directories(self) -> list[str]:
@@ -183,13 +196,18 @@ class LogManager:
         known = [directory for directory in self._directories if directory.path == path]
         self._of_metadata = known or [LogDirectory(self.files, path)]
 
+    def _find_metadata(self) -> str:
+        """The directory that has the metadata log, or will have it."""
+        places = self.metadata_directories
+        return next((path for path in places if self.files.is_directory(f"{path}/{METADATA_FOLDER}")), places[0])
+
     def _open_logs_or_do_without(self, directory: LogDirectory) -> None:
-        """Raises: DiskFault when the logs contradict each other, or the disk of the first directory fails."""
+        """Raises: DiskFault when the logs contradict each other, or the disk with the metadata fails."""
         before = dict(self.logs)
         try:
             self._open_logs(directory)
         except DiskFault as fault:
-            if directory is self._directories[0] or errno_of(fault) not in DISK_FAILURES:
+            if directory.path == self._metadata_home or errno_of(fault) not in DISK_FAILURES:
                 raise
             for key in self.logs.keys() - before.keys():
                 self.logs.pop(key).release()
@@ -360,6 +378,8 @@ class LogManager:
         All logs of a directory that cannot be read.
         """
         missing: list[Log] = []
+        for directory in self._of_metadata:
+            self._names_in(directory)
         for directory, logs in list(self._by_directory()):
             present = self._names_in(directory)
             missing += [log for log in logs.values() if log.directory.rpartition("/")[2] not in present]

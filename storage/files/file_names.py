@@ -26,7 +26,8 @@ STRAY_DIRECTORY = "-stray"
 
 # Folders of a log directory that hold no log of ours: tiered storage's cache, KRaft's own log, and what a file system
 # has at its root (Kafka does not start there).
-SKIPPED_DIRECTORIES = frozenset({"remote-log-index-cache", "__cluster_metadata-0", "lost+found"})
+METADATA_FOLDER = "__cluster_metadata-0"
+SKIPPED_DIRECTORIES = frozenset({"remote-log-index-cache", METADATA_FOLDER, "lost+found"})
 
 MAX_OFFSET = 2**63 - 1
 MAX_PARTITION = 2**31 - 1

@@ -27,12 +27,12 @@ from ...protocol.quorum_records import (
 )
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_OFFSET, MAGIC_V2, RECORD_BATCH_OVERHEAD
-from ..files.file_names import LOG
+from ..files.file_names import LOG, METADATA_FOLDER
 from ..files.files import Files
 from .cluster_state import ClusterState
 from .metadata_replay import MetadataReplay
 
-FOLDER = "__cluster_metadata-0"
+FOLDER = METADATA_FOLDER
 MAX_SEGMENT_BYTES = 1 << 31
 
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")

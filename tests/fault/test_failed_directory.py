@@ -267,6 +267,24 @@ def test_a_broker_halts_when_the_directory_with_the_metadata_fails(tmp_path: Pat
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.parametrize("lost", ["meta", "a", "b"])
+async def test_where_the_metadata_are_apart_their_directory_decides(tmp_path: Path, lost: str) -> None:
+    """A broker went on without `metadata.log.dir`, and gave up with the first of `log.dirs`."""
+    clock = ManualClock()
+    async with serving(tmp_path, clock=clock, metadata_log_dir=tmp_path / "meta") as (broker, client):
+        await make_topic(broker, client)
+        (tmp_path / lost).rename(tmp_path / "elsewhere")
+        await clock.advance(1000)
+        await until(lambda: f"{tmp_path}/{lost}" in broker.log_manager.offline)
+        await clock.advance(1000)
+        await until(lambda: broker.has_failed == (lost == "meta"))
+        if lost != "meta":
+            (tmp_path / ("a" if lost == "b" else "b")).rename(tmp_path / "elsewhere too")
+            await clock.advance(1000)
+            await until(lambda: broker.has_failed)
+        broker.stop = broker.kill  # type: ignore[method-assign]
+
+
 def test_of_a_cluster_the_broker_halts_whose_directory_fails_and_the_others_go_on(tmp_path: Path) -> None:
     """It stayed up, with every partition offline."""
     command = [sys.executable, "-m", "stepdown", "serve", "--brokers", "2", "--listen", "127.0.0.1:0"]
