@@ -13,10 +13,10 @@ from stepdown.protocol.records.batches import iter_batches
 from support.broker import BrokerProcess, broker_under_test
 from support.clients import Span
 from support.clients_python import PYTHON_CLIENTS
+from support.deadline import DEADLINE_S
 from support.proxy import RecordingProxy
 
 PARTITIONS = 2
-QUIET_S = 30.0
 OLD_CLIENT = next(client for client in PYTHON_CLIENTS if client.name == "kafka-python-at-0.9")
 SETTINGS = {"transaction.state.log.num.partitions": "2", "offsets.topic.num.partitions": "2"}
 
@@ -58,12 +58,12 @@ class Copier:
         return False
 
     def _line(self, fd: int) -> bytes:
-        ready = select.select([fd], [], [], QUIET_S)[0]
+        ready = select.select([fd], [], [], DEADLINE_S)[0]
         return os.read(fd, 4096) if ready else self._give_up()
 
     def _give_up(self) -> bytes:
         self.kill()
-        raise AssertionError(f"nothing was committed for {QUIET_S} s")
+        raise AssertionError(f"nothing was committed for {DEADLINE_S} s")
 
     def kill(self) -> None:
         if self._process is not None:
@@ -79,7 +79,7 @@ def fill(address: str, records: int) -> list[list[bytes]]:
     for index, values in enumerate(written):
         for value in values:
             producer.produce("in", value, partition=index)
-    assert producer.flush(QUIET_S) == 0
+    assert producer.flush(DEADLINE_S) == 0
     return written
 
 
@@ -97,7 +97,7 @@ def read_committed(address: str) -> list[list[bytes]]:
     found: list[list[bytes]] = [[] for _ in range(PARTITIONS)]
     ended = 0
     while ended < PARTITIONS:
-        message = consumer.poll(QUIET_S)
+        message = consumer.poll(DEADLINE_S)
         assert message is not None
         if message.error() is not None:
             assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF, message.error()

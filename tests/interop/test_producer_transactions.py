@@ -14,11 +14,11 @@ from stepdown.producer import Fenced, GroupMetadata, Producer, ProducerError
 from support.broker import BrokerProcess, broker_under_test
 from support.clients import Span
 from support.clients_java import JAVA_3_9
+from support.deadline import DEADLINE_S
 from support.kafka import ApacheKafka
 from support.kafka_4 import ApacheKafka4
 
 pytestmark = pytest.mark.java
-QUIET_S = 60.0
 END = b"the end"
 
 
@@ -130,7 +130,7 @@ async def test_offsets_of_a_group_are_committed_with_the_records_or_not_at_all(c
 
 def committed_offset(address: str, group: str, topic: str, partition: int) -> int:
     consumer = confluent_kafka.Consumer({"bootstrap.servers": address, "group.id": group})
-    [place] = consumer.committed([confluent_kafka.TopicPartition(topic, partition)], QUIET_S)
+    [place] = consumer.committed([confluent_kafka.TopicPartition(topic, partition)], DEADLINE_S)
     consumer.close()
     offset: int = place.offset
     return offset
@@ -149,7 +149,7 @@ class Copier:
         assert self._process.stdout is not None
         seen = 0
         while seen < count:
-            assert select.select([self._process.stdout], [], [], QUIET_S)[0], "nothing was committed"
+            assert select.select([self._process.stdout], [], [], DEADLINE_S)[0], "nothing was committed"
             part = os.read(self._process.stdout.fileno(), 4096)
             if not part:
                 break
@@ -162,7 +162,7 @@ class Copier:
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.communicate()
 
 
 async def test_a_copy_that_is_killed_in_the_middle_goes_on_exactly(cluster: BrokerProcess) -> None:

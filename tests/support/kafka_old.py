@@ -10,12 +10,12 @@ from stepdown.bench.servers.maven import STDERR_LOG
 from stepdown.protocol.messages.metadata import MetadataRequest
 
 from .clients_raw import API_METADATA, Raw, Reader, request, wait_until
+from .deadline import DEADLINE_S
 from .java_build import JVM_OPTIONS
 from .maven import JARS
 
 # Java 11 and later lack what 0.10 encodes its cluster id with, and SCRAM's messages.
 REMOVED_FROM_JAVA = "javax.xml.bind:jaxb-api:2.3.1"
-TOOL_TIMEOUT_S = 90
 COORDINATES = {
     "0.8.2.2": "org.apache.kafka:kafka_2.11:0.8.2.2",
     "0.10.2.2": "org.apache.kafka:kafka_2.11:0.10.2.2",
@@ -64,7 +64,7 @@ class OldKafka(OldKafkaServer):
         """What a class of Kafka's command line tools of this version printed, pointed at ZooKeeper."""
         words = (*arguments, "--zookeeper", f"127.0.0.1:{self._zookeeper_port}")
         command = java(self._jars(), main, *words, heap="128m", options=self._options())
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
