@@ -6,6 +6,7 @@
 # make test    set everything up, check style and types, run all tests, on other Pythons those that differ there
 # make pythons run those tests on the other versions of Python that are here
 # make times   how long starts, fixtures, imports and others under attack take, beside what was kept (KEEP=--keep)
+# make margins the comparisons in tests that hold by less than a tenth of their bound (TESTS=tests/fault for a room)
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
@@ -47,7 +48,7 @@ PYTEST  = -m pytest -n $(WORKERS) --dist loadfile -rfEs
 GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer quick pythons test times check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits handovers same-seed soak clean
+.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits handovers same-seed soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -150,6 +151,11 @@ KEEP ?=
 
 times: setup
 	$(BIN)/python bench/questions/times.py $(KEEP)
+
+# Apart from what is compiled for other runs, which do not look at assertions that pass.
+margins: setup
+	PYTHONPATH=tests PYTHONPYCACHEPREFIX=build/margins $(BIN)/python $(PYTEST) -p support.margins \
+		-o enable_assertion_pass_hook=true -m "not (slow or docker or wheel)" $(TESTS)
 
 SANITIZE_S ?= 1800
 
