@@ -95,7 +95,6 @@ class ClientSession:
         """The client has gone, or is to go."""
         self._is_closed = True
         if self._connection is not None:
-            self._metrics.upstream_bytes.add(self._connection.received_bytes)
             self._connection.close()
             self._connection = None
 
@@ -256,6 +255,7 @@ class ClientSession:
     async def _read_head(self, upstream: UpstreamConnection, head: RequestHead) -> int:
         """The bytes of the answer after its correlation id. Raises: MalformedFrame, OSError."""
         size, correlation_id = await upstream.read_head()
+        self._metrics.upstream_bytes.add(size)
         if correlation_id != head.correlation_id:
             raise MalformedFrame(
                 f"the broker at {self._address} answers request {correlation_id} instead of {head.correlation_id}"

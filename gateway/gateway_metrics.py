@@ -11,7 +11,7 @@ MOST_ROWS = 2_000
 
 
 class GatewayMetrics:
-    """Counters of one gateway. As `SentBytes` it tells converted bytes from those that pass."""
+    """Counters of one gateway, and what a `Sender` asks for."""
 
     def __init__(self) -> None:
         self.instruments = Instruments()
@@ -53,8 +53,7 @@ class GatewayMetrics:
             DURATION_BUCKETS,
             "how",
         )
-        self._sent = counter("stepdown_gateway_sent_bytes", "Bytes that were sent to clients from memory.")
-        self.sendfile_bytes = self.copied_bytes = self._sent.of()
+        self.sendfile_bytes = self.copied_bytes = Counter()  # of files and conversions, which are none of a gateway
         self._meters: dict[tuple[int, int, int], GatewayMeter] = {}
 
     def show(self, connections: Callable[[], Iterable[tuple[tuple[str, ...], float]]], answers: MemoryBudget) -> None:

@@ -28,7 +28,6 @@ class UpstreamConnection(asyncio.Protocol):
         self._is_paused = self._is_lost = False
         self._arrival: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
-        self.received_bytes = 0
 
     async def send(self, pieces: Iterable[Piece]) -> None:
         """Hands the pieces of a request to the broker; waits while it takes no more."""
@@ -99,7 +98,6 @@ class UpstreamConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received.append(data)
         self._held_bytes += len(data)
-        self.received_bytes += len(data)
         if self._held_bytes >= HELD_BYTES and not self._is_paused and self._transport is not None:
             self._is_paused = True
             self._transport.pause_reading()

@@ -1,5 +1,6 @@
 """What passes through the gateway, what it changes, and what it refuses."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,31 @@ async def test_a_cluster_that_is_not_there_is_named(caplog: pytest.LogCaptureFix
     finally:
         await gateway.stop(drain_ms=0)
     assert "the cluster cannot be reached" in caplog.text
+
+
+async def test_the_pages_tell_what_passed_and_who_is_there(tmp_path: Path) -> None:
+    import json
+    from urllib.request import urlopen
+
+    def get(path: str) -> str:
+        with urlopen(f"http://{stage.gateway.http_address}{path}") as answer:
+            text: str = answer.read().decode()
+            return text
+
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        await client.send(fetch("none"), 1)
+        await client.send(fetch("none"), 4)
+        shown = await asyncio.to_thread(get, "/metrics")
+        assert 'stepdown_gateway_requests_total{api="Fetch",sent_as="4",version="1"} 1.0' in shown
+        assert 'stepdown_gateway_requests_total{api="Fetch",sent_as="4",version="4"} 1.0' in shown
+        assert 'stepdown_gateway_connections{listener="bootstrap"} 1.0' in shown
+        assert await asyncio.to_thread(get, "/healthz") == "alive\n"
+        assert await asyncio.to_thread(get, "/readyz") == "ready\n"
+        (row,) = json.loads(await asyncio.to_thread(get, "/clients"))["clients"]
+        assert row["translated"] == {"Fetch 1 as 4": 1}
+        page = (Path(__file__).parents[3] / "docs" / "gateway.md").read_text()
+        names = {line.split("{")[0].split(" ")[2] for line in shown.splitlines() if line.startswith("# TYPE ")}
+        missing = {
+            name for name in names if name not in page and f"…{name.removeprefix('stepdown_gateway')}" not in page
+        }
+        assert {name for name in missing if not name.endswith("_created")} == set()
