@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,7 +125,10 @@ def _survey(out: Path, directories: Mapping[int, Sequence[str]]) -> dict[int, Pl
     from ...storage.migration.directory_survey import hold_locks, survey_broker
     from ...storage.migration.plan_document import read_plan
 
-    known = read_plan(Files(read_only=True), str(out)).brokers if out.exists() else {}
+    known: dict[int, PlannedBroker] = {}
+    if out.exists():
+        before = read_plan(Files(read_only=True), str(out))
+        known = {key: replace(each, cluster_id=before.cluster_id) for key, each in before.brokers.items()}
     with hold_locks(Files(), [path for paths in directories.values() for path in paths], only_existing=True):
         files = Files(read_only=True)
         found = {broker_id: survey_broker(files, broker_id, paths) for broker_id, paths in directories.items()}

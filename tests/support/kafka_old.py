@@ -1,11 +1,11 @@
-"""Brokers of old: Kafka 0.8.2 to 2.8 over ZooKeeper, from Maven jars, to leave log directories as they left them."""
+"""Brokers of old: Kafka 0.8.2 to 3.9 over ZooKeeper, from Maven jars, to leave log directories as they left them."""
 
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from stepdown.bench.load.admin_connection import Connection
-from stepdown.bench.servers.kafka import KAFKA_1_1, OldKafkaServer, java
+from stepdown.bench.servers.kafka import KAFKA_1_1, KAFKA_3_9, OldKafkaServer, java
 from stepdown.bench.servers.maven import STDERR_LOG
 from stepdown.protocol.messages.metadata import MetadataRequest
 
@@ -21,7 +21,10 @@ COORDINATES = {
     "0.10.2.2": "org.apache.kafka:kafka_2.11:0.10.2.2",
     "1.1.1": KAFKA_1_1,
     "2.8.2": "org.apache.kafka:kafka_2.13:2.8.2",
+    "3.9.1": KAFKA_3_9,
 }
+TOOLS_MOVED = {"kafka.admin.TopicCommand": "org.apache.kafka.tools.TopicCommand"}
+"""In 3.9.1, whose tools ask the broker."""
 
 
 class OldKafka(OldKafkaServer):
@@ -62,14 +65,26 @@ class OldKafka(OldKafkaServer):
 
     def run_tool(self, main: str, *arguments: str) -> str:
         """What a class of Kafka's command line tools of this version printed, pointed at ZooKeeper."""
-        words = (*arguments, "--zookeeper", f"127.0.0.1:{self._zookeeper_port}")
+        if self.version.startswith("3."):
+            return self.run_main(TOOLS_MOVED.get(main, main), *arguments, "--bootstrap-server", self.address)
+        return self.run_main(main, *arguments, "--zookeeper", self.zookeeper)
+
+    @property
+    def zookeeper(self) -> str:
+        """Where its ZooKeeper listens."""
+        return f"127.0.0.1:{self._zookeeper_port}"
+
+    def run_main(self, main: str, *words: str) -> str:
+        """What a class of this version printed. It has to end with 0."""
         command = java(self._jars(), main, *words, heap="128m", options=self._options())
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def _jars(self) -> tuple[Path, ...]:
-        return JARS.class_path(COORDINATES[self.version], STDERR_LOG, "log4j:log4j:1.2.17", REMOVED_FROM_JAVA)
+        tools = ("org.apache.kafka:kafka-tools:3.9.1",) if self.version.startswith("3.") else ()
+        logs = (STDERR_LOG, "log4j:log4j:1.2.17", REMOVED_FROM_JAVA)
+        return JARS.class_path(COORDINATES[self.version], *tools, *logs)
 
     def _knows_itself(self, connection: Connection) -> bool:
         """0.8.2 knows Metadata v0 alone, and tells of no broker before there is a topic; that it answers will do."""

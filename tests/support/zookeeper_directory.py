@@ -1,7 +1,7 @@
 """A log directory as a real broker with ZooKeeper left it: topics of all policies, commits, an open transaction."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,10 @@ class ZooKeeperDirectory:
         return self.version not in PRODUCE_VERSIONS
 
 
-def leave_directory(folder: Path, version: str) -> ZooKeeperDirectory:
-    """Runs a broker of this version and stops it in order."""
+def leave_directory(
+    folder: Path, version: str, more: Callable[[OldKafka], object] = lambda old: None
+) -> ZooKeeperDirectory:
+    """Runs a broker of this version and stops it in order, after `more` was done with it."""
     left = ZooKeeperDirectory(folder=folder, version=version)
     properties = {
         "offsets.topic.num.partitions": "50",
@@ -85,6 +87,7 @@ def leave_directory(folder: Path, version: str) -> ZooKeeperDirectory:
                     left.ends[name, partition] = _end(connection, name, partition)
         left.topics_text = old.run_tool(TOPIC_TOOL, "--describe")
         left.configs_text = old.run_tool(CONFIG_TOOL, "--describe", "--entity-type", "topics")
+        more(old)
     return left
 
 

@@ -66,6 +66,15 @@ def test_machines_add_their_brokers_to_one_plan(tmp_path: Path, zookeeper: Path,
     assert len(snapshots) == 2
 
 
+def test_a_plan_of_another_cluster_gets_no_brokers(tmp_path: Path, disks: dict[int, Path]) -> None:
+    other = write_directory(tmp_path / "other", 3, cluster_id="AAAAAAAAAAAAAAAAAAAABA")
+    write_replica(other, "orders", 0)
+    words = ("--without-zookeeper", "--out", tmp_path / "plan.yaml")
+    assert run_command("migrate", "plan", "--broker", f"1={disks[1]}", *words).exit_code == 0
+    done = run_command("migrate", "plan", "--broker", f"3={other}", *words)
+    assert (done.exit_code, "several clusters" in done.stderr) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
