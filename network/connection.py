@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from ..config.keys.ip_address import network_of
 from ..protocol.api import ApiKey
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
@@ -24,7 +25,7 @@ from ..protocol.schema import Piece
 from .clients.seen_client import SeenClient
 from .clock import Clock
 from .instruments import RequestMeter
-from .memory_budget import Claim, MemoryBudget
+from .memory_budget import Claim, MemoryBudget, NoRoomToWait
 from .principal import ANONYMOUS, KafkaPrincipal
 from .sasl.exchange import SaslExchange
 from .sender import Sender
@@ -38,8 +39,6 @@ CHARGED_FRAME_BYTES = 32 * 1024
 MOST_MS_A_FRAME = 10_000
 RESTRICTED_BYTES = 4 * 1024
 """Of a frame before authentication that costs nothing else."""
-MOST_RESTRICTED_WAITING = 128
-"""So many may wait with the first record of a larger one, 16 KiB over TLS."""
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
 
@@ -75,6 +74,11 @@ class Peer:
     seen: SeenClient = field(default_factory=SeenClient, repr=False, compare=False)
     on_leave: Callable[[], None] | None = None
     turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
+
+    @property
+    def network(self) -> str:
+        """Whose share of what strangers may have it takes."""
+        return network_of(self.host)
 
     def leave(self) -> None:
         """The client sends no more: what waits for it may stop."""
@@ -119,9 +123,10 @@ class Answerer(Protocol):
 class Connection:
     """Serves one accepted socket until it ends.
 
-    `has_asked`: a whole request has come; `is_busy`: one is being answered; `is_waiting`: and it is the broker's turn,
-    not the peer's. `first` has to succeed before the first request, and may raise what `serve` ends with; `at_end`
-    hears of the end. `is_restricted`: the peer is not authenticated.
+    `asked_ms`: when its latest whole request, or the end of a TLS handshake before a login, came; `is_busy`: one is
+    being answered; `is_waiting`: and it is the broker's turn, not the peer's. `first` has to succeed before the first
+    request, and may raise what `serve` ends with; `at_end` hears of the end. `is_restricted`: the peer is not
+    authenticated.
     """
 
     def __init__(
@@ -135,7 +140,7 @@ class Connection:
         rules: Callable[[], RequestRules],
     ) -> None:
         self.peer = peer
-        self.has_asked = False
+        self.asked_ms: int | None = None
         self.last_active_ms = clock.now_ms()
         self.is_busy = False
         self.is_waiting = False
@@ -183,8 +188,8 @@ class Connection:
                     await self._turn.end()
                 if self._claim is not None:
                     self._claim.in_use()
-                self.has_asked = self.is_busy = self.is_waiting = True
-                self.last_active_ms = self._clock.now_ms()
+                self.is_busy = self.is_waiting = True
+                self.last_active_ms = self.asked_ms = self._clock.now_ms()
                 answer = answerer.answer(frame, self.peer)
                 if isinstance(answer, Reply):
                     reply = answer
@@ -354,15 +359,20 @@ class Connection:
         size = self._parser.pending_frame_bytes
         if size > self._free_frame_bytes and self._claim is None:
             self._check_size(size, self._rules())
-            if self.is_restricted and self._frame_memory.waiting >= MOST_RESTRICTED_WAITING:
-                raise CloseConnection(f"{self._frame_memory.waiting} others wait for memory before their login")
-            claim = self._frame_memory.try_claim(size)
-            if claim is None:
-                self._wire.unwatch()
-                claim = await self._frame_memory.claim(size)
-            self._claim = claim
+            self._claim = await self._claim_for_frame(size)
             self._ms_a_byte = self._forgiven_ms_a_byte(size)
             self._claim.reclaimable(self._give_up_frame)
+
+    async def _claim_for_frame(self, size: int) -> Claim:
+        """Raises: CloseConnection."""
+        claim = self._frame_memory.try_claim(size, self.peer.network)
+        if claim is not None:
+            return claim
+        self._wire.unwatch()
+        try:
+            return await self._frame_memory.claim(size, self.peer.network, holds_bytes=True)
+        except NoRoomToWait as fault:
+            raise CloseConnection(str(fault)) from None
 
     def _forgiven_ms_a_byte(self, size: int) -> float:
         """How much later what is sent or read counts as slow for each byte of it."""

@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ..config.listener_security import ListenerSecurity
+from .admission.address_budget import AddressBudget
 from .clock import Clock, Timer
-from .connection import Answerer, Connection, Peer
+from .connection import Answerer, Connection
 from .instruments import Counters, RequestMeter
-from .memory_budget import MemoryBudget
 from .principal import USER_TYPE, KafkaPrincipal
 from .sasl.exchange import SaslExchange
 from .sasl.mechanisms import CredentialOf, mechanisms_of
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .tls.tls_transport import TlsWire
 
 MEMORY_BYTES = 4 << 20
-PATIENCE_MS = 2_000
-"""While others wait for that memory, a handshake or a login that takes longer is hung up on."""
+PATIENCE_MS = 1_000
+"""While others wait for that memory, a handshake or a login that does nothing for longer is hung up on."""
 SCRATCH_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class SecuredListeners:
         self.clock = clock
         self.timeout_ms = timeout_ms
         self.credential_of = credential_of
-        self.memory = MemoryBudget(MEMORY_BYTES, clock=clock, patience_ms=PATIENCE_MS)
+        self.memory = AddressBudget(MEMORY_BYTES, clock=clock, patience_ms=PATIENCE_MS)
         self.scratch = bytearray(SCRATCH_BYTES)
 
     def listener(self, name: str, security: Callable[[], ListenerSecurity]) -> "ListenerAdmission":
@@ -94,23 +94,29 @@ class ListenerAdmission:
         authenticated = partial(self._authenticated, connection, timer)
         connection.restrict(sasl.max_token_bytes if sasl is not None else None, self._shared.memory)
         if self._contexts is not None:
-            connection.first = partial(self._handshake, cast("TlsWire", wire), peer, sasl is None, authenticated)
+            wire = cast("TlsWire", wire)
+            connection.first = partial(self._handshake, wire, connection, sasl is None, authenticated)
         connection.at_end = partial(self._ended, connection, timer)
         if sasl is None:
             return inside
         peer.sasl = exchange = SaslExchange(self._mechanisms, sasl.max_session_ms, self._shared.clock)
         return SaslGate(exchange, inside, self._shared.clock, sasl.failure_delay_ms, self._meter, authenticated)
 
-    async def _handshake(self, wire: "TlsWire", peer: Peer, suffices: bool, authenticated: Callable[[], None]) -> None:
+    async def _handshake(
+        self, wire: "TlsWire", connection: Connection, suffices: bool, authenticated: Callable[[], None]
+    ) -> None:
         """Raises: CloseConnection, OSError."""
         from .tls.tls_handshake import shake_hands
 
         assert self._contexts is not None
-        user = await shake_hands(wire, self._contexts, self._shared.memory)
+        peer = connection.peer
+        user = await shake_hands(wire, self._contexts, self._shared.memory, peer.network)
         if user is not None:
             peer.principal = KafkaPrincipal(USER_TYPE, user)
         if suffices:
             authenticated()
+        else:
+            connection.asked_ms = self._shared.clock.now_ms()
 
     def _authenticated(self, connection: Connection, timer: Timer) -> None:
         timer.cancel()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..config.keys.ip_address import address_forms
+from .admission.strangers import Strangers
 from .clock import Clock, Timer
 from .connection import Answerer, Connection, Peer
 from .line_limit import LineLimit, repeated
@@ -17,7 +18,6 @@ from .line_limit import LineLimit, repeated
 MOST_IDLE_CHECKS_MS = 10_000
 ACCEPTS_A_TURN = 64
 RETRY_MS = 1_000
-TELL_MS = 1_000
 SILENT_SETTING = "stepdown.max.connections.before.request"
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ class Limits:
     """How many connections, and for how long without a word.
 
     `connections` counts all, `at_listener` those of one listener by its name. `per_host` overrides `per_ip` for the
-    addresses it names; so many as `silent` may not have sent a request yet.
+    addresses it names; so many as `silent` may not have sent a request yet, or not go on with their login.
     `send_buffer_bytes` and `receive_buffer_bytes`: -1 leaves them to the operating system.
     """
 
@@ -98,8 +98,7 @@ class Server:
         self._pause_end_ms = 0
         self._listeners: dict[socket.socket, str] = {}
         self._open: dict[Connection, asyncio.Task[None]] = {}
-        self._silent: dict[Connection, None] = {}  # those that had sent no request when last looked at, by age
-        self._silent_told_ms = 0
+        self._strangers = Strangers()
         self._per_host: Tally[str] = Tally()
         self._per_listener: Tally[str] = Tally()
         self._too_fast_until_ms: dict[str, int] = {}
@@ -292,24 +291,20 @@ class Server:
         self._per_host[peer.host] += 1
         self._per_listener[peer.listener] += 1
         self._open[connection] = loop.create_task(self._serve(connection, answerer))
-        self._silent[connection] = None
-        if len(self._silent) > self._limits.silent:
-            self._close_oldest_silent()
+        self._strangers.add(connection)
+        self._close_strangers()
 
-    def _close_oldest_silent(self) -> None:
+    def _close_strangers(self) -> None:
         """Connections that ask for nothing must not take the places of those that do."""
-        for connection in list(self._silent):
-            if len(self._silent) <= self._limits.silent:
-                return
-            del self._silent[connection]
-            if not connection.has_asked:
-                if self._clock.now_ms() - self._silent_told_ms >= TELL_MS:
-                    self._silent_told_ms = self._clock.now_ms()
-                    log.warning(
-                        "closing %s: %d connections have sent no request yet, the oldest are closed; see %s",
-                        *(connection.peer, self._limits.silent, SILENT_SETTING),
-                    )
-                connection.close()
+        for closed in self._strangers.take_surplus(self._limits.silent, self._clock.now_ms()):
+            left_out = self._lines.count_left_out(SILENT_SETTING)
+            if left_out is not None:
+                log.warning(
+                    "closing %s%s: %d connections have sent no request yet or do not go on with their login; those of "
+                    "the address with most of them are closed, the oldest first; see %s",
+                    *(closed.peer, repeated(left_out), self._limits.silent, SILENT_SETTING),
+                )
+            closed.close()
 
     async def _serve(self, connection: Connection, answerer: Answerer) -> None:
         host = connection.peer.host
@@ -318,7 +313,7 @@ class Server:
         finally:
             connection.close()
             del self._open[connection]
-            self._silent.pop(connection, None)
+            self._strangers.discard(connection)
             self._per_listener[connection.peer.listener] -= 1
             self._let_in(connection.peer.listener)
             self._per_host[host] -= 1

@@ -12,8 +12,8 @@ each would else be robbed by the next, and every chunk made twice.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 from types import TracebackType
 
@@ -23,19 +23,25 @@ PATIENCE_MS = 100
 LONG_AGO = float("-inf")
 
 
+class NoRoomToWait(Exception):
+    """Too many wait for memory already, and this one gives way."""
+
+
 class Claim:
-    """`size_bytes` of the budget, held until `release`; also a context manager."""
+    """`size_bytes` of the budget, held until `release`; also a context manager. `owner`: the address it is for."""
 
-    __slots__ = ("_budget", "size_bytes", "stalled_since_ms")
+    __slots__ = ("_budget", "owner", "size_bytes", "stalled_since_ms")
 
-    def __init__(self, budget: "MemoryBudget", size_bytes: int) -> None:
+    def __init__(self, budget: "MemoryBudget", size_bytes: int, owner: str) -> None:
         self._budget = budget
+        self.owner = owner
         self.size_bytes = size_bytes
         self.stalled_since_ms: float | None = None
 
     def release(self) -> None:
         """Gives the bytes back; again is harmless."""
         size, self.size_bytes = self.size_bytes, 0
+        self._budget._withdraw(self)
         self._budget._give_back(self, size)
 
     def shrink(self, size_bytes: int) -> None:
@@ -43,7 +49,7 @@ class Claim:
         surplus = self.size_bytes - size_bytes
         if surplus > 0:
             self.size_bytes = size_bytes
-            self._budget._give_back(None, surplus)
+            self._budget._give_back(self, surplus)
 
     def reclaimable(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
         """From now on `drop` may be called, once: it releases this claim at once, for those who wait.
@@ -73,6 +79,16 @@ class Claim:
         self.release()
 
 
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """Who waits for a claim. `holds_bytes`: of its own, which count nowhere as long as it waits."""
+
+    size_bytes: int
+    owner: str
+    holds_bytes: bool
+    turn: asyncio.Future[Claim]
+
+
 class MemoryBudget:
     """A limit in bytes shared by everybody who is handed it.
 
@@ -97,7 +113,7 @@ class MemoryBudget:
         self.in_use_bytes = 0
         self.peak_bytes = 0
         self.waits = 0
-        self._queue: deque[tuple[int, asyncio.Future[Claim]]] = deque()
+        self._queue: dict[Waiter, None] = {}  # by age
         self._offers: dict[Claim, Callable[[], None]] = {}
         self._reclaiming = False
 
@@ -105,65 +121,75 @@ class MemoryBudget:
     def waiting(self) -> int:
         return len(self._queue)
 
-    def try_claim(self, size_bytes: int) -> Claim | None:
+    def try_claim(self, size_bytes: int, owner: str = "") -> Claim | None:
         """A claim if there is room and nobody is waiting before."""
         if self._queue or not self._fits(size_bytes):
             return None
-        return self._take(size_bytes)
+        return self._take(size_bytes, owner)
 
-    async def claim(self, size_bytes: int) -> Claim:
-        """A claim of `size_bytes`, after waiting for its turn."""
-        taken = self.try_claim(size_bytes)
+    async def claim(self, size_bytes: int, owner: str = "", *, holds_bytes: bool = False) -> Claim:
+        """A claim of `size_bytes`, after waiting for its turn. `holds_bytes`: as in `Waiter`.
+
+        Raises: NoRoomToWait where a budget limits how many wait.
+        """
+        taken = self.try_claim(size_bytes, owner)
         if taken is not None:
             return taken
         self.waits += 1
         began = perf_counter()
-        turn: asyncio.Future[Claim] = asyncio.get_running_loop().create_future()
-        self._queue.append((size_bytes, turn))
-        self._reclaim()
+        waiter = Waiter(size_bytes, owner, holds_bytes, asyncio.get_running_loop().create_future())
+        self._join(waiter)
+        self._serve_queue()
         try:
-            return await turn
+            return await waiter.turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                turn.result().release()
-            self._serve_queue()
+            if waiter.turn.done() and not waiter.turn.cancelled():
+                waiter.turn.result().release()
             raise
         finally:
+            self._leave(waiter)
+            self._serve_queue()
             if self._on_wait is not None:
                 self._on_wait(perf_counter() - began)
 
     def _fits(self, size_bytes: int) -> bool:
         return self.in_use_bytes == 0 or self.in_use_bytes + size_bytes <= self.limit_bytes
 
-    def _take(self, size_bytes: int) -> Claim:
+    def _take(self, size_bytes: int, owner: str) -> Claim:
         self.in_use_bytes += size_bytes
         self.peak_bytes = max(self.peak_bytes, self.in_use_bytes)
-        return Claim(self, size_bytes)
+        return Claim(self, size_bytes, owner)
 
-    def _give_back(self, claim: Claim | None, size_bytes: int) -> None:
-        if claim is not None:
-            self._offers.pop(claim, None)
+    def _give_back(self, claim: Claim, size_bytes: int) -> None:
         self.in_use_bytes -= size_bytes
         self._serve_queue()
 
+    def _join(self, waiter: Waiter) -> None:
+        self._queue[waiter] = None
+
+    def _leave(self, waiter: Waiter) -> None:
+        """Again is harmless."""
+        self._queue.pop(waiter, None)
+
+    def _first(self) -> Waiter | None:
+        """Who is to be served next."""
+        return next(iter(self._queue), None)
+
     def _serve_queue(self) -> None:
-        while self._queue:
-            size_bytes, turn = self._queue[0]
-            if turn.done():
-                self._queue.popleft()
-            elif self._fits(size_bytes):
-                self._queue.popleft()
-                turn.set_result(self._take(size_bytes))
-            else:
-                self._reclaim()
+        while (first := self._first()) is not None:
+            if first.turn.done():
+                self._leave(first)
+            elif self._fits(first.size_bytes):
+                self._leave(first)
+                first.turn.set_result(self._take(first.size_bytes, first.owner))
+            elif not self._reclaim(first):
                 return
 
     def _offer(self, claim: Claim, drop: Callable[[], None]) -> None:
         if claim.stalled_since_ms is None:
             claim.stalled_since_ms = self._now_ms()
         self._offers[claim] = drop
-        if self._queue:
-            self._reclaim()
+        self._serve_queue()
 
     def _forgive(self, claim: Claim, ms: float) -> None:
         if claim.stalled_since_ms is not None:
@@ -175,32 +201,35 @@ class MemoryBudget:
     def _now_ms(self) -> int:
         return 0 if self._clock is None else self._clock.now_ms()
 
-    def _reclaim(self) -> None:
-        """Asks stalled holders, oldest first, to release until the first in line fits."""
+    def _reclaim(self, first: Waiter) -> bool:
+        """Asks a stalled holder to release for the first in line; whether one did."""
         if self._reclaiming:
-            return
+            return False
+        found = self._choose_holder(first)
+        if found is None:
+            return False
         self._reclaiming = True
         try:
-            while self._queue and not self._fits(self._queue[0][0]):
-                claim = self._longest_stalled()
-                if claim is None:
-                    break
-                self._offers.pop(claim)()
+            self._offers.pop(found)()
         finally:
             self._reclaiming = False
+        return True
 
-    def _longest_stalled(self) -> Claim | None:
+    def _choose_holder(self, first: Waiter) -> Claim | None:
         """Who may be asked; if nobody yet, a timer asks again."""
         if not self._offers:
             return None
-        claim = min(self._offers, key=_stalled_since_ms)
+        return self._if_patience_is_over(min(self._offers, key=stalled_since_ms), self._patience_ms)
+
+    def _if_patience_is_over(self, claim: Claim, patience_ms: int) -> Claim | None:
         if self._clock is None:
             return claim
-        left_ms = _stalled_since_ms(claim) + self._patience_ms - self._clock.now_ms()
+        left_ms = stalled_since_ms(claim) + patience_ms - self._clock.now_ms()
         if left_ms <= 0:
             return claim
-        if self._timer is None:
-            self._timer = self._clock.call_later(left_ms, self._ask_again)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._clock.call_later(left_ms, self._ask_again)
         return None
 
     def _ask_again(self) -> None:
@@ -208,5 +237,5 @@ class MemoryBudget:
         self._serve_queue()
 
 
-def _stalled_since_ms(claim: Claim) -> float:
+def stalled_since_ms(claim: Claim) -> float:
     return claim.stalled_since_ms or 0

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -27,6 +28,7 @@ from stepdown.testing import running
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from support import quota_rates  # type: ignore[import-not-found]
+from support.hostile import login_storm  # type: ignore[import-not-found]
 from support.hostile.rows import ROWS, Row, felt  # type: ignore[import-not-found]
 
 KEPT = Path(__file__).parents[2] / "docs" / "results" / "times.json"
@@ -126,6 +128,15 @@ def megabytes(rate: Callable[[Path], float]) -> Callable[[], float]:
     return measure
 
 
+STORMS = {
+    f"ms: a login over TLS from {where} beside 1,000 {what}": partial(login_storm.login_ms, kind, host)
+    for kind, what in (
+        ("half_hello", "half hellos"),
+        ("hello", "handshakes that stop"),
+        ("tls_silent", "without a login"),
+    )
+    for where, host in (("another address", "127.0.0.2"), ("the same", "127.0.0.1"))
+}
 SHORT = {
     "ms: import of the producer": import_ms,
     "ms: start of a broker": start_ms,
@@ -133,6 +144,7 @@ SHORT = {
     "ms: advance by 45 s": advance_ms,
 }
 LONG = {
+    **STORMS,
     **{f"ms: p50 beside {row.name}": beside(row, 50) for row in ROWS if not row.is_huge},
     **{f"ms: p99 beside {row.name}": beside(row, 99) for row in ROWS if not row.is_huge},
     "MB/s: a producer held to 1": megabytes(quota_rates.producer_rate),

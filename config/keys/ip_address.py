@@ -8,6 +8,7 @@ import ipaddress
 from functools import lru_cache
 
 _PARTS = 4
+_GROUPS_OF_A_NETWORK = 4
 
 
 def canonical_address(text: str) -> str:
@@ -33,6 +34,13 @@ def address_forms(text: str) -> tuple[str, ...]:
     """The canonical forms that stand for a client's address: with its zone, and without."""
     own = canonical_address(text)
     return tuple(dict.fromkeys((own, own.partition("%")[0])))
+
+
+@lru_cache(maxsize=1024)
+def network_of(text: str) -> str:
+    """What one client has of addresses: an IPv4 address; of IPv6 the first 64 bits, in which it may choose any."""
+    groups = address_forms(text)[-1].split(":")
+    return ":".join(groups[:_GROUPS_OF_A_NETWORK])
 
 
 def _without_leading_zeros(address: str) -> str:

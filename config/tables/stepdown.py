@@ -48,7 +48,8 @@ KEYS = (
         1_000,
         AtLeast(1),
         CLUSTER,
-        "Connections that have sent no request yet. Above it the oldest of them is closed.",
+        "Connections that have sent no request yet, or have not gone on with their login for a second. Above it those "
+        "of the address with most of them are closed, the oldest first.",
     ),
     acted_on(
         "stepdown.request.max.items",

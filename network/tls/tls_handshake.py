@@ -10,13 +10,13 @@ from .subject import distinguished_name
 from .tls_transport import HandshakeFailed, TlsWire
 
 
-async def shake_hands(wire: TlsWire, contexts: TlsContexts, memory: MemoryBudget) -> str | None:
-    """The user of the client's certificate; None when it has shown none.
+async def shake_hands(wire: TlsWire, contexts: TlsContexts, memory: MemoryBudget, owner: str) -> str | None:
+    """The user of the client's certificate; None when it has shown none. `owner`: as in `MemoryBudget.claim`.
 
     Raises: CloseConnection when there is no TLS with this peer, OSError when it has gone.
     """
     try:
-        tls = await wire.handshake(contexts.current, memory)
+        tls = await wire.handshake(contexts.current, memory, owner)
         return _user(tls, contexts)
     except (HandshakeFailed, ValueError) as fault:
         raise CloseConnection(f"TLS handshake failed: {fault}") from None

@@ -21,6 +21,13 @@ CHUNK_BYTES = 64 * 1024
 """Handed to OpenSSL in one call, which writes records until the socket is full: a call a record takes a third more."""
 HANDSHAKE_BYTES = 64 * 1024
 """What OpenSSL holds of a handshake that is under way: two buffers of a record, keys, messages."""
+RECORD_HEADER_BYTES = 5
+HANDSHAKE_RECORD = 22
+"""The first byte of a record with a ClientHello; the fourth and the fifth hold its size (RFC 8446, 5.1)."""
+MOST_FLIGHTS = 4
+"""A client answers three times at most (a second ClientHello, keys, certificates); what comes drop by drop counts no
+more often as something that goes on."""
+FOR_EVER = float("inf")
 
 
 class HandshakeFailed(Exception):
@@ -38,26 +45,45 @@ class TlsWire(PlainWire):
         self._bytes_wait: asyncio.Future[None] | None = None
         self._tls: ssl.SSLSocket | None = None
 
-    async def handshake(self, context: Callable[[], ssl.SSLContext], memory: MemoryBudget) -> ssl.SSLSocket:
-        """Returns the TLS socket when the peer is as it has to be. OpenSSL is asked for nothing before the first byte.
+    async def handshake(self, context: Callable[[], ssl.SSLContext], memory: MemoryBudget, owner: str) -> ssl.SSLSocket:
+        """Returns the TLS socket when the peer is as it has to be. OpenSSL is asked for nothing, and no memory is
+        claimed for `owner`, before the first record is whole: half of a ClientHello stays with the kernel.
 
         Raises: HandshakeFailed, OSError when the peer has gone or the wire was closed.
         """
-        await self._first_byte()
-        claim = memory.try_claim(HANDSHAKE_BYTES) or await memory.claim(HANDSHAKE_BYTES)
+        await self._first_record()
+        claim = memory.try_claim(HANDSHAKE_BYTES, owner) or await memory.claim(HANDSHAKE_BYTES, owner)
         try:
             return await self._shake_hands(context(), claim)
         finally:
             claim.release()
 
-    async def _first_byte(self) -> None:
+    async def _first_record(self) -> None:
+        """Returns when the first record is there, or what is no record, or the peer sends no more."""
+        if await self._wait_for(RECORD_HEADER_BYTES):
+            size = RECORD_HEADER_BYTES + int.from_bytes(self._scratch[3:RECORD_HEADER_BYTES], "big")
+            if self._scratch[0] == HANDSHAKE_RECORD and size <= RECORD_HEADER_BYTES + RECORD_BYTES:
+                await self._wait_for(size)
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+
+    async def _wait_for(self, wanted: int) -> bool:
+        """Has the kernel tell when so many bytes are there, and peeks at them; whether they are.
+
+        The kernel tells at the end of the stream, too, and when it is short of memory for more.
+        """
+        is_told = False
         while True:
             try:
-                if not self._sock.recv(1, socket.MSG_PEEK):
-                    raise ConnectionResetError("the peer left before TLS")
-                return
+                size = self._sock.recv_into(self._scratch, wanted, socket.MSG_PEEK)
             except (BlockingIOError, InterruptedError):
-                await self._bytes()
+                is_told, size = False, -1
+            if size == 0:
+                raise ConnectionResetError("the peer left before TLS")
+            if is_told or size == wanted:
+                return size == wanted
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+            await self._bytes()
+            is_told = True
 
     async def _shake_hands(self, context: ssl.SSLContext, claim: Claim) -> ssl.SSLSocket:
         if self._closed:
@@ -66,6 +92,7 @@ class TlsWire(PlainWire):
         self._sock = tls = context.wrap_socket(
             self._sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
         )
+        flights_left = MOST_FLIGHTS
         while True:
             try:
                 tls.do_handshake()
@@ -73,6 +100,9 @@ class TlsWire(PlainWire):
                 return tls
             except ssl.SSLWantReadError:
                 await self._bytes()
+                if flights_left:
+                    flights_left -= 1
+                    claim.progress(FOR_EVER)
             except ssl.SSLWantWriteError:
                 await self.room()
                 self.rest()

@@ -31,8 +31,12 @@ class RawClient:
         self._correlation_id = 0
 
     @classmethod
-    async def connect(cls, host: str, port: int, *, client_id: str | None = "raw", ssl: Any = None) -> Self:
-        reader, writer = await asyncio.open_connection(host, port, ssl=ssl)
+    async def connect(
+        cls, host: str, port: int, *, client_id: str | None = "raw", ssl: Any = None, own_host: str | None = None
+    ) -> Self:
+        """`own_host`: the address to come from."""
+        own = None if own_host is None else (own_host, 0)
+        reader, writer = await asyncio.open_connection(host, port, ssl=ssl, local_addr=own)
         return cls(reader, writer, client_id)
 
     async def send(self, request: Any, version: int) -> Any:

@@ -97,7 +97,7 @@ PLAIN = {
         )
     },
 }
-TLS = ("endless_hello", "hello", "endless_certificates", *(f"tls_{name}" for name in PLAIN))
+TLS = ("endless_hello", "half_hello", "hello", "endless_certificates", *(f"tls_{name}" for name in PLAIN))
 """For a listener with TLS, which asks for a certificate; `tls_…` when the handshake is done."""
 QUIET = "tls_silent"
 
@@ -168,6 +168,8 @@ async def stranger(kind: str, address: str, own: str, begun: Callable[[], None])
 async def attack(kind: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own: str) -> None:
     if kind == "hello":
         await Tls(reader, writer).shake_hands(withheld_bytes=1 << 20)
+    elif kind == "half_hello":
+        await send(writer, endless_hello()[:200])
     elif kind == "endless_hello":
         await send(writer, endless_hello())
     elif kind == "endless_certificates":

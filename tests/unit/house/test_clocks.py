@@ -35,6 +35,7 @@ MEASURE = {
     "support/hostile/client.py",
     "support/hostile/crowd_soak.py",
     "support/hostile/honest.py",
+    "support/hostile/login_storm.py",
     "support/hostile/mutated_frames.py",
     "support/pipeline_costs.py",
     "support/pipeline_times.py",

@@ -142,7 +142,7 @@ async def wires(authority: Authority) -> tuple[TlsWire, ssl.SSLSocket]:
         each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
     wire = TlsWire(ours, asyncio.get_running_loop(), bytearray(65_536))
     client = asyncio.to_thread(trusting(authority).wrap_socket, theirs, server_hostname="127.0.0.1")
-    _, peer = await asyncio.gather(wire.handshake(lambda: context, MemoryBudget(1 << 20)), client)
+    _, peer = await asyncio.gather(wire.handshake(lambda: context, MemoryBudget(1 << 20), "127.0.0.1"), client)
     return wire, peer
 
 
