@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..config import BrokerSettings, HostPort, Layers
 from ..config.listener_security import ListenerSecurity
 from ..network.clock import Clock, LoopClock
-from ..network.connection import Answerer, Connection, Peer, RequestRules
+from ..network.connection import Answerer, Connection, Peer, RequestRules, SharedByConnections
 from ..network.http.server import HttpServer
 from ..network.listener import Limits, Server
 from ..network.loop_watch import LoopWatch
@@ -26,6 +26,7 @@ from ..network.turn import Turn
 from ..protocol.errors import DiskFault
 from ..protocol.frame import FrameParser
 from ..storage.files.files import Files
+from .core import SLOW_REQUEST_MS
 from .dispatch.dispatcher import Dispatcher
 from .handlers import SERVED
 from .handlers.required_permissions import RULES
@@ -76,6 +77,7 @@ class Broker(Services):
             lambda: self.settings.max_connection_creation_rate,
             lambda listener: self.settings.listener_max_connection_creation_rate[listener],
         )
+        self._shared = SharedByConnections.of(self.clock, self.request_memory, SLOW_REQUEST_MS, self._request_rules)
         self._server = Server(self._limits, self.clock, self._connect, self._on_closed, self._rates)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready), local_pages_of(self))
         self._upkeep = Upkeep(self)
@@ -185,6 +187,7 @@ class Broker(Services):
             self.clock,
             self.settings.stepdown_authentication_timeout_ms,
             self.scram_credentials.find_for_login,
+            self._shared.lines,
         )
         for name in secured:
             self._admissions[name] = shared.listener(name, partial(self._security_of, name))
@@ -199,7 +202,7 @@ class Broker(Services):
         parser = FrameParser(self.settings.socket_request_max_bytes)
         peer.turn = Turn(self.turns, self.long_requests)
         sender = Sender(wire, self.metrics)
-        connection = Connection(wire, peer, parser, sender, self.clock, self.request_memory, self._request_rules)
+        connection = Connection(wire, peer, parser, sender, self._shared)
         if admission is None:
             return connection, self._dispatcher
         return connection, admission.admit(connection, wire, self._dispatcher)

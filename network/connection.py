@@ -22,6 +22,8 @@ from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
 from ..protocol.primitives import BUFFER_TYPES, size_of
 from ..protocol.schema import Piece
+from .admission.closing_lines import ClosingLines
+from .admission.half_frames import HalfFrames
 from .clients.seen_client import SeenClient
 from .clock import Clock
 from .instruments import RequestMeter
@@ -38,7 +40,8 @@ READ_AHEAD_BYTES = 64 * 1024
 CHARGED_FRAME_BYTES = 32 * 1024
 MOST_MS_A_FRAME = 10_000
 RESTRICTED_BYTES = 4 * 1024
-"""Of a frame before authentication that costs nothing else."""
+"""Of a frame before authentication, and of what is read ahead, that costs nothing else."""
+MOST_NAME_SAID = 100
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
 
@@ -112,6 +115,37 @@ class RequestRules:
     max_bytes_without_records: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedByConnections:
+    """What all connections of a broker have together.
+
+    `read_ahead`: counts what has been read and lies behind requests that are being answered, or wait for memory. Nobody
+    waits for it: while it is full all connections read little at a time.
+    """
+
+    clock: Clock
+    request_memory: MemoryBudget
+    half_frames: HalfFrames
+    read_ahead: MemoryBudget
+    lines: ClosingLines
+    rules: Callable[[], RequestRules]
+
+    @classmethod
+    def of(
+        cls, clock: Clock, request_memory: MemoryBudget, patience_ms: int, rules: Callable[[], RequestRules]
+    ) -> "SharedByConnections":
+        """Half frames and what is read ahead have a quarter of the request memory each, beside it."""
+        quarter = request_memory.limit_bytes // 4
+        return cls(
+            clock=clock,
+            request_memory=request_memory,
+            half_frames=HalfFrames(quarter, clock, patience_ms),
+            read_ahead=MemoryBudget(quarter),
+            lines=ClosingLines(clock),
+            rules=rules,
+        )
+
+
 class Answerer(Protocol):
     """Turns a frame into its reply, or into what to await for it, and hears when that has been sent."""
 
@@ -135,13 +169,11 @@ class Connection:
         peer: Peer,
         parser: FrameParser,
         sender: Sender,
-        clock: Clock,
-        request_memory: MemoryBudget,
-        rules: Callable[[], RequestRules],
+        shared: SharedByConnections,
     ) -> None:
         self.peer = peer
         self.asked_ms: int | None = None
-        self.last_active_ms = clock.now_ms()
+        self.last_active_ms = shared.clock.now_ms()
         self.is_busy = False
         self.is_waiting = False
         self.is_restricted = False
@@ -150,13 +182,14 @@ class Connection:
         self._wire = wire
         self._parser = parser
         self._sender = sender
-        self._clock = clock
-        self._request_memory = self._frame_memory = request_memory
+        self._shared = shared
+        self._clock = shared.clock
+        self._request_memory = self._frame_memory = shared.request_memory
         self._free_frame_bytes = CHARGED_FRAME_BYTES
         self._unrestricted_frame_bytes = parser.max_bytes
         self._read_ahead_bytes = READ_AHEAD_BYTES
-        self._rules = rules
         self._claim: Claim | None = None
+        self._ahead: Claim | None = None
         self._ms_a_byte = 0.0
         self._seen_sent_bytes = 0
         self._turn = peer.turn
@@ -212,7 +245,7 @@ class Connection:
                     await self._mute(reply.throttle_ms)
                 del reply, pieces  # nor a connection that idles what it was answered: slices of files that are deleted
         except (MalformedFrame, CloseConnection) as fault:
-            log.warning("closing %s (client %r): %s", self.peer, self.peer.client_id, fault)
+            self._say_closing(str(fault))
             self.is_waiting = False
             self._release()
             forget_frames(fault)  # with the request in them, while the held answers are sent
@@ -252,6 +285,8 @@ class Connection:
         self._wire.close()
         self._parser.clear()
         self._release()
+        self._release_ahead()
+        self._shared.half_frames.release(self, self.peer.network)
         if self._muted is not None and not self._muted.done():
             self._muted.set_exception(ConnectionResetError("closed"))
         if self._arrival is not None and not self._arrival.done():
@@ -341,14 +376,20 @@ class Connection:
     async def _more(self) -> None:
         """Returns when there may be another frame, or the stream has ended."""
         await self._charge_frame()
+        self._release_ahead()
         if not self._turn.is_over() and self._read():
             return
+        is_half = self._claim is None and self._parser.held_bytes > 0
         self._arrival = asyncio.get_running_loop().create_future()
         self._wire.watch(self._on_readable)
+        if is_half:
+            self._shared.half_frames.keep(self, self.peer.network, self._parser.held_bytes, self._give_up_half_frame)
         try:
             await self._arrival
         finally:
             self._arrival = None
+            if is_half:
+                self._shared.half_frames.release(self, self.peer.network)
         self._turn.begin()
 
     async def _charge_frame(self) -> None:
@@ -358,7 +399,7 @@ class Connection:
         """
         size = self._parser.pending_frame_bytes
         if size > self._free_frame_bytes and self._claim is None:
-            self._check_size(size, self._rules())
+            self._check_size(size, self._shared.rules())
             self._claim = await self._claim_for_frame(size)
             self._ms_a_byte = self._forgiven_ms_a_byte(size)
             self._claim.reclaimable(self._give_up_frame)
@@ -369,14 +410,17 @@ class Connection:
         if claim is not None:
             return claim
         self._wire.unwatch()
+        self._count_ahead()
         try:
             return await self._frame_memory.claim(size, self.peer.network, holds_bytes=True)
         except NoRoomToWait as fault:
             raise CloseConnection(str(fault)) from None
+        finally:
+            self._release_ahead()
 
     def _forgiven_ms_a_byte(self, size: int) -> float:
         """How much later what is sent or read counts as slow for each byte of it."""
-        return min(MOST_MS_A_FRAME / size, 1000 / max(1, self._rules().min_bytes_a_second))
+        return min(MOST_MS_A_FRAME / size, 1000 / max(1, self._shared.rules().min_bytes_a_second))
 
     def _check_size(self, size: int, rules: RequestRules) -> None:
         key, most = self._parser.pending_api_key, rules.max_bytes_without_records
@@ -386,22 +430,45 @@ class Connection:
 
     def _give_up_frame(self) -> None:
         """Others wait for the memory of a request that is too slow to come."""
-        log.warning(
-            "closing %s (client %r): it sends a request of %d bytes (API key %s) too slowly while others wait for "
-            "request memory; see stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes",
-            *(self.peer, self.peer.client_id, self._parser.pending_frame_bytes, self._parser.pending_api_key),
+        size, key = self._parser.pending_frame_bytes, self._parser.pending_api_key
+        self._say_closing(
+            f"it sends a request of {size} bytes (API key {key}) too slowly while others wait for request memory; see "
+            "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes"
+        )
+        self.close()
+
+    def _give_up_half_frame(self) -> None:
+        """Too many bytes of requests that are not whole are kept."""
+        self._say_closing(
+            f"{self._parser.held_bytes} bytes of a request have come, and unfinished requests hold too much memory; "
+            "see stepdown.request.memory.bytes"
         )
         self.close()
 
     def _give_up_answer(self, claim: Claim) -> None:
         """Others wait for the memory of an answer that is read too slowly."""
-        log.warning(
-            "closing %s (client %r): it reads its answer too slowly while others wait for the memory of answers; see "
-            "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes",
-            *(self.peer, self.peer.client_id),
+        self._say_closing(
+            "it reads its answer too slowly while others wait for the memory of answers; see "
+            "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes"
         )
         claim.release()
         self.close()
+
+    def _say_closing(self, why: str) -> None:
+        name = self.peer.client_id[:MOST_NAME_SAID]
+        self._shared.lines.warn(log, self.peer.network, f"closing {self.peer} (client {name!r}): {why}")
+
+    def _count_ahead(self) -> None:
+        """Charges what has been read, until its requests are answered or it is charged as a frame's."""
+        held = self._parser.held_bytes
+        if held > RESTRICTED_BYTES and (self._ahead is None or held > self._ahead.size_bytes):
+            self._release_ahead()
+            self._ahead = self._shared.read_ahead.take(held)
+
+    def _release_ahead(self) -> None:
+        if self._ahead is not None:
+            self._ahead.release()
+            self._ahead = None
 
     def _release(self) -> None:
         if self._claim is not None:
@@ -413,8 +480,8 @@ class Connection:
 
         While others wait for request memory it is little, until this request has its share of it.
         """
-        if self.is_restricted:
-            most_bytes = RESTRICTED_BYTES
+        if self.is_restricted or (self._claim is None and self._shared.read_ahead.is_full):
+            most_bytes = min(most_bytes, RESTRICTED_BYTES)
         elif self._claim is None and self._request_memory.waiting:
             most_bytes = min(most_bytes, CHARGED_FRAME_BYTES)
         data = self._wire.try_receive(most_bytes)
@@ -425,6 +492,8 @@ class Connection:
             self._parser.feed(data)
             if self._claim is not None:
                 self._claim.progress(len(data) * self._ms_a_byte)
+            elif len(data) > RESTRICTED_BYTES:
+                self._count_ahead()
         else:
             self._at_end = True
             self._wire.unwatch()
@@ -446,6 +515,8 @@ class Connection:
     def _read_ahead(self) -> None:
         """While a request is being answered: takes a little more, then leaves the rest to the kernel."""
         buffered, most = self._parser.buffered_bytes, self._read_ahead_bytes
+        if self._shared.read_ahead.is_full:
+            most = min(most, RESTRICTED_BYTES)
         if buffered >= most or self._parser.pending_frame_bytes > self._free_frame_bytes:
             self._wire.unwatch()
             return

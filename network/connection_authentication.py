@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..config.listener_security import ListenerSecurity
 from .admission.address_budget import AddressBudget
+from .admission.closing_lines import ClosingLines
 from .clock import Clock, Timer
 from .connection import Answerer, Connection
 from .instruments import Counters, RequestMeter
@@ -44,6 +45,7 @@ class SecuredListeners:
         clock: Clock,
         timeout_ms: int,
         credential_of: CredentialOf,
+        lines: ClosingLines,
     ) -> None:
         """`meter_of` gives the meter of the requests of an API, by its name and version."""
         self.failed_authentications = failed_authentications
@@ -51,6 +53,7 @@ class SecuredListeners:
         self.clock = clock
         self.timeout_ms = timeout_ms
         self.credential_of = credential_of
+        self.lines = lines
         self.memory = AddressBudget(MEMORY_BYTES, clock=clock, patience_ms=PATIENCE_MS)
         self.scratch = bytearray(SCRATCH_BYTES)
 
@@ -130,10 +133,10 @@ class ListenerAdmission:
             self._shared.failed_authentications.of(self._name, sasl.mechanism if sasl else "").add()
 
     def _too_late(self, connection: Connection) -> None:
-        log.warning(
-            "closing %s (listener %s): not authenticated within %d ms",
-            *(connection.peer, self._name, self._shared.timeout_ms),
+        line = (
+            f"closing {connection.peer} (listener {self._name}): not authenticated within {self._shared.timeout_ms} ms"
         )
+        self._shared.lines.warn(log, connection.peer.network, line)
         connection.close()
 
     def _meter(self) -> RequestMeter:

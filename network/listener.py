@@ -278,7 +278,10 @@ class Server:
         """Serves a connection that is there, or closes it where its address has too many."""
         allowed = self._limits.most_of(peer.host)
         if self._per_host[peer.host] >= allowed:
-            log.warning("refusing %s: it has %d connections, max.connections.per.ip is %d", peer, allowed, allowed)
+            left_out = self._lines.count_left_out(peer.host)
+            if left_out is not None:
+                told = "refusing %s%s: it has %d connections, max.connections.per.ip is %d"
+                log.warning(told, peer, repeated(left_out), allowed, allowed)
             sock.close()
             return
         with contextlib.suppress(OSError):

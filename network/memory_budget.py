@@ -127,6 +127,14 @@ class MemoryBudget:
             return None
         return self._take(size_bytes, owner)
 
+    def take(self, size_bytes: int) -> Claim:
+        """A claim of what is there already, whether there is room or not."""
+        return self._take(size_bytes, "")
+
+    @property
+    def is_full(self) -> bool:
+        return self.in_use_bytes >= self.limit_bytes
+
     async def claim(self, size_bytes: int, owner: str = "", *, holds_bytes: bool = False) -> Claim:
         """A claim of `size_bytes`, after waiting for its turn. `holds_bytes`: as in `Waiter`.
 

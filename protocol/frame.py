@@ -53,6 +53,11 @@ class FrameParser:
         return len(self._fed) - self._at + len(self._partial)
 
     @property
+    def held_bytes(self) -> int:
+        """The size of the buffers that `buffered_bytes` lie in."""
+        return (len(self._fed) if self._at < len(self._fed) else 0) + len(self._partial)
+
+    @property
     def pending_frame_bytes(self) -> int:
         """The size that a frame announces which has begun but is not whole; 0 when it is not known yet, or wrong."""
         known = self._partial or self._fed[self._at :]

@@ -22,7 +22,8 @@ KEYS = (
         AtLeast(1),
         AT_START,
         "Memory for requests of more than 32 KiB that have not come whole yet, over all connections, where "
-        "queued.max.request.bytes sets no limit. One larger than that passes alone.",
+        "queued.max.request.bytes sets no limit. One larger than that passes alone. Beside it a quarter as much is for "
+        "what is read ahead, and a quarter, for a second a half, for smaller requests that have not come whole.",
     ),
     acted_on(
         "stepdown.request.min.bytes.per.second",

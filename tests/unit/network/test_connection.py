@@ -16,7 +16,14 @@ from stepdown.broker.core import SLOW_REQUEST_MS
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
 from stepdown.network import turn
-from stepdown.network.connection import CloseConnection, Connection, Peer, Reply, RequestRules
+from stepdown.network.connection import (
+    CloseConnection,
+    Connection,
+    Peer,
+    Reply,
+    RequestRules,
+    SharedByConnections,
+)
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.sender import Sender
 from stepdown.network.transport import PlainWire
@@ -150,9 +157,7 @@ class Crowded:
             peer,
             FrameParser(1 << 20),
             sender,
-            ManualClock(),
-            memory or MemoryBudget(99),
-            lambda: RULES,
+            SharedByConnections.of(ManualClock(), memory or MemoryBudget(99), 1_000, lambda: RULES),
         )
         self.theirs.send(framed(b"any") * self.REQUESTS + behind)
         self.task = asyncio.create_task(self.connection.serve(self))
@@ -538,7 +543,8 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
         def answered(self, reply: Reply) -> None: ...
 
     peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
-    connection = Connection(Endless(), peer, FrameParser(1 << 20), None, ManualClock(), memory, lambda: RULES)  # type: ignore[arg-type]
+    shared = SharedByConnections.of(ManualClock(), memory, 1_000, lambda: RULES)
+    connection = Connection(Endless(), peer, FrameParser(1 << 20), None, shared)  # type: ignore[arg-type]
     serving = asyncio.create_task(connection.serve(Answering()))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     finished.set()
