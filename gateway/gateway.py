@@ -17,7 +17,7 @@ from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
-from ..network.connection import Answerer, Connection, Peer, RequestRules
+from ..network.connection import Answerer, Connection, Peer, RequestRules, SharedByConnections
 from ..network.http.clients_page import ClientsPage
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
@@ -60,6 +60,7 @@ class Gateway:
         self._turns = Turns(self.clock.elapsed_s)
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
         self._request_memory = self._budget(network.stepdown_request_memory_bytes)
+        self._shared = SharedByConnections.of(self.clock, self._request_memory, PATIENCE_MS, self._rules)
         self._answer_memory = self._budget(settings.answer_memory_bytes)
         self.upstream = Upstream(
             settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
@@ -155,6 +156,7 @@ class Gateway:
             self.clock,
             self.settings.network.stepdown_authentication_timeout_ms,
             refuse_login,
+            self._shared.lines,
         )
         self._admission = shared.listener(LISTENER, lambda: security)
 
@@ -191,7 +193,7 @@ class Gateway:
         peer.turn = Turn(self._turns)
         sender = RelayingSender(wire, self.metrics)
         parser = FrameParser(network.socket_request_max_bytes)
-        connection = Connection(wire, peer, parser, sender, self.clock, self._request_memory, self._rules)
+        connection = Connection(wire, peer, parser, sender, self._shared)
         broker = broker_of(peer.listener)
         session = ClientSession(self._tools, BOOTSTRAP if broker is None else broker, connection.close)
         answerer: Answerer = session
