@@ -492,7 +492,7 @@ class Connection:
             self._parser.feed(data)
             if self._claim is not None:
                 self._claim.progress(len(data) * self._ms_a_byte)
-            elif len(data) > RESTRICTED_BYTES:
+            else:
                 self._count_ahead()
         else:
             self._at_end = True
