@@ -100,7 +100,7 @@ async def test_cve_2022_34917_memory_before_authentication_is_bounded(broker: Br
     clients = [await connect(broker) for _ in range(60)]
     for client in clients:
         await client.send_raw(struct.pack(">i", 524_288) + bytes(4_000))
-    await until(lambda: shared.waiting == 60 - MEMORY_BYTES // 524_288)
+    await until(lambda: shared.waits == 60 - MEMORY_BYTES // 524_288)
     assert shared.in_use_bytes <= MEMORY_BYTES
     assert all(each._parser.buffered_bytes <= 8_192 for each in broker._server._open)
     for client in clients:
