@@ -19,6 +19,7 @@ from ...gateway.gateway import Gateway
 from ...gateway.settings import GatewaySettings, load_settings
 from ...protocol.errors import DiskFault
 from ..serve.log_format import configure_logging
+from ..support.process_resources import allow_open_files, return_memory
 
 DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests that Kafka 4 removed; the rest passes.
 
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
             Gateway(settings)  # reads certificates, opens nothing
             print("the settings are good")
             return 0
+        allow_open_files()
+        return_memory()
         return uvloop.run(_run(settings, read_settings))
     except ConfigError as error:
         print(error.report(), file=sys.stderr)

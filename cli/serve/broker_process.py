@@ -2,11 +2,9 @@
 
 import asyncio
 import contextlib
-import ctypes
 import gc
 import logging
 import os
-import resource
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,16 +18,11 @@ from ...broker.broker import Broker
 from ...config import ConfigError, Given, Loaded, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
 from ...protocol.errors import DiskFault
+from ..support.process_resources import allow_open_files, return_memory
 from .log_format import configure_logging
 
 EXIT_BAD_CONFIGURATION = 2
 EXIT_FAILED = 1
-
-# malloc.h of glibc.
-M_TRIM_THRESHOLD = -1
-M_MMAP_THRESHOLD = -3
-M_ARENA_MAX = -8
-KEPT_BLOCK_BYTES = 1 << 20
 
 THREAD_TURN_S = 0.0005
 """A tenth of Python's own: what a request waits at most for a worker that is between two compiled loops. While a log is
@@ -72,8 +65,8 @@ def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int
             "raise the limit of the container",
             *(limit_bytes >> 20, LEAST_BYTES >> 20),
         )
-    _allow_open_files()
-    _return_freed_memory()
+    allow_open_files()
+    return_memory()
     sys.setswitchinterval(THREAD_TURN_S)
     try:
         if options.brokers > 1:
@@ -165,23 +158,3 @@ def _greeting(broker: Broker) -> str:
     control = getattr(broker, "control_address", None)
     more = "" if control is None else f", control {control}"
     return f"stepdown listening on {broker.address}, http {broker.http_address}{more}"
-
-
-def _allow_open_files() -> None:
-    """Raises the soft limit of open files to the hard one: sockets and segments both need descriptors."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _return_freed_memory() -> None:
-    """Has glibc give back what is freed; other C libraries are left as they are.
-
-    As it comes, each worker thread gets an arena of its own that keeps what its largest batch took, and a large block
-    that was freed once teaches malloc to keep such blocks for ever.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(M_ARENA_MAX, 1)
-        mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES)
-        mallopt(M_TRIM_THRESHOLD, KEPT_BLOCK_BYTES)
