@@ -15,6 +15,7 @@ from .errors import ConfigError, Problem, wrong_value
 from .keys.key import Key, Status
 from .layered_values import Layers
 from .listener_security import key_of_listener
+from .security_plugins import refuse_plugin
 from .settings import BrokerSettings
 from .similar_names import nearest
 from .sources.command_line import OVERRIDE, parse_override
@@ -107,7 +108,10 @@ class _SourceMerge:
     def take(self, givens: Iterable[Given], *, from_environment: bool = False) -> None:
         for given in givens:
             key = BROKER_KEYS.get(given.key)
-            if key_of_listener(given.key) is not None:
+            refused = refuse_plugin(given)
+            if refused is not None:
+                self.problems.append(refused)
+            elif key_of_listener(given.key) is not None:
                 self.static[given.key], self.origins[given.key] = given.text.strip(), given.origin
             elif key is not None:
                 self._take_known(key, given)
