@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
+from stepdown.bench.servers.process import free_port
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.storage.files.files import Files
 from stepdown.storage.migration.plan_document import read_plan
@@ -107,9 +108,22 @@ def migrate(left: Left, *words: object) -> Path:
     return plan
 
 
-def kafka_over(left: Left) -> ApacheKafka4:
-    properties = {**SETTINGS, **OFF, "metadata.log.dir": str(left.directory.log_dir)}
-    return ApacheKafka4(left.folder, release=LATEST, properties=properties)
+class KafkaWithLogins(ApacheKafka4):
+    """Has a listener for SCRAM at `logins`, too."""
+
+    def __init__(self, left: Left) -> None:
+        properties = {**SETTINGS, **OFF, "metadata.log.dir": str(left.directory.log_dir)}
+        super().__init__(left.folder, release=LATEST, properties=properties)
+        self.logins = f"127.0.0.1:{free_port()}"
+
+    def _settings(self) -> dict[str, str]:
+        settings = super()._settings()
+        settings["listeners"] += f",SASL_PLAINTEXT://{self.logins}"
+        settings["advertised.listeners"] += f",SASL_PLAINTEXT://{self.logins}"
+        settings["listener.security.protocol.map"] += ",SASL_PLAINTEXT:SASL_PLAINTEXT"
+        module = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        own = {"sasl.enabled.mechanisms": "SCRAM-SHA-256"}
+        return settings | own | {"listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": module}
 
 
 def consume(address: str, name: str, index: int, isolation: str = "read_uncommitted") -> list[Seen]:
@@ -130,7 +144,7 @@ def consume(address: str, name: str, index: int, isolation: str = "read_uncommit
     return found
 
 
-def check_all(kafka: ApacheKafka4, left: Left) -> None:
+def check_all(kafka: KafkaWithLogins, left: Left) -> None:
     for (name, index), records in left.records.items():
         seen = [(o, -1 if t == 0 else t, k, v) for o, t, k, v in consume(kafka.address, name, index)]
         assert seen == records, (name, index)
@@ -142,7 +156,15 @@ def check_all(kafka: ApacheKafka4, left: Left) -> None:
         answer = admin.list_consumer_group_offsets([request])[group].result(DEADLINE_S)
         assert answer.topic_partitions[0].offset == offset, (group, name, index)
     check_access(kafka.address, admin, left)
+    check_login(kafka.logins)
     check_settings(admin)
+
+
+def check_login(address: str) -> None:
+    """The password of ZooKeeper's time is taken."""
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", "sasl.username": "alice",
+             "sasl.password": "secret"}  # fmt: skip
+    assert AdminClient({"bootstrap.servers": address, **login}).list_topics(timeout=DEADLINE_S).brokers
 
 
 def check_access(address: str, admin: Any, left: Left) -> None:
@@ -206,7 +228,7 @@ def test_kafka_4_serves_all_of_it_and_the_way_back_is_open(left: Left) -> None:
     assert "rror" not in dumped
     sizes = {path: len(data) for path, (data, _) in segments.items()}
     old_ids = producer_ids(log_dir, {})
-    with kafka_over(left) as kafka:
+    with KafkaWithLogins(left) as kafka:
         check_all(kafka, left)
         produce(kafka.address)
     assert not list(log_dir.glob("*-stray"))
