@@ -32,12 +32,12 @@ from ...protocol.messages.produce import (
 )
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
-    BATCH_HEADER,
     LOG_OVERHEAD,
     MAGIC_V2,
     RECORD_BATCH_OVERHEAD,
     TRANSACTIONAL_BIT,
 )
+from ...protocol.records.v2_header import read_header
 from ...storage.log.log import AppendInfo
 from ...storage.validation.record_sets import check_version
 from ..dispatch.call import Call
@@ -184,9 +184,10 @@ def _transactional_producer(records: bytes | bytearray | memoryview) -> tuple[in
     """Id and epoch of the sender of the transactional batch that the records begin with, if it is whole."""
     if len(records) < RECORD_BATCH_OVERHEAD:
         return None
-    header = BATCH_HEADER.unpack_from(records)
-    is_whole = header[1] <= len(records) - LOG_OVERHEAD and header[3] == MAGIC_V2
-    return header[9:11] if is_whole and header[5] & TRANSACTIONAL_BIT else None
+    header = read_header(records)
+    if header.size > len(records) - LOG_OVERHEAD or header.magic != MAGIC_V2:
+        return None
+    return (header.producer_id, header.producer_epoch) if header.attributes & TRANSACTIONAL_BIT else None
 
 
 def _produce(

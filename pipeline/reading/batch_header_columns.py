@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...protocol.records.batch_header import CONTROL, TRANSACTIONAL, BatchHeader
-from ...protocol.records.layout import CODEC_MASK, TIMESTAMP_TYPE_BIT, Codec
+from ...protocol.records.batch_header import BatchHeader
+from ...protocol.records.layout import CODEC_MASK, CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT, Codec
 from .arrow_columns import microseconds, repeated_int, repeated_text
 from .splits import Split
 
@@ -86,9 +86,9 @@ class _Columns:
             case "maxTimestamp":
                 return self._numbers(name, *microseconds(self._field("max_timestamp")))
             case "transactional":
-                return self._flags(TRANSACTIONAL)
+                return self._flags(TRANSACTIONAL_BIT)
             case "control":
-                return self._flags(CONTROL)
+                return self._flags(CONTROL_BIT)
             case _:
                 return self._numbers(name, self._field(_PLAIN[name]))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...protocol.errors import CorruptRecord, DiskFault
-from ...protocol.records.batch_header import HEADER_BYTES_TO_MAGIC
+from ...protocol.records.layout import HEADER_SIZE_UP_TO_MAGIC
 from ...storage.files.file_handle import ReadableFile
 from ...storage.log.batch_scan import batch_headers
 from ...storage.log.preallocated_zeros import is_preallocated
@@ -45,7 +45,7 @@ def without_preallocated_tail(files: PlaceFiles, segment: SegmentFile) -> Segmen
 
 def _batches_end(files: PlaceFiles, file: ReadableFile, segment: SegmentFile, size: int) -> int | None:
     """The position where zeros begin that reach to `size`, `size` without zeros; None if something else is between."""
-    if not is_preallocated(file, max(0, size - HEADER_BYTES_TO_MAGIC - 1), size):
+    if not is_preallocated(file, max(0, size - HEADER_SIZE_UP_TO_MAGIC - 1), size):
         return size
     for start in _starts(files, segment, size):
         end = _end_of_batches(file, start, size)

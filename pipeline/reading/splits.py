@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...protocol.errors import CorruptRecord
-from ...protocol.records.batch_header import CODEC_MASK
+from ...protocol.records.layout import CODEC_MASK
 from ...storage.index.transaction_index import AbortedTransaction
 from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...protocol.errors import CorruptRecord, DiskFault
-from ...protocol.records.batch_header import V2_HEADER_BYTES, BatchHeader, headers_in
+from ...protocol.records.batch_header import BatchHeader, headers_in
+from ...protocol.records.layout import RECORD_BATCH_OVERHEAD
 from ...storage.files.file_handle import ReadableFile
 from ...storage.files.file_names import SNAPSHOT, TRANSACTION_INDEX, offset_of
 from ...storage.index.transaction_index import AbortedTransaction, parse_entries
@@ -128,7 +129,9 @@ class _Walk:
         if not header.is_control:
             self.open.setdefault(header.producer_id, header.base_offset)
             return
-        marker = parse_marker(file.read(header.size_bytes - V2_HEADER_BYTES, header.position + V2_HEADER_BYTES))
+        marker = parse_marker(
+            file.read(header.size_bytes - RECORD_BATCH_OVERHEAD, header.position + RECORD_BATCH_OVERHEAD)
+        )
         if marker is None:
             return
         first = self.open.pop(header.producer_id, None)

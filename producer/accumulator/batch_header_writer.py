@@ -1,24 +1,10 @@
 """What stands in front of the records of a v2 batch.
 
-`protocol/records/layout.py` shows the batch, `growing_batch.py` encodes the records.
+`protocol/records/v2_header.py` shows it, `growing_batch.py` encodes the records.
 """
 
-from struct import Struct
-from typing import Final
-
-from ...protocol.records import kernel
-from ...protocol.records.layout import (
-    ATTRIBUTES_OFFSET,
-    BATCH_HEADER,
-    CRC_OFFSET,
-    CURRENT_MAGIC,
-    LOG_OVERHEAD,
-    NO_PARTITION_LEADER_EPOCH,
-    TRANSACTIONAL_BIT,
-    Codec,
-)
-
-_CRC: Final = Struct(">I")
+from ...protocol.records import v2_header
+from ...protocol.records.layout import RECORD_BATCH_OVERHEAD, TRANSACTIONAL_BIT, Codec
 
 
 def write_header(
@@ -34,22 +20,14 @@ def write_header(
     transactional: bool = False,
 ) -> None:
     """Fills in the first 61 bytes of a batch of `count` records, compressed or not; offsets count from 0."""
-    BATCH_HEADER.pack_into(
-        batch,
-        0,
-        0,
-        len(batch) - LOG_OVERHEAD,
-        NO_PARTITION_LEADER_EPOCH,
-        CURRENT_MAGIC,
-        0,
-        codec | (TRANSACTIONAL_BIT if transactional else 0),
-        count - 1,
-        base_timestamp,
-        max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        count,
+    batch[:RECORD_BATCH_OVERHEAD] = v2_header.write_header(
+        memoryview(batch)[RECORD_BATCH_OVERHEAD:],
+        attributes=codec | (TRANSACTIONAL_BIT if transactional else 0),
+        last_offset_delta=count - 1,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=count,
     )
-    crc = kernel.crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
-    _CRC.pack_into(batch, CRC_OFFSET, crc)

@@ -1,14 +1,4 @@
-"""A view over one whole v2 batch (`layout.BATCH_HEADER`, then the records, plain or as one compressed stream).
-
-| offset | field | offset | field |
-|---|---|---|---|
-| 0 | base offset | 35 | max timestamp |
-| 8 | size | 43 | producer id |
-| 12 | partition leader epoch | 51 | producer epoch |
-| 16 | magic | 53 | base sequence |
-| 17 | CRC-32C of all from 21 on | 57 | record count |
-| 21 | attributes | 61 | records |
-| 23 | last offset delta, 27 base timestamp | | |
+"""A view over one whole v2 batch (`v2_header.py`, then the records, plain or as one compressed stream).
 
 Source: Kafka 3.9, DefaultRecordBatch. Compaction may leave gaps between offsets, a count below the last offset delta,
 and batches of no records (61 bytes).
@@ -21,7 +11,6 @@ from . import kernel
 from .compression.codecs import read_chunks
 from .layout import (
     ATTRIBUTES_OFFSET,
-    BATCH_HEADER,
     CODEC_MASK,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
@@ -37,6 +26,7 @@ from .layout import (
     next_sequence,
 )
 from .record import Record, decode_records
+from .v2_header import read_header
 
 
 class RecordBatch:
@@ -91,7 +81,7 @@ class RecordBatch:
             self.producer_epoch,
             self.base_sequence,
             self.record_count,
-        ) = BATCH_HEADER.unpack_from(data)
+        ) = read_header(data)
         if self.magic < MAGIC_V2 or size + LOG_OVERHEAD != len(data):
             raise CorruptRecord(f"a batch of magic {self.magic} that says {size} bytes in a view of {len(data)}")
         self.data = data

@@ -5,29 +5,27 @@ from struct import Struct
 from typing import NamedTuple
 
 from ..errors import CorruptRecord
+from .layout import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    FRAME,
+    HEADER_SIZE_UP_TO_MAGIC,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MIN_SIZE,
+    RECORD_BATCH_OVERHEAD,
+    TRANSACTIONAL_BIT,
+    V0_OVERHEAD,
+    V1_OVERHEAD,
+    V1_TIMESTAMP_OFFSET,
+)
 from .record import Buffer
+from .v2_header import read_header
 
-V2_HEADER = Struct(">qiiBIhiqqqhii")
-FRAME = Struct(">qi")
-LEGACY_HEADER = Struct(">qiIBb")
-TIMESTAMP = Struct(">q")
-LAST_OFFSET_DELTA = Struct(">i")
-
-LOG_OVERHEAD = 12
-MIN_BATCH_BYTES = 14
-HEADER_BYTES_TO_MAGIC = 17
-MAGIC_AT = 16
-LEGACY_CRC_FROM = 16
-V1_TIMESTAMP_AT = 18
-LAST_OFFSET_DELTA_AT = 23
-MIN_V0_BYTES = 26
-MIN_V1_BYTES = 34
-V2_CRC_FROM = 21
-V2_HEADER_BYTES = 61
-
-TRANSACTIONAL = 0x10
-CONTROL = 0x20
-CODEC_MASK = 0x07
+SMALLEST_BATCHES = (V0_OVERHEAD, V1_OVERHEAD, RECORD_BATCH_OVERHEAD)
+"""By magic."""
+_LEGACY_HEADER = Struct(">qiIBb")
+_TIMESTAMP = Struct(">q")
 
 
 class BatchHeader(NamedTuple):
@@ -52,11 +50,11 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_transactional(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
+        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL_BIT)
 
     @property
     def is_control(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & CONTROL)
+        return self.magic >= 2 and bool(self.attributes & CONTROL_BIT)
 
     @property
     def end(self) -> int:
@@ -70,27 +68,25 @@ def parse_header(data: Buffer, at: int, position: int) -> BatchHeader:
     Raises: CorruptRecord when the batch is too small for its magic.
     """
     size_bytes = FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD
-    magic = data[at + MAGIC_AT]
-    smallest = MIN_V0_BYTES if magic == 0 else MIN_V1_BYTES if magic == 1 else V2_HEADER_BYTES
+    magic = data[at + MAGIC_OFFSET]
+    smallest = SMALLEST_BATCHES[min(magic, 2)]
     if size_bytes < smallest:
         raise CorruptRecord(
             f"a batch of magic {magic} at position {position} has {size_bytes} bytes, {smallest} at least expected"
         )
     if magic < 2:
         return _legacy_header(data, at, position)
-    (
-        base_offset, _, leader_epoch, magic, crc, attributes, last_delta, _, max_timestamp,
-        producer_id, producer_epoch, base_sequence, record_count,
-    ) = V2_HEADER.unpack_from(data, at)  # fmt: skip
+    head = read_header(data, at)
     return BatchHeader(
-        position, size_bytes, magic, base_offset, base_offset + last_delta, max_timestamp, leader_epoch, crc,
-        attributes, producer_id, producer_epoch, base_sequence, record_count,
+        position, size_bytes, magic, head.base_offset, head.base_offset + head.last_offset_delta, head.max_timestamp,
+        head.leader_epoch, head.crc, head.attributes, head.producer_id, head.producer_epoch, head.base_sequence,
+        head.record_count,
     )  # fmt: skip
 
 
 def _legacy_header(data: Buffer, at: int, position: int) -> BatchHeader:
-    offset, size, crc, magic, attributes = LEGACY_HEADER.unpack_from(data, at)
-    timestamp = TIMESTAMP.unpack_from(data, at + V1_TIMESTAMP_AT)[0] if magic == 1 else -1
+    offset, size, crc, magic, attributes = _LEGACY_HEADER.unpack_from(data, at)
+    timestamp = _TIMESTAMP.unpack_from(data, at + V1_TIMESTAMP_OFFSET)[0] if magic == 1 else -1
     count = 1 if attributes & CODEC_MASK == 0 else -1
     return BatchHeader(
         position, size + LOG_OVERHEAD, magic, offset, offset, timestamp, -1, crc, attributes, -1, -1, -1, count
@@ -103,10 +99,10 @@ def headers_in(data: Buffer) -> Iterator[BatchHeader]:
     Raises: CorruptRecord at a batch that is smaller than any can be, or of an unknown magic.
     """
     at = 0
-    while len(data) - at >= HEADER_BYTES_TO_MAGIC:
+    while len(data) - at >= HEADER_SIZE_UP_TO_MAGIC:
         size = FRAME.unpack_from(data, at)[1]
-        if size < MIN_BATCH_BYTES or data[at + MAGIC_AT] > 2:
-            raise CorruptRecord(f"a batch of the size {size} and the magic {data[at + MAGIC_AT]} at byte {at}")
+        if size < MIN_SIZE or data[at + MAGIC_OFFSET] > 2:
+            raise CorruptRecord(f"a batch of the size {size} and the magic {data[at + MAGIC_OFFSET]} at byte {at}")
         if size + LOG_OVERHEAD > len(data) - at:
             return
         yield parse_header(data, at, at)

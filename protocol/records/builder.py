@@ -11,10 +11,7 @@ from struct import pack
 from . import kernel
 from .compression.codecs import compress
 from .layout import (
-    ATTRIBUTES_OFFSET,
-    BATCH_HEADER,
     CONTROL_BIT,
-    CRC_OFFSET,
     CURRENT_MAGIC,
     DELETE_HORIZON_BIT,
     LEGACY_CRC_OFFSET,
@@ -29,7 +26,6 @@ from .layout import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     NO_TIMESTAMP,
-    RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     V0_HEADER,
@@ -39,6 +35,7 @@ from .layout import (
     TimestampType,
 )
 from .record import Buffer, Record, encode_record
+from .v2_header import write_header
 
 
 def build_batch(
@@ -83,22 +80,20 @@ def build_batch(
         base_timestamp = delete_horizon_ms
     encoded = (encode_record(record, base_offset=first, base_timestamp=base_timestamp) for record in records)
     body = compress(codec, encoded, magic=magic, level=level) if records else b""
-    head = BATCH_HEADER.pack(
-        first,
-        RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(body),
-        partition_leader_epoch,
-        magic,
-        0,
-        attributes,
-        last - first,
-        base_timestamp,
-        max_timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        len(records),
+    head = write_header(
+        body,
+        base_offset=first,
+        leader_epoch=partition_leader_epoch,
+        attributes=attributes,
+        last_offset_delta=last - first,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
     )
-    return _with_crc(bytearray(head + body))
+    return head + body
 
 
 def build_control_marker(
@@ -199,9 +194,3 @@ def _timestamps(records: Sequence[Record], append_time: int | None) -> tuple[int
 
 def _nullable(value: Buffer | None) -> bytes:
     return pack(">i", -1) if value is None else pack(">i", len(value)) + value
-
-
-def _with_crc(batch: bytearray) -> bytes:
-    crc = kernel.crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
-    batch[CRC_OFFSET : CRC_OFFSET + 4] = crc.to_bytes(4, "big")
-    return bytes(batch)

@@ -9,7 +9,7 @@ Frame shared by every magic (integers are big-endian and signed unless said othe
     16     1    magic
 
 Magic 0 and 1 continue with attributes (1), timestamp (8, v1 only), key length (4), key, value length (4), value.
-Magic 2 continues as `BATCH_HEADER` shows. Source: Kafka 3.9, DefaultRecordBatch, LegacyRecord, Records.
+Magic 2 continues as `v2_header.py` shows. Source: Kafka 3.9, DefaultRecordBatch, LegacyRecord, Records.
 """
 
 from enum import IntEnum
@@ -57,9 +57,6 @@ MIN_RECORD_BYTES: Final = 7  # length, attributes, two deltas, two lengths and a
 FRAME: Final = Struct(">qi")
 V0_HEADER: Final = Struct(">qiIbB")
 V1_HEADER: Final = Struct(">qiIbBq")
-# base offset, size, leader epoch, magic, crc, attributes, last offset delta, base timestamp, max timestamp,
-# producer id, producer epoch, base sequence, record count
-BATCH_HEADER: Final = Struct(">qiibIhiqqqhii")
 
 # Attribute bits. Only the low byte of a v2 batch's attributes is read.
 CODEC_MASK: Final = 0x07

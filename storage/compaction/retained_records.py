@@ -15,25 +15,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...protocol.errors import CorruptRecord
-from ...protocol.records import kernel
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import Batch
 from ...protocol.records.builder import build_batch
 from ...protocol.records.compaction_loops import OffsetMap
 from ...protocol.records.compression.codecs import compress, decompress
 from ...protocol.records.layout import (
-    ATTRIBUTES_OFFSET,
-    BATCH_HEADER,
     CODEC_MASK,
-    CRC_OFFSET,
     DELETE_HORIZON_BIT,
-    LOG_OVERHEAD,
     NO_TIMESTAMP,
-    RECORD_BATCH_OVERHEAD,
     TimestampType,
 )
 from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Record
+from ...protocol.records.v2_header import write_header
 from .aborted_transactions import AbortedData
 
 
@@ -185,22 +180,17 @@ def without_records(batch: RecordBatch) -> bytes:
 def _batch(
     origin: RecordBatch, body: bytes, *, attributes: int, base_timestamp: int, max_timestamp: int, record_count: int
 ) -> bytes:
-    head = BATCH_HEADER.pack(
-        origin.base_offset,
-        RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(body),
-        origin.partition_leader_epoch,
-        origin.magic,
-        0,
-        attributes,
-        origin.last_offset_delta,
-        base_timestamp,
-        max_timestamp,
-        origin.producer_id,
-        origin.producer_epoch,
-        origin.base_sequence,
-        record_count,
+    head = write_header(
+        body,
+        base_offset=origin.base_offset,
+        leader_epoch=origin.partition_leader_epoch,
+        attributes=attributes,
+        last_offset_delta=origin.last_offset_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=origin.producer_id,
+        producer_epoch=origin.producer_epoch,
+        base_sequence=origin.base_sequence,
+        record_count=record_count,
     )
-    batch = bytearray(head + body)
-    crc = kernel.crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
-    batch[CRC_OFFSET : CRC_OFFSET + 4] = crc.to_bytes(4, "big")
-    return bytes(batch)
+    return head + body

@@ -12,10 +12,10 @@ import contextlib
 from time import perf_counter
 
 from ...protocol.errors import ApiError
-from ...protocol.records.batch_header import CODEC_MASK, FRAME, LOG_OVERHEAD, BatchHeader
+from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.conversion.compressed_batch import NO_LIMIT, convert_singles
 from ...protocol.records.kernel import convert_plain, plan
-from ...protocol.records.layout import Codec
+from ...protocol.records.layout import CODEC_MASK, FRAME, LOG_OVERHEAD, Codec
 from .bytes_slice import Source
 from .conversion_rules import ConversionRules, has_to_be_opened, is_for_worker, through_codec
 from .read_window import KEPT_BYTES, batch_at, batch_in, read_window

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from ...protocol.records.batch_header import CODEC_MASK, BatchHeader
+from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.conversion.down import Converted, convert_compressed
-from ...protocol.records.layout import Codec
+from ...protocol.records.layout import CODEC_MASK, Codec
 from .read_window import KEPT_BYTES
 
 CHUNK_BYTES = 224 * 1024

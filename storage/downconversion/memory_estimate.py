@@ -1,6 +1,7 @@
 """Estimates the memory for the next part of a converted slice, so that it can be charged first."""
 
-from ...protocol.records.batch_header import CODEC_MASK, BatchHeader
+from ...protocol.records.batch_header import BatchHeader
+from ...protocol.records.layout import CODEC_MASK
 
 PLAIN_BYTES = 256 * 1024
 CODEC_WORKSPACE_BYTES = 256 * 1024

@@ -6,21 +6,13 @@ A window is good until the thread looks through its next one: who converts does 
 import threading
 
 from ...protocol.errors import CorruptRecord, DiskFault
-from ...protocol.records.batch_header import (
-    FRAME,
-    HEADER_BYTES_TO_MAGIC,
-    LOG_OVERHEAD,
-    MAGIC_AT,
-    V2_HEADER_BYTES,
-    BatchHeader,
-    parse_header,
-)
+from ...protocol.records.batch_header import SMALLEST_BATCHES, BatchHeader, parse_header
+from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD
 from ..files.file_handle import Buffer
 from .bytes_slice import BytesSlice, Source
 
 KEPT_BYTES = 256 * 1024
 MAX_MAGIC = 2
-SMALLEST_HEADERS = (26, 34, V2_HEADER_BYTES)
 
 _kept = threading.local()
 
@@ -51,7 +43,7 @@ def batch_at(source: Source, at: int) -> BatchHeader | None:
     """
     if isinstance(source, BytesSlice):
         return batch_in(source.data, at, 0)
-    return _header(source.read(at, V2_HEADER_BYTES), 0, source.size_bytes - at, source.position + at)
+    return _header(source.read(at, RECORD_BATCH_OVERHEAD), 0, source.size_bytes - at, source.position + at)
 
 
 def batch_in(window: memoryview, at: int, position: int) -> BatchHeader | None:
@@ -61,13 +53,15 @@ def batch_in(window: memoryview, at: int, position: int) -> BatchHeader | None:
 
 def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | None:
     """The header at `at` of `data`, of a batch at `position` of its file with `left` bytes before the end."""
-    if len(data) - at < HEADER_BYTES_TO_MAGIC:
+    if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
         return None
     size_bytes = FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD
-    magic = data[at + MAGIC_AT]
-    if magic > MAX_MAGIC or size_bytes < SMALLEST_HEADERS[magic]:
+    magic = data[at + MAGIC_OFFSET]
+    if magic > MAX_MAGIC or size_bytes < SMALLEST_BATCHES[magic]:
         raise CorruptRecord(f"a batch of magic {magic} and {size_bytes} bytes at {position}")
-    if size_bytes > left or len(data) - at < min(size_bytes, V2_HEADER_BYTES):  # the file may end before the slice does
+    if size_bytes > left or len(data) - at < min(
+        size_bytes, RECORD_BATCH_OVERHEAD
+    ):  # the file may end before the slice does
         return None
     return parse_header(data, at, position)
 

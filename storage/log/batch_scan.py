@@ -6,28 +6,27 @@ batch that does not fit; a size below 14 is corruption. Magic 2 and above is rea
 
 import zlib
 from collections.abc import Iterator
+from struct import Struct
 
 from ...protocol.errors import CorruptRecord
-from ...protocol.records.batch_header import (
-    FRAME,
-    HEADER_BYTES_TO_MAGIC,
-    LAST_OFFSET_DELTA,
-    LAST_OFFSET_DELTA_AT,
-    LEGACY_CRC_FROM,
-    LOG_OVERHEAD,
-    MAGIC_AT,
-    MIN_BATCH_BYTES,
-    V2_CRC_FROM,
-    V2_HEADER_BYTES,
-    BatchHeader,
-    parse_header,
-)
+from ...protocol.records.batch_header import BatchHeader, parse_header
 from ...protocol.records.kernel import crc32c
+from ...protocol.records.layout import (
+    ATTRIBUTES_OFFSET,
+    FRAME,
+    HEADER_SIZE_UP_TO_MAGIC,
+    LAST_OFFSET_DELTA_OFFSET,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MIN_SIZE,
+    RECORD_BATCH_OVERHEAD,
+)
 from ..files.file_handle import Buffer, ReadableFile
 
 WINDOW_BYTES = 8192
 LARGE_BATCH_BYTES = 1024  # from here on reading the header alone costs less than reading on
 SCAN_WINDOW_BYTES = 1 << 20
+_DELTA = Struct(">i")
 
 
 def batch_headers(file: ReadableFile, start: int, end: int) -> Iterator[BatchHeader]:
@@ -38,12 +37,12 @@ def batch_headers(file: ReadableFile, start: int, end: int) -> Iterator[BatchHea
     position = start
     data = b""
     at = 0  # of `position` in `data`
-    while position < end - HEADER_BYTES_TO_MAGIC:
-        if at + V2_HEADER_BYTES > len(data):
+    while position < end - HEADER_SIZE_UP_TO_MAGIC:
+        if at + RECORD_BATCH_OVERHEAD > len(data):
             data = _read(file, min(WINDOW_BYTES, end - position), position)
             at = 0
         size = FRAME.unpack_from(data, at)[1]
-        if size < MIN_BATCH_BYTES:
+        if size < MIN_SIZE:
             raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
         if position > end - LOG_OVERHEAD - size:
             return
@@ -65,23 +64,23 @@ def find_batch(file: ReadableFile, offset: int, start: int, end: int) -> tuple[i
     position = start
     data = b""
     at = size = LARGE_BATCH_BYTES  # of `position` in `data`; of the batch before
-    while position < end - HEADER_BYTES_TO_MAGIC:
-        if at + V2_HEADER_BYTES > len(data):
-            window = V2_HEADER_BYTES if size >= LARGE_BATCH_BYTES else WINDOW_BYTES // 2
+    while position < end - HEADER_SIZE_UP_TO_MAGIC:
+        if at + RECORD_BATCH_OVERHEAD > len(data):
+            window = RECORD_BATCH_OVERHEAD if size >= LARGE_BATCH_BYTES else WINDOW_BYTES // 2
             data = _read(file, min(window, end - position), position)
             at = 0
         last_offset, size = FRAME.unpack_from(data, at)
-        if size < MIN_BATCH_BYTES:
+        if size < MIN_SIZE:
             raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
         if last_offset > offset and position == start > 0:
             raise CorruptRecord(f"{file.path}: the batch at position {position} begins behind offset {offset}")
         size += LOG_OVERHEAD
         if position + size > end:
             return None
-        if data[at + MAGIC_AT] >= 2:
-            if size < V2_HEADER_BYTES:
+        if data[at + MAGIC_OFFSET] >= 2:
+            if size < RECORD_BATCH_OVERHEAD:
                 raise CorruptRecord(f"{file.path}: a v2 batch at position {position} has {size} bytes")
-            last_offset += LAST_OFFSET_DELTA.unpack_from(data, at + LAST_OFFSET_DELTA_AT)[0]
+            last_offset += _DELTA.unpack_from(data, at + LAST_OFFSET_DELTA_OFFSET)[0]
         if last_offset >= offset:
             return position, size
         at += size
@@ -97,13 +96,13 @@ def valid_batches(file: ReadableFile, start: int, end: int) -> Iterator[BatchHea
     position = start
     data = memoryview(b"")
     at = 0  # of `position` in `data`
-    while position < end - HEADER_BYTES_TO_MAGIC:
+    while position < end - HEADER_SIZE_UP_TO_MAGIC:
         left = len(data) - at
-        if left < V2_HEADER_BYTES or left < FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD:
+        if left < RECORD_BATCH_OVERHEAD or left < FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD:
             data = memoryview(_read(file, min(SCAN_WINDOW_BYTES, end - position), position))
             at = 0
         size = FRAME.unpack_from(data, at)[1]
-        if size < MIN_BATCH_BYTES:
+        if size < MIN_SIZE:
             raise CorruptRecord(f"{file.path}: a batch at position {position} has the size {size}")
         size += LOG_OVERHEAD
         if position + size > end:
@@ -131,7 +130,7 @@ def _read(file: ReadableFile, size: int, position: int) -> bytes:
 
 
 def _crc_from(magic: int) -> int:
-    return LEGACY_CRC_FROM if magic < 2 else V2_CRC_FROM
+    return MAGIC_OFFSET if magic < 2 else ATTRIBUTES_OFFSET
 
 
 def _checksum(magic: int, data: Buffer, before: int = 0) -> int:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
-from ...protocol.records.batch_header import V2_HEADER_BYTES, BatchHeader, headers_in
+from ...protocol.records.batch_header import BatchHeader, headers_in
+from ...protocol.records.layout import RECORD_BATCH_OVERHEAD
 from ..files.clock import Clock
 from ..files.file_handle import Buffer
 from ..files.files import Files
@@ -186,7 +187,7 @@ class Log(LogReading):
                 self._latest_epoch = None
             elif header.leader_epoch >= 0:
                 self._assign_epoch(header.leader_epoch, header.base_offset)
-            body = memoryview(data)[header.position + V2_HEADER_BYTES : header.end]
+            body = memoryview(data)[header.position + RECORD_BATCH_OVERHEAD : header.end]
             for aborted in self.producers.replay(header, body):
                 self.segments.active.transactions().append(aborted)
         self._flush_if_many()

@@ -3,7 +3,8 @@
 Source: Kafka 3.9 `UnifiedLog.rebuildProducerState`.
 """
 
-from ...protocol.records.batch_header import V2_HEADER_BYTES, BatchHeader
+from ...protocol.records.batch_header import BatchHeader
+from ...protocol.records.layout import RECORD_BATCH_OVERHEAD
 from ..producers.producer_tracking import ProducerTracking
 from .segment import Segment
 from .segments import Segments
@@ -18,8 +19,8 @@ def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *
     """
 
     def body() -> bytes:
-        size = min(header.size_bytes - V2_HEADER_BYTES, MAX_MARKER_BYTES)
-        return segment.file.read(size, header.position + V2_HEADER_BYTES)
+        size = min(header.size_bytes - RECORD_BATCH_OVERHEAD, MAX_MARKER_BYTES)
+        return segment.file.read(size, header.position + RECORD_BATCH_OVERHEAD)
 
     for aborted in producers.replay(header, body):
         if index:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...protocol.errors import CorruptRecord
-from ...protocol.records.batch_header import FRAME, LOG_OVERHEAD, MIN_BATCH_BYTES
+from ...protocol.records.layout import FRAME, LOG_OVERHEAD, MIN_SIZE
 from ..files.file_names import LOG
 from ..files.files import Files
 from .segment import Segment
@@ -30,7 +30,7 @@ def windows(files: Files, segment: Segment, position: int, window_bytes: int) ->
                 yield view[:whole]
                 continue
             size = FRAME.unpack_from(view)[1] + LOG_OVERHEAD if len(view) >= FRAME.size else 0
-            if size < MIN_BATCH_BYTES + LOG_OVERHEAD or size > segment.size - position or size <= len(buffer):
+            if size < MIN_SIZE + LOG_OVERHEAD or size > segment.size - position or size <= len(buffer):
                 raise CorruptRecord(f"{handle.path}: no whole batch at position {position}")
             buffer = bytearray(size)
     finally:
@@ -41,7 +41,7 @@ def _whole_bytes(view: memoryview) -> int:
     at = 0
     while len(view) - at >= FRAME.size:
         size = FRAME.unpack_from(view, at)[1]
-        if size < MIN_BATCH_BYTES or size + LOG_OVERHEAD > len(view) - at:
+        if size < MIN_SIZE or size + LOG_OVERHEAD > len(view) - at:
             break
         at += size + LOG_OVERHEAD
     return at

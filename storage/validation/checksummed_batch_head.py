@@ -6,18 +6,11 @@ is under the checksum, so a head that changes there gets a new one, taken over t
 
 from dataclasses import dataclass, replace
 
-from ...protocol.records import kernel
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.layout import (
-    ATTRIBUTES_OFFSET,
-    BATCH_HEADER,
     CODEC_MASK,
     CONTROL_BIT,
-    CRC_OFFSET,
     DELETE_HORIZON_BIT,
-    LOG_OVERHEAD,
-    MAGIC_V2,
-    NO_PARTITION_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
@@ -27,6 +20,7 @@ from ...protocol.records.layout import (
     Codec,
     TimestampType,
 )
+from ...protocol.records.v2_header import write_header
 from .prepared_append import PreparedAppend
 
 _KEPT_IN_PLACE = CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
@@ -61,18 +55,19 @@ class Head:
         attributes = self.codec | TRANSACTIONAL_BIT * self.transactional
         if self.timestamp_type is TimestampType.LOG_APPEND_TIME:
             attributes |= TIMESTAMP_TYPE_BIT
-        fields = (
-            attributes,
-            self.record_count - 1,
-            self.base_timestamp,
-            self.max_timestamp,
-            self.producer_id,
-            self.producer_epoch,
-            self.base_sequence,
-            self.record_count,
+        head = write_header(
+            body,
+            attributes=attributes,
+            last_offset_delta=self.record_count - 1,
+            base_timestamp=self.base_timestamp,
+            max_timestamp=self.max_timestamp,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.base_sequence,
+            record_count=self.record_count,
         )
         return PreparedAppend(
-            head=_pack(fields, body),
+            head=head,
             body=body,
             record_count=self.record_count,
             last_offset_delta=self.record_count - 1,
@@ -91,17 +86,17 @@ def keep(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) 
         head = bytes(batch.data[:RECORD_BATCH_OVERHEAD])
     else:
         append_time = TIMESTAMP_TYPE_BIT if timestamp_type is TimestampType.LOG_APPEND_TIME else 0
-        fields = (
-            batch.attributes & _KEPT_IN_PLACE | append_time,
-            batch.last_offset_delta,
-            batch.base_timestamp,
-            max_timestamp,
-            batch.producer_id,
-            batch.producer_epoch,
-            batch.base_sequence,
-            batch.record_count,
+        head = write_header(
+            body,
+            attributes=batch.attributes & _KEPT_IN_PLACE | append_time,
+            last_offset_delta=batch.last_offset_delta,
+            base_timestamp=batch.base_timestamp,
+            max_timestamp=max_timestamp,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+            record_count=batch.record_count,
         )
-        head = _pack(fields, body)
     return PreparedAppend(
         head=head,
         body=body,
@@ -114,11 +109,3 @@ def keep(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) 
         is_transactional=batch.is_transactional,
         is_control=batch.is_control,
     )
-
-
-def _pack(fields: tuple[int, ...], body: memoryview) -> bytes:
-    """The head with these fields from the attributes on, and the checksum over them and the body."""
-    size = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(body)
-    head = BATCH_HEADER.pack(0, size, NO_PARTITION_LEADER_EPOCH, MAGIC_V2, 0, *fields)
-    checksum = kernel.crc32c(body, kernel.crc32c(head[ATTRIBUTES_OFFSET:]))
-    return head[:CRC_OFFSET] + checksum.to_bytes(4, "big") + head[ATTRIBUTES_OFFSET:]

@@ -7,9 +7,9 @@ call: the body is never copied.
 
 from dataclasses import dataclass
 from enum import IntEnum
-from struct import Struct
 
-_OFFSET_LENGTH_EPOCH = Struct(">q4si")
+from ...protocol.records.v2_header import stamp_header
+
 _SEQUENCES = 1 << 31
 
 
@@ -60,8 +60,7 @@ class PreparedAppend:
 
     def pieces(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
         """What to write, in order, where there is a batch: the head with its place in the log, and the body."""
-        head = self.head
-        return [_OFFSET_LENGTH_EPOCH.pack(base_offset, head[8:12], leader_epoch) + head[16:], self.body]
+        return [stamp_header(self.head, base_offset, leader_epoch), self.body]
 
 
 EMPTY_APPEND = PreparedAppend(b"", memoryview(b""), record_count=0, last_offset_delta=-1, max_timestamp=-1)

@@ -7,7 +7,6 @@ step by step and say what it is.
 
 import threading
 from functools import cached_property
-from struct import Struct
 from typing import Final
 
 from ...protocol.errors import InvalidRecord
@@ -21,13 +20,11 @@ from ...protocol.records.layout import (
     Codec,
 )
 from ...protocol.records.record import Buffer
+from ...protocol.records.v2_header import read_header
 from .append_rules import AppendRules
 from .prepared_append import AppendOrigin, PreparedAppend
 
 BLOCK_CODECS = frozenset(map(int, (Codec.LZ4, Codec.SNAPPY)))
-
-# Of `BATCH_HEADER`: base offset, last offset delta, producer id, producer epoch, base sequence, record count.
-_HEAD: Final = Struct(">q15xi16xqhii")
 
 
 class _Kept(threading.local):
@@ -74,18 +71,18 @@ def prepare_usual(
         oldest, newest, keyless = seen
     if (keyless and rules.compacted) or not rules.accept_span(oldest, newest, now_ms):
         return None
-    base_offset, last_offset_delta, producer_id, producer_epoch, base_sequence, count = _HEAD.unpack_from(records)
-    if origin is AppendOrigin.CLIENT and (base_offset != 0 or (base_sequence < 0 <= producer_id)):
+    header = read_header(records)
+    if origin is AppendOrigin.CLIENT and (header.base_offset != 0 or (header.base_sequence < 0 <= header.producer_id)):
         return None
     return PreparedAppend(
         bytes(records[:RECORD_BATCH_OVERHEAD]),
         body,
-        count,
-        last_offset_delta,
+        header.record_count,
+        header.last_offset_delta,
         newest,
-        producer_id,
-        producer_epoch,
-        base_sequence,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
         attributes & TRANSACTIONAL_BIT != 0,
         origin,
         size,

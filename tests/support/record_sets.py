@@ -7,7 +7,6 @@ from stepdown.protocol.records.builder import build_batch, build_control_marker,
 from stepdown.protocol.records.compression.codecs import compress
 from stepdown.protocol.records.layout import (
     ATTRIBUTES_OFFSET,
-    BATCH_HEADER,
     CRC_OFFSET,
     RECORD_BATCH_OVERHEAD,
     Codec,
@@ -15,6 +14,7 @@ from stepdown.protocol.records.layout import (
     TimestampType,
 )
 from stepdown.protocol.records.record import Record
+from stepdown.protocol.records.v2_header import LAYOUT
 
 NOW = 1_700_000_000_000
 
@@ -55,8 +55,8 @@ def record_set(
 
 def patched(batch: bytes, **fields: int) -> bytes:
     """A v2 batch with other header fields (`BATCH_FIELDS`) and, unless `crc` is given, a checksum that fits."""
-    values = dict(zip(BATCH_FIELDS, BATCH_HEADER.unpack_from(batch), strict=True)) | fields
-    data = bytearray(BATCH_HEADER.pack(*values.values()) + batch[RECORD_BATCH_OVERHEAD:])
+    values = dict(zip(BATCH_FIELDS, LAYOUT.unpack_from(batch), strict=True)) | fields
+    data = bytearray(LAYOUT.pack(*values.values()) + batch[RECORD_BATCH_OVERHEAD:])
     if "crc" not in fields:
         checksum = kernel.crc32c(memoryview(data)[ATTRIBUTES_OFFSET:])
         data[CRC_OFFSET : CRC_OFFSET + 4] = checksum.to_bytes(4, "big")

@@ -10,8 +10,9 @@ from stepdown.protocol.records.builder import build_batch, encode_message
 from stepdown.protocol.records.compression.codecs import compress
 from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.conversion.up import convert_up
-from stepdown.protocol.records.layout import BATCH_HEADER, Codec, TimestampType
+from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.protocol.records.record import Record, encode_record, encode_varint
+from stepdown.protocol.records.v2_header import LAYOUT
 from support import reference_conversion
 
 CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
@@ -74,7 +75,7 @@ def broken(tail, size=None):
     """A gzip batch of one record that begins as a giant does and goes on with `tail`."""
     body = bytes(3) + tail
     stream = encode_varint(len(body) if size is None else size) + body
-    head = BATCH_HEADER.pack(0, 49, -1, 2, 0, Codec.GZIP, 0, 0, 0, -1, -1, -1, 1)
+    head = LAYOUT.pack(0, 49, -1, 2, 0, Codec.GZIP, 0, 0, 0, -1, -1, -1, 1)
     data = bytearray(head + compress(Codec.GZIP, stream, magic=2))
     data[8:12] = (len(data) - 12).to_bytes(4, "big")
     data[17:21] = kernel.crc32c(memoryview(data)[21:]).to_bytes(4, "big")
