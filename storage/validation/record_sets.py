@@ -58,40 +58,14 @@ INLINE_BLOCKS_BYTES = 96 * 1024  # LZ4 and snappy
 INLINE_OPENED_BLOCKS_BYTES = 256 * 1024
 INLINE_REBUILT_BYTES = 2 * 1024
 INLINE_LEGACY_BYTES = 24 * 1024
+# Of a batch that stays as it is, by the three bits of its codec.
+MOST_INLINE_BYTES = (
+    INLINE_BYTES,
+    *(INLINE_BLOCKS_BYTES if codec in BLOCK_CODECS else INLINE_COMPRESSED_BYTES for codec in range(1, 8)),
+)
 INLINE_RECORDS = 64  # that may have to be named one by one, 4 µs each, in each partition of a request
 
 STREAM_BYTES = 256 * 1024
-
-
-def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> PreparedAppend | None:
-    """As `prepare` for a client's records; None where that would hold up an event loop, and belongs in a worker.
-
-    What a compressed batch opens to is not known beforehand: one that opens to much is given up on the way.
-    """
-    size = len(records)
-    if size <= RECORD_BATCH_OVERHEAD:
-        return prepare(records, rules, now_ms=now_ms)
-    is_current = records[MAGIC_OFFSET] == MAGIC_V2
-    codec = records[ATTRIBUTES_OFFSET + 1 if is_current else LEGACY_ATTRIBUTES_OFFSET] & CODEC_MASK
-    if is_current and size <= _most_inline_bytes(codec):
-        usual = prepare_usual(records, rules, now_ms, AppendOrigin.CLIENT, INLINE_OPENED_BLOCKS_BYTES)
-        if usual is not None:
-            return usual
-    if codec or size > _inline_bytes(records, rules):
-        return None
-    if not is_current:
-        magic = records[MAGIC_OFFSET]
-        return _prepare_usual_messages(records, magic, rules, now_ms) if magic < MAGIC_V2 else None
-    if int.from_bytes(records[RECORD_COUNT_OFFSET:RECORD_BATCH_OVERHEAD]) > INLINE_RECORDS:
-        return None
-    return prepare(records, rules, now_ms=now_ms)
-
-
-def _most_inline_bytes(codec: int) -> int:
-    """How large a batch may be that stays as it is, to be looked at in the event loop."""
-    if codec in BLOCK_CODECS:
-        return INLINE_BLOCKS_BYTES
-    return INLINE_COMPRESSED_BYTES if codec else INLINE_BYTES
 
 
 def _inline_bytes(records: memoryview, rules: AppendRules) -> int:
@@ -134,14 +108,45 @@ def prepare(
     """
     if api_version is not None:
         check_version(records, api_version)
+    prepared = _prepare(records, rules, now_ms, origin, in_loop=False)
+    assert prepared is not None
+    return prepared
+
+
+def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> PreparedAppend | None:
+    """As `prepare` for a client's records; None where that would hold up an event loop, and belongs in a worker.
+
+    What a compressed batch opens to is not known beforehand: one that opens to much is given up on the way.
+    """
+    return _prepare(records, rules, now_ms, AppendOrigin.CLIENT, in_loop=True)
+
+
+def _prepare(
+    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin, *, in_loop: bool
+) -> PreparedAppend | None:
+    """One look at what is as nearly every producer sends it; step by step what that does not take."""
     if _is_one_batch(records):
-        if _codec_bits(records) != ZSTD or len(records) > INLINE_COMPRESSED_BYTES:  # else tried inline: it is too large
-            usual = prepare_usual(records, rules, now_ms, origin, rules.max_decompressed_bytes)
+        codec = _codec_bits(records)
+        if in_loop:
+            is_looked_at, most_opened = len(records) <= MOST_INLINE_BYTES[codec], INLINE_OPENED_BLOCKS_BYTES
+        else:  # zstd that is small enough was looked at in the loop: it opens to too much
+            is_looked_at = codec != ZSTD or len(records) > INLINE_COMPRESSED_BYTES
+            most_opened = rules.max_decompressed_bytes
+        if is_looked_at:
+            usual = prepare_usual(records, rules, now_ms, origin, most_opened)
             if usual is not None:
                 return usual
+        if in_loop and (codec or _takes_long(records, rules)):
+            return None
         only = RecordBatch(records)
         _check(only, rules, origin)
         return _prepare_batch(only, only.codec, rules, now_ms, origin)
+    if in_loop and len(records) > RECORD_BATCH_OVERHEAD:
+        magic = records[MAGIC_OFFSET]
+        if _is_compressed(records) or _takes_long(records, rules):
+            return None
+        if magic != MAGIC_V2:
+            return _prepare_usual_messages(records, magic, rules, now_ms, origin) if magic < MAGIC_V2 else None
     first = next(iter_batches(records), None)
     if first is None:
         return EMPTY_APPEND
@@ -149,6 +154,21 @@ def prepare(
         source = _check_each(records, rules, origin)
         return _prepare_batch(first, source, rules, now_ms, origin)
     return _prepare_messages(first, records, rules, now_ms, origin)
+
+
+def _is_compressed(records: memoryview) -> bool:
+    """Whether the first batch is, of magic 0 to 2."""
+    at = ATTRIBUTES_OFFSET + 1 if records[MAGIC_OFFSET] == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET
+    return bool(records[at] & CODEC_MASK)
+
+
+def _takes_long(records: memoryview, rules: AppendRules) -> bool:
+    """Whether it would hold up an event loop to go through uncompressed records one by one."""
+    if len(records) > _inline_bytes(records, rules):
+        return True
+    if records[MAGIC_OFFSET] != MAGIC_V2:
+        return False
+    return int.from_bytes(records[RECORD_COUNT_OFFSET:RECORD_BATCH_OVERHEAD]) > INLINE_RECORDS
 
 
 def _is_one_batch(records: memoryview) -> bool:
@@ -254,7 +274,7 @@ def _prepare_messages(
 
 
 def _prepare_usual_messages(
-    records: memoryview, magic: int, rules: AppendRules, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    records: memoryview, magic: int, rules: AppendRules, now_ms: int, origin: AppendOrigin
 ) -> PreparedAppend | None:
     """The append of uncompressed messages without fault; None for others, which take 10 µs each, one by one."""
     if len(records) > rules.max_message_bytes:
