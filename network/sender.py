@@ -12,10 +12,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
-from typing import cast
+from typing import Any
 
 from ..protocol.primitives import BUFFER_TYPES
-from ..protocol.schema import Piece
 from .conversion import Conversion
 from .instruments import SentBytes
 from .pieces import FilePiece
@@ -40,8 +39,8 @@ class Sender:
         self._file_bytes = metrics.sendfile_bytes if wire.sends_files else metrics.copied_bytes
         self._turn_left = TURN_BYTES
 
-    async def send(self, pieces: Sequence[Piece], on_sent: Callable[[int], None] | None = None) -> None:
-        """Sends all of `pieces`, in order; `on_sent` hears of bytes that a peer took which had to be waited for.
+    async def send(self, pieces: Sequence[Any], on_sent: Callable[[int], None] | None = None) -> None:
+        """Sends all of `pieces` (bytes, `FilePiece`, `Conversion`), in order; `on_sent` hears of bytes that a peer took which had to be waited for.
 
         Raises OSError when the peer has gone, EOFError when a file has shrunk.
         """
@@ -49,16 +48,16 @@ class Sender:
         try:
             for at, piece in enumerate(pieces):
                 if type(piece) in BUFFER_TYPES:
-                    await self._send_bytes(cast(bytes, piece), on_sent, more=at < last)
-                elif cast(FilePiece | Conversion, piece).is_in_file:
-                    await self._send_file(cast(FilePiece, piece))
+                    await self._send_bytes(piece, on_sent, more=at < last)
+                elif piece.is_in_file:
+                    await self._send_file(piece)
                 else:
-                    await self._send_converted(cast(Conversion, piece))
+                    await self._send_converted(piece)
         finally:
             self._wire.rest()
             for unsent in pieces[at + 1 :]:
-                if type(unsent) not in BUFFER_TYPES and not cast(FilePiece | Conversion, unsent).is_in_file:
-                    cast(Conversion, unsent).done()
+                if type(unsent) not in BUFFER_TYPES and not unsent.is_in_file:
+                    unsent.done()
 
     async def _send_bytes(
         self, data: bytes | bytearray | memoryview, on_sent: Callable[[int], None] | None, *, more: bool

@@ -126,7 +126,7 @@ def _prepare(
 ) -> PreparedAppend | None:
     """One look at what is as nearly every producer sends it; step by step what that does not take."""
     if _is_one_batch(records):
-        codec = _codec_bits(records)
+        codec = records[ATTRIBUTES_OFFSET + 1] & CODEC_MASK
         if in_loop:
             is_looked_at, most_opened = len(records) <= MOST_INLINE_BYTES[codec], INLINE_OPENED_BLOCKS_BYTES
         else:  # zstd that is small enough was looked at in the loop: it opens to too much
