@@ -40,7 +40,9 @@ class Sender:
         self._turn_left = TURN_BYTES
 
     async def send(self, pieces: Sequence[Any], on_sent: Callable[[int], None] | None = None) -> None:
-        """Sends all of `pieces` (bytes, `FilePiece`, `Conversion`), in order; `on_sent` hears of bytes that a peer took which had to be waited for.
+        """Sends all of `pieces` (bytes, `FilePiece`, `Conversion`), in order.
+
+        `on_sent` is told of the bytes that a peer took which had to be waited for.
 
         Raises OSError when the peer has gone, EOFError when a file has shrunk.
         """
