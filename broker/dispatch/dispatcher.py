@@ -272,7 +272,7 @@ class Dispatcher:
         meter = route.meter or self._metered(route)
         meter.handled(call.request_bytes, perf_counter() - began, call.waited_s)
         if route.is_deprecated:
-            meter.deprecated(*call.peer.seen.software.labels)
+            meter.deprecated(*call.peer.seen.labels)
         return meter
 
     def answered(self, reply: Reply) -> None:

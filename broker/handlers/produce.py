@@ -70,6 +70,8 @@ def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | 
     """The response; what to await for it where a worker or other replicas have a part in it, or it holds us up."""
     items = _items(request)
     _check_transactions(request, items)
+    if items:
+        call.peer.seen.count_records(_records(items[0][1]))
     effort = Effort()
     if len(items) > FEW_PARTITIONS:
         call.has_many_items = True
@@ -204,7 +206,6 @@ def _produce(
     check = None
     try:
         records = _records(data)
-        call.peer.seen.count_records(records)
         topic, partition = _admitted(broker, request, records, call, outcome)
         if request.transactional_id is not None:
             check = partial(_check_transaction, broker, outcome, request.transactional_id, records, call.version)

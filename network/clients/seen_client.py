@@ -18,7 +18,7 @@ CODEC_MASK = 7
 class SeenClient:
     """A client: its address, principal, client id and software, and what it did.
 
-    `requests` counts by API key and version; `produced` by magic and codec of the first batch of a partition's records;
+    `requests` counts by API key and version; `produced`, Produce requests by magic and codec of their first batch;
     `translated` by API key, version asked and version sent on; `mapped_errors` by API key, error and the error it
     became; `lost` by what could not be told. `latest_s` is the time of the latest request by the server's clock of
     requests. `is_kept`: it is in the report.
@@ -70,7 +70,7 @@ class SeenClient:
         self.latest_s = at_s
 
     def count_records(self, records: memoryview) -> None:
-        """The records of one partition of a Produce, whatever becomes of them."""
+        """The first records of a Produce, whatever becomes of them: a producer has one format and one codec."""
         if len(records) >= LEAST_RECORDS_BYTES:
             magic = records[MAGIC_BYTE]
             if magic < len(CODEC_BYTES):
@@ -85,6 +85,13 @@ class SeenClient:
             self._guessed_from = len(self.requests)
             self._guess = guess_software(self.client_id, self.requests)
         return self._guess
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Name and version of its software, as labels of a metric."""
+        if self.software_name != UNKNOWN:
+            return self.software_name, self.software_version
+        return self.software.labels
 
     def copy(self) -> "SeenClient":
         """What was counted up to now, to be read in another thread."""

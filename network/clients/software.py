@@ -42,9 +42,8 @@ class Software:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """As labels of a metric; a guess has one of a few names and releases."""
-        mark = GUESS if self.is_guess else ""
-        return f"{self.name}{mark}", f"{self.version}{mark}"
+        """Of a guess, as labels of a metric: of a few names and releases."""
+        return f"{self.name}{GUESS}", f"{self.version}{GUESS}"
 
     def __str__(self) -> str:
         return f"{self.name}, as of Kafka {self.version}{GUESS}" if self.is_guess else f"{self.name} {self.version}"

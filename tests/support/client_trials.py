@@ -61,7 +61,7 @@ def _of_package(requirement: str, script: str, settings: Mapping[str, object], *
     def run(address: str, topic: str) -> None:
         arguments = json.dumps({servers: address, id_setting: client_id, **settings})
         _finish(
-            [sys.executable, str(SCRIPTS / script), topic, VALUE, arguments],
+            [sys.executable, "-P", str(SCRIPTS / script), topic, VALUE, arguments],
             {"PYTHONPATH": str(old_package(requirement))},
         )
 
