@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from ...network.clients.seen_client import SeenClient
 from ...network.conversion import Conversion
 from ...network.metrics.counts import Counter
 from ...protocol.errors import ApiError, ErrorCode
-from ...protocol.records.layout import Codec
+from ...protocol.records.layout import CODEC_MASK, Codec
 from ...storage.downconversion.conversion_rules import ConversionRules, ConversionStats
 from ...storage.downconversion.converted_stream import ConvertedStream
 from ...storage.downconversion.overflow_entry import OVERFLOW_ENTRY
@@ -58,8 +59,9 @@ def target_magic(version: int) -> int | None:
 class Tally:
     """Adds up what one response's conversions took; the histograms hear it when the last of them is done."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, seen: SeenClient) -> None:
         self._metrics = metrics
+        self._seen = seen
         self._open = 0
         self._seconds = 0.0
         self._temporary_bytes = 0
@@ -78,6 +80,7 @@ class Tally:
             labels = str(magic), str(min(magic, target)), codec_label(attributes)
             counter = self._bytes[key] = self._metrics.conversion_bytes.of(*labels)
         counter.add(converted.size_bytes)
+        self._seen.converted[magic, min(magic, target), attributes & CODEC_MASK] += 1
         hearer = self._hearers.get(topic)
         if hearer is None:
             hearer = self._hearers[topic] = partial(self._add, topic)
@@ -105,15 +108,20 @@ class Tally:
         self._metrics.temporary_bytes.of("Fetch").observe(self._temporary_bytes)
 
 
-async def convert_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, Conversion | Refusal]:
-    """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored."""
+async def convert_for(
+    core: "Core", readings: Sequence[Reading], terms: Terms, seen: SeenClient
+) -> dict[int, Conversion | Refusal]:
+    """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored.
+
+    `seen` is who asks, for whom conversions are counted.
+    """
     target = target_magic(terms.version)
     if target is None:
-        return {**refuse_for(core, readings, terms)}
-    return await _Conversions(core, readings, terms, target).made()
+        return {**refuse_for(core, readings, terms, seen)}
+    return await _Conversions(core, readings, terms, target, seen).made()
 
 
-def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, Refusal]:
+def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms, seen: SeenClient) -> dict[int, Refusal]:
     """As `convert_for` of a version whose readers understand all that is stored: which partitions they may not have."""
     refused: dict[int, Refusal] = {}
     unrefused: Topic | None = None
@@ -124,7 +132,7 @@ def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[
                 unrefused = reading.topic
             else:
                 refused[index] = refusal
-    Tally(core.metrics).opened()
+    Tally(core.metrics, seen).opened()
     return refused
 
 
@@ -145,13 +153,13 @@ def _refusal(core: "Core", reading: Reading, terms: Terms, target: int | None) -
 class _Conversions:
     """The slices of one response on their way to a size. What is for workers goes to as many as there are, at once."""
 
-    def __init__(self, core: "Core", readings: Sequence[Reading], terms: Terms, target: int) -> None:
+    def __init__(self, core: "Core", readings: Sequence[Reading], terms: Terms, target: int, seen: SeenClient) -> None:
         self._core = core
         self._terms = terms
         self._target = target
         self._readings = readings
         self._next = 0
-        self._tally = Tally(core.metrics)
+        self._tally = Tally(core.metrics, seen)
         self._replaced: dict[int, Conversion | Refusal] = {}
         self._helpers_left = core.workers.most - 1
         self._helpers = asyncio.TaskGroup()

@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ...network.clients.seen_client import ZSTD
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import FetchRequest, FetchResponse
 from ...protocol.schema import SizedPiece
@@ -58,7 +59,7 @@ def handle(broker: "Services", request: FetchRequest, call: Call) -> FetchRespon
     if not fetch.is_due(readings):
         return fetch.wait(readings)
     if target_magic(fetch.terms.version) is None:
-        return fetch.answer(readings, refuse_for(broker, readings, fetch.terms))
+        return fetch.answer(readings, refuse_for(broker, readings, fetch.terms, call.peer.seen))
     return fetch.convert(readings)
 
 
@@ -148,7 +149,7 @@ class Fetch:
         """The answer, with slices that this version's readers understand; an error if the session went on meanwhile."""
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
-        replaced = await convert_for(self._broker, readings, self.terms)
+        replaced = await convert_for(self._broker, readings, self.terms, self._call.peer.seen)
         turn = self._broker.turns.begin()
         answers = []
         for at, reading in enumerate(readings):
@@ -161,6 +162,8 @@ class Fetch:
         return self._respond(readings, [self._partition(each, replaced.get(at)) for at, each in enumerate(readings)])
 
     def _partition(self, reading: Reading, replaced: SizedPiece | Refusal | None) -> Answer:
+        if isinstance(replaced, Refusal) and replaced.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
+            self._call.peer.seen.lost[ZSTD] += 1
         return reading.interest, partition_data(reading, replaced, self.terms)
 
     def _respond(self, readings: Sequence[Reading], answers: list[Answer]) -> FetchResponse:

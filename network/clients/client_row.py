@@ -12,7 +12,7 @@ from typing import Any
 
 from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_name
-from .seen_client import SeenClient
+from .seen_client import ZSTD, SeenClient
 from .software import Software
 from .verdict import Verdict, find_mend, judge
 
@@ -35,6 +35,7 @@ class ClientRow:
     requests: dict[str, dict[str, int]]
     produced: dict[str, int]
     fetched: dict[str, int]
+    converted: dict[str, int]
     translated: dict[str, int]
     lost: dict[str, int]
     mapped_errors: dict[str, int]
@@ -78,6 +79,10 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
         requests=_requests(client.requests),
         produced={f"v{magic} {_codec(codec)}": count for (magic, codec), count in sorted(client.produced.items())},
         fetched=_count_fetches(client.requests),
+        converted={
+            f"v{magic} {_codec(codec)} as v{sent}": count
+            for (magic, sent, codec), count in sorted(client.converted.items())
+        },
         translated={
             f"{api_name(key)} {asked} as {sent}": count for (key, asked, sent), count in client.translated.items()
         },
@@ -123,7 +128,7 @@ def _list_losses(client: SeenClient) -> dict[str, int]:
     lost = dict(client.lost)
     fetches = [version for key, version in client.requests if key == ApiKey.FETCH]
     if fetches and min(fetches) < FIRST_FETCH_WITH_HEADERS:
-        for what in ("headers", "zstd", "transactions seen uncommitted"):
+        for what in ("headers", ZSTD, "transactions seen uncommitted"):
             lost.setdefault(what, 0)
     if (fetches and min(fetches) < FIRST_FETCH_WITH_TIMESTAMPS) or any(magic == 0 for magic, _ in client.produced):
         lost.setdefault("timestamps", 0)

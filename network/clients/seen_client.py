@@ -7,6 +7,8 @@ from .software import Software, guess_software
 
 UNKNOWN = "unknown"
 """Name and version of software that has not said what it is."""
+ZSTD = "zstd"
+"""In `lost`: partitions of fetches that were refused, since the client cannot read zstd."""
 LEAST_RECORDS_BYTES = 26
 """Of a message of magic 0 without key and value, the smallest there is."""
 MAGIC_BYTE = 16
@@ -19,8 +21,9 @@ class SeenClient:
     """A client: its address, principal, client id and software, and what it did.
 
     `requests` counts by API key and version; `produced`, Produce requests by magic and codec of their first batch;
-    `translated` by API key, version asked and version sent on; `mapped_errors` by API key, error and the error it
-    became; `lost` by what could not be told. `latest_s` is the time of the latest request by the server's clock of
+    `converted`, slices of fetches by the magic and the magic sent of their first batch, and its codec; `translated` by
+    API key, version asked and version sent on; `mapped_errors` by API key, error and the error it became; `lost` by
+    what could not be told. `latest_s` is the time of the latest request by the server's clock of
     requests. `is_kept`: it is in the report.
     """
 
@@ -29,6 +32,7 @@ class SeenClient:
         "_guessed_from",
         "address",
         "client_id",
+        "converted",
         "is_kept",
         "latest_s",
         "lost",
@@ -56,6 +60,7 @@ class SeenClient:
         self.software_version = software_version
         self.requests: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.produced: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self.converted: defaultdict[tuple[int, int, int], int] = defaultdict(int)
         self.translated: defaultdict[tuple[int, int, int], int] = defaultdict(int)
         self.mapped_errors: defaultdict[tuple[int, int, int], int] = defaultdict(int)
         self.lost: defaultdict[str, int] = defaultdict(int)
@@ -98,6 +103,7 @@ class SeenClient:
         copied = SeenClient(self.address, self.principal, self.client_id, self.software_name, self.software_version)
         copied.requests = self.requests.copy()
         copied.produced = self.produced.copy()
+        copied.converted = self.converted.copy()
         copied.translated = self.translated.copy()
         copied.mapped_errors = self.mapped_errors.copy()
         copied.lost = self.lost.copy()
@@ -108,6 +114,7 @@ class SeenClient:
         for mine, theirs in (
             (self.requests, other.requests),
             (self.produced, other.produced),
+            (self.converted, other.converted),
             (self.translated, other.translated),
             (self.mapped_errors, other.mapped_errors),
             (self.lost, other.lost),

@@ -147,6 +147,19 @@ async def test_zstd_is_refused_to_old_clients(tmp_path: Path, version: int) -> N
         assert (await fetched(client, fetch("t"), 9)).error_code == 0
 
 
+async def test_the_client_report_tells_what_was_converted_and_what_was_refused(tmp_path: Path) -> None:
+    async with running_broker(tmp_path) as broker:
+        client = await connect(broker)
+        for name, codec in (("plain", Codec.LZ4), ("refused", Codec.ZSTD)):
+            await create(client, name)
+            await produce(client, name, build_batch(records(3), codec=codec))
+            await fetched(client, fetch(name), 2)
+        (row,) = broker.clients.document()["clients"]
+    assert row["converted"] == {"v2 lz4 as v1": 1}
+    assert row["lost"]["zstd"] == 1
+    assert row["produced"] == {"v2 lz4": 1, "v2 zstd": 1}
+
+
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "none"])
 async def test_zstd_becomes_what_the_operator_says(tmp_path: Path, codec: str) -> None:
     async with running_broker(tmp_path, stepdown_downconversion_zstd=codec) as broker, await connect(broker) as client:

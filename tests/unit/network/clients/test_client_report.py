@@ -123,10 +123,12 @@ def test_what_a_gateway_counts_is_shown_in_words() -> None:
     report = report_of()
     client = ask(report, peer_of("old"), ApiKey.PRODUCE, 0)
     client.translated[ApiKey.PRODUCE, 0, 3] += 1
+    client.converted[2, 0, 3] += 4
     client.mapped_errors[ApiKey.PRODUCE, 87, -1] += 2
     client.lost["timestamps"] += 3
     (row,) = rows_of(report)
     assert row.translated == {"Produce 0 as 3": 1}
+    assert row.converted == {"v2 lz4 as v0": 4}
     assert row.mapped_errors == {"Produce 87 as -1": 2}
     assert row.lost == {"timestamps": 3}
 
