@@ -7,6 +7,7 @@
 # make pythons run those tests on the other versions of Python that are here
 # make times   how long starts, fixtures, imports and others under attack take, beside what was kept (KEEP=--keep)
 # make margins the comparisons in tests that hold by less than a tenth of their bound (TESTS=tests/fault for a room)
+# make login-timing  whether the time of a failed login tells that its user exists, 2,000 tries each (TRIES=…)
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
@@ -156,6 +157,12 @@ times: setup
 margins: setup
 	PYTHONPATH=tests PYTHONPYCACHEPREFIX=build/margins $(BIN)/python $(PYTEST) -p support.margins \
 		-o enable_assertion_pass_hook=true -m "not (slow or docker or wheel)" $(TESTS)
+
+TRIES ?= 2000
+
+.PHONY: login-timing
+login-timing: setup
+	$(BIN)/python bench/questions/login_timing.py $(TRIES)
 
 SANITIZE_S ?= 1800
 
