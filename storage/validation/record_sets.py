@@ -108,7 +108,7 @@ def prepare(
     """
     if api_version is not None:
         check_version(records, api_version)
-    prepared = _prepare(records, rules, now_ms, origin, in_loop=False)
+    prepared = _prepare(records, rules, now_ms, origin, False)
     assert prepared is not None
     return prepared
 
@@ -118,11 +118,11 @@ def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> P
 
     What a compressed batch opens to is not known beforehand: one that opens to much is given up on the way.
     """
-    return _prepare(records, rules, now_ms, AppendOrigin.CLIENT, in_loop=True)
+    return _prepare(records, rules, now_ms, AppendOrigin.CLIENT, True)
 
 
 def _prepare(
-    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin, *, in_loop: bool
+    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin, in_loop: bool
 ) -> PreparedAppend | None:
     """One look at what is as nearly every producer sends it; step by step what that does not take."""
     if _is_one_batch(records):

@@ -20,7 +20,7 @@ from ...protocol.records.layout import (
     Codec,
 )
 from ...protocol.records.record import Buffer
-from ...protocol.records.v2_header import read_header
+from ...protocol.records.v2_header import APPENDED
 from .append_rules import AppendRules
 from .prepared_append import AppendOrigin, PreparedAppend
 
@@ -71,18 +71,18 @@ def prepare_usual(
         oldest, newest, keyless = seen
     if (keyless and rules.compacted) or not rules.accept_span(oldest, newest, now_ms):
         return None
-    header = read_header(records)
-    if origin is AppendOrigin.CLIENT and (header.base_offset != 0 or (header.base_sequence < 0 <= header.producer_id)):
+    base_offset, last_offset_delta, producer_id, producer_epoch, base_sequence, count = APPENDED.unpack_from(records)
+    if origin is AppendOrigin.CLIENT and (base_offset != 0 or (base_sequence < 0 <= producer_id)):
         return None
     return PreparedAppend(
         bytes(records[:RECORD_BATCH_OVERHEAD]),
         body,
-        header.record_count,
-        header.last_offset_delta,
+        count,
+        last_offset_delta,
         newest,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
+        producer_id,
+        producer_epoch,
+        base_sequence,
         attributes & TRANSACTIONAL_BIT != 0,
         origin,
         size,
