@@ -88,7 +88,7 @@ def reaching(server: Server, plan: LoadPlan) -> LoadPlan:
     return plan if server.tls is None else replace(plan, address=server.tls.address, authority=server.tls.authority)
 
 
-def secured_case(case: Mapping[str, Value], terms: Terms) -> Mapping[str, Value]:
+def case_with_security(case: Mapping[str, Value], terms: Terms) -> Mapping[str, Value]:
     """The case with its security protocol, where that is not PLAINTEXT."""
     return {**case, "security": "SSL"} if terms.certificates else case
 
@@ -136,7 +136,7 @@ class Contest:
 
     def __init__(self, bench: str, case: Mapping[str, Value], terms: Terms, journal: Journal, tell: Told) -> None:
         self.bench = bench
-        self.case = secured_case(case, terms)
+        self.case = case_with_security(case, terms)
         self.terms = terms
         self.journal = journal
         self.tell = tell

@@ -9,7 +9,7 @@ options.
 
 from .broker_settings_builder import broker_settings
 from .describe_configs import Row, Synonym, describe_broker, describe_cluster_defaults, describe_topic
-from .dynamic_changes import Alteration, Operation, altered, lay_over
+from .dynamic_changes import Alteration, Operation, alter, lay_over
 from .errors import ConfigError, Problem
 from .keys.addresses import Endpoint, HostPort
 from .layered_values import Layers, Source
@@ -37,7 +37,7 @@ __all__ = [
     "Source",
     "Synonym",
     "TopicSettings",
-    "altered",
+    "alter",
     "broker_settings",
     "describe_broker",
     "describe_cluster_defaults",

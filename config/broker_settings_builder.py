@@ -41,11 +41,11 @@ class _Collector:
         try:
             return parse(self.text(name))
         except ValueError as fault:
-            self.problems.append(wrong_value(self.layers.written(name), str(fault)))
+            self.problems.append(wrong_value(self.layers.effective_text(name), str(fault)))
             return otherwise
 
     def refuse(self, name: str, expected: str) -> None:
-        self.problems.append(wrong_value(self.layers.written(name), expected))
+        self.problems.append(wrong_value(self.layers.effective_text(name), expected))
 
 
 def broker_settings(layers: Layers) -> BrokerSettings:
@@ -94,7 +94,7 @@ def _super_users(text: str) -> frozenset[str]:
 
 def _identity(taken: _Collector) -> dict[str, Any]:
     """broker.id and node.id are one setting; given both, they have to agree."""
-    ids = {name: taken.layers.value(name) for name in ("broker.id", "node.id") if any(taken.layers.given(name))}
+    ids = {name: taken.layers.value(name) for name in ("broker.id", "node.id") if any(taken.layers.texts_of(name))}
     if len(set(ids.values())) > 1:
         taken.refuse("node.id", f"the same number as broker.id, which is {ids['broker.id']}")
     return {"broker_id": next(iter(ids.values()), -1)}
@@ -120,7 +120,7 @@ def _listeners(taken: _Collector) -> dict[str, Any]:
     if not taken.text("advertised.listeners"):
         return {"listeners": bound, "advertised_listeners": tuple(_unbound(endpoint) for endpoint in bound)}
     advertised = _endpoints_without_controllers(taken, "advertised.listeners", protocols, controllers)
-    _check_advertised(taken, bound, advertised)
+    _check_addresses(taken, bound, advertised)
     return {"listeners": bound, "advertised_listeners": advertised}
 
 
@@ -144,7 +144,7 @@ def _unbound(endpoint: Endpoint) -> Endpoint:
     return Endpoint(listener_name=endpoint.listener_name, protocol=endpoint.protocol, host="", port=endpoint.port)
 
 
-def _check_advertised(taken: _Collector, bound: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
+def _check_addresses(taken: _Collector, bound: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
     names = {endpoint.listener_name for endpoint in bound}
     unknown = [endpoint.listener_name for endpoint in advertised if endpoint.listener_name not in names]
     if unknown and bound:

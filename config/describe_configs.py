@@ -54,7 +54,7 @@ def describe_topic(
 def describe_broker(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[Row]:
     """Every setting of the broker but the internal ones that are not set; or those that are `wanted`."""
     keys = (key for key in BROKER_KEYS.values() if _is_wanted(key, wanted))
-    return (_broker_row(layers, key) for key in keys if not key.internal or any(layers.given(key.name)))
+    return (_broker_row(layers, key) for key in keys if not key.internal or any(layers.texts_of(key.name)))
 
 
 def describe_cluster_defaults(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[Row]:
@@ -102,7 +102,7 @@ def _row(key: Key, value: str | None, source: Source, synonyms: tuple[Synonym, .
 
 def _synonyms(layers: Layers, key: Key) -> Iterator[Synonym]:
     """What gives one broker key a value, the built-in default last."""
-    for source, text in layers.given(key.name):
+    for source, text in layers.texts_of(key.name):
         yield Synonym(name=key.name, value=None if key.sensitive else text, source=source)
     if key.default is not None:
         yield Synonym(name=key.name, value=render(key.default), source=Source.DEFAULT)

@@ -47,7 +47,7 @@ class Alteration:
     text: str = ""
 
 
-def altered(current: Mapping[str, str], alterations: Iterable[Alteration], keys: Mapping[str, Key]) -> dict[str, str]:
+def alter(current: Mapping[str, str], alterations: Iterable[Alteration], keys: Mapping[str, Key]) -> dict[str, str]:
     """The texts of a resource after the alterations; values are not checked yet. A copy.
 
     APPEND and SUBTRACT start from the key's built-in default where nothing is set; APPEND leaves out what is there.

@@ -39,7 +39,7 @@ class Layers:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """Where the static texts were written."""
 
-    def given(self, name: str) -> Iterator[tuple[Source, str]]:
+    def texts_of(self, name: str) -> Iterator[tuple[Source, str]]:
         """The texts given for one key, the one that counts first."""
         for source, texts in (
             (Source.DYNAMIC_BROKER, self.broker),
@@ -49,9 +49,9 @@ class Layers:
             if name in texts:
                 yield source, texts[name]
 
-    def written(self, name: str) -> Given:
+    def effective_text(self, name: str) -> Given:
         """What was given for one key and where, the default's text if nothing was."""
-        for source, text in self.given(name):
+        for source, text in self.texts_of(name):
             static = source is Source.STATIC_BROKER
             return Given(name, text, self.origins.get(name, NOWHERE) if static else NOWHERE)
         return Given(name, render(BROKER_KEYS[name].default) or "", NOWHERE)
@@ -59,7 +59,7 @@ class Layers:
     def value(self, name: str) -> Value | None:
         """The value of one broker key, its synonyms left aside."""
         key = BROKER_KEYS[name]
-        for _, text in self.given(name):
+        for _, text in self.texts_of(name):
             return key.value_of(text)
         return key.default
 

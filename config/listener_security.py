@@ -117,7 +117,7 @@ class _Listener:
     def own(self, key: str, mechanism: str = "") -> Given | None:
         """What is written for this listener, and mechanism, alone."""
         name = self.prefix + (f"{mechanism.lower()}." if mechanism else "") + key
-        for _, text in self._layers.given(name):
+        for _, text in self._layers.texts_of(name):
             return Given(name, text, self._layers.origins.get(name, NOWHERE))
         return None
 

@@ -56,7 +56,7 @@ def load(
     merge.take(settings_from(environ or {}), from_environment=True)
     merge.take(flags)
     merge.take_overrides(overrides)
-    return merge.loaded()
+    return merge.finish()
 
 
 def settings_of(texts: Mapping[str, str]) -> BrokerSettings:
@@ -114,11 +114,11 @@ class _SourceMerge:
             elif key_of_listener(given.key) is not None:
                 self.static[given.key], self.origins[given.key] = given.text.strip(), given.origin
             elif key is not None:
-                self._take_known(key, given)
+                self._take_value(key, given)
             else:
                 self._take_unknown(given, from_environment)
 
-    def _take_known(self, key: Key, given: Given) -> None:
+    def _take_value(self, key: Key, given: Given) -> None:
         if given.text.strip() == "" and key.default is None:
             self.static.pop(key.name, None)
             return
@@ -146,7 +146,7 @@ class _SourceMerge:
             return
         self.problems.append(unknown_key(name, given.origin))
 
-    def loaded(self) -> Loaded:
+    def finish(self) -> Loaded:
         layers = Layers(static=self.static, origins=self.origins)
         settings = None
         try:

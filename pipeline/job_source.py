@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .failures import BadUsage
 from .layouts.partition_logs import partition_logs
-from .places.place_files import PlaceFiles, located, store_options
+from .places.place_files import PlaceFiles, normalize, store_options
 from .reading.partition_segments import PartitionSegments
 
 
@@ -54,8 +54,8 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
 
 def source_of(arguments: argparse.Namespace, *others: str) -> Source:
     """What the command line names. `others` are further places that the job uses. Raises: BadUsage."""
-    path = located(arguments.log_dir)
-    tiered = None if arguments.tiered is None else located(arguments.tiered)
+    path = normalize(arguments.log_dir)
+    tiered = None if arguments.tiered is None else normalize(arguments.tiered)
     given = {}
     for option in arguments.store_option:
         name, separator, value = option.partition("=")

@@ -77,7 +77,7 @@ def build_session(name: str, *, master: str | None = None, settings: Mapping[str
     return session
 
 
-def parallelized(session: SparkSession, items: Sequence[Item]) -> RDD[Item]:
+def parallelize(session: SparkSession, items: Sequence[Item]) -> RDD[Item]:
     """The items, which come the largest first, as tasks: one each, of more than `MOST_TASKS` several far apart."""
     count = max(1, min(len(items), MOST_TASKS))
     dealt = [item for first in range(count) for item in items[first::count]]

@@ -19,7 +19,7 @@ from ..client.security import settings as security_settings
 from ..client.security.settings import Security, TokenProvider, security_of
 from ..config.errors import ConfigError, Problem
 from ..config.keys.addresses import HostPort, parse_host_port
-from ..config.keys.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, acted_on
+from ..config.keys.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, active
 from ..config.keys.value_checks import AtLeast, Between, BetweenOr, Check, Matching, OneOf
 from ..config.keys.value_types import Kind, Value, render
 from ..config.similar_names import nearest
@@ -33,7 +33,7 @@ SHORT_NAMES = {"compression": "compression.type", "bootstrap": "bootstrap.server
 
 
 def _key(name: str, kind: Kind, default: Value | None, check: Check | None, doc: str) -> Key:
-    return acted_on(name, kind, default, check, AT_START, doc)
+    return active(name, kind, default, check, AT_START, doc)
 
 
 AT_LEAST_0 = AtLeast(0)

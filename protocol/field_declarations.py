@@ -132,7 +132,7 @@ def array(
     )
 
 
-def nested(
+def structure(
     of: type,
     versions: str = "0+",
     *,

@@ -10,7 +10,21 @@ from typing import Any, Final
 from uuid import UUID
 
 from .errors import MalformedFrame
-from .schema import array, decode, encode, int16, int32, int64, message, nested, schema_of, string, struct, uint16, uuid
+from .schema import (
+    array,
+    decode,
+    encode,
+    int16,
+    int32,
+    int64,
+    message,
+    schema_of,
+    string,
+    struct,
+    structure,
+    uint16,
+    uuid,
+)
 
 _KEY: Final = Struct(">hh")
 
@@ -64,7 +78,7 @@ class Voter:
     voter_id: int = int32()
     voter_directory_id: UUID = uuid()
     endpoints: Sequence[VoterEndpoint] = array(VoterEndpoint)
-    kraft_version_feature: VersionRange = nested(VersionRange)
+    kraft_version_feature: VersionRange = structure(VersionRange)
 
 
 @message(versions="0", flexible="0+")

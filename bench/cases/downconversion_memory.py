@@ -15,7 +15,7 @@ from pathlib import Path
 from time import sleep
 
 from ...protocol.records.layout import Codec
-from ..alternating_runs import Terms, Told, contestants, reaching, secured_case
+from ..alternating_runs import Terms, Told, case_with_security, contestants, reaching
 from ..failures import BenchFailed
 from ..load.admin_connection import frame_of
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
@@ -142,7 +142,7 @@ class MemoryCase:
             "stalling": readers.stalling,
             "heap": self.heap,
         }
-        return secured_case(values, self.terms)
+        return case_with_security(values, self.terms)
 
 
 def _play(
@@ -181,7 +181,7 @@ def _measure(
     peak = watch.most("rss_bytes") if server.has_ended else usage.peak_rss_bytes()
     values |= {"idle_rss_bytes": idle, "peak_rss_bytes": peak, "above_idle_bytes": peak - idle}
     values |= {name: watch.most(name) for name in ("budget_peak_bytes", "budget_waiters") if watch.most(name)}
-    _note_samples(case, number, server, watch.thinned(terms.samples_every_s), journal)
+    _note_samples(case, number, server, watch.sample(terms.samples_every_s), journal)
     journal.note(
         Result(
             kind="round",

@@ -37,7 +37,7 @@ SETTINGS = {"fetch.max.bytes": str(MOST_BYTES)}
 READ, WRITE = "read", "write"
 
 
-def run_mixed(
+def run_old_and_new(
     old_readers: Sequence[int], folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
 ) -> list[Result]:
     """Medians and ratios for each number of old readers."""

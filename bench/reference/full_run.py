@@ -12,7 +12,7 @@ from ...protocol.records.layout import Codec
 from ..alternating_runs import Terms, Told
 from ..cases.downconversion_memory import MemoryTest, Readers, run_memory
 from ..cases.fetching import FetchGrid, run_fetches
-from ..cases.old_and_new_consumers import run_mixed
+from ..cases.old_and_new_consumers import run_old_and_new
 from ..cases.producing import ProduceGrid, run_produce
 from ..cases.starting import Directory, run_starts
 from ..load.produce_and_fetch_requests import Writing
@@ -87,7 +87,7 @@ def run_reference(
     for grid in PRODUCE_GRIDS:
         run_produce(grid, Writing(), folder, store, terms, heap, journal, tell)
     longer = replace(terms, seconds=MIXED_TIMES * terms.seconds)
-    run_mixed(OLD_READERS, folder, store, longer, heap, journal, tell)
+    run_old_and_new(OLD_READERS, folder, store, longer, heap, journal, tell)
     alone = replace(terms, peer="none", samples_every_s=SAMPLES_EVERY_S)
     readers = [Readers.of(CONVERTED_VERSION, count, STALLING_SHARE) for count in extent.memory_readers]
     run_memory(list(extent.memory_tests), readers, folder, store, replace(alone, rounds=1), heap, journal, tell)

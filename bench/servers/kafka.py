@@ -62,14 +62,14 @@ log4j.appender.stderr.layout=org.apache.log4j.SimpleLayout
 """Old brokers log some things through log4j itself, among them why they end."""
 
 
-def joined(class_path: Sequence[Path]) -> str:
+def join_paths(class_path: Sequence[Path]) -> str:
     """A class path as one argument of `-cp`."""
     return os.pathsep.join(map(str, class_path))
 
 
 def java(class_path: Sequence[Path], main: str, *arguments: str, heap: str, options: Sequence[str] = ()) -> list[str]:
     """The command line that runs `main`."""
-    return ["java", *options, f"-Xmx{heap}", "-cp", joined(class_path), main, *arguments]
+    return ["java", *options, f"-Xmx{heap}", "-cp", join_paths(class_path), main, *arguments]
 
 
 class KafkaServer(Restartable):

@@ -154,7 +154,7 @@ class Watch:
         self._over.set()
         self._thread.join()
 
-    def thinned(self, every_s: float) -> Iterator[Moment]:
+    def sample(self, every_s: float) -> Iterator[Moment]:
         """The first moment, and each that comes at least so long after the last one given."""
         after = 0.0
         for moment in self.moments:

@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...config import ConfigError
-from ...config.dynamic_changes import Alteration, Operation, altered
+from ...config.dynamic_changes import Alteration, Operation, alter
 from ...config.keys.key import Key
 from ...config.tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 from ...network.turn import Turn
@@ -174,7 +174,7 @@ def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], 
     topic = topics.cluster.topics.get(name)
     before = {} if topic is None else topic.overrides
     try:
-        texts = altered(before, alterations, TOPIC_KEYS)
+        texts = alter(before, alterations, TOPIC_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
     replace_topic(topics, name, texts, change)
@@ -184,7 +184,7 @@ def alter_broker(topics: "Topics", name: str, alterations: Iterable[Alteration],
     """Changes some dynamic settings of this broker or of all. Raises ApiError 40 or 42."""
     before = topics.configuration.broker_overrides(of_cluster=is_cluster_default(topics.cluster, name))
     try:
-        texts = altered(before, alterations, BROKER_KEYS)
+        texts = alter(before, alterations, BROKER_KEYS)
     except ConfigError as error:
         raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
     replace_broker(topics, name, texts, change)

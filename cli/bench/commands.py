@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .shared_options import TURNS, Shared, with_shared
+from .shared_options import TURNS, Shared, with_shared_options
 from .workplace import open_desk
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def bench_group() -> None:
 
 
 @bench.command()
-@with_shared(rounds=1, heap="200m", without=TURNS)
+@with_shared_options(rounds=1, heap="200m", without=TURNS)
 def memory(
     readers: ReaderCounts = "1,20,100",
     stalling: Annotated[int, typer.Option(metavar="PERCENT", help="Share of readers that stall.", min=0, max=100)] = 75,
@@ -87,7 +87,7 @@ def memory(
 
 
 @bench.command()
-@with_shared()
+@with_shared_options()
 def convert(
     sizes: Sizes = "1000",
     codecs: Codecs = "none",
@@ -104,7 +104,7 @@ def convert(
 
 
 @bench.command()
-@with_shared(rounds=3, jvm_warm_up=5.0)
+@with_shared_options(rounds=3, jvm_warm_up=5.0)
 def fetch(
     sizes: Sizes = "100,1000,10000,100000",
     codecs: Codecs = "none,gzip,snappy,lz4",
@@ -123,7 +123,7 @@ def fetch(
 
 
 @bench.command()
-@with_shared()
+@with_shared_options()
 def chunks(
     chunk_bytes: Annotated[
         str, typer.Option(metavar="BYTES,...", help="Bytes that stepdown converts at a time.")
@@ -139,7 +139,7 @@ def chunks(
 
 
 @bench.command()
-@with_shared()
+@with_shared_options()
 def produce(
     batch_bytes: Batches = "64000,1800",
     record_bytes: Count = 600,
@@ -177,7 +177,7 @@ def produce(
 
 
 @bench.command()
-@with_shared(seconds=3.0)
+@with_shared_options(seconds=3.0)
 def mixed(
     old_readers: Annotated[
         str, typer.Option(metavar="COUNT,...", help="Consumers that need down-conversion.")
@@ -186,14 +186,16 @@ def mixed(
     shared: Shared,
 ) -> None:
     """Compare latencies of producers and new consumers while old consumers fetch as fast as they can."""
-    from ...bench.cases.old_and_new_consumers import run_mixed
+    from ...bench.cases.old_and_new_consumers import run_old_and_new
 
     with open_desk(shared) as desk:
-        run_mixed(_numbers(old_readers), desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
+        run_old_and_new(
+            _numbers(old_readers), desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell
+        )
 
 
 @bench.command()
-@with_shared(without=(*TURNS, "security"))
+@with_shared_options(without=(*TURNS, "security"))
 def start(
     partitions: Annotated[
         str, typer.Option(metavar="COUNT,...", help="Numbers of partitions, with one record each.")
@@ -212,7 +214,7 @@ def start(
 
 
 @bench.command()
-@with_shared(rounds=1, seconds=5.0)
+@with_shared_options(rounds=1, seconds=5.0)
 def cleaning(
     keys: Annotated[int, typer.Option(help="Keys of the compacted topic.", min=1)] = 1_000_000,
     updates: Annotated[int, typer.Option(help="Values of each key.", min=1, max=5)] = 5,
@@ -230,7 +232,7 @@ def cleaning(
 
 
 @bench.command()
-@with_shared(peer="kafka:3.9.1", without=("security",))
+@with_shared_options(peer="kafka:3.9.1", without=("security",))
 def reference(
     to: Annotated[Path, typer.Option(metavar="DIR", help="Where DATE.jsonl and DATE.md go.")] = Path("docs/results"),
     many: Annotated[int, typer.Option(metavar="COUNT", help="Partitions of the start-up test.", min=1)] = 10_000,

@@ -92,7 +92,7 @@ class Shared:
     folder: Path | None
 
 
-def with_shared(*, without: tuple[str, ...] = (), **defaults: Any) -> Callable[[Callable[..., None]], Any]:
+def with_shared_options(*, without: tuple[str, ...] = (), **defaults: Any) -> Callable[[Callable[..., None]], Any]:
     """Makes a command of a function whose last parameter is `shared`: it has the options in its place.
 
     `defaults` replace those of `SHARED`; options `without` stay at their defaults and are not offered.

@@ -79,10 +79,10 @@ def plain_text() -> Iterator[str]:
                 yield f"    {key.expected}"
             if scope == "topic" and key.synonyms:
                 yield f"    default from {', '.join(key.synonyms)}"
-            yield from (f"    {line}" for line in wrapped(key.doc, 100))
+            yield from (f"    {line}" for line in wrap(key.doc, 100))
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     """The text in lines of at most `width` characters, broken at blanks."""
     lines = [""]
     for word in text.split():

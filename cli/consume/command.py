@@ -79,7 +79,7 @@ def consume_command(
         )
     chosen = format_of(as_format)
     if ISOLATION[isolation]:
-        chosen = _require_aborted(chosen)
+        chosen = _with_transactions(chosen)
     try:
         start = start_of(offset) if offset is not None else None
         show = _printer_of(as_json, form, key_separator, delimiter, null_value, null_key)
@@ -104,7 +104,7 @@ def consume_command(
         raise typer.Exit(128 + stopped_by)
 
 
-def _require_aborted(form: RecordFormat) -> RecordFormat:
+def _with_transactions(form: RecordFormat) -> RecordFormat:
     if form.fetch[1] < FETCH_ABORTED_FROM:
         raise _usage(f"clients of the format {form.name} know no transactions: no --isolation with --as {form.name}")
     return RecordFormat(

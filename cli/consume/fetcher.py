@@ -60,7 +60,7 @@ class Fetcher:
         self.positions = dict(positions)
         self._ends = None if ends is None else dict(ends)
         self._room = {}
-        self._drop_finished(positions)
+        self._end_finished_partitions(positions)
 
     @property
     def is_done(self) -> bool:
@@ -129,7 +129,7 @@ class Fetcher:
                 yield from self._records(topic_partition, part)
             elif not has_records and part.high_watermark >= (self._ends or {}).get(topic_partition, NEVER):
                 self._end(topic_partition)
-        self._drop_finished([topic_partition for topic_partition, _ in parts])
+        self._end_finished_partitions([topic_partition for topic_partition, _ in parts])
 
     def _records(self, topic_partition: TopicPartition, part: PartitionData) -> Iterator[tuple[TopicPartition, Record]]:
         data = memoryview(part.records)  # type: ignore[arg-type]  # a received piece is bytes
@@ -186,7 +186,7 @@ class Fetcher:
         time.sleep(PAUSE_SECONDS)
         self._client.run(self._leaders.refresh({topic for topic, _ in topic_partitions}))
 
-    def _drop_finished(self, topic_partitions: Iterable[TopicPartition]) -> None:
+    def _end_finished_partitions(self, topic_partitions: Iterable[TopicPartition]) -> None:
         for topic_partition in topic_partitions:
             if self._ends is not None and self.positions[topic_partition] >= self._ends.get(topic_partition, NEVER):
                 self._end(topic_partition)

@@ -85,7 +85,7 @@ def load_settings(options: ServeOptions, environ: Mapping[str, str], more: Seque
 
 
 async def _run_cluster(options: ServeOptions, loaded: Loaded, environ: Mapping[str, str]) -> int:
-    from .cluster_process import FailedBrokers, cluster_of, controlled_cluster_of
+    from .cluster_process import FailedBrokers, cluster_of, cluster_with_control_port_of
 
     stopping = _stopping()
 
@@ -95,7 +95,7 @@ async def _run_cluster(options: ServeOptions, loaded: Loaded, environ: Mapping[s
         if loaded.settings.stepdown_control_listen is None:
             cluster = await stack.enter_async_context(cluster_of(options.brokers, loaded, load_with))
         else:
-            controlled = controlled_cluster_of(options.brokers, loaded, load_with)
+            controlled = cluster_with_control_port_of(options.brokers, loaded, load_with)
             cluster = (await stack.enter_async_context(controlled)).cluster
             control = f", control {controlled.control_address}"
         failed = FailedBrokers(cluster, stopping.set)

@@ -33,7 +33,7 @@ def cluster_of(
     return BrokerCluster(loaded.settings.log_dirs[0], members, clock=clock, files=files, on_broker=on_broker)
 
 
-def controlled_cluster_of(brokers: int, loaded: Loaded, load: Load) -> ControlledCluster:
+def cluster_with_control_port_of(brokers: int, loaded: Loaded, load: Load) -> ControlledCluster:
     """The same with a control port, for the cluster as a whole. Raises: ConfigError, DiskFault."""
     settings = loaded.settings
     return ControlledCluster(

@@ -18,7 +18,7 @@ from ssl import SSLContext
 
 from ...config.errors import ConfigError, Problem
 from ...config.keys.jaas import parse_jaas
-from ...config.keys.key import AT_START, LIST, PASSWORD, STRING, Key, acted_on
+from ...config.keys.key import AT_START, LIST, PASSWORD, STRING, Key, active
 from ...config.keys.value_checks import EachOf, OneOf, Only
 from ...config.keys.value_types import Value
 from ...config.similar_names import nearest
@@ -32,16 +32,16 @@ _PEM = Only("PEM", "Java's own formats are not read")
 KEYS: dict[str, Key] = {
     key.name: key
     for key in (
-        acted_on("security.protocol", STRING, "PLAINTEXT", OneOf(PROTOCOLS, fold=True), AT_START, "TLS, SASL, both."),
-        acted_on("ssl.truststore.type", STRING, "PEM", _PEM, AT_START, "The form of the trusted certificates."),
-        acted_on("ssl.truststore.location", STRING, None, None, AT_START, "A file of trusted certificates."),
-        acted_on("ssl.truststore.certificates", PASSWORD, None, None, AT_START, "Trusted certificates themselves."),
-        acted_on("ssl.keystore.type", STRING, "PEM", _PEM, AT_START, "The form of the own certificate."),
-        acted_on("ssl.keystore.location", STRING, None, None, AT_START, "A file of the own key and certificates."),
-        acted_on("ssl.keystore.key", PASSWORD, None, None, AT_START, "The own key itself."),
-        acted_on("ssl.keystore.certificate.chain", PASSWORD, None, None, AT_START, "The own certificates themselves."),
-        acted_on("ssl.key.password", PASSWORD, None, None, AT_START, "What the own key is encrypted with."),
-        acted_on(
+        active("security.protocol", STRING, "PLAINTEXT", OneOf(PROTOCOLS, fold=True), AT_START, "TLS, SASL, both."),
+        active("ssl.truststore.type", STRING, "PEM", _PEM, AT_START, "The form of the trusted certificates."),
+        active("ssl.truststore.location", STRING, None, None, AT_START, "A file of trusted certificates."),
+        active("ssl.truststore.certificates", PASSWORD, None, None, AT_START, "Trusted certificates themselves."),
+        active("ssl.keystore.type", STRING, "PEM", _PEM, AT_START, "The form of the own certificate."),
+        active("ssl.keystore.location", STRING, None, None, AT_START, "A file of the own key and certificates."),
+        active("ssl.keystore.key", PASSWORD, None, None, AT_START, "The own key itself."),
+        active("ssl.keystore.certificate.chain", PASSWORD, None, None, AT_START, "The own certificates themselves."),
+        active("ssl.key.password", PASSWORD, None, None, AT_START, "What the own key is encrypted with."),
+        active(
             "ssl.endpoint.identification.algorithm",
             STRING,
             "https",
@@ -49,7 +49,7 @@ KEYS: dict[str, Key] = {
             AT_START,
             "Whether a certificate has to be for the host that was asked for; empty: it need not.",
         ),
-        acted_on(
+        active(
             "ssl.enabled.protocols",
             LIST,
             ("TLSv1.2", "TLSv1.3"),
@@ -57,10 +57,10 @@ KEYS: dict[str, Key] = {
             AT_START,
             "The versions of TLS that may be spoken.",
         ),
-        acted_on("sasl.mechanism", STRING, "PLAIN", OneOf(MECHANISMS), AT_START, "How the password is proved."),
-        acted_on("sasl.jaas.config", PASSWORD, None, None, AT_START, "User and password, as for Kafka's clients."),
-        acted_on("sasl.username", STRING, None, None, AT_START, "The user, where there is no sasl.jaas.config."),
-        acted_on("sasl.password", PASSWORD, None, None, AT_START, "The password, where there is no sasl.jaas.config."),
+        active("sasl.mechanism", STRING, "PLAIN", OneOf(MECHANISMS), AT_START, "How the password is proved."),
+        active("sasl.jaas.config", PASSWORD, None, None, AT_START, "User and password, as for Kafka's clients."),
+        active("sasl.username", STRING, None, None, AT_START, "The user, where there is no sasl.jaas.config."),
+        active("sasl.password", PASSWORD, None, None, AT_START, "The password, where there is no sasl.jaas.config."),
     )
 }
 

@@ -81,7 +81,7 @@ MAX_LONG = 2**63 - 1
 MAX_INT = 2**31 - 1
 
 
-def acted_on(
+def active(
     name: str,
     kind: Kind,
     default: Value | None,
@@ -99,7 +99,7 @@ def acted_on(
     return Key(name, kind, default, check, change, doc, attribute, Status.ACTED_ON, internal, synonyms)
 
 
-def accepted(
+def inert(
     reason: str,
     *rows: tuple[str, Kind, Value | None, Check | None, Change],
     internal: bool = False,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, INT, STRING, accepted, acted_on
+from ..keys.key import AT_START, BOOLEAN, INT, STRING, active, inert
 from ..keys.value_checks import AtLeast, ReleaseVersion
 
 IDENTITY = (
-    acted_on(
+    active(
         "broker.id",
         INT,
         -1,
@@ -16,7 +16,7 @@ IDENTITY = (
         "new.",
         synonyms=("broker.id", "node.id"),
     ),
-    acted_on(
+    active(
         "node.id",
         INT,
         -1,
@@ -26,11 +26,11 @@ IDENTITY = (
         attribute="",
         synonyms=("node.id", "broker.id"),
     ),
-    acted_on("broker.rack", STRING, None, None, AT_START, "Rack of this broker, as Metadata tells it."),
+    active("broker.rack", STRING, None, None, AT_START, "Rack of this broker, as Metadata tells it."),
 )
 
 TOPICS = (
-    acted_on(
+    active(
         "auto.create.topics.enable",
         BOOLEAN,
         True,
@@ -38,8 +38,8 @@ TOPICS = (
         AT_START,
         "Whether a topic is created when a client asks for its metadata and allows creation.",
     ),
-    acted_on("num.partitions", INT, 1, AtLeast(1), AT_START, "Partitions of a topic that is created without a number."),
-    acted_on(
+    active("num.partitions", INT, 1, AtLeast(1), AT_START, "Partitions of a topic that is created without a number."),
+    active(
         "default.replication.factor",
         INT,
         1,
@@ -47,7 +47,7 @@ TOPICS = (
         AT_START,
         "Replicas of a topic that is created without a number.",
     ),
-    acted_on(
+    active(
         "delete.topic.enable",
         BOOLEAN,
         True,
@@ -57,7 +57,7 @@ TOPICS = (
     ),
 )
 
-WITHOUT_EFFECT = accepted(
+WITHOUT_EFFECT = inert(
     "The record format is v2 whatever release is named here.",
     ("inter.broker.protocol.version", STRING, "3.9-IV0", ReleaseVersion(), AT_START),
 )

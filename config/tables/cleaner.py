@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG, acted_on
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG, active
 from ..keys.value_checks import AtLeast, Between
 
 LARGEST_DOUBLE = 1.7976931348623157e308
 
 TOPIC_DEFAULTS = (
-    acted_on(
+    active(
         "log.cleaner.delete.retention.ms",
         LONG,
         86_400_000,
@@ -17,7 +17,7 @@ TOPIC_DEFAULTS = (
         "Default of the topic setting delete.retention.ms.",
         attribute="",
     ),
-    acted_on(
+    active(
         "log.cleaner.min.compaction.lag.ms",
         LONG,
         0,
@@ -26,7 +26,7 @@ TOPIC_DEFAULTS = (
         "Default of the topic setting min.compaction.lag.ms.",
         attribute="",
     ),
-    acted_on(
+    active(
         "log.cleaner.max.compaction.lag.ms",
         LONG,
         MAX_LONG,
@@ -35,7 +35,7 @@ TOPIC_DEFAULTS = (
         "Default of the topic setting max.compaction.lag.ms.",
         attribute="",
     ),
-    acted_on(
+    active(
         "log.cleaner.min.cleanable.ratio",
         DOUBLE,
         0.5,
@@ -47,7 +47,7 @@ TOPIC_DEFAULTS = (
 )
 
 CLEANER = (
-    acted_on(
+    active(
         "log.cleaner.enable",
         BOOLEAN,
         True,
@@ -55,8 +55,8 @@ CLEANER = (
         AT_START,
         "Whether topics whose cleanup.policy has compact are compacted.",
     ),
-    acted_on("log.cleaner.threads", INT, 1, AtLeast(0), CLUSTER, "Logs that are compacted at the same time."),
-    acted_on(
+    active("log.cleaner.threads", INT, 1, AtLeast(0), CLUSTER, "Logs that are compacted at the same time."),
+    active(
         "log.cleaner.dedupe.buffer.size",
         LONG,
         134_217_728,
@@ -65,7 +65,7 @@ CLEANER = (
         "Memory for the map from keys to offsets, over all cleaner threads, in bytes.",
         attribute="log_cleaner_dedupe_buffer_bytes",
     ),
-    acted_on(
+    active(
         "log.cleaner.io.buffer.size",
         INT,
         524_288,
@@ -74,7 +74,7 @@ CLEANER = (
         "Memory for reading and writing while compacting, over all cleaner threads, in bytes.",
         attribute="log_cleaner_io_buffer_bytes",
     ),
-    acted_on(
+    active(
         "log.cleaner.io.buffer.load.factor",
         DOUBLE,
         0.9,
@@ -82,7 +82,7 @@ CLEANER = (
         CLUSTER,
         "Part of the map from keys to offsets that may be filled before a pass ends.",
     ),
-    acted_on(
+    active(
         "log.cleaner.io.max.bytes.per.second",
         DOUBLE,
         LARGEST_DOUBLE,
@@ -90,7 +90,7 @@ CLEANER = (
         CLUSTER,
         "Bytes a second that the cleaner may read and write together.",
     ),
-    acted_on(
+    active(
         "log.cleaner.backoff.ms",
         LONG,
         15_000,

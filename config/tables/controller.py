@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_LONG, STRING, accepted, acted_on
+from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_LONG, STRING, active, inert
 from ..keys.value_checks import AtLeast, EachOf
 
 KEYS = (
-    acted_on(
+    active(
         "metadata.log.dir",
         STRING,
         None,
@@ -15,7 +15,7 @@ KEYS = (
         "Directory of __cluster_metadata-0, the state of the cluster; none: the first of log.dirs. Where another of "
         "these directories has one already, that is used.",
     ),
-    acted_on(
+    active(
         "metadata.log.max.record.bytes.between.snapshots",
         LONG,
         20_971_520,
@@ -23,7 +23,7 @@ KEYS = (
         AT_START,
         "Bytes of the metadata log after which a snapshot takes the place of what is before it.",
     ),
-    *accepted(
+    *inert(
         "The broker is its own controller.",
         ("broker.heartbeat.interval.ms", INT, 2000, None, AT_START),
         ("broker.id.generation.enable", BOOLEAN, True, None, AT_START),
@@ -53,7 +53,7 @@ KEYS = (
         ("process.roles", LIST, (), EachOf(("broker", "controller")), AT_START),
         ("reserved.broker.max.id", INT, 1000, AtLeast(0), AT_START),
     ),
-    *accepted(
+    *inert(
         "The broker is its own controller.",
         ("metadata.log.segment.min.bytes", INT, 8_388_608, AtLeast(12), AT_START),
         ("server.max.startup.time.ms", LONG, MAX_LONG, AtLeast(0), AT_START),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_INT, SHORT, STRING, accepted, acted_on
+from ..keys.key import AT_START, BOOLEAN, INT, LIST, LONG, MAX_INT, SHORT, STRING, active, inert
 from ..keys.value_checks import AtLeast, Between, EachOf, OneOf
 
 OFFSETS = (
-    acted_on(
+    active(
         "offset.metadata.max.bytes",
         INT,
         4096,
@@ -14,7 +14,7 @@ OFFSETS = (
         AT_START,
         "Largest metadata that a client may store beside a committed offset.",
     ),
-    acted_on(
+    active(
         "offsets.commit.timeout.ms",
         INT,
         5000,
@@ -22,7 +22,7 @@ OFFSETS = (
         AT_START,
         "Time that a commit may wait for the replicas of its partition.",
     ),
-    acted_on(
+    active(
         "offsets.retention.minutes",
         INT,
         10_080,
@@ -30,7 +30,7 @@ OFFSETS = (
         AT_START,
         "Time for which committed offsets are kept after their group became empty.",
     ),
-    acted_on(
+    active(
         "offsets.retention.check.interval.ms",
         LONG,
         600_000,
@@ -38,7 +38,7 @@ OFFSETS = (
         AT_START,
         "Time between two looks for committed offsets that have expired.",
     ),
-    acted_on(
+    active(
         "offsets.topic.num.partitions",
         INT,
         50,
@@ -46,7 +46,7 @@ OFFSETS = (
         AT_START,
         "Partitions of __consumer_offsets; not to be changed once the topic exists.",
     ),
-    acted_on(
+    active(
         "offsets.topic.replication.factor",
         SHORT,
         3,
@@ -54,7 +54,7 @@ OFFSETS = (
         AT_START,
         "Replicas of __consumer_offsets; capped at the number of brokers.",
     ),
-    acted_on(
+    active(
         "offsets.topic.segment.bytes",
         INT,
         104_857_600,
@@ -62,7 +62,7 @@ OFFSETS = (
         AT_START,
         "segment.bytes of __consumer_offsets.",
     ),
-    acted_on(
+    active(
         "offsets.topic.compression.codec",
         INT,
         0,
@@ -70,7 +70,7 @@ OFFSETS = (
         AT_START,
         "Codec of the batches in __consumer_offsets: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.",
     ),
-    acted_on(
+    active(
         "offsets.load.buffer.size",
         INT,
         5_242_880,
@@ -82,10 +82,10 @@ OFFSETS = (
 )
 
 CLASSIC = (
-    acted_on(
+    active(
         "group.min.session.timeout.ms", INT, 6000, None, AT_START, "Smallest session timeout that a member may ask for."
     ),
-    acted_on(
+    active(
         "group.max.session.timeout.ms",
         INT,
         1_800_000,
@@ -93,7 +93,7 @@ CLASSIC = (
         AT_START,
         "Largest session timeout that a member may ask for.",
     ),
-    acted_on(
+    active(
         "group.initial.rebalance.delay.ms",
         INT,
         3000,
@@ -101,8 +101,8 @@ CLASSIC = (
         AT_START,
         "Time that an empty group waits for further members before its first rebalance.",
     ),
-    acted_on("group.max.size", INT, MAX_INT, AtLeast(1), AT_START, "Members that a group may have."),
-    acted_on(
+    active("group.max.size", INT, MAX_INT, AtLeast(1), AT_START, "Members that a group may have."),
+    active(
         "group.coordinator.rebalance.protocols",
         LIST,
         ("classic",),
@@ -113,7 +113,7 @@ CLASSIC = (
 )
 
 CONSUMER = (
-    acted_on(
+    active(
         "group.consumer.session.timeout.ms",
         INT,
         45_000,
@@ -121,7 +121,7 @@ CONSUMER = (
         AT_START,
         "Time without a heartbeat after which a member of a consumer group is removed (KIP-848).",
     ),
-    acted_on(
+    active(
         "group.consumer.min.session.timeout.ms",
         INT,
         45_000,
@@ -130,7 +130,7 @@ CONSUMER = (
         "The least that group.consumer.session.timeout.ms may be.",
         attribute="",
     ),
-    acted_on(
+    active(
         "group.consumer.max.session.timeout.ms",
         INT,
         60_000,
@@ -139,7 +139,7 @@ CONSUMER = (
         "The most that group.consumer.session.timeout.ms may be.",
         attribute="",
     ),
-    acted_on(
+    active(
         "group.consumer.heartbeat.interval.ms",
         INT,
         5000,
@@ -147,7 +147,7 @@ CONSUMER = (
         AT_START,
         "Time between heartbeats that members of consumer groups are told.",
     ),
-    acted_on(
+    active(
         "group.consumer.min.heartbeat.interval.ms",
         INT,
         5000,
@@ -156,7 +156,7 @@ CONSUMER = (
         "The least that group.consumer.heartbeat.interval.ms may be.",
         attribute="",
     ),
-    acted_on(
+    active(
         "group.consumer.max.heartbeat.interval.ms",
         INT,
         15_000,
@@ -165,8 +165,8 @@ CONSUMER = (
         "The most that group.consumer.heartbeat.interval.ms may be.",
         attribute="",
     ),
-    acted_on("group.consumer.max.size", INT, MAX_INT, AtLeast(1), AT_START, "Members that a consumer group may have."),
-    acted_on(
+    active("group.consumer.max.size", INT, MAX_INT, AtLeast(1), AT_START, "Members that a consumer group may have."),
+    active(
         "group.consumer.assignors",
         LIST,
         (
@@ -177,7 +177,7 @@ CONSUMER = (
         AT_START,
         "Assignors that the broker offers, by Kafka's class names; the first is the default.",
     ),
-    acted_on(
+    active(
         "group.consumer.migration.policy",
         STRING,
         "disabled",
@@ -189,18 +189,18 @@ CONSUMER = (
 )
 
 WITHOUT_EFFECT = (
-    *accepted(
+    *inert(
         "One event loop coordinates all groups.",
         ("group.coordinator.threads", INT, 1, AtLeast(1), AT_START),
         ("group.coordinator.append.linger.ms", INT, 10, AtLeast(0), AT_START),
         ("offsets.commit.required.acks", SHORT, -1, None, AT_START),
     ),
-    *accepted(
+    *inert(
         "One event loop coordinates all groups.",
         ("group.coordinator.new.enable", BOOLEAN, False, None, AT_START),
         internal=True,
     ),
-    *accepted(
+    *inert(
         "Share groups are not offered.",
         ("group.share.delivery.count.limit", INT, 5, Between(2, 10), AT_START),
         ("group.share.heartbeat.interval.ms", INT, 5000, AtLeast(1), AT_START),
@@ -216,7 +216,7 @@ WITHOUT_EFFECT = (
         ("group.share.record.lock.duration.ms", INT, 30_000, Between(1000, 60_000), AT_START),
         ("group.share.session.timeout.ms", INT, 45_000, AtLeast(1), AT_START),
     ),
-    *accepted(
+    *inert(
         "Share groups are not offered.",
         ("group.share.enable", BOOLEAN, False, None, AT_START),
         internal=True,

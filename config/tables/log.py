@@ -5,7 +5,7 @@ Sources: Kafka 3.9 ServerLogConfigs, LogConfig, ServerConfigs.
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, MAX_LONG, STRING, Change, Key, accepted, acted_on
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, MAX_LONG, STRING, Change, Key, active, inert
 from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, NotZero, OneOf, Only, ReleaseVersion
 from ..keys.value_types import Kind, Value
 from .topics import COMPRESSION_TYPES, NO_TIERS
@@ -30,7 +30,7 @@ def _topic_default(
     change: Change = CLUSTER,
     synonyms: tuple[str, ...] = (),
 ) -> Key:
-    return acted_on(name, kind, default, check, change, _default_of(topic_key), attribute="", synonyms=synonyms)
+    return active(name, kind, default, check, change, _default_of(topic_key), attribute="", synonyms=synonyms)
 
 
 TOPIC_DEFAULTS = (
@@ -75,7 +75,7 @@ TOPIC_DEFAULTS = (
 )
 
 DIRECTORIES = (
-    acted_on(
+    active(
         "log.dirs",
         STRING,
         None,
@@ -85,7 +85,7 @@ DIRECTORIES = (
         "If absent, log.dir counts.",
         synonyms=("log.dirs", "log.dir"),
     ),
-    acted_on(
+    active(
         "log.dir",
         STRING,
         "/tmp/kafka-logs",
@@ -95,7 +95,7 @@ DIRECTORIES = (
         attribute="",
         synonyms=("log.dirs", "log.dir"),
     ),
-    acted_on(
+    active(
         "num.recovery.threads.per.data.dir",
         INT,
         1,
@@ -107,7 +107,7 @@ DIRECTORIES = (
 )
 
 PERIODIC = (
-    acted_on(
+    active(
         "log.retention.check.interval.ms",
         LONG,
         300_000,
@@ -115,7 +115,7 @@ PERIODIC = (
         AT_START,
         "Time between two looks for segments that retention wants deleted.",
     ),
-    acted_on(
+    active(
         "log.flush.scheduler.interval.ms",
         LONG,
         MAX_LONG,
@@ -124,7 +124,7 @@ PERIODIC = (
         "Time between two looks for logs whose flush.ms has passed; also the default of flush.ms.",
         synonyms=FLUSH,
     ),
-    acted_on(
+    active(
         "log.flush.offset.checkpoint.interval.ms",
         INT,
         60_000,
@@ -132,7 +132,7 @@ PERIODIC = (
         AT_START,
         "Time between two writes of the recovery points; what lies above them is checked after an unclean end.",
     ),
-    acted_on(
+    active(
         "log.flush.start.offset.checkpoint.interval.ms",
         INT,
         60_000,
@@ -140,7 +140,7 @@ PERIODIC = (
         AT_START,
         "Time between two writes of the log start offsets.",
     ),
-    acted_on(
+    active(
         "replica.high.watermark.checkpoint.interval.ms",
         LONG,
         5000,
@@ -148,7 +148,7 @@ PERIODIC = (
         AT_START,
         "Time between two writes of the high watermarks.",
     ),
-    acted_on(
+    active(
         "log.initial.task.delay.ms",
         LONG,
         30_000,
@@ -160,16 +160,16 @@ PERIODIC = (
 )
 
 WITHOUT_EFFECT = (
-    *accepted(
+    *inert(
         "Records are always written in format v2, so this is accepted and ignored.",
         ("log.message.format.version", STRING, "3.0-IV1", ReleaseVersion(), AT_START),
     ),
-    *accepted(
+    *inert(
         "Tiered storage. Only -2 is accepted.",
         ("log.local.retention.ms", LONG, -2, Only(-2, NO_TIERS), CLUSTER),
         ("log.local.retention.bytes", LONG, -2, Only(-2, NO_TIERS), CLUSTER),
     ),
-    *accepted(
+    *inert(
         "A log directory that fails takes its partitions offline at once.",
         ("log.dir.failure.timeout.ms", LONG, 30_000, AtLeast(1), AT_START),
     ),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, STRING, accepted
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, STRING, inert
 from ..keys.value_checks import AtLeast
 
 KEYS = (
-    *accepted(
+    *inert(
         "Metrics are served over HTTP to Prometheus.",
         ("auto.include.jmx.reporter", BOOLEAN, True, None, AT_START),
         ("kafka.metrics.polling.interval.secs", INT, 10, AtLeast(1), AT_START),

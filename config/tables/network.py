@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, CLUSTER, INT, LONG, MAX_INT, PER_BROKER, STRING, accepted, acted_on
+from ..keys.key import AT_START, CLUSTER, INT, LONG, MAX_INT, PER_BROKER, STRING, active, inert
 from ..keys.value_checks import AtLeast
 
 LISTENERS = (
-    acted_on(
+    active(
         "listeners",
         STRING,
         "PLAINTEXT://:9092",
@@ -15,7 +15,7 @@ LISTENERS = (
         "Addresses to listen on, separated by commas, each NAME://HOST:PORT. No host, or 0.0.0.0, is every address of "
         "the machine; port 0 takes a free port. Listeners named in controller.listener.names are left out.",
     ),
-    acted_on(
+    active(
         "advertised.listeners",
         STRING,
         None,
@@ -24,7 +24,7 @@ LISTENERS = (
         "Addresses that clients are told to connect to, where they differ from listeners. Names must be among those of "
         "listeners.",
     ),
-    acted_on(
+    active(
         "listener.security.protocol.map",
         STRING,
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
@@ -33,7 +33,7 @@ LISTENERS = (
         "Security protocol of each listener, as NAME:PROTOCOL pairs separated by commas.",
         attribute="",
     ),
-    acted_on(
+    active(
         "controller.listener.names",
         STRING,
         None,
@@ -42,7 +42,7 @@ LISTENERS = (
         "Names of listeners that belong to Kafka's controller; stepdown does not open them.",
         attribute="",
     ),
-    acted_on(
+    active(
         "inter.broker.listener.name",
         STRING,
         None,
@@ -53,7 +53,7 @@ LISTENERS = (
 )
 
 CONNECTIONS = (
-    acted_on(
+    active(
         "connections.max.idle.ms",
         LONG,
         600_000,
@@ -61,7 +61,7 @@ CONNECTIONS = (
         AT_START,
         "Time without a request after which a connection is closed. A negative value keeps it open.",
     ),
-    acted_on(
+    active(
         "max.connections",
         INT,
         MAX_INT,
@@ -70,7 +70,7 @@ CONNECTIONS = (
         "Connections that may be open at the same time; further ones wait. "
         "As listener.name.NAME.max.connections, those of one listener.",
     ),
-    acted_on(
+    active(
         "max.connections.per.ip",
         INT,
         MAX_INT,
@@ -78,7 +78,7 @@ CONNECTIONS = (
         CLUSTER,
         "Connections that one address may have open at the same time.",
     ),
-    acted_on(
+    active(
         "max.connections.per.ip.overrides",
         STRING,
         "",
@@ -86,7 +86,7 @@ CONNECTIONS = (
         CLUSTER,
         "Exceptions to max.connections.per.ip, as ADDRESS:NUMBER pairs separated by commas.",
     ),
-    acted_on(
+    active(
         "max.connection.creation.rate",
         INT,
         MAX_INT,
@@ -98,7 +98,7 @@ CONNECTIONS = (
 )
 
 SOCKETS = (
-    acted_on(
+    active(
         "socket.listen.backlog.size",
         INT,
         50,
@@ -106,7 +106,7 @@ SOCKETS = (
         AT_START,
         "Connections that the operating system may hold until they are taken.",
     ),
-    acted_on(
+    active(
         "socket.send.buffer.bytes",
         INT,
         102_400,
@@ -114,7 +114,7 @@ SOCKETS = (
         AT_START,
         "Size of the send buffer of sockets; -1 leaves it to the operating system.",
     ),
-    acted_on(
+    active(
         "socket.receive.buffer.bytes",
         INT,
         102_400,
@@ -122,7 +122,7 @@ SOCKETS = (
         AT_START,
         "Size of the receive buffer of sockets; -1 leaves it to the operating system.",
     ),
-    acted_on(
+    active(
         "socket.request.max.bytes",
         INT,
         104_857_600,
@@ -133,7 +133,7 @@ SOCKETS = (
 )
 
 REQUESTS = (
-    acted_on(
+    active(
         "queued.max.requests",
         INT,
         500,
@@ -141,7 +141,7 @@ REQUESTS = (
         AT_START,
         "Requests that may wait for their turn before connections are read no further.",
     ),
-    acted_on(
+    active(
         "queued.max.request.bytes",
         LONG,
         -1,
@@ -150,7 +150,7 @@ REQUESTS = (
         "Bytes of requests that may be held before connections are read no further. -1 sets no limit. "
         "Otherwise at least socket.request.max.bytes.",
     ),
-    acted_on(
+    active(
         "num.io.threads",
         INT,
         8,
@@ -159,7 +159,7 @@ REQUESTS = (
         "Worker threads for compression, decompression and the disk. A change must stay between half and double the "
         "present value.",
     ),
-    acted_on(
+    active(
         "fetch.max.bytes",
         INT,
         57_671_680,
@@ -167,7 +167,7 @@ REQUESTS = (
         AT_START,
         "Largest answer to one fetch, whatever the client asks for; a first batch that is larger is still sent whole.",
     ),
-    acted_on(
+    active(
         "max.incremental.fetch.session.cache.slots",
         INT,
         1000,
@@ -175,7 +175,7 @@ REQUESTS = (
         AT_START,
         "Fetch sessions that are kept (KIP-227).",
     ),
-    acted_on(
+    active(
         "max.request.partition.size.limit",
         INT,
         2000,
@@ -186,18 +186,18 @@ REQUESTS = (
 )
 
 WITHOUT_EFFECT = (
-    *accepted(
+    *inert(
         "One event loop serves all connections.",
         ("num.network.threads", INT, 3, AtLeast(1), CLUSTER),
         ("background.threads", INT, 10, AtLeast(1), CLUSTER),
     ),
-    *accepted(
+    *inert(
         "Requests that wait are removed the moment they are answered.",
         ("fetch.purgatory.purge.interval.requests", INT, 1000, None, AT_START),
         ("producer.purgatory.purge.interval.requests", INT, 1000, None, AT_START),
         ("delete.records.purgatory.purge.interval.requests", INT, 1, None, AT_START),
     ),
-    *accepted(
+    *inert(
         "The broker opens no connections of its own.",
         ("socket.connection.setup.timeout.ms", LONG, 10_000, None, AT_START),
         ("socket.connection.setup.timeout.max.ms", LONG, 30_000, None, AT_START),

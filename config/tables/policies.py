@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, CLASS, accepted
+from ..keys.key import AT_START, CLASS, inert
 
 KEYS = (
-    *accepted(
+    *inert(
         "Policies are Java classes, which cannot run here.",
         ("alter.config.policy.class.name", CLASS, None, None, AT_START),
         ("create.topic.policy.class.name", CLASS, None, None, AT_START),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, CLASS, INT, accepted, acted_on
+from ..keys.key import AT_START, CLASS, INT, active, inert
 from ..keys.value_checks import AtLeast
 
 KEYS = (
-    acted_on(
+    active(
         "quota.window.num",
         INT,
         11,
@@ -14,7 +14,7 @@ KEYS = (
         AT_START,
         "Over how many windows the rates of clients are taken.",
     ),
-    acted_on(
+    active(
         "quota.window.size.seconds",
         INT,
         1,
@@ -22,7 +22,7 @@ KEYS = (
         AT_START,
         "How long each of these windows is.",
     ),
-    *accepted(
+    *inert(
         "Quotas are chosen as Kafka does without a class of its own.",
         ("client.quota.callback.class", CLASS, None, None, AT_START),
     ),

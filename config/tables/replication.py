@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LONG, STRING, accepted, acted_on
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LONG, STRING, active, inert
 from ..keys.value_checks import AtLeast
 
 KEYS = (
-    acted_on(
+    active(
         "replica.lag.time.max.ms",
         LONG,
         30_000,
@@ -14,7 +14,7 @@ KEYS = (
         AT_START,
         "In a cluster: a follower that was not caught up for so long leaves the ISR. Looked at twice in this time.",
     ),
-    acted_on(
+    active(
         "replica.fetch.max.bytes",
         INT,
         1_048_576,
@@ -22,7 +22,7 @@ KEYS = (
         AT_START,
         "In a cluster: bytes that a follower fetches of a partition at a time; at least one batch.",
     ),
-    acted_on(
+    active(
         "replica.selector.class",
         STRING,
         None,
@@ -31,7 +31,7 @@ KEYS = (
         "In a cluster: org.apache.kafka.common.replica.RackAwareReplicaSelector sends consumers that name a rack to "
         "a follower in it (KIP-392); others have no effect.",
     ),
-    acted_on(
+    active(
         "broker.session.timeout.ms",
         INT,
         9000,
@@ -39,7 +39,7 @@ KEYS = (
         AT_START,
         "In a cluster: a broker that was killed or is paused is fenced after this time.",
     ),
-    acted_on(
+    active(
         "auto.leader.rebalance.enable",
         BOOLEAN,
         True,
@@ -47,7 +47,7 @@ KEYS = (
         AT_START,
         "In a cluster: preferred replicas become leaders again when they are in sync.",
     ),
-    acted_on(
+    active(
         "leader.imbalance.check.interval.seconds",
         LONG,
         300,
@@ -55,7 +55,7 @@ KEYS = (
         AT_START,
         "How often that is looked at.",
     ),
-    *accepted(
+    *inert(
         "Followers are in the same process: nothing of it is needed.",
         ("alter.log.dirs.replication.quota.window.num", INT, 11, AtLeast(1), AT_START),
         ("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, AtLeast(1), AT_START),

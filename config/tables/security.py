@@ -17,8 +17,8 @@ from ..keys.key import (
     STRING,
     Change,
     Key,
-    accepted,
-    acted_on,
+    active,
+    inert,
 )
 from ..keys.value_checks import AtLeast, Check, OneOf
 from ..keys.value_types import Kind, Value
@@ -32,7 +32,7 @@ DEFAULT_PRINCIPAL_BUILDER = "org.apache.kafka.common.security.authenticator.Defa
 
 def _at_listener(name: str, kind: Kind, default: Value | None, check: Check | None, change: Change, doc: str) -> Key:
     """A key that `listener_security.py` reads for each listener."""
-    return acted_on(name, kind, default, check, change, doc, attribute="")
+    return active(name, kind, default, check, change, doc, attribute="")
 
 
 LISTENERS = (
@@ -200,7 +200,7 @@ LISTENERS = (
 
 KEYS = (
     *LISTENERS,
-    *accepted(
+    *inert(
         "Only Kafka's Java classes, Kerberos or the connections between brokers have a use for it.",
         (
             "principal.builder.class",
@@ -251,7 +251,7 @@ KEYS = (
         ("ssl.secure.random.implementation", STRING, None, None, PER_BROKER),
         ("ssl.trustmanager.algorithm", STRING, "PKIX", None, PER_BROKER),
     ),
-    acted_on(
+    active(
         "authorizer.class.name",
         STRING,
         "",
@@ -260,7 +260,7 @@ KEYS = (
         "Who decides what clients may do. Empty: everybody may do everything. Kafka's names stand for the authorizer "
         "that this broker has, which follows the rules of StandardAuthorizer.",
     ),
-    acted_on(
+    active(
         "super.users",
         STRING,
         None,
@@ -268,7 +268,7 @@ KEYS = (
         AT_START,
         "Principals that may do everything, such as User:admin;User:CN=ops, separated by semicolons.",
     ),
-    acted_on(
+    active(
         "allow.everyone.if.no.acl.found",
         BOOLEAN,
         False,
@@ -276,7 +276,7 @@ KEYS = (
         AT_START,
         "Whether everybody may do everything with a resource that no access rule applies to.",
     ),
-    *accepted(
+    *inert(
         "There are no delegation tokens.",
         ("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, AtLeast(1), AT_START),
         ("delegation.token.expiry.time.ms", LONG, 86_400_000, AtLeast(1), AT_START),
@@ -284,7 +284,7 @@ KEYS = (
         ("delegation.token.max.lifetime.ms", LONG, 604_800_000, AtLeast(1), AT_START),
         ("delegation.token.secret.key", PASSWORD, None, None, AT_START),
     ),
-    *accepted(
+    *inert(
         "Dynamic settings are not encrypted.",
         ("password.encoder.cipher.algorithm", STRING, "AES/CBC/PKCS5Padding", None, AT_START),
         ("password.encoder.iterations", INT, 4096, AtLeast(1024), AT_START),

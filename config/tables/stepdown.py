@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LONG, PASSWORD, STRING, acted_on
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LONG, PASSWORD, STRING, active
 from ..keys.value_checks import AtLeast, Matching, OneOf
 
 KEYS = (
-    acted_on(
+    active(
         "stepdown.downconversion.chunk.bytes",
         INT,
         229_376,
@@ -15,7 +15,7 @@ KEYS = (
         "Stored bytes that are converted at a time for an old client; at least one batch, and of several no more than "
         "262144.",
     ),
-    acted_on(
+    active(
         "stepdown.request.memory.bytes",
         LONG,
         50_331_648,
@@ -25,7 +25,7 @@ KEYS = (
         "queued.max.request.bytes sets no limit. One larger than that passes alone. Beside it a quarter as much is for "
         "what is read ahead, and a quarter, for a second a half, for smaller requests that have not come whole.",
     ),
-    acted_on(
+    active(
         "stepdown.request.min.bytes.per.second",
         INT,
         65_536,
@@ -34,7 +34,7 @@ KEYS = (
         "While others wait for request memory, connections that send their request more slowly than this, or so slowly "
         "that it would take more than 10 s, are closed: the slowest first. Every request has a second.",
     ),
-    acted_on(
+    active(
         "stepdown.request.max.bytes",
         INT,
         33_554_432,
@@ -43,7 +43,7 @@ KEYS = (
         "Largest request that is not a Produce, where socket.request.max.bytes allows more. The connection of a larger "
         "one is closed.",
     ),
-    acted_on(
+    active(
         "stepdown.max.connections.before.request",
         INT,
         1_000,
@@ -52,7 +52,7 @@ KEYS = (
         "Connections that have sent no request yet, or have not gone on with their login for a second. Above it those "
         "of the address with most of them are closed, the oldest first.",
     ),
-    acted_on(
+    active(
         "stepdown.request.max.items",
         INT,
         100_000,
@@ -62,7 +62,7 @@ KEYS = (
         "one go have 20000 or 5000 at most. Above it the answer is INVALID_REQUEST where the API has an error for the "
         "whole request, else the connection is closed.",
     ),
-    acted_on(
+    active(
         "stepdown.conversion.memory.bytes",
         LONG,
         33_554_432,
@@ -71,7 +71,7 @@ KEYS = (
         "Memory for converting and decompressing, over all connections: half of it for buffers, half for what comes "
         "with them. Work beyond it waits for its turn; one chunk is always let through.",
     ),
-    acted_on(
+    active(
         "stepdown.downconversion.zstd",
         STRING,
         "error",
@@ -80,7 +80,7 @@ KEYS = (
         "What clients get that fetch a zstd batch with a version older than 4, for whom it has to be converted: error "
         "is Kafka's answer, UNSUPPORTED_COMPRESSION_TYPE; a codec, or none, is what the batch is converted to.",
     ),
-    acted_on(
+    active(
         "stepdown.decompression.max.bytes",
         LONG,
         268_435_456,
@@ -88,7 +88,7 @@ KEYS = (
         AT_START,
         "Largest decompressed size of one produced batch; a larger one is answered MESSAGE_TOO_LARGE.",
     ),
-    acted_on(
+    active(
         "stepdown.http.listen",
         STRING,
         "127.0.0.1:0",
@@ -115,7 +115,7 @@ KEYS = (
         "File that the report of clients is written to once a minute, and at the end, as JSON. In a cluster the id of "
         "the broker comes after its name.",
     ),
-    acted_on(
+    active(
         "stepdown.control.listen",
         STRING,
         None,
@@ -124,7 +124,7 @@ KEYS = (
         "Address of the control port, for tests: faults, the clock, the log of requests. Absent: there is none. It is a"
         " loopback address unless stepdown.control.token is set.",
     ),
-    acted_on(
+    active(
         "stepdown.control.token",
         PASSWORD,
         None,
@@ -132,7 +132,7 @@ KEYS = (
         AT_START,
         "What who uses the control port has to send, as Authorization: Bearer.",
     ),
-    acted_on(
+    active(
         "stepdown.authentication.timeout.ms",
         INT,
         30_000,
@@ -140,7 +140,7 @@ KEYS = (
         AT_START,
         "Time that a client has for the TLS handshake and for SASL, both together; then it is hung up on.",
     ),
-    acted_on(
+    active(
         "stepdown.oauthbearer.any.audience",
         BOOLEAN,
         False,
@@ -150,7 +150,7 @@ KEYS = (
         "sasl.oauthbearer.expected.audience has to be set.",
         attribute="",
     ),
-    acted_on(
+    active(
         "stepdown.oauthbearer.unsecured",
         BOOLEAN,
         False,
@@ -159,7 +159,7 @@ KEYS = (
         "For tests only: OAUTHBEARER takes any token, also one that nobody has signed, and says so at every start.",
         attribute="",
     ),
-    acted_on(
+    active(
         "stepdown.shutdown.grace.ms",
         LONG,
         10_000,
@@ -167,7 +167,7 @@ KEYS = (
         AT_START,
         "Time that requests in flight have to finish once the broker is told to stop.",
     ),
-    acted_on(
+    active(
         "stepdown.cluster.id",
         STRING,
         None,

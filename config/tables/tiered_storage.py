@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG, STRING, accepted
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, DOUBLE, INT, LONG, MAX_LONG, STRING, inert
 from ..keys.value_checks import AtLeast, Between
 
 METADATA_MANAGER = "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager"
 
 KEYS = (
-    *accepted(
+    *inert(
         "There is no tiered storage.",
         ("remote.fetch.max.wait.ms", INT, 500, AtLeast(1), CLUSTER),
         ("remote.log.index.file.cache.total.size.bytes", LONG, 1_073_741_824, AtLeast(1), CLUSTER),
@@ -40,7 +40,7 @@ KEYS = (
         ("remote.log.storage.manager.impl.prefix", STRING, "rsm.config.", None, AT_START),
         ("remote.log.storage.system.enable", BOOLEAN, False, None, AT_START),
     ),
-    *accepted(
+    *inert(
         "There is no tiered storage.",
         ("remote.log.manager.task.retry.backoff.max.ms", LONG, 30_000, AtLeast(1), AT_START),
         ("remote.log.manager.task.retry.backoff.ms", LONG, 500, AtLeast(1), AT_START),

@@ -6,7 +6,7 @@ applies to open logs at once.
 
 from __future__ import annotations
 
-from ..keys.key import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, Key, Status, acted_on
+from ..keys.key import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, Key, Status, active
 from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, OneOf, Only, ReleaseVersion
 from ..keys.value_types import Kind, Value
 
@@ -342,7 +342,7 @@ TIERS = (
 )
 
 OWN = (
-    acted_on(
+    active(
         "stepdown.settings.unknown",
         BOOLEAN,
         False,

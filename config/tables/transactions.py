@@ -5,11 +5,11 @@ Sources: Kafka 3.9 TransactionLogConfigs, TransactionStateManagerConfigs.
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, SHORT, acted_on
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, SHORT, active
 from ..keys.value_checks import AtLeast
 
 PRODUCERS = (
-    acted_on(
+    active(
         "producer.id.expiration.ms",
         INT,
         86_400_000,
@@ -17,7 +17,7 @@ PRODUCERS = (
         CLUSTER,
         "Time without writing after which a partition forgets the sequence numbers of an idempotent producer.",
     ),
-    acted_on(
+    active(
         "producer.id.expiration.check.interval.ms",
         INT,
         600_000,
@@ -29,7 +29,7 @@ PRODUCERS = (
 )
 
 TRANSACTIONS = (
-    acted_on(
+    active(
         "transaction.max.timeout.ms",
         INT,
         900_000,
@@ -37,7 +37,7 @@ TRANSACTIONS = (
         AT_START,
         "Largest transaction timeout that a producer may ask for.",
     ),
-    acted_on(
+    active(
         "transactional.id.expiration.ms",
         INT,
         604_800_000,
@@ -45,7 +45,7 @@ TRANSACTIONS = (
         AT_START,
         "Time without a transaction after which a transactional id is forgotten.",
     ),
-    acted_on(
+    active(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
         INT,
         10_000,
@@ -53,7 +53,7 @@ TRANSACTIONS = (
         AT_START,
         "Time between two looks for transactions that have exceeded their timeout.",
     ),
-    acted_on(
+    active(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
         INT,
         3_600_000,
@@ -61,7 +61,7 @@ TRANSACTIONS = (
         AT_START,
         "Time between two looks for transactional ids that have expired.",
     ),
-    acted_on(
+    active(
         "transaction.partition.verification.enable",
         BOOLEAN,
         True,
@@ -73,7 +73,7 @@ TRANSACTIONS = (
 )
 
 STATE_LOG = (
-    acted_on(
+    active(
         "transaction.state.log.num.partitions",
         INT,
         50,
@@ -81,7 +81,7 @@ STATE_LOG = (
         AT_START,
         "Partitions of __transaction_state; not to be changed once the topic exists.",
     ),
-    acted_on(
+    active(
         "transaction.state.log.replication.factor",
         SHORT,
         3,
@@ -89,7 +89,7 @@ STATE_LOG = (
         AT_START,
         "Replicas of __transaction_state; capped at the number of brokers.",
     ),
-    acted_on(
+    active(
         "transaction.state.log.min.isr",
         INT,
         2,
@@ -97,7 +97,7 @@ STATE_LOG = (
         AT_START,
         "min.insync.replicas of __transaction_state; capped at the number of replicas.",
     ),
-    acted_on(
+    active(
         "transaction.state.log.segment.bytes",
         INT,
         104_857_600,
@@ -105,7 +105,7 @@ STATE_LOG = (
         AT_START,
         "segment.bytes of __transaction_state.",
     ),
-    acted_on(
+    active(
         "transaction.state.log.load.buffer.size",
         INT,
         5_242_880,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, INT, LIST, PASSWORD, STRING, accepted
+from ..keys.key import AT_START, BOOLEAN, INT, LIST, PASSWORD, STRING, inert
 from ..keys.value_checks import AtLeast
 
 KEYS = (
-    *accepted(
+    *inert(
         "There is no ZooKeeper.",
         ("zookeeper.clientCnxnSocket", STRING, None, None, AT_START),
         ("zookeeper.connect", STRING, None, None, AT_START),
@@ -29,7 +29,7 @@ KEYS = (
         ("zookeeper.ssl.truststore.password", PASSWORD, None, None, AT_START),
         ("zookeeper.ssl.truststore.type", STRING, None, None, AT_START),
     ),
-    *accepted(
+    *inert(
         "There is no ZooKeeper.",
         ("zookeeper.metadata.migration.min.batch.size", INT, 200, AtLeast(1), AT_START),
         internal=True,

@@ -57,7 +57,7 @@ class DeltaArchive:
             app_transactions=[self._deltalake.Transaction(self._id, batch, now_ms)]
         )
         self._table().create_write_transaction(
-            [self._added(file, now_ms) for file in files],
+            [self._add_action(file, now_ms) for file in files],
             mode="append",
             schema=self._schema,
             partition_by=PARTITIONED_BY,
@@ -67,7 +67,7 @@ class DeltaArchive:
     def _table(self) -> Any:
         return self._deltalake.DeltaTable(self._out, storage_options=self._options)
 
-    def _added(self, file: ArchivedFile, now_ms: int) -> Any:
+    def _add_action(self, file: ArchivedFile, now_ms: int) -> Any:
         from deltalake.transaction import AddAction
 
         stats = {

@@ -11,7 +11,7 @@ from ..console_output import print_rows, say
 from ..failures import BadUsage
 from ..job_source import add_source_options, source_of
 from ..kafka_connector import check_reachable
-from ..places.place_files import PlaceFiles, located
+from ..places.place_files import PlaceFiles, normalize
 from ..session import build_session
 from ..sources.options import read_options, size
 from ..spark_packages import DELTA_SETTINGS, jar_settings
@@ -49,11 +49,11 @@ def run(arguments: argparse.Namespace) -> None:
     if len(sources) != (arguments.bootstrap is None):
         raise BadUsage("name a log directory or --bootstrap ADDR, and then where the archive goes")
     every_s = _every_s(arguments.trigger)
-    with _stopped_by_sigterm():
+    with _interrupt_on_sigterm():
         row = (
             _from_broker(arguments, out, every_s)
             if arguments.bootstrap
-            else _from_logs(arguments, sources[0], located(out), every_s)
+            else _from_logs(arguments, sources[0], normalize(out), every_s)
         )
     print_rows("archive", [row], as_json=arguments.json)
 
@@ -131,7 +131,7 @@ def _every_s(trigger: str) -> float | None:
 
 
 @contextmanager
-def _stopped_by_sigterm() -> Iterator[None]:
+def _interrupt_on_sigterm() -> Iterator[None]:
     """Within the block SIGTERM raises KeyboardInterrupt, as SIGINT does."""
 
     def interrupt(*_: object) -> None:

@@ -25,7 +25,7 @@ from ..progress import progress
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import Range, Split, SplitPlanner
 from ..sources.options import ReadOptions
-from ..sources.segments_stream import limited
+from ..sources.segments_stream import limit_rows
 from .delta_table import DeltaArchive
 from .parquet_files import STAGED, ArchivedFile, ArchiveTask, part_prefix, write_task
 from .state import ArchiveState, NewOffsets, Position, TopicPartition, read_state, write_state
@@ -82,7 +82,7 @@ def archive_new(start: Callable[[], SparkSession], archive: LogArchive) -> Itera
             new = new_offsets(files, archive, logs, state.done)
             if not new:
                 return
-            state = state.begun(new)
+            state = state.begin(new)
             write_state(files, archive.out, state)
         elif table is None or not table.has(state.batches):
             _remove_leftovers(files, archive.out, state)
@@ -91,7 +91,7 @@ def archive_new(start: Callable[[], SparkSession], archive: LogArchive) -> Itera
             if table is not None:
                 table.commit(state.batches, written)
             yield written
-        state = state.finished()
+        state = state.finish()
         write_state(files, archive.out, state)
 
 
@@ -112,7 +112,7 @@ def new_offsets(
     for (topic, partition), each in found.items():
         begin.setdefault(topic, {})[str(partition)] = each.first
         ends.setdefault(topic, {})[str(partition)] = each.end
-    stops = limited(begin, ends, archive.max_offsets)
+    stops = limit_rows(begin, ends, archive.max_offsets)
     cut = {key: each._replace(end=stops[key[0]][str(key[1])]) for key, each in found.items()}
     return {key: each for key, each in cut.items() if each.first < each.end}
 

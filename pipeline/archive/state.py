@@ -52,11 +52,11 @@ class ArchiveState:
     done: Mapping[TopicPartition, Position] = field(default_factory=dict)
     writing: Mapping[TopicPartition, NewOffsets] | None = None
 
-    def begun(self, writing: Mapping[TopicPartition, NewOffsets]) -> "ArchiveState":
+    def begin(self, writing: Mapping[TopicPartition, NewOffsets]) -> "ArchiveState":
         """With a batch that is being written."""
         return replace(self, writing=writing)
 
-    def finished(self) -> "ArchiveState":
+    def finish(self) -> "ArchiveState":
         """With the batch that was being written among those that are done."""
         assert self.writing is not None
         added = {key: Position(each.end, each.topic_id) for key, each in self.writing.items()}

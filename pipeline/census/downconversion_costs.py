@@ -117,7 +117,7 @@ class _Walk:
                 batch.ensure_valid()
                 self._take(batch)
                 self.position += batch.size_bytes
-                yield from self._finished_costs()
+                yield from self._pop_finished_costs()
             if self.position == before:
                 if len(window) < wanted:  # a torn end; the headers' census tells of it where it may not be
                     break
@@ -127,9 +127,9 @@ class _Walk:
         file.close()
         self._end_chunk()
         self._end_fetch()
-        yield from self._finished_costs()
+        yield from self._pop_finished_costs()
 
-    def _finished_costs(self) -> Iterator[BatchCost]:
+    def _pop_finished_costs(self) -> Iterator[BatchCost]:
         """Yield the batches before those whose fetch or chunk goes on."""
         open_ones = [group[0] for group in (self._fetch, self._chunk) if group]
         while self._costs and not any(self._costs[0] is cost for cost in open_ones):
@@ -154,12 +154,12 @@ class _Walk:
         if batch.magic > task.magic and batch.codec is Codec.ZSTD and not batch.is_control:
             return
         began = thread_time_ns()
-        cost.converted_bytes = self._converted_size(batch)
+        cost.converted_bytes = self._size_after_conversion(batch)
         cost.conversion_cpu_ns = thread_time_ns() - began
         self._to_chunk(cost)
         self._to_fetch(cost)
 
-    def _converted_size(self, batch: RecordBatch | LegacyBatch) -> int:
+    def _size_after_conversion(self, batch: RecordBatch | LegacyBatch) -> int:
         if batch.magic <= self._task.magic:
             return batch.size_bytes
         bound = kernel.plan(batch.data, self._task.magic, batch.size_bytes)[3]

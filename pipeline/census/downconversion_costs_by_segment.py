@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from ..session import parallelized
+from ..session import parallelize
 from .downconversion_costs import ExactTask, segment_costs
 
 _TYPES: dict[str, tuple[str, Any]] = {
@@ -42,7 +42,7 @@ ROWS_A_BATCH = 8192
 
 def batch_costs(session: SparkSession, tasks: Sequence[ExactTask]) -> DataFrame:
     """Return a frame of a row a batch, the fields of `BatchCost`; converting is done by whatever reads it."""
-    packed = parallelized(session, [(pickle.dumps(task),) for task in tasks])
+    packed = parallelize(session, [(pickle.dumps(task),) for task in tasks])
     schema = ", ".join(f"{name} {kind}" for name, (kind, _) in _TYPES.items())
     return session.createDataFrame(packed, "task binary").mapInArrow(_costs_of_tasks, schema)
 

@@ -58,7 +58,7 @@ def _who_pays(tables: Tables, counted: Counted) -> Answer:
         other = ", or are zstd, which is refused and not converted" if refused else ""
         about = f"All batches are of a magic that these clients read{other}."
         return Answer(question=question, figure="Nobody", about=about)
-    about = f"Bytes that a broker converts when they are read once; most in {_named(topics)}. "
+    about = f"Bytes that a broker converts when they are read once; most in {_topics_text(topics)}. "
     exact = tables.get("conversion")
     if exact is None:
         about += "With --exact the census converts them, and says what memory and CPU that takes."
@@ -77,7 +77,7 @@ def _what_cannot_be_read(tables: Tables, counted: Counted) -> Answer:
     question = "What can old clients not read?"
     if not zstd:
         return Answer(question=question, figure="Nothing", about="There are no zstd batches.")
-    about = f"zstd batches, which clients of magic {counted.magic} get an error for; in {_named(zstd)}."
+    about = f"zstd batches, which clients of magic {counted.magic} get an error for; in {_topics_text(zstd)}."
     return Answer(question=question, figure=size_text(sum(zstd.values())), about=about)
 
 
@@ -117,7 +117,7 @@ def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _named(topics: Mapping[str, float]) -> str:
+def _topics_text(topics: Mapping[str, float]) -> str:
     """The topics with the most bytes, with those."""
     most = sorted((topic for topic in topics if topics[topic]), key=lambda topic: -topics[topic])
     names = ", ".join(f"{topic} ({size_text(topics[topic])})" for topic in most[:NAMED])

@@ -15,11 +15,11 @@ from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..console_output import print_rows, say
 from ..failures import BadUsage, PipelineFailure
 from ..job_source import Source, add_source, source_of
-from ..places.place_files import PlaceFiles, located
+from ..places.place_files import PlaceFiles, normalize
 from ..progress import progress
-from ..session import build_session, parallelized
+from ..session import build_session, parallelize
 from .manifest import read_manifest, write_manifest
-from .segment_conversion import NOTE, Outcome, Task, convert_segment, finished
+from .segment_conversion import NOTE, Outcome, Task, convert_segment, read_note
 
 _RECOMPRESS = ("none", "gzip", "snappy", "lz4")
 _KEPT_FILES = (META_PROPERTIES, "log-start-offset-checkpoint")
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Convert what is not converted yet, and print what was lost. Raises: PipelineFailure."""
-    out = located(arguments.out)
+    out = normalize(arguments.out)
     source = source_of(arguments, out)
     files = PlaceFiles(source.store, writable=True)
     recompress = None if arguments.recompress is None else Codec[arguments.recompress.upper()]
@@ -97,7 +97,7 @@ def done_before(
     files.remove(f"{out}/{CLEAN_MARK}")
     done = {}
     for task in tasks:
-        outcome = finished(files, task) or known.get(task.key)
+        outcome = read_note(files, task) or known.get(task.key)
         if outcome is not None and outcome.bytes_in == task.segment.counted_bytes:
             done[task.key] = outcome
     return done
@@ -106,7 +106,7 @@ def done_before(
 def _convert_all(session: SparkSession, tasks: Sequence[Task]) -> list[Outcome]:
     if not tasks:
         return []
-    return parallelized(session, tasks).map(convert_segment).collect()
+    return parallelize(session, tasks).map(convert_segment).collect()
 
 
 def _complete(

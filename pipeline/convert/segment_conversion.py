@@ -96,21 +96,21 @@ def convert_segment(task: Task) -> Outcome:
     store = places.at(task.target)
     if isinstance(store, ObjectFiles):
         with TemporaryDirectory() as folder:
-            outcome = _converted_to(places, task, folder, began)
+            outcome = _convert_to(places, task, folder, began)
             _announce(places, task, outcome)
             for suffix in _IN_ORDER:
-                store.upload(segment_file(task.target, task.base_offset, suffix), _cleaned(folder, task, suffix))
+                store.upload(segment_file(task.target, task.base_offset, suffix), _temporary_path(folder, task, suffix))
         return outcome
     places.make_directory(task.target)
-    outcome = _converted_to(places, task, task.target, began)
+    outcome = _convert_to(places, task, task.target, began)
     _announce(places, task, outcome)
     for suffix in _IN_ORDER:
-        store.rename(_cleaned(task.target, task, suffix), segment_file(task.target, task.base_offset, suffix))
+        store.rename(_temporary_path(task.target, task, suffix), segment_file(task.target, task.base_offset, suffix))
     store.sync_directory(task.target)
     return outcome
 
 
-def _converted_to(places: PlaceFiles, task: Task, folder: str, began: float) -> Outcome:
+def _convert_to(places: PlaceFiles, task: Task, folder: str, began: float) -> Outcome:
     """Convert into `.cleaned` files of a local folder."""
     conversion = _Conversion(places, task, folder)
     try:
@@ -127,11 +127,11 @@ def _announce(places: PlaceFiles, task: Task, outcome: Outcome) -> None:
     places.replace(segment_file(task.target, task.base_offset, NOTE), json.dumps(asdict(outcome)).encode())
 
 
-def _cleaned(folder: str, task: Task, suffix: str) -> str:
+def _temporary_path(folder: str, task: Task, suffix: str) -> str:
     return segment_file(folder, task.base_offset, suffix) + CLEANED
 
 
-def finished(files: PlaceFiles, task: Task) -> Outcome | None:
+def read_note(files: PlaceFiles, task: Task) -> Outcome | None:
     """What a former run noted of this segment if it finished it."""
     note = files.read_whole(segment_file(task.target, task.base_offset, NOTE), MAX_NOTE_BYTES)
     if note is None or not files.exists(segment_file(task.target, task.base_offset, LOG)):
@@ -156,9 +156,9 @@ class _Conversion:
     def run(self) -> None:
         for chunk in self._chunks():
             self._count(chunk)
-            self._append(self._converted(chunk), chunk)
+            self._append(self._convert(chunk), chunk)
             self.position += len(chunk)
-        self._written.complete(self._places.modified_ms(self._task.segment.path))
+        self._written.complete(self._places.mtime_ms(self._task.segment.path))
 
     def outcome(self, cpu_s: float) -> Outcome:
         task = self._task
@@ -185,13 +185,13 @@ class _Conversion:
                 while size := kernel.plan(window[at:], self._task.magic, CHUNK_BYTES)[0]:
                     yield window[at : at + size]
                     at += size
-                wanted = WINDOW_BYTES if at else self._needed_bytes(window)
+                wanted = WINDOW_BYTES if at else self._next_batch_bytes(window)
                 if not wanted:
                     return
         finally:
             source.close()
 
-    def _needed_bytes(self, window: memoryview) -> int:
+    def _next_batch_bytes(self, window: memoryview) -> int:
         """How many bytes the next batch takes; 0 where the log ends in a part of one."""
         left = self._task.segment.size_bytes - self.position
         size = int.from_bytes(window[8:LOG_OVERHEAD], "big") + LOG_OVERHEAD if left >= LOG_OVERHEAD else left + 1
@@ -224,7 +224,7 @@ class _Conversion:
                 self._counts["control_batches"] += header.is_control
             self._last_offset = max(self._last_offset, header.last_offset if not loses else -1)
 
-    def _converted(self, chunk: memoryview) -> Buffer:
+    def _convert(self, chunk: memoryview) -> Buffer:
         task = self._task
         if task.magic == MAGIC_V2:
             return convert_chunk_up(chunk)

@@ -24,7 +24,7 @@ from ...storage.files.files import DirectoryEntry
 from ...storage.log.leader_epochs import EpochEntry
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
-from ..reading.compressed_chunks import Chunks, unpacked
+from ..reading.compressed_chunks import Chunks, decompress
 from ..reading.segment_location import FilePart, SegmentFile
 from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
 
@@ -101,12 +101,12 @@ def _segment(files: PlaceFiles, upload: _Upload) -> TieredSegment:
     path = upload.stem + MANIFEST
     try:
         manifest = json.loads(files.read_whole(path, MAX_MANIFEST_BYTES) or b"")
-        return _described(files, manifest, upload)
+        return _segment_of(files, manifest, upload)
     except (ValueError, KeyError, TypeError, AttributeError, CorruptRecord) as fault:
         raise DiskFault(f"{path}: no manifest of version 1: {fault!r}") from fault
 
 
-def _described(files: PlaceFiles, manifest: Mapping[str, Any], upload: _Upload) -> TieredSegment:
+def _segment_of(files: PlaceFiles, manifest: Mapping[str, Any], upload: _Upload) -> TieredSegment:
     stem = upload.stem
     if str(manifest["version"]) != "1":
         raise ValueError(f"version {manifest['version']}")
@@ -164,7 +164,7 @@ def _chunks(index: Mapping[str, Any], *, compressed: bool) -> Chunks:
         sizes = (int(index["transformedChunkSize"]),) * (count - 1) + (int(index["finalTransformedChunkSize"]),)
         sizes = sizes[:count] if count else ()
     elif index["type"] == "variable":
-        sizes = chunk_sizes(unpacked(b64decode(index["transformedChunks"]), MAX_SIZES_BYTES, "transformedChunks"))
+        sizes = chunk_sizes(decompress(b64decode(index["transformedChunks"]), MAX_SIZES_BYTES, "transformedChunks"))
     else:
         raise ValueError(f"a chunk index of type {index['type']}")
     if len(sizes) != count:

@@ -19,7 +19,7 @@ from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
 from . import aiven_tiered_storage, local_tiered_storage
-from .log_directory import checkpointed_start, logs_of_directory
+from .log_directory import log_start_checkpoint, logs_of_directory
 from .tiered_log import tiered_log
 from .tiered_segment import TieredPartition, parse_epochs
 
@@ -49,12 +49,12 @@ def partition_logs(
         return not topic.startswith(INTERNAL_PREFIX) if topics is None else topic in topics
 
     entries = files.entries(path)
-    tiered = _tiered_partitions(files, path, entries, wanted)
+    tiered = _partitions_of_storage(files, path, entries, wanted)
     if tiered and tiered_path is not None:
         raise BadUsage(f"{path} is tiered storage itself: name the log directory first, then its tiered storage")
-    logs = _tiered_only(files, tiered) if tiered else logs_of_directory(files, path, entries, wanted)
+    logs = _logs_without_broker(files, tiered) if tiered else logs_of_directory(files, path, entries, wanted)
     if tiered_path is not None:
-        logs = _joined(files, path, logs, _tiered_at(files, tiered_path, wanted))
+        logs = _join(files, path, logs, _find_tiered_partitions(files, tiered_path, wanted))
     missing = sorted(set(topics or ()) - {log.topic for log in logs})
     if missing and all_there:
         raise BadUsage(f"{path}: no such topic: {', '.join(missing)}")
@@ -63,18 +63,18 @@ def partition_logs(
     return sorted(logs, key=lambda log: (log.topic, log.partition))
 
 
-def _tiered_at(files: PlaceFiles, path: str, wanted: _Wanted) -> list[TieredPartition]:
+def _find_tiered_partitions(files: PlaceFiles, path: str, wanted: _Wanted) -> list[TieredPartition]:
     """Raises: BadUsage where no tiered storage is."""
     if not files.is_directory(path):
         raise BadUsage(f"{path}: no such tiered storage")
     entries = files.entries(path)
-    found = _tiered_partitions(files, path, entries, wanted)
-    if not found and entries and not _tiered_partitions(files, path, entries, lambda _: True):
+    found = _partitions_of_storage(files, path, entries, wanted)
+    if not found and entries and not _partitions_of_storage(files, path, entries, lambda _: True):
         raise BadUsage(f"{path}: no tiered storage of a layout that is known (LocalTieredStorage, Aiven's)")
     return found
 
 
-def _tiered_partitions(
+def _partitions_of_storage(
     files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry], wanted: _Wanted
 ) -> list[TieredPartition]:
     if local_tiered_storage.is_local_tiered_storage(entries):
@@ -82,7 +82,7 @@ def _tiered_partitions(
     return aiven_tiered_storage.partitions_of_storage(files, path, entries, wanted)
 
 
-def _tiered_only(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionSegments]:
+def _logs_without_broker(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionSegments]:
     """Of a topic that was made anew the id that was written to last."""
     return [tiered_log(files, partition, None, (), None) for partition in _newest_ids(files, found)]
 
@@ -94,7 +94,7 @@ def _newest_ids(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[Tie
     newest = {topic: next(iter(each)) for topic, each in ids.items() if len(each) == 1}
     for topic in ids.keys() - newest.keys():
         written = {
-            partition.topic_id: files.modified_ms(partition.segments[-1].file.path)
+            partition.topic_id: files.mtime_ms(partition.segments[-1].file.path)
             for partition in found
             if partition.topic == topic and partition.segments
         }
@@ -102,7 +102,7 @@ def _newest_ids(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[Tie
     return [partition for partition in found if newest[partition.topic] == partition.topic_id]
 
 
-def _joined(
+def _join(
     files: PlaceFiles, path: str, logs: Sequence[PartitionSegments], found: Sequence[TieredPartition]
 ) -> list[PartitionSegments]:
     """The broker's logs with what tiered storage has of them, by topic id; partitions that only it has as they are."""
@@ -117,9 +117,9 @@ def _joined(
         if not same:
             joined.append(log)
             continue
-        start = checkpointed_start(files, path, log.topic, log.partition)
+        start = log_start_checkpoint(files, path, log.topic, log.partition)
         joined.append(tiered_log(files, same[0], log, _history(files, log.directory), start))
-    return joined + _tiered_only(files, [each for left in by_name.values() for each in left])
+    return joined + _logs_without_broker(files, [each for left in by_name.values() for each in left])
 
 
 def _history(files: PlaceFiles, directory: str) -> Sequence[EpochEntry]:

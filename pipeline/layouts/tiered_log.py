@@ -56,7 +56,7 @@ def tiered_log(
     ]
     nexts = [part.range.first for part in chosen[1:]] + [None]
     segments = [
-        _cut(files, part, next_base if not part.is_local else part.segment.next_base)
+        _trim(files, part, next_base if not part.is_local else part.segment.next_base)
         for part, next_base in zip(chosen, nexts, strict=True)
     ]
     return PartitionSegments(
@@ -145,7 +145,7 @@ def _in_order(parts: Sequence[_Part], start_offset: int, notes: list[str]) -> It
         offset = end
 
 
-def _cut(files: PlaceFiles, part: _Part, next_base: int | None) -> SegmentFile:
+def _trim(files: PlaceFiles, part: _Part, next_base: int | None) -> SegmentFile:
     """The segment with the bytes that hold the part's offsets."""
     segment = replace(part.segment, next_base=next_base)
     start = 0 if part.range.first <= part.whole.first else _position(files, segment, part.range.first)

@@ -60,7 +60,7 @@ class ObjectFiles:
             if isinstance(fault.__cause__, FileNotFoundError):
                 return None
             raise
-        self._counted(len(data))
+        self._count_request(len(data))
         return data
 
     def entries(self, path: str) -> list[DirectoryEntry]:
@@ -69,7 +69,7 @@ class ObjectFiles:
 
         with _store_errors(path):
             found = obstore.list_with_delimiter(self._store, self._key(path))
-        self._counted(0)
+        self._count_request(0)
         names = [DirectoryEntry(name=_name(each), is_directory=True, size_bytes=0) for each in found["common_prefixes"]]
         names += [
             DirectoryEntry(name=_name(each["path"]), is_directory=False, size_bytes=each["size"])
@@ -84,7 +84,7 @@ class ObjectFiles:
     def size(self, path: str) -> int:
         return int(self._head(path)["size"])
 
-    def modified_ms(self, path: str) -> int:
+    def mtime_ms(self, path: str) -> int:
         """When the object was written, in ms since 1970."""
         return int(self._head(path)["last_modified"].timestamp() * 1000)
 
@@ -140,10 +140,10 @@ class ObjectFiles:
 
         with _store_errors(path):
             data = memoryview(obstore.get_range(self._store, self._key(path), start=start, end=end))
-        self._counted(len(data))
+        self._count_request(len(data))
         return data
 
-    def _counted(self, size: int) -> None:
+    def _count_request(self, size: int) -> None:
         with self._count:
             self.fetched_bytes += size
             self.requests += 1

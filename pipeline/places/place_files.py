@@ -30,7 +30,7 @@ _Item = TypeVar("_Item")
 _Found = TypeVar("_Found")
 
 
-def located(uri: str) -> str:
+def normalize(uri: str) -> str:
     """A path or URI as this room writes it: no slash at its end, a path for `file:`.
 
     Raises: BadUsage for a scheme that nobody reads.
@@ -58,7 +58,7 @@ def store_options(uris: Iterable[str], given: Mapping[str, str]) -> dict[str, st
 
 
 class PlaceFiles:
-    """Reads, and where `writable` writes, any place. Paths are as `located` gives them.
+    """Reads, and where `writable` writes, any place. Paths are as `normalize` gives them.
 
     A test may put `local` in the place of the disk.
     """
@@ -104,9 +104,9 @@ class PlaceFiles:
         """Raises: DiskFault."""
         return self.at(path).size(path)
 
-    def modified_ms(self, path: str) -> int:
+    def mtime_ms(self, path: str) -> int:
         """Raises: DiskFault."""
-        return self.at(path).modified_ms(path)
+        return self.at(path).mtime_ms(path)
 
     def absolute(self, path: str) -> str:
         """One name for one folder."""

@@ -56,14 +56,14 @@ class ArrowRows:
             case "value":
                 return binary(columns.value)
             case "topic":
-                return self._kept(name, rows, lambda: repeated_text(self._topic, rows))
+                return self._repeat(name, rows, lambda: repeat_text(self._topic, rows))
             case "partition":
-                return self._kept(name, rows, lambda: repeated_int(self._partition, rows))
+                return self._repeat(name, rows, lambda: repeat_int(self._partition, rows))
             case "offset":
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.offsets_buffer)])
             case "timestamp":
                 times, valid = microseconds(np.frombuffer(columns.timestamps_buffer, np.int64, rows))
-                return pa.Array.from_buffers(TYPES[name], rows, [packed(valid), pa.py_buffer(times)])
+                return pa.Array.from_buffers(TYPES[name], rows, [pack_bits(valid), pa.py_buffer(times)])
             case "timestampMs":
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.timestamps_buffer)])
             case "timestampType":
@@ -71,7 +71,7 @@ class ArrowRows:
             case _:
                 return _headers(columns)
 
-    def _kept(self, name: str, rows: int, make: Callable[[], Any]) -> Any:
+    def _repeat(self, name: str, rows: int, make: Callable[[], Any]) -> Any:
         """An array of the same value `rows` times, cut from one that is kept."""
         kept = self._constant.get(name)
         if kept is None or len(kept) < rows:
@@ -79,7 +79,7 @@ class ArrowRows:
         return kept[:rows]
 
 
-def repeated_text(value: str, rows: int) -> Any:
+def repeat_text(value: str, rows: int) -> Any:
     """Return the value as a string column. `pa.repeat` would do, but its scalar imports pandas, which takes a third of
     a second of each worker of Spark.
     """
@@ -88,7 +88,7 @@ def repeated_text(value: str, rows: int) -> Any:
     return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(ends), pa.py_buffer(data * rows)])
 
 
-def repeated_int(value: int, rows: int) -> Any:
+def repeat_int(value: int, rows: int) -> Any:
     """The value as an int32 column."""
     return pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(np.full(rows, value, np.int32))])
 
@@ -116,7 +116,7 @@ def microseconds(timestamps: Any) -> tuple[Any, Any]:
     return held * MICROSECONDS, None if valid.all() else valid
 
 
-def packed(valid: Any) -> Any:
+def pack_bits(valid: Any) -> Any:
     """Flags as Arrow's validity bits, None for none."""
     return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
 

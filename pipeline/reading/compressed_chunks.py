@@ -67,22 +67,22 @@ class ChunkedFile:
     def _chunk(self, number: int) -> bytes:
         kept, data = self._kept
         if kept != number:
-            data = self._opened(number)
+            data = self._read_chunk(number)
             self._kept = (number, data)
         return data
 
-    def _opened(self, number: int) -> bytes:
+    def _read_chunk(self, number: int) -> bytes:
         chunks = self._chunks
         size = min(chunks.original_bytes, chunks.file_bytes - number * chunks.original_bytes)
         data = self._object.read(chunks.stored_bytes[number], self._starts[number])
         if chunks.compressed:
-            data = unpacked(data, size, f"{self.path}: chunk {number}")
+            data = decompress(data, size, f"{self.path}: chunk {number}")
         if len(data) != size:
             raise CorruptRecord(f"{self.path}: chunk {number} holds {len(data)} bytes, its manifest says {size}")
         return data
 
 
-def unpacked(data: bytes, most: int, name: str) -> bytes:
+def decompress(data: bytes, most: int, name: str) -> bytes:
     """What a zstd frame holds, `most` bytes of it. Raises: CorruptRecord, which says `name`."""
     import zstandard
 

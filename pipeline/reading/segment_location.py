@@ -58,7 +58,7 @@ class SegmentFile:
 
     def open(self, files: PlaceFiles, read_to: int | None = None) -> ReadableFile:
         """The segment for reading, in order up to `read_to` at most; by default to its end."""
-        return open_stored(files, self.path, self.chunks, self.size_bytes if read_to is None else read_to)
+        return open_segment(files, self.path, self.chunks, self.size_bytes if read_to is None else read_to)
 
     def index(self, files: PlaceFiles, suffix: str) -> bytes:
         """The index with this suffix; nothing where there is none. Raises: DiskFault."""
@@ -67,14 +67,14 @@ class SegmentFile:
         part = self.indexes.get(suffix)
         if part is None:
             return b""
-        file = open_stored(files, part.path, None, part.start + part.size_bytes)
+        file = open_segment(files, part.path, None, part.start + part.size_bytes)
         try:
             return file.read(part.size_bytes, part.start)
         finally:
             file.close()
 
 
-def open_stored(files: PlaceFiles, path: str, chunks: Chunks | None, read_to: int) -> ReadableFile:
+def open_segment(files: PlaceFiles, path: str, chunks: Chunks | None, read_to: int) -> ReadableFile:
     """A segment's bytes as the log has them, whatever way they are stored; read ahead stops at `read_to`."""
     if chunks is not None:
         return ChunkedFile(files, path, chunks, read_to)

@@ -18,7 +18,7 @@ from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERH
 from ...protocol.records.record import Buffer
 from ..failures import DataLoss, PipelineFailure
 from ..places.place_files import PlaceFiles
-from .segment_location import open_stored
+from .segment_location import open_segment
 from .splits import Split
 from .transactions import AbortedBatches
 
@@ -50,7 +50,7 @@ class SplitRows:
     ) -> None:
         self._split = split
         self._leniency = leniency
-        self._file = open_stored(files, split.path, split.chunks, split.end)
+        self._file = open_segment(files, split.path, split.chunks, split.end)
         self._filler = ColumnFiller(wanted, allocate)
         self._aborted = AbortedBatches(split.aborted)
         self._keep_headers = keep_headers
@@ -97,7 +97,7 @@ class SplitRows:
             except ApiError as error:
                 done = self._skip(data, self._filler.columns.position, error)
             if not done:
-                window = self._needed_bytes(data)
+                window = self._next_batch_bytes(data)
                 if not window:
                     return
             self._position += done
@@ -121,7 +121,7 @@ class SplitRows:
             raise DataLoss(f"{self._split.path}: ends at byte {self._position + found}, after {self._split.end} before")
         return view
 
-    def _needed_bytes(self, data: memoryview) -> int:
+    def _next_batch_bytes(self, data: memoryview) -> int:
         """How large a window has to be for the next batch; 0 where the log ends in a part of one.
 
         Raises: PipelineFailure where a part of a batch may not be.

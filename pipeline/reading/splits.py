@@ -129,14 +129,14 @@ class SplitPlanner:
         entries = offset_entries(self.files, segment)
         cuts = _chosen(entries, segment, first, end, self.max_bytes)
         if not entries and segment.counted_bytes > self.max_bytes:
-            return self._walked(segment)
+            return self._find_cuts(segment)
         wrong = next((cut for cut in cuts if not _is_true(self.files, segment, entries, cut)), None)
         if wrong is None:
             return list(pairwise(cuts))
         self.warnings.append(f"{segment.path}: its index names position {wrong}, where no such batch starts; not used")
-        return self._walked(segment)
+        return self._find_cuts(segment)
 
-    def _walked(self, segment: SegmentFile) -> Sequence[tuple[int, int]]:
+    def _find_cuts(self, segment: SegmentFile) -> Sequence[tuple[int, int]]:
         """Cuts found in the headers; after damage the rest is one piece, whose reader reports it."""
         cuts = [segment.start]
         file = segment.open(self.files)

@@ -77,7 +77,7 @@ def log_transactions(files: PlaceFiles, log: PartitionSegments) -> LogTransactio
         return LogTransactions(aborted=(), last_stable_offset=log.start_offset)
     end = log_end_offset(files, log)
     names = [entry.name for entry in files.entries(log.directory)]
-    indexed = _indexed(files, log, end, any(name.endswith(SNAPSHOT) for name in names))
+    indexed = _read_indexes(files, log, end, any(name.endswith(SNAPSHOT) for name in names))
     walk = _Walk(first=log.start_offset)
     if indexed is not None:
         walk = _from_snapshot(files, log, _snapshots(names, log, end)) or walk
@@ -88,7 +88,7 @@ def log_transactions(files: PlaceFiles, log: PartitionSegments) -> LogTransactio
     )
 
 
-def _indexed(
+def _read_indexes(
     files: PlaceFiles, log: PartitionSegments, end: int, is_of_a_broker: bool
 ) -> list[AbortedTransaction] | None:
     """What the transaction indexes tell, None where one may be missing. Entries behind a segment's end do not count."""

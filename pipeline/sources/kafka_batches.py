@@ -21,7 +21,7 @@ from ..failures import BadUsage, PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.batch_header_columns import TYPES, header_batch
 from ..reading.partition_segments import PartitionSegments
-from ..reading.segment_location import open_stored
+from ..reading.segment_location import open_segment
 from ..reading.splits import Range, Split, SplitPlanner
 from ..reading.transactions import AbortedBatches
 from .options import BATCH_OPTIONS, ReadOptions, read_options
@@ -86,7 +86,7 @@ def split_headers(files: PlaceFiles, split: Split, *, skip_corrupt: bool) -> Ite
 
     Raises: PipelineFailure where one is broken, or the split ends in a part of one where a log may not end.
     """
-    file = open_stored(files, split.path, split.chunks, split.end)
+    file = open_segment(files, split.path, split.chunks, split.end)
     position = split.start
     aborted = AbortedBatches(split.aborted)
     try:

@@ -12,7 +12,7 @@ from ...config.similar_names import nearest
 from ..console_output import say
 from ..failures import BadUsage
 from ..layouts.partition_logs import partition_logs
-from ..places.place_files import PlaceFiles, located, store_options
+from ..places.place_files import PlaceFiles, normalize, store_options
 from ..reading.log_end import log_end_offset
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import DEFAULT_SPLIT_BYTES, MAX_OFFSET
@@ -79,7 +79,7 @@ class ReadOptions:
         """The logs to read, as `partition_logs` finds them; what was found missing or double is told."""
         found = partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path, all_there=all_there)
         if all_there:
-            self._check_named(found)
+            self._check_names(found)
         if self.assigned is not None:
             found = [log for log in found if log.partition in self.assigned[log.topic]]
         for log in found:
@@ -87,11 +87,11 @@ class ReadOptions:
                 say(f"{log.topic}-{log.partition}: {note}")
         return found
 
-    def _check_named(self, logs: Iterable[PartitionSegments]) -> None:
+    def _check_names(self, logs: Iterable[PartitionSegments]) -> None:
         """Raises: BadUsage for partitions that options name and that are not there, or not read."""
         there = {(log.topic, log.partition) for log in logs}
         assigned = {(topic, each) for topic, partitions in (self.assigned or {}).items() for each in partitions}
-        for name, named in (("assign", assigned), *self.starting.named(), *self.ending.named()):
+        for name, named in (("assign", assigned), *self.starting.by_option(), *self.ending.by_option()):
             missing = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(named - there))
             if missing:
                 raise BadUsage(f"the option {name} names what is not read: {missing}")
@@ -112,12 +112,12 @@ class ReadOptions:
 def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> ReadOptions:
     """The options, with their defaults; `known` are those that may be given. Raises: BadUsage naming the option."""
     check_names(given, known)
-    assigned = _assigned(given)
+    assigned = _parse_assign(given)
     topics = [topic.strip() for topic in given.get("subscribe", "").split(",")] if assigned is None else list(assigned)
     maximum = given.get("maxOffsetsPerTrigger")
     tiered = given.get("tieredPath")
-    path = required_path(given)
-    tiered_path = None if tiered is None else located(tiered)
+    path = require_path(given)
+    tiered_path = None if tiered is None else normalize(tiered)
     values = value_options(given)
     schema_path = (values.schema_path if values else None) or ""
     store = {name[len(STORE_PREFIX) :]: value for name, value in given.items() if name.lower().startswith(STORE_PREFIX)}
@@ -136,7 +136,7 @@ def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> Re
         max_offsets_per_trigger=None if maximum is None else _positive("maxOffsetsPerTrigger", maximum),
         fail_on_data_loss=flag(given, "failOnDataLoss", True),
         check_crc=flag(given, "checkCrc", True),
-        read_committed=_read_committed(given),
+        read_committed=_is_read_committed(given),
         pushdown=flag(given, "pushdown", False),
         skip_corrupt=flag(given, "skipCorrupt", False),
     )
@@ -154,12 +154,12 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
         raise BadUsage(f"no option {name}: {hint}")
 
 
-def required_path(given: Mapping[str, str]) -> str:
+def require_path(given: Mapping[str, str]) -> str:
     """The option `path` without a slash at its end. Raises: BadUsage when it is missing."""
     path = given.get("path", "")
     if not path:
         raise BadUsage("the option path is missing: the log directory")
-    return located(path)
+    return normalize(path)
 
 
 def flag(given: Mapping[str, str], name: str, default: bool) -> bool:
@@ -180,7 +180,7 @@ def size(given: Mapping[str, str], name: str, default: int) -> int:
     return number
 
 
-def _read_committed(given: Mapping[str, str]) -> bool:
+def _is_read_committed(given: Mapping[str, str]) -> bool:
     """Raises: BadUsage."""
     level = given.get("isolation.level", "read_uncommitted").strip().lower()
     if level not in {"read_uncommitted", "read_committed"}:
@@ -194,7 +194,7 @@ def _positive(name: str, text: str) -> int:
     return int(text)
 
 
-def _assigned(given: Mapping[str, str]) -> Mapping[str, frozenset[int]] | None:
+def _parse_assign(given: Mapping[str, str]) -> Mapping[str, frozenset[int]] | None:
     """Raises: BadUsage."""
     text = given.get("assign")
     if text is None:

@@ -64,7 +64,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if missing:
             raise BadUsage(f"{self._options.path}: no such topic: {', '.join(missing)}")
         begin = self._begin(start, ends)
-        return limited(begin, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
+        return limit_rows(begin, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """The ends of all logs, for the query's progress."""
@@ -141,7 +141,7 @@ def _each(offsets: Offsets) -> Iterator[tuple[str, str, int]]:
             yield topic, partition, offset
 
 
-def limited(begin: Offsets, ends: Offsets, rows: int) -> Offsets:
+def limit_rows(begin: Offsets, ends: Offsets, rows: int) -> Offsets:
     """At most `rows` offsets from `begin` on, shared out by how far each partition is behind; one at least in all."""
     behind = {(topic, partition): ends[topic][partition] - offset for topic, partition, offset in _each(begin)}
     total = sum(behind.values())

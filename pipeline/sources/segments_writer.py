@@ -23,8 +23,8 @@ from ...storage.log.segment import MAX_SEGMENT_BYTES
 from ..failures import BadUsage, PipelineFailure
 from ..writing.log_writer import DEFAULT_BATCH_BYTES, BatchSettings, LogWriter
 from ..writing.rows import Row, rows_of
-from ..writing.staging import StagedLog, Staging, check_unused, commit, discard, new_job
-from .options import check_names, required_path, size
+from ..writing.staging import StagedLog, Staging, check_not_in_use, commit, discard, new_job
+from .options import check_names, require_path, size
 
 OPTIONS = ("path", "magic", "codec", "batchBytes", "segmentBytes")
 DEFAULT_SEGMENT_BYTES = 1 << 30
@@ -58,7 +58,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         )
     except ValueError as error:
         raise BadUsage(str(error)) from error
-    return WriteOptions(path=required_path(given), batching=batching, segment_bytes=segment_bytes)
+    return WriteOptions(path=require_path(given), batching=batching, segment_bytes=segment_bytes)
 
 
 def check_written_columns(schema: StructType, known: Mapping[str, DataType]) -> None:
@@ -91,7 +91,7 @@ class SegmentsWriter(DataSourceArrowWriter):
         if overwrite:
             raise BadUsage('nothing is overwritten: write with mode("append"), into logs without records')
         with _one_line_failures():
-            check_unused(Files(), options.path)
+            check_not_in_use(Files(), options.path)
         self._options = options
         self._job = new_job()
         self._written_ms = SystemClock().now_ms()
@@ -118,14 +118,14 @@ class SegmentsWriter(DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make logs of what all tasks have staged. Raises: PipelineFailure."""
         with _one_line_failures():
-            commit(Files(), self._options.path, self._job, _staged(messages))
+            commit(Files(), self._options.path, self._job, _logs_of(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove what tasks have staged."""
         discard(Files(), self._options.path, self._job)
 
 
-def _staged(messages: Sequence[WriterCommitMessage | None]) -> list[StagedLog]:
+def _logs_of(messages: Sequence[WriterCommitMessage | None]) -> list[StagedLog]:
     return [log for message in messages if isinstance(message, StagedLogs) for log in message.staged]
 
 

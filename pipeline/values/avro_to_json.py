@@ -72,7 +72,7 @@ class _Shape:
                 self._may_be_empty(branch, around)
             return False
         if isinstance(schema, str):
-            return schema == "null" if schema in _PRIMITIVE else self._named_type(schema, around)
+            return schema == "null" if schema in _PRIMITIVE else self._may_name_be_empty(schema, around)
         match schema["type"]:
             case "array":
                 if self._may_be_empty(schema["items"], around):
@@ -83,7 +83,7 @@ class _Shape:
                 return False
             case "record" | "error":
                 self._named.setdefault(schema["name"], schema)
-                return self._named_type(schema["name"], around)
+                return self._may_name_be_empty(schema["name"], around)
             case "enum":
                 return False
             case "fixed":
@@ -91,7 +91,7 @@ class _Shape:
             case other:
                 return self._may_be_empty(other, around)
 
-    def _named_type(self, name: str, around: frozenset[str]) -> bool:
+    def _may_name_be_empty(self, name: str, around: frozenset[str]) -> bool:
         if name in around:
             self._recursive = True
             return False

@@ -36,7 +36,7 @@ class DecodedColumns:
         """The rows with the added columns; they are cut where the text is long."""
         values = stored.column(self.stored_names.index(VALUE))
         start = 0
-        for texts, reasons in self._decoded(values):
+        for texts, reasons in self._decode(values):
             rows = stored.slice(start, len(texts))
             start += len(texts)
             added = {DECODED: pa.array(texts, pa.string()), ERROR: pa.array(reasons, pa.string())}
@@ -51,7 +51,7 @@ class DecodedColumns:
         if self._errors:
             yield f"{self._errors:,} of {self._values:,} values not decoded, the first: {self._first_error}"
 
-    def _decoded(self, values: Any) -> Iterator[tuple[list[str | None], list[str | None]]]:
+    def _decode(self, values: Any) -> Iterator[tuple[list[str | None], list[str | None]]]:
         """Texts and reasons of the values, in pieces of `TEXT_CHARS` or a value more."""
         texts: list[str | None] = []
         reasons: list[str | None] = []

@@ -16,7 +16,7 @@ from typing import cast
 
 from ..console_output import say
 from ..failures import BadUsage
-from ..places.place_files import PlaceFiles, located
+from ..places.place_files import PlaceFiles, normalize
 from .registry import Registry
 from .schemas import FORMATS, Schema, ValueFormat, ValueSchemas, schema_of_file
 from .values_to_json import ValueDecoder
@@ -93,7 +93,7 @@ def value_options(given: Mapping[str, str]) -> ValueOptions | None:
     return ValueOptions(
         format=cast(ValueFormat, kind),
         is_framed=framing == "confluent",
-        schema_path=None if path is None else located(path),
+        schema_path=None if path is None else normalize(path),
         message=message,
         registry_url=registry,
         subjects=subjects or None,

@@ -61,7 +61,7 @@ def new_job() -> str:
     return uuid4().hex[:_JOB_DIGITS]
 
 
-def _staged_name(topic: str, partition: int, job: str) -> str:
+def _staging_name(topic: str, partition: int, job: str) -> str:
     """A name that no other log has, though that of a long topic is cut."""
     return deletion_directory(topic, partition, job + uuid4().hex[:_LOG_DIGITS])
 
@@ -78,7 +78,7 @@ class Staging:
     def open(self, topic: str, partition: int, first_offset: int) -> "Log":
         """An empty log that begins at `first_offset`. Raises: PipelineFailure where records are already; DiskFault."""
         check_no_records(self._files, f"{self._path}/{log_directory(topic, partition)}")
-        directory = f"{self._path}/{_staged_name(topic, partition, self._job)}"
+        directory = f"{self._path}/{_staging_name(topic, partition, self._job)}"
         self._files.make_directory(directory)
         opening = Opening(
             files=self._files,
@@ -141,7 +141,7 @@ def discard(files: Files, path: str, job: str) -> None:
             files.remove_directory(f"{path}/{entry.name}")
 
 
-def check_unused(files: Files, path: str) -> None:
+def check_not_in_use(files: Files, path: str) -> None:
     """Raises: DiskFault when a broker uses the log directory. One that is missing is not made."""
     if files.is_directory(path):
         LogDirectory(files, path).release()
@@ -191,5 +191,5 @@ def _moves(files: Files, path: str, job: str, log: StagedLog) -> Iterable[tuple[
         metadata = files.read_whole(f"{target}/{PARTITION_METADATA}", _MAX_METADATA_BYTES)
         if metadata is not None:
             files.replace(f"{log.directory}/{PARTITION_METADATA}", metadata)
-        yield target, f"{path}/{_staged_name(log.topic, log.partition, job)}"
+        yield target, f"{path}/{_staging_name(log.topic, log.partition, job)}"
     yield log.directory, target

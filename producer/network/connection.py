@@ -126,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
             outgoing, self._outgoing, self._outgoing_bytes = self._outgoing, [], 0
             self._transport.writelines(outgoing)
             if self._unanswered and self._writable:
-                self._complete_unanswered()
+                self._complete_unanswered_requests()
 
     def send_bare(self, token: bytes, done: Callable[[bytes], None]) -> None:
         """Sends a token of a login with its size in front; `done` gets the frame that comes back."""
@@ -179,12 +179,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable = True
-        self._complete_unanswered()
+        self._complete_unanswered_requests()
         self._changed()
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _complete_unanswered(self) -> None:
+    def _complete_unanswered_requests(self) -> None:
         unanswered, self._unanswered = self._unanswered, []
         for done in unanswered:
             asyncio.get_running_loop().call_soon(done, Answer())

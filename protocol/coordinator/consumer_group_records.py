@@ -14,7 +14,7 @@ Source: Kafka 3.9, ConsumerGroup*Key.json and ConsumerGroup*Value.json. A null v
 from collections.abc import Sequence
 from uuid import UUID
 
-from ..schema import array, binary, int8, int32, message, nested, string, struct, uuid
+from ..schema import array, binary, int8, int32, message, string, struct, structure, uuid
 
 
 @message(versions="3")
@@ -99,7 +99,7 @@ class ConsumerGroupMemberMetadataValue:
     subscribed_topic_regex: str | None = string(nullable="0+", default=None)
     rebalance_timeout_ms: int = int32(default=-1)
     server_assignor: str | None = string(nullable="0+", default=None)
-    classic_member_metadata: ClassicMemberMetadata | None = nested(ClassicMemberMetadata, nullable="0+", tag=0)
+    classic_member_metadata: ClassicMemberMetadata | None = structure(ClassicMemberMetadata, nullable="0+", tag=0)
 
 
 @message(versions="6")

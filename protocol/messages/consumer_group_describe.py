@@ -7,7 +7,7 @@ speaks.
 from collections.abc import Sequence
 from uuid import UUID
 
-from ..schema import array, boolean, int8, int16, int32, message, nested, string, struct, uuid
+from ..schema import array, boolean, int8, int16, int32, message, string, struct, structure, uuid
 
 
 @message(versions="0-1", flexible="0+")
@@ -40,8 +40,8 @@ class Member:
     client_host: str = string()
     subscribed_topic_names: Sequence[str] = array(string)
     subscribed_topic_regex: str | None = string(nullable="0+", default=None)
-    assignment: Assignment = nested(Assignment)
-    target_assignment: Assignment = nested(Assignment)
+    assignment: Assignment = structure(Assignment)
+    target_assignment: Assignment = structure(Assignment)
     member_type: int = int8("1+", default=-1, ignorable=True)
 
 

@@ -7,7 +7,7 @@ instead of topic names, and members that make their own id (KIP-1082). librdkafk
 from collections.abc import Sequence
 from uuid import UUID
 
-from ..schema import array, int16, int32, message, nested, string, struct, uuid
+from ..schema import array, int16, int32, message, string, struct, structure, uuid
 
 
 @struct
@@ -47,4 +47,4 @@ class ConsumerGroupHeartbeatResponse:
     member_id: str | None = string(nullable="0+", default=None)
     member_epoch: int = int32()
     heartbeat_interval_ms: int = int32()
-    assignment: Assignment | None = nested(Assignment, nullable="0+")
+    assignment: Assignment | None = structure(Assignment, nullable="0+")

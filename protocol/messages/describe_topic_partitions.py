@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from ..schema import array, boolean, int16, int32, message, nested, string, struct, uuid
+from ..schema import array, boolean, int16, int32, message, string, struct, structure, uuid
 
 
 @struct
@@ -23,7 +23,7 @@ class DescribeTopicPartitionsRequest:
 
     topics: Sequence[TopicRequest] = array(TopicRequest)
     response_partition_limit: int = int32(default=2000)
-    cursor: Cursor | None = nested(Cursor, nullable="0+")
+    cursor: Cursor | None = structure(Cursor, nullable="0+")
 
 
 @struct
@@ -55,4 +55,4 @@ class DescribeTopicPartitionsResponse:
 
     throttle_time_ms: int = int32(ignorable=True)
     topics: Sequence[DescribeTopicPartitionsResponseTopic] = array(DescribeTopicPartitionsResponseTopic)
-    next_cursor: Cursor | None = nested(Cursor, nullable="0+")
+    next_cursor: Cursor | None = structure(Cursor, nullable="0+")

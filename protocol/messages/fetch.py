@@ -8,7 +8,7 @@ topics by id (KIP-516); v15 moves the replica id into `replica_state` (KIP-903);
 from collections.abc import Sequence
 from uuid import UUID
 
-from ..schema import Piece, array, int8, int16, int32, int64, message, nested, record_set, string, struct, uuid
+from ..schema import Piece, array, int8, int16, int32, int64, message, record_set, string, struct, structure, uuid
 
 
 @struct
@@ -48,7 +48,7 @@ class FetchRequest:
 
     cluster_id: str | None = string("12+", nullable="12+", default=None, tag=0, ignorable=True)
     replica_id: int = int32("0-14", default=-1)
-    replica_state: ReplicaState = nested(ReplicaState, "15+", tag=1)
+    replica_state: ReplicaState = structure(ReplicaState, "15+", tag=1)
     max_wait_ms: int = int32()
     min_bytes: int = int32()
     max_bytes: int = int32("3+", default=0x7FFFFFFF, ignorable=True)
@@ -91,9 +91,9 @@ class PartitionData:
     high_watermark: int = int64()
     last_stable_offset: int = int64("4+", default=-1, ignorable=True)
     log_start_offset: int = int64("5+", default=-1, ignorable=True)
-    diverging_epoch: EpochEndOffset = nested(EpochEndOffset, "12+", tag=0)
-    current_leader: LeaderIdAndEpoch = nested(LeaderIdAndEpoch, "12+", tag=1)
-    snapshot_id: SnapshotId = nested(SnapshotId, "12+", tag=2)
+    diverging_epoch: EpochEndOffset = structure(EpochEndOffset, "12+", tag=0)
+    current_leader: LeaderIdAndEpoch = structure(LeaderIdAndEpoch, "12+", tag=1)
+    snapshot_id: SnapshotId = structure(SnapshotId, "12+", tag=2)
     aborted_transactions: Sequence[AbortedTransaction] | None = array(
         AbortedTransaction, "4+", nullable="4+", ignorable=True
     )

@@ -6,7 +6,7 @@ the new leader in the response (KIP-951). v11 is v10 with a new error code. With
 
 from collections.abc import Sequence
 
-from ..schema import Buffer, array, int16, int32, int64, message, nested, record_set, string, struct
+from ..schema import Buffer, array, int16, int32, int64, message, record_set, string, struct, structure
 
 
 @struct
@@ -52,7 +52,7 @@ class PartitionProduceResponse:
     log_start_offset: int = int64("5+", default=-1, ignorable=True)
     record_errors: Sequence[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, "8+", ignorable=True)
     error_message: str | None = string("8+", nullable="8+", default=None, ignorable=True)
-    current_leader: LeaderIdAndEpoch = nested(LeaderIdAndEpoch, "10+", tag=0)
+    current_leader: LeaderIdAndEpoch = structure(LeaderIdAndEpoch, "10+", tag=0)
 
 
 @struct

@@ -150,7 +150,7 @@ class Compaction:
         return self._modified_ms(clean[-1]) - self._config.delete_retention_ms
 
     def _modified_ms(self, segment: Segment) -> int:
-        return self._log.files.modified_ms(segment.file.path)
+        return self._log.files.mtime_ms(segment.file.path)
 
     # A group of segments
 

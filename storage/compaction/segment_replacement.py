@@ -38,12 +38,12 @@ class CleanedSegment(Segment):
                 files.create(path)
         return cls(files, directory, base_offset, sizes={LOG: 0}, created_ms=created_ms)
 
-    def complete(self, modified_ms: int) -> None:
-        """Returns when all of it is on the disk; readers judge its age by `modified_ms`. Raises: DiskFault."""
+    def complete(self, mtime_ms: int) -> None:
+        """Returns when all of it is on the disk; readers judge its age by `mtime_ms`. Raises: DiskFault."""
         self.finish()
         self.sync()
         self.close()
-        self.files.set_modified_ms(self.path(LOG), modified_ms)
+        self.files.set_modified_ms(self.path(LOG), mtime_ms)
 
     def discard(self) -> None:
         """Removes its files. Raises: DiskFault."""

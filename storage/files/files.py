@@ -262,7 +262,7 @@ class Files:
         with self._disk(path):
             return os.stat(path).st_size
 
-    def modified_ms(self, path: str) -> int:
+    def mtime_ms(self, path: str) -> int:
         """When the file was last written, in ms since 1970."""
         with self._disk(path):
             return os.stat(path).st_mtime_ns // 1_000_000

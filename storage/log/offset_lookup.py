@@ -85,7 +85,7 @@ def _records(segment: Segment, header: BatchHeader) -> Iterator[Record]:
 def legacy_offsets_before(log: "Bounds", timestamp: int, max_count: int) -> list[int]:
     """The starts of segments last written at or before `timestamp`, newest first; also the end of a log not empty."""
     starts = [
-        (max(segment.base_offset, log.log_start_offset), log.files.modified_ms(segment.file.path))
+        (max(segment.base_offset, log.log_start_offset), log.files.mtime_ms(segment.file.path))
         for segment in log.segments
     ]
     if log.segments.active.size:

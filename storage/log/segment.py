@@ -281,7 +281,7 @@ class Segment:
         """The largest timestamp of a record; without any, when the file was last written."""
         if self.max_timestamp >= 0:
             return self.max_timestamp
-        return self.files.modified_ms(self.file.path)
+        return self.files.mtime_ms(self.file.path)
 
     # Aborted transactions
 

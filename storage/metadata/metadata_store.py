@@ -96,7 +96,7 @@ class MetadataStore:
         if not found:
             return
         path, _, state = max(found, key=lambda each: each[1])
-        self._has_document = files.modified_ms(path) >= self.log.contents.changed_ms
+        self._has_document = files.mtime_ms(path) >= self.log.contents.changed_ms
         if self._has_document:
             self.state = _merge(self.state, state)
             self._next_producer_id = self._block_end = self.state.next_producer_id

@@ -147,7 +147,7 @@ async def expect(simulation: Simulation, wanted: Mapping[str, Any]) -> None:
         await EXPECTATIONS[name](simulation, value)
 
 
-async def _expect_acknowledged(simulation: Simulation, labels: list[str]) -> None:
+async def _expect_acknowledgements(simulation: Simulation, labels: list[str]) -> None:
     found = sorted(label for label, sent in simulation.sent.items() if isinstance(sent.outcome, int))
     assert found == sorted(labels), f"acknowledged are {found}, not {sorted(labels)}"
 
@@ -218,7 +218,7 @@ STEPS: Mapping[str, Step] = {
     for each in (arm, remove, release, do, advance, send, init, begin, commit, abort, join, leave, crash, work, expect)
 }
 EXPECTATIONS: Mapping[str, Step] = {
-    "acknowledged": _expect_acknowledged,
+    "acknowledged": _expect_acknowledgements,
     "pending": _pending,
     "failed": _expect_failures,
     "records": _records,

@@ -32,7 +32,7 @@ class SecuredListener:
         if self.has_tls:
             texts = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(self.folder / SERVER)}
         if self.has_sasl:
-            options = "".join(f' user_{name}="{quoted(password)}"' for name, password in self.users.items())
+            options = "".join(f' user_{name}="{quote(password)}"' for name, password in self.users.items())
             texts["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
             texts[f"listener.name.{self.protocol.lower()}.plain.sasl.jaas.config"] = (
                 f"{_LOGIN}.plain.PlainLoginModule required{options};"
@@ -46,7 +46,7 @@ class SecuredListener:
             texts |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.authority)}
         if self.has_sasl and user:
             module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
-            login = f'{_LOGIN}.{module} required username="{quoted(user)}" password="{quoted(self.users[user])}";'
+            login = f'{_LOGIN}.{module} required username="{quote(user)}" password="{quote(self.users[user])}";'
             texts |= {"sasl.mechanism": mechanism, "sasl.jaas.config": login}
         elif self.has_tls and user:
             own = client_file(self.folder.resolve(), user)
@@ -64,6 +64,6 @@ def client_file(folder: Path, name: str) -> Path:
     return folder / f"client-{name}.pem"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """As it stands between quotes in a JAAS configuration."""
     return text.replace("\\", "\\\\").replace('"', '\\"')

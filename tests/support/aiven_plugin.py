@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from stepdown.bench.servers.kafka import KAFKA_3_9, joined
+from stepdown.bench.servers.kafka import KAFKA_3_9, join_paths
 
 from .maven import BUILD, build_lock, class_path
 
@@ -37,7 +37,7 @@ def aiven_settings(root: Path) -> dict[str, str]:
     backend = "io.aiven.kafka.tieredstorage.storage.filesystem.FileSystemStorage"
     return {
         "remote.log.storage.manager.class.name": MANAGER,
-        "remote.log.storage.manager.class.path": joined((_compiled(Path(source)), *class_path(*_NEEDED))),
+        "remote.log.storage.manager.class.path": join_paths((_compiled(Path(source)), *class_path(*_NEEDED))),
         "rsm.config.chunk.size": str(CHUNK_BYTES),
         "rsm.config.compression.enabled": "true",
         "rsm.config.storage.backend.class": backend,
@@ -54,7 +54,7 @@ def _compiled(source: Path) -> Path:
             assert files, f"{source} has no sources of the plugin"
             classes.parent.mkdir(parents=True, exist_ok=True)
             output = Path(tempfile.mkdtemp(dir=classes.parent))
-            path = joined((*class_path(*_NEEDED), *class_path(KAFKA_3_9)))
+            path = join_paths((*class_path(*_NEEDED), *class_path(KAFKA_3_9)))
             command = ["javac", "-nowarn", "-proc:none", "-cp", path, "-d", str(output), *map(str, files)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stepdown.bench.servers.kafka import java as java_command
-from stepdown.bench.servers.kafka import joined
+from stepdown.bench.servers.kafka import join_paths
 
 from .maven import BUILD, build_lock, require_java
 
@@ -44,7 +44,7 @@ def compile_java(folders: Sequence[str], class_path: Sequence[Path]) -> Path:
     require_java()
     sources = [source for folder in folders for source in sorted((SOURCES / folder).rglob("*.java"))]
     assert sources, f"no Java sources in {folders}"
-    digest = hashlib.sha256(joined(class_path).encode())
+    digest = hashlib.sha256(join_paths(class_path).encode())
     for source in sources:
         digest.update(source.read_bytes())
     name = "+".join(folders).replace("/", "-")
@@ -58,7 +58,17 @@ def compile_java(folders: Sequence[str], class_path: Sequence[Path]) -> Path:
 def _compile(sources: Sequence[Path], class_path: Sequence[Path], classes: Path) -> None:
     classes.parent.mkdir(parents=True, exist_ok=True)
     output = Path(tempfile.mkdtemp(dir=classes.parent))
-    command = ["javac", "-nowarn", "-proc:none", "-g", "-cp", joined(class_path), "-d", str(output), *map(str, sources)]
+    command = [
+        "javac",
+        "-nowarn",
+        "-proc:none",
+        "-g",
+        "-cp",
+        join_paths(class_path),
+        "-d",
+        str(output),
+        *map(str, sources),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         shutil.rmtree(output)

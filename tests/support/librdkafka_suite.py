@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stepdown.bench.servers.kafka import joined
+from stepdown.bench.servers.kafka import join_paths
 
 from .deadline import JOB_DEADLINE_S
 from .java_build import JVM_OPTIONS
@@ -185,7 +185,7 @@ def _kafka_scripts(work: Path, settings: Mapping[str, str]) -> Path:
     for name, main in SCRIPTS.items():
         script = work / "kafka" / "bin" / name
         options = f"{' '.join(JVM_OPTIONS)} -Xmx256m"
-        script.write_text(f'#!/bin/sh\nexec java {options} -cp "$CLASSPATH:{joined(jars)}" {main} "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec java {options} -cp "$CLASSPATH:{join_paths(jars)}" {main} "$@"\n')
         script.chmod(0o755)
     return work / "kafka"
 

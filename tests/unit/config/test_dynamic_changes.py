@@ -6,7 +6,7 @@ from stepdown.config import (
     ConfigError,
     Layers,
     Operation,
-    altered,
+    alter,
     broker_settings,
     lay_over,
     load,
@@ -65,7 +65,7 @@ def test_a_value_that_stays_is_not_judged_again(layers: Layers) -> None:
 
 
 def after(current: dict[str, str], *alterations: Alteration) -> dict[str, str]:
-    return altered(current, alterations, TOPIC_KEYS)
+    return alter(current, alterations, TOPIC_KEYS)
 
 
 def test_alterations_set_and_delete() -> None:
@@ -91,4 +91,4 @@ def test_lists_are_appended_to_and_subtracted_from(
 @pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
 def test_only_lists_are_appended_to(operation: Operation) -> None:
     with pytest.raises(ConfigError, match="its type is not a list"):
-        altered({}, [Alteration("num.partitions", operation, "1")], BROKER_KEYS)
+        alter({}, [Alteration("num.partitions", operation, "1")], BROKER_KEYS)

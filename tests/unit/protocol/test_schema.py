@@ -22,7 +22,7 @@ from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOf
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
-from stepdown.protocol.schema import decode, encode, int32, nested, string, struct
+from stepdown.protocol.schema import decode, encode, int32, string, struct, structure
 
 TOPIC_ID = UUID("01020304-0506-0708-090a-0b0c0d0e0f10")
 
@@ -255,6 +255,6 @@ def test_a_struct_may_hold_a_struct():
 
     @struct
     class Outer:
-        inner: Inner = nested(Inner)
+        inner: Inner = structure(Inner)
 
     assert Outer() == Outer(inner=Inner(name=""))

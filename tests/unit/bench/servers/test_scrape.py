@@ -121,5 +121,5 @@ def test_a_watch_keeps_moments_until_it_ends(exporter: Exporter) -> None:
 def test_fewer_moments_are_given_on_request() -> None:
     with Watch(Steady()) as watch:
         wait_until(lambda: len(watch.moments) > 1, "two moments")
-    assert list(watch.thinned(1000.0)) == watch.moments[:1]
-    assert list(watch.thinned(0.0)) == watch.moments
+    assert list(watch.sample(1000.0)) == watch.moments[:1]
+    assert list(watch.sample(0.0)) == watch.moments

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.pipeline.convert.job import plan
-from stepdown.pipeline.convert.segment_conversion import Outcome, convert_segment, finished
+from stepdown.pipeline.convert.segment_conversion import Outcome, convert_segment, read_note
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.job_source import Source
 from stepdown.pipeline.places.place_files import PlaceFiles
@@ -135,7 +135,7 @@ def test_a_killed_conversion_goes_on_to_the_same_result(tmp_path: Path, after: i
             process.stdout.readline()
         process.kill()
     tasks = plan(PlaceFiles(), Source(path=str(tmp_path / "in")), str(out), 1, None)
-    found = [finished(PlaceFiles(), task) or convert_segment(task) for task in tasks]
+    found = [read_note(PlaceFiles(), task) or convert_segment(task) for task in tasks]
     assert {each.key: each.sha256 for each in found} == expected
     for name in ("*.log", "*.index", "*.timeindex"):
         before = [path.read_bytes() for path in sorted((tmp_path / "whole/topic-0").glob(name))]

@@ -16,7 +16,7 @@ from stepdown.pipeline.job_source import Source
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.credentials import environment_options
-from stepdown.pipeline.places.place_files import PlaceFiles, located
+from stepdown.pipeline.places.place_files import PlaceFiles, normalize
 from stepdown.pipeline.reading.splits import Range
 from stepdown.protocol.errors import DiskFault
 from support.log_directories import keyed_records, write_batches, write_topic
@@ -160,12 +160,12 @@ def test_objects_are_replaced_and_removed(server: S3Server) -> None:
     [("/data/", "/data"), ("file:///a%20b/", "/a b"), ("s3://bucket/x/", "s3://bucket/x"), ("data", "data")],
 )
 def test_a_place_has_one_name(given: str, expected: str) -> None:
-    assert located(given) == expected
+    assert normalize(given) == expected
 
 
 def test_a_scheme_that_nobody_reads_is_refused() -> None:
     with pytest.raises(BadUsage, match="ftp://host/x: a place is a path or begins with file://, s3://"):
-        located("ftp://host/x")
+        normalize("ftp://host/x")
 
 
 def test_options_win_over_the_environment_and_that_over_the_profile(
