@@ -236,7 +236,7 @@ class BrokerCluster:
         if self.controller.brokers.is_active(node_id):
             self.controller.fence(node_id)  # the session of its former life is not waited for
         member.take_ports()
-        loaded = self._load[node_id](self._learned(member))
+        loaded = self._load[node_id](self._ports_and_cluster_id(member))
         member.pause = Pause()
         broker = Broker(
             loaded.settings,
@@ -314,7 +314,7 @@ class BrokerCluster:
         peer = self._peers.get(node_id)
         return self.brokers.get(node_id) if peer is not None and peer.is_reachable else None
 
-    def _learned(self, member: _Member) -> list[Given]:
+    def _ports_and_cluster_id(self, member: _Member) -> list[Given]:
         """The ports of a broker, and the id of its cluster once one ran."""
         texts = {"listeners": ",".join(map(str, member.listeners))}
         if self._cluster_id is not None:
@@ -328,7 +328,7 @@ class BrokerCluster:
         return broker
 
     async def _balance(self) -> None:
-        self.controller.elect_preferred()
+        self.controller.elect_preferred_leaders()
 
     # What is there
 

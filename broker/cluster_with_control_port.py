@@ -147,7 +147,7 @@ class ControlledCluster:
         return lambda given: act(*_place(given), self._broker(given))
 
     def _add(self, name: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
-        async def asked(body: Body) -> Answer:
+        async def answer(body: Body) -> Answer:
             given = values_of(body, readers, needs=needs)
             try:
                 done = act(given)
@@ -158,7 +158,7 @@ class ControlledCluster:
             self.control.tell(f"{name}{''.join(f' {key} {value}' for key, value in given.items())}")
             return {"brokers": sorted(self.cluster.brokers)}
 
-        self.control.actions[name] = asked
+        self.control.actions[name] = answer
 
     # What the fields name
 

@@ -151,10 +151,10 @@ class Core:
         """Writes to a partition that is led here, and tells those who wait. Raises as `Log.append`."""
         info = partition.append(prepared)
         if info.last_offset >= 0 and not info.duplicate:
-            self.moved(partition)
+            self.wake_waiting(partition)
         return info
 
-    async def replicated(self, partition: Partition, end_offset: int, timeout_ms: int) -> None:
+    async def await_replication(self, partition: Partition, end_offset: int, timeout_ms: int) -> None:
         """Returns when all before `end_offset` is committed. Raises: ApiError 6 or 7."""
 
         def is_over(_: Hashable | None) -> bool:
@@ -167,7 +167,7 @@ class Core:
             message = f"{place}: offset {end_offset} was not replicated within {timeout_ms} ms"
             raise ApiError(message, ErrorCode.REQUEST_TIMED_OUT)
 
-    def moved(self, partition: Partition) -> None:
+    def wake_waiting(self, partition: Partition) -> None:
         """Tells those who wait that a partition's high watermark has moved, or its leader."""
         key = partition.key
         self.fetch_purgatory.notify(key)

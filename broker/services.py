@@ -62,7 +62,7 @@ class Services(Core):
             self.settings.super_users,
             allows_without_acls=self.settings.allow_everyone_if_no_acl_found,
         )
-        return Acls(self.topics.store, self.topics.tell_clients_changed)
+        return Acls(self.topics.store, self.topics.tell_client_change)
 
     def _read_clients(self) -> None:
         """Has the stored quotas and access rules in force."""

@@ -20,9 +20,9 @@ from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
 from ..metadata.image import BrokerNode
-from .partition_change import Election, Ids, changed, renamed, without
+from .partition_change import Election, Ids, change, name_leader, without
 from .placement import UsableBroker, place
-from .reassignment import cancelled, reassigned
+from .reassignment import cancel_reassignment, reassign
 from .registrations import Registrations
 
 TopicPartition = tuple[str, int]
@@ -84,7 +84,7 @@ class Controller:
 
     def begin(self) -> None:
         """Nobody runs yet: partitions have no leader until one of their ISR comes."""
-        self._commit({key: renamed(each, NO_LEADER) for key, each in self.records() if each.leader != NO_LEADER})
+        self._commit({key: name_leader(each, NO_LEADER) for key, each in self.records() if each.leader != NO_LEADER})
 
     def enter(self, node: BrokerNode, member: Member) -> None:
         """The broker is up to date, and listens: it may lead, and be in sync."""
@@ -131,7 +131,7 @@ class Controller:
         changes: Changes = {}
         for key, before in self.records():
             if node_id in before.isr or before.leader == node_id:
-                after = changed(
+                after = change(
                     before,
                     self._acceptable(before),
                     isr=without(before.isr, (node_id,)),
@@ -145,7 +145,7 @@ class Controller:
         changes: Changes = {}
         for key, before in self.records():
             if before.leader == NO_LEADER:
-                after = changed(before, self._acceptable(before), election=self._election(key[0]))
+                after = change(before, self._acceptable(before), election=self._election(key[0]))
                 if after is not None:
                     changes[key] = after
         self._commit(changes)
@@ -213,7 +213,7 @@ class Controller:
         )
         if not is_present or not isr or not all(map(self.brokers.is_active, isr)):
             return None
-        after = changed(before, self._acceptable(before), isr=isr, election=self._election(key[0]))
+        after = change(before, self._acceptable(before), isr=isr, election=self._election(key[0]))
         if after is not None:
             log.info("the ISR of %s-%d is %s now", *key, list(after.isr))
             self._commit({key: after})
@@ -225,7 +225,7 @@ class Controller:
         is_unclean = election is Election.UNCLEAN
         if before.leader != NO_LEADER if is_unclean else before.leader == before.replicas[0]:
             raise ApiError(f"{name}-{index} has such a leader", ErrorCode.ELECTION_NOT_NEEDED)
-        after = changed(before, self.brokers.is_active, election=election)
+        after = change(before, self.brokers.is_active, election=election)
         if after is None:
             raise ApiError(
                 f"no replica of {name}-{index} can be elected, they are {list(before.replicas)}",
@@ -233,11 +233,11 @@ class Controller:
             )
         self._commit({(name, index): after})
 
-    def elect_preferred(self) -> None:
+    def elect_preferred_leaders(self) -> None:
         """Gives partitions back to their preferred leaders where these are in sync (`auto.leader.rebalance.enable`)."""
         changes: Changes = {}
         for key, before in self.records():
-            after = changed(before, self._acceptable(before), election=Election.PREFERRED)
+            after = change(before, self._acceptable(before), election=Election.PREFERRED)
             if before.leader != NO_LEADER and after is not None:
                 changes[key] = after
         self._commit(changes)
@@ -246,12 +246,12 @@ class Controller:
         """Moves a partition to other brokers; None gives up a move that is on. Raises ApiError 3, 39 or 85."""
         before = self.record(name, index)
         if target is not None:
-            after = reassigned(before, target, self.brokers.is_active)
+            after = reassign(before, target, self.brokers.is_active)
         elif not before.is_being_reassigned:
             raise ApiError(f"{name}-{index} is not being reassigned", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         else:
             is_enabled = self._is_unclean_enabled(self.topics[name])
-            after = cancelled(before, self.brokers.is_active, may_be_unclean=is_enabled)
+            after = cancel_reassignment(before, self.brokers.is_active, may_be_unclean=is_enabled)
             if after is None:
                 message = f"{name}-{index} cannot go back without an unclean leader election"
                 raise ApiError(message, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
@@ -266,11 +266,11 @@ class Controller:
         if node_id not in before.isr or not self.brokers.is_active(node_id):
             message = f"broker {node_id} is not a living in-sync replica of {name}-{index}, those are {before.isr}"
             raise ApiError(message, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
-        self._commit({(name, index): renamed(before, node_id)})
+        self._commit({(name, index): name_leader(before, node_id)})
 
     def take_leader(self, name: str, index: int) -> None:
         """Leaves a partition without a leader until one is moved or elected there. Raises ApiError 3."""
-        self._commit({(name, index): renamed(self.record(name, index), NO_LEADER)})
+        self._commit({(name, index): name_leader(self.record(name, index), NO_LEADER)})
 
     def put_isr(self, name: str, index: int, isr: Ids) -> None:
         """Sets the ISR, which keeps the leader and the order of the replicas. Raises ApiError 3 or 42."""
@@ -279,7 +279,7 @@ class Controller:
         if before.leader not in wanted or len(wanted) != len(set(isr)):
             message = f"an ISR of {name}-{index} holds its leader {before.leader} and replicas of {before.replicas}"
             raise ApiError(f"{message}, found {isr}", ErrorCode.INVALID_REQUEST)
-        after = changed(before, self._acceptable(before), isr=wanted)
+        after = change(before, self._acceptable(before), isr=wanted)
         if after is not None:
             self._commit({(name, index): after})
 

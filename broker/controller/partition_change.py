@@ -27,7 +27,7 @@ class Election(Enum):
     UNCLEAN = auto()
 
 
-def changed(
+def change(
     before: PartitionRecord,
     is_acceptable: IsAcceptable,
     *,
@@ -45,7 +45,7 @@ def changed(
         adding=before.adding if adding is None else adding,
         removing=before.removing if removing is None else removing,
     )
-    wanted = _completed(wanted)
+    wanted = _complete_reassignment(wanted)
     leader, is_unclean = _elect(wanted, is_acceptable, election)
     if is_unclean:
         wanted = replace(wanted, isr=(leader,))
@@ -54,10 +54,10 @@ def changed(
     names_leader = leader != before.leader or not set(before.replicas) <= set(wanted.replicas)
     if wanted == before and not names_leader:
         return None
-    return renamed(wanted, leader) if names_leader else replace(wanted, partition_epoch=before.partition_epoch + 1)
+    return name_leader(wanted, leader) if names_leader else replace(wanted, partition_epoch=before.partition_epoch + 1)
 
 
-def renamed(record: PartitionRecord, leader: int) -> PartitionRecord:
+def name_leader(record: PartitionRecord, leader: int) -> PartitionRecord:
     """The record that names this leader, which raises both epochs even if it is the present one."""
     return replace(
         record,
@@ -67,7 +67,7 @@ def renamed(record: PartitionRecord, leader: int) -> PartitionRecord:
     )
 
 
-def _completed(wanted: PartitionRecord) -> PartitionRecord:
+def _complete_reassignment(wanted: PartitionRecord) -> PartitionRecord:
     """Without what a reassignment removes, once all that stay are in the ISR."""
     if not wanted.is_being_reassigned:
         return wanted

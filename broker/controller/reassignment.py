@@ -5,14 +5,14 @@ New replicas join the list and catch up; when all that stay are in the ISR, thos
 """
 
 from ...storage.metadata.partition_record import PartitionRecord
-from .partition_change import Election, Ids, IsAcceptable, changed, without
+from .partition_change import Election, Ids, IsAcceptable, change, without
 
 
-def reassigned(before: PartitionRecord, target: Ids, is_acceptable: IsAcceptable) -> PartitionRecord | None:
+def reassign(before: PartitionRecord, target: Ids, is_acceptable: IsAcceptable) -> PartitionRecord | None:
     """The record on its way to `target`, or there already if nobody has to catch up; None when nothing changes."""
     removing = tuple(sorted(set(before.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(before.replicas)))
-    return changed(
+    return change(
         before,
         is_acceptable,
         replicas=target + removing,
@@ -21,7 +21,9 @@ def reassigned(before: PartitionRecord, target: Ids, is_acceptable: IsAcceptable
     )
 
 
-def cancelled(before: PartitionRecord, is_acceptable: IsAcceptable, *, may_be_unclean: bool) -> PartitionRecord | None:
+def cancel_reassignment(
+    before: PartitionRecord, is_acceptable: IsAcceptable, *, may_be_unclean: bool
+) -> PartitionRecord | None:
     """The record with the replicas it had before; None when only an unclean election would bring them back."""
     replicas = without(before.replicas, before.adding)
     isr = without(before.isr, before.adding)
@@ -30,4 +32,4 @@ def cancelled(before: PartitionRecord, is_acceptable: IsAcceptable, *, may_be_un
             return None
         isr = replicas[:1]
     election = Election.UNCLEAN if may_be_unclean else Election.ONLINE
-    return changed(before, is_acceptable, isr=isr, replicas=replicas, adding=(), removing=(), election=election)
+    return change(before, is_acceptable, isr=isr, replicas=replicas, adding=(), removing=(), election=election)

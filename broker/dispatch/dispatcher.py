@@ -29,7 +29,7 @@ from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
-from ..quotas.metering import metered, telling
+from ..quotas.metering import meter, telling
 from ..security.authorization.authorization_rule import Rule
 from ..security.authorization.guard import Handle, guarded
 from . import request_item_limits
@@ -328,7 +328,7 @@ class Dispatcher:
         handle: Handle = module.handle
         if authorizer is not None:
             handle = guarded(module, self._rules[key], authorizer)
-        return metered(handle, quotas) if quotas.limits_requests else handle
+        return meter(handle, quotas) if quotas.limits_requests else handle
 
     def _read_module(self, served: Served) -> None:
         """Reads a handler when it is first needed: all of them take 10 MB. With it its coordinator, which takes 0.1 s.

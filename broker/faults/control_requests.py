@@ -198,7 +198,7 @@ class Control:
         except ApiError as error:
             if error.code != ErrorCode.CONCURRENT_TRANSACTIONS:
                 raise
-            await coordinator.settled()  # the open transaction has been aborted
+            await coordinator.await_markers()  # the open transaction has been aborted
             producer_id, epoch = await coordinator.init_producer(name, timeout_ms, None)
         self.tell(f"the producer of {name} is fenced")
         return {"producer_id": producer_id, "producer_epoch": epoch}

@@ -53,7 +53,7 @@ def _bytes_of(piece: Piece) -> bytes:
     return bytes(data)
 
 
-def cut_after(pieces: Sequence[Piece], most_bytes: int) -> list[Piece]:
+def truncate_after(pieces: Sequence[Piece], most_bytes: int) -> list[Piece]:
     """The first bytes of an answer, then the end of the connection."""
     return [bytes_of(pieces)[:most_bytes], HangUp()]
 

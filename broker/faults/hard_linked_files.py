@@ -49,7 +49,7 @@ class HardLinkedFiles(FaultyDisk):
 
     def _make_own(self, handle: FileHandle) -> None:
         """Raises: DiskFault."""
-        if os.fstat(handle.opened_or_created().fd).st_nlink == 1:
+        if os.fstat(handle.open_or_create().fd).st_nlink == 1:
             return
         try:
             shutil.copy2(handle.path, handle.path + OWN)

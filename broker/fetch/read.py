@@ -217,7 +217,7 @@ def _read(
     if partition.leader_id != cluster.node_id and not terms.may_read_followers:
         cluster.check_led_here(partition)
     if terms.rack and terms.may_read_followers:
-        preferred = partition.preferred_reader(terms.rack, interest.fetch_offset, cluster.racks())
+        preferred = partition.choose_reader(terms.rack, interest.fetch_offset, cluster.racks())
         reading.preferred_replica = NOBODY if preferred is None else preferred
     if reading.preferred_replica == NOBODY and interest.last_fetched_epoch >= 0:
         reading.divergence = _divergence(partition, interest)

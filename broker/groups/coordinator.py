@@ -67,7 +67,7 @@ class GroupCoordinator:
         self._topic = OffsetsTopic(core, topics)
         self._timers = Timers(core.clock, core.rounds)
         self._rebalancer = Rebalancer(self.settings, self._timers, self._topic)
-        self._rebalancer.on_unused = self._note_unused
+        self._rebalancer.on_unused = self._note_unused_group
         self._unused: dict[str, ClassicGroup] = {}
         timeout_ms = core.settings.offsets_commit_timeout_ms
         self._joins = Joins(self.settings, self._rebalancer, self._topic)
@@ -88,7 +88,7 @@ class GroupCoordinator:
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
         self._classic_in_consumer = ClassicInConsumer(self._consumers, migration)
-        self._loading = Loading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_loaded)
+        self._loading = Loading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_load)
         self._expiry: Periodic | None = None
         self._is_active = False
 
@@ -97,16 +97,16 @@ class GroupCoordinator:
     def start(self) -> None:
         """Begins to load what is stored and to look for expired offsets; requests are answered from now on."""
         self._is_active = True
-        self._topics.on_deleted.append(self._on_topics_deleted)
-        self._topics.on_changed.append(lambda topic: self.on_topic_changed(topic.name))
+        self._topics.on_deleted.append(self._on_topic_deletions)
+        self._topics.on_changed.append(lambda topic: self.on_topic_change(topic.name))
         self._topics.on_epoch.append(self._on_epoch)
         self._loading.start()
         interval_ms = self._core.settings.offsets_retention_check_interval_ms
         self._expiry = Periodic("offset expiry", self._core.clock, self.expire_offsets, interval_ms)
 
-    async def loaded(self) -> None:
+    async def await_loading(self) -> None:
         """Returns when all that was stored at the start is there."""
-        await self._loading.finished()
+        await self._loading.wait()
 
     async def stop(self) -> None:
         """Answers every request that waits and lets no timer fire any more."""
@@ -124,9 +124,9 @@ class GroupCoordinator:
                 group.answer_join(member, join_error(ErrorCode.NOT_COORDINATOR, member.member_id))
                 member.answer_sync(sync_error(ErrorCode.NOT_COORDINATOR))
 
-    def _on_loaded(self, group: Group) -> None:
+    def _on_load(self, group: Group) -> None:
         if isinstance(group, ConsumerGroup):
-            self._consumers.timeouts.watch_loaded(group)
+            self._consumers.timeouts.watch_all(group)
             return
         for member in group.members.values():
             self._rebalancer.keep_alive(group, member)
@@ -171,17 +171,17 @@ class GroupCoordinator:
             return self._classic_in_consumer.join(group, request, caller)
         answer = await self._joins.join(group, request, caller)
         if group.is_unused:
-            self._note_unused(group)
+            self._note_unused_group(group)
         return answer
 
-    def _note_unused(self, group: ClassicGroup) -> None:
+    def _note_unused_group(self, group: ClassicGroup) -> None:
         """Nobody has joined the group. It stays, as in Kafka, but where they are many the oldest are forgotten."""
         self._unused.pop(group.group_id, None)
         self._unused[group.group_id] = group
         if len(self._unused) > MOST_UNUSED_GROUPS:
-            self._forget_unused(self._unused.pop(next(iter(self._unused))))
+            self._forget_unless_in_use(self._unused.pop(next(iter(self._unused))))
 
-    def _forget_unused(self, group: ClassicGroup) -> None:
+    def _forget_unless_in_use(self, group: ClassicGroup) -> None:
         """Forgets the group, unless it was joined meanwhile or holds offsets."""
         if (
             group.is_unused
@@ -370,22 +370,22 @@ class GroupCoordinator:
             verb = "committed" if committed else "dropped"
             log.debug("group %s: offsets of producer %d, epoch %d %s", group_id, producer_id, producer_epoch, verb)
 
-    def _on_topics_deleted(self, topics: Sequence[Topic]) -> None:
+    def _on_topic_deletions(self, topics: Sequence[Topic]) -> None:
         for topic in topics:
             if topic.name == OFFSETS_TOPIC:
                 self._forget_all()
             else:
-                self.on_topic_deleted(topic.name)
+                self.on_topic_deletion(topic.name)
 
-    def on_topic_deleted(self, name: str) -> None:
+    def on_topic_deletion(self, name: str) -> None:
         """Takes the topic's offsets from all groups; consumer groups that read it look at their topics again."""
-        self.on_topic_changed(name)
+        self.on_topic_change(name)
         try:
             self._commits.delete_topic(name)
         except ApiError as error:
             log.warning("committed offsets of the deleted topic %s could not be removed: %s", name, error)
 
-    def on_topic_changed(self, name: str) -> None:
+    def on_topic_change(self, name: str) -> None:
         """Consumer groups that read the topic look at their topics at the next heartbeat."""
         for group in self.groups:
             if isinstance(group, ConsumerGroup) and (group.uses_patterns or group.is_subscribed_to(name)):

@@ -52,7 +52,7 @@ def describe_consumer(
         group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        assignor_name=group.preferred_assignor(group.members.values()) or default_assignor,
+        assignor_name=group.choose_assignor(group.members.values()) or default_assignor,
         members=tuple(_consumer_member(group, member, find_name) for member in group.members.values()),
         authorized_operations=operations,
     )
@@ -68,13 +68,13 @@ def _consumer_member(group: ConsumerGroup, member: ConsumerMember, find_name: Fi
         client_host=member.client_host,
         subscribed_topic_names=member.topics,
         subscribed_topic_regex=member.topic_regex or "",
-        assignment=_named(member.assigned, find_name),
-        target_assignment=_named(group.target_of(member), find_name),
+        assignment=_with_topic_names(member.assigned, find_name),
+        target_assignment=_with_topic_names(group.target_of(member), find_name),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )
 
 
-def _named(assignment: Assignment, find_name: FindName) -> wire.Assignment:
+def _with_topic_names(assignment: Assignment, find_name: FindName) -> wire.Assignment:
     """Topics that are gone are left out."""
     named = ((topic_id, find_name(topic_id), partitions) for topic_id, partitions in assignment.items())
     return wire.Assignment(

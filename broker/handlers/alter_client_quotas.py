@@ -18,7 +18,7 @@ from ...protocol.messages.alter_client_quotas import (
 )
 from ...storage.metadata.cluster_state import QuotaEntity
 from ..dispatch.call import Call
-from ..quotas.quota_types import changed_quotas, check_entity
+from ..quotas.quota_types import change_quotas, check_entity
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -36,7 +36,7 @@ def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) ->
             if entity in changes:
                 raise ApiError("the entity is given more than once", ErrorCode.INVALID_REQUEST)
             before = broker.topics.store.state.client_quotas.get(entity, {})
-            changes[entity] = changed_quotas(entity, before, _operations(entry))
+            changes[entity] = change_quotas(entity, before, _operations(entry))
         except ApiError as fault:
             forget_frames(fault)
             error = fault
@@ -45,7 +45,7 @@ def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) ->
         with broker.topics.store.change() as state:
             state.client_quotas |= changes
             state.client_quotas = {entity: quotas for entity, quotas in state.client_quotas.items() if quotas}
-        broker.topics.tell_clients_changed()
+        broker.topics.tell_client_change()
     return AlterClientQuotasResponse(entries=results)
 
 

@@ -21,7 +21,7 @@ from ...protocol.messages.api_versions import (
 )
 from ..dispatch.call import Call
 from ..dispatch.dispatcher import Served
-from ..metadata.features import SUPPORTED, finalized
+from ..metadata.features import SUPPORTED, levels_in_force
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -47,7 +47,7 @@ def handle(broker: "Services", request: ApiVersionsRequest, call: Call) -> ApiVe
         finalized_features_epoch=max(0, broker.topics.store.log.last_offset),
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in finalized(state.features).items()
+            for name, level in levels_in_force(state.features).items()
         ),
     )
 
@@ -56,7 +56,7 @@ def refuse(request: ApiVersionsRequest, error: ApiError, call: Call) -> ApiVersi
     return ApiVersionsResponse(error_code=error.code)
 
 
-def unsupported(served: Served) -> ApiVersionsResponse:
+def refuse_version(served: Served) -> ApiVersionsResponse:
     """The answer, in v0, to a version that this broker does not know."""
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(_range(ApiKey.API_VERSIONS, served),)

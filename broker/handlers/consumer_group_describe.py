@@ -35,7 +35,7 @@ async def handle(
 
 
 def refuse(request: ConsumerGroupDescribeRequest, error: ApiError, call: Call) -> ConsumerGroupDescribeResponse:
-    return ConsumerGroupDescribeResponse(groups=tuple(_failed(group_id, error) for group_id in request.group_ids))
+    return ConsumerGroupDescribeResponse(groups=tuple(_failure(group_id, error) for group_id in request.group_ids))
 
 
 async def _describe(broker: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
@@ -44,8 +44,8 @@ async def _describe(broker: "Services", group_id: str, tells_operations: bool, c
     try:
         return await broker.groups.describe_consumer(group_id, operations)
     except ApiError as error:
-        return _failed(group_id, error)
+        return _failure(group_id, error)
 
 
-def _failed(group_id: str, error: ApiError) -> DescribedGroup:
+def _failure(group_id: str, error: ApiError) -> DescribedGroup:
     return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.message)

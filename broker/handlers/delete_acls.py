@@ -34,7 +34,7 @@ async def handle(broker: "Services", request: DeleteAclsRequest, call: Call) -> 
             results.append(_failure(error))
             continue
         doomed.update(found)
-        results.append(DeleteAclsFilterResult(error_message=None, matching_acls=[_deleted(acl) for acl in found]))
+        results.append(DeleteAclsFilterResult(error_message=None, matching_acls=[_matching_acl(acl) for acl in found]))
     acls.remove(doomed)
     return DeleteAclsResponse(filter_results=results)
 
@@ -43,7 +43,7 @@ def refuse(request: DeleteAclsRequest, error: ApiError, call: Call) -> DeleteAcl
     return DeleteAclsResponse(filter_results=[_failure(error)] * len(request.filters))
 
 
-def _deleted(acl: "Acl") -> DeleteAclsMatchingAcl:
+def _matching_acl(acl: "Acl") -> DeleteAclsMatchingAcl:
     return DeleteAclsMatchingAcl(
         error_message=None,
         resource_type=acl.resource_type,

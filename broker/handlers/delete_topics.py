@@ -41,7 +41,7 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
     results: list[DeletableTopicResult] = []
     access = _access(call)
     doomed: dict[str, None] = {}  # a set that keeps the order
-    for asked, count in Counter(_asked(request)).items():
+    for asked, count in Counter(_topics_of(request)).items():
         await call.turn.next()
         try:
             name = _resolve(broker, asked, count, access)
@@ -51,7 +51,7 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
             call.quota.mutate(len(broker.cluster.topics[name].partitions), strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             doomed[name] = None
         except ApiError as error:
-            results.append(_result(_told(broker, asked, error, access), error))
+            results.append(_result(_add_name(broker, asked, error, access), error))
     resolved = [
         DeleteTopicState(name=name, topic_id=topic.topic_id)
         for name in doomed
@@ -65,10 +65,10 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
 
 
 def refuse(request: DeleteTopicsRequest, error: ApiError, call: Call) -> DeleteTopicsResponse:
-    return DeleteTopicsResponse(responses=[_result(asked, error) for asked in _asked(request)])
+    return DeleteTopicsResponse(responses=[_result(asked, error) for asked in _topics_of(request)])
 
 
-def _asked(request: DeleteTopicsRequest) -> Iterator[DeleteTopicState]:
+def _topics_of(request: DeleteTopicsRequest) -> Iterator[DeleteTopicState]:
     yield from (DeleteTopicState(name=name) for name in request.topic_names)
     yield from request.topics
 
@@ -79,7 +79,7 @@ def _access(call: Call) -> Access:
     return EVERYTHING if everything else call.access
 
 
-def _told(broker: "Services", asked: DeleteTopicState, error: ApiError, access: Access) -> DeleteTopicState:
+def _add_name(broker: "Services", asked: DeleteTopicState, error: ApiError, access: Access) -> DeleteTopicState:
     """The topic as a refusal names it: for one given by its id the name is added if the client may know it."""
     if asked.name is not None or error.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return asked

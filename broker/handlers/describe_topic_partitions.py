@@ -41,7 +41,7 @@ async def handle(
         is_seen[name] = may(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
         await call.turn.next()
     page = await _page(broker, request, [name for name in names if is_seen[name]], call)
-    hidden = [_refused(name) for name in asked if not is_seen.get(name, True)]
+    hidden = [_refusal(name) for name in asked if not is_seen.get(name, True)]
     return replace(page, topics=[*page.topics, *hidden]) if hidden else page
 
 
@@ -62,7 +62,7 @@ async def _page(
             continue
         start = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         end = min(len(topic.partitions), start + remaining)
-        answers.append(await _described(topic, range(start, end), call, broker.cluster))
+        answers.append(await _describe(topic, range(start, end), call, broker.cluster))
         if end < len(topic.partitions):
             next_cursor = Cursor(topic_name=name, partition_index=end)
             return DescribeTopicPartitionsResponse(topics=answers, next_cursor=next_cursor)
@@ -78,7 +78,7 @@ def refuse(request: DescribeTopicPartitionsRequest, error: ApiError, call: Call)
     )
 
 
-def _refused(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _refusal(name: str) -> DescribeTopicPartitionsResponseTopic:
     """Whether the topic is there is not told."""
     return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
@@ -103,7 +103,7 @@ def _absent(name: str, access: Access) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-async def _described(
+async def _describe(
     topic: Topic, indexes: Iterable[int], call: Call, cluster: Cluster
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(

@@ -12,7 +12,7 @@ from ...protocol.messages.describe_transactions import (
     TransactionState,
 )
 from ..dispatch.call import Call
-from ..transactions.transaction import grouped
+from ..transactions.transaction import group_by_topic
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -27,7 +27,7 @@ async def handle(broker: "Services", request: DescribeTransactionsRequest, call:
 
 def refuse(request: DescribeTransactionsRequest, error: ApiError, call: Call) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
-        transaction_states=[_failed(transactional_id, error) for transactional_id in request.transactional_ids]
+        transaction_states=[_failure(transactional_id, error) for transactional_id in request.transactional_ids]
     )
 
 
@@ -35,7 +35,7 @@ def _describe(broker: "Services", transactional_id: str, call: Call) -> Transact
     try:
         now = broker.transactions.find(transactional_id).now
     except ApiError as error:
-        return _failed(transactional_id, error)
+        return _failure(transactional_id, error)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=now.state.label,
@@ -45,11 +45,11 @@ def _describe(broker: "Services", transactional_id: str, call: Call) -> Transact
         producer_epoch=now.producer_epoch,
         topics=[
             TopicData(topic=each.topic, partitions=each.partition_ids)
-            for each in grouped(now.partitions)
+            for each in group_by_topic(now.partitions)
             if call.access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, each.topic)
         ],
     )
 
 
-def _failed(transactional_id: str, error: ApiError) -> TransactionState:
+def _failure(transactional_id: str, error: ApiError) -> TransactionState:
     return TransactionState(error_code=error.code, transactional_id=transactional_id)

@@ -28,9 +28,9 @@ def handle(
     results = []
     for name, count in names.items():
         if count > 1:
-            results.append(_failed(name, ErrorCode.DUPLICATE_RESOURCE, f"user {name} is named more than once"))
+            results.append(_failure(name, ErrorCode.DUPLICATE_RESOURCE, f"user {name} is named more than once"))
         elif name not in known:
-            results.append(_failed(name, ErrorCode.RESOURCE_NOT_FOUND, f"user {name} has no SCRAM password"))
+            results.append(_failure(name, ErrorCode.RESOURCE_NOT_FOUND, f"user {name} has no SCRAM password"))
         else:
             infos = [CredentialInfo(mechanism=code, iterations=iterations) for code, iterations in known[name]]
             results.append(
@@ -47,5 +47,5 @@ def refuse(
     return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=error.message)
 
 
-def _failed(name: str, code: ErrorCode, message: str) -> DescribeUserScramCredentialsResult:
+def _failure(name: str, code: ErrorCode, message: str) -> DescribeUserScramCredentialsResult:
     return DescribeUserScramCredentialsResult(user=name, error_code=code, error_message=message)

@@ -78,7 +78,7 @@ def _terms(broker: "Services", request: FetchRequest, call: Call) -> Terms:
     max_bytes = broker.settings.fetch_max_bytes
     if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
         max_bytes = request.max_bytes
-    max_bytes = call.quota.most_fetched(max_bytes)
+    max_bytes = call.quota.fetch_limit(max_bytes)
     return Terms(
         version,
         replica_id_of(request, version),
@@ -170,12 +170,12 @@ class Fetch:
         """The response; nothing to who took too much."""
         if self._call.quota is not UNLIMITED and not self.terms.is_follower:
             size_bytes = sum(reading.slice.size_bytes for reading in readings)
-            if self._call.quota.fetched(size_bytes):
-                return self._throttled()
+            if self._call.quota.count_fetch(size_bytes):
+                return self._empty_response()
         _count(self._broker, readings, answers, self.terms)
         return response_of(self._context, answers, self._broker.cluster, self._call.peer.listener)
 
-    def _throttled(self) -> FetchResponse:
+    def _empty_response(self) -> FetchResponse:
         """Without data; a session that would begin with it does not begin."""
         if self._context.is_incremental:
             return FetchResponse(session_id=self._context.session_id)

@@ -33,7 +33,7 @@ async def handle(broker: "Services", request: InitProducerIdRequest, call: Call)
         )
     if request.transactional_id is None:
         if TRANSACTION_TOPIC in broker.cluster.topics:
-            await broker.transactions.loaded()  # what it knows of was handed out too
+            await broker.transactions.await_loading()  # what it knows of was handed out too
         return InitProducerIdResponse(producer_id=broker.cluster.next_producer_id(), producer_epoch=0)
     producer_id, producer_epoch = await broker.transactions.init_producer(
         request.transactional_id,

@@ -7,7 +7,7 @@ tell a returning static leader to skip the assignment.
 
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -29,7 +29,7 @@ def caller_of(call: Call) -> Caller:
 async def handle(broker: "Services", request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
     began = perf_counter()
     if call.version < FIRST_VERSION_WITH_REBALANCE_TIMEOUT:
-        request = _replaced(request, rebalance_timeout_ms=request.session_timeout_ms)
+        request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     response = await broker.groups.join(request, caller_of(call))
     call.waited_s += perf_counter() - began
     return _readable(response, call)
@@ -42,9 +42,5 @@ def refuse(request: JoinGroupRequest, error: ApiError, call: Call) -> JoinGroupR
 
 def _readable(response: JoinGroupResponse, call: Call) -> JoinGroupResponse:
     if response.protocol_name is None and call.version < FIRST_VERSION_WITH_NULL_PROTOCOL:
-        return cast(JoinGroupResponse, _replaced(response, protocol_name=""))
+        return replace(response, protocol_name="")
     return response
-
-
-def _replaced(message: Any, **changes: object) -> Any:
-    return replace(message, **changes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: "Services", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
-    states, types = _folded(request.states_filter), _folded(request.types_filter)
+    states, types = _fold_case(request.states_filter), _fold_case(request.types_filter)
     access = _access(call)
     loading = broker.groups.is_loading()
     listed = []
@@ -52,5 +52,5 @@ def _access(call: Call) -> Access:
     return EVERYTHING if everything else call.access
 
 
-def _folded(names: Iterable[str]) -> frozenset[str]:
+def _fold_case(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name.strip().lower() for name in names)

@@ -95,7 +95,7 @@ def _new_style(
     if request.replica_id == CONSUMER:
         end = partition.visible_end(request.isolation_level)
         if timestamp == LATEST or timestamp >= 0:
-            _check_known(partition, version)
+            _check_committed_offset(partition, version)
     found = _find(partition, timestamp, end) or NOTHING
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
@@ -111,10 +111,10 @@ def _check_led_here(broker: "Services", request: ListOffsetsRequest, partition: 
         broker.cluster.check_led_here(partition)
 
 
-def _check_known(partition: Partition, version: int) -> None:
+def _check_committed_offset(partition: Partition, version: int) -> None:
     """A leader that does not know yet what is committed says so (KIP-207). Raises ApiError 78, before v5 5."""
     try:
-        partition.check_committed_known()
+        partition.check_committed_offset()
     except ApiError as error:
         if version < FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE:
             raise ApiError(str(error), ErrorCode.LEADER_NOT_AVAILABLE) from error

@@ -14,7 +14,7 @@ from ...protocol.messages.list_transactions import (
     TransactionState,
 )
 from ..dispatch.call import Call
-from ..transactions.states import State, state_named
+from ..transactions.states import State, find_state
 from ..transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ async def handle(broker: "Services", request: ListTransactionsRequest, call: Cal
                 TransactionState(transactional_id=name, producer_id=now.producer_id, transaction_state=now.state.label)
             )
         await call.turn.next()
-    unknown = [name for name in dict.fromkeys(request.state_filters) if state_named(name) is None]
+    unknown = [name for name in dict.fromkeys(request.state_filters) if find_state(name) is None]
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=listed)
 
 

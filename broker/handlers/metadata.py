@@ -54,13 +54,13 @@ async def handle(broker: "Services", request: MetadataRequest, call: Call) -> Me
     cluster = broker.cluster
     access = call.access
     turn = call.turn
-    names, ids = await _asked(request.topics or (), call.version, turn)
+    names, ids = await _names_and_ids(request.topics or (), call.version, turn)
     operations = Operations(access, is_asked=request.include_topic_authorized_operations)
     if request.topics is None or (call.version == 0 and not request.topics):
         topics = []
         for topic in tuple(cluster.topics.values()):
             if access.may_see(DESCRIBE, TOPIC, topic.name):
-                topics.append(await _described(topic, operations, cluster, turn))
+                topics.append(await _describe(topic, operations, cluster, turn))
             await turn.next()
     elif ids:
         topics = [await _by_id(cluster, topic_id, access, operations, turn) for topic_id in ids]
@@ -102,7 +102,7 @@ class Operations:
         return self._access.operations(TOPIC, name) if self._is_asked else NOT_ASKED
 
 
-async def _asked(
+async def _names_and_ids(
     topics: Sequence[MetadataRequestTopic], version: int, turn: Turn
 ) -> tuple[Iterable[str], Iterable[UUID]]:
     """The names and ids, each once. Raises ApiError INVALID_REQUEST for ids where there may be none."""
@@ -128,7 +128,7 @@ async def _by_id(
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
     if not access.may(DESCRIBE, TOPIC, topic.name):
         return MetadataResponseTopic(error_code=DENIED, name=None, topic_id=topic_id)
-    return await _described(topic, operations, cluster, turn)
+    return await _describe(topic, operations, cluster, turn)
 
 
 async def _by_name(
@@ -148,7 +148,7 @@ async def _by_name(
         if not call.access.may(DESCRIBE, TOPIC, name):
             topics.append(MetadataResponseTopic(error_code=DENIED, name=name))
         elif topic is not None:
-            topics.append(await _described(topic, operations, broker.cluster, turn))
+            topics.append(await _describe(topic, operations, broker.cluster, turn))
         else:
             missing.append(name)
     if creates:
@@ -207,7 +207,7 @@ def _absent(name: str, code: ErrorCode, operations: Operations) -> MetadataRespo
     )
 
 
-async def _described(topic: Topic, operations: Operations, cluster: Cluster, turn: Turn) -> MetadataResponseTopic:
+async def _describe(topic: Topic, operations: Operations, cluster: Cluster, turn: Turn) -> MetadataResponseTopic:
     partitions = await turn.map(lambda partition: _partition(partition, cluster), tuple(topic.partitions.values()))
     return MetadataResponseTopic(
         name=topic.name,

@@ -41,7 +41,7 @@ FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 2
 async def handle(broker: "Services", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
     turn = call.turn
     groups = []
-    for asked in _asked(request, call.version):
+    for asked in _groups_of(request, call.version):
         groups.append(await _of_group(broker, asked, request.require_stable, call))
         await turn.next()
     if call.version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
@@ -55,11 +55,11 @@ async def handle(broker: "Services", request: OffsetFetchRequest, call: Call) ->
 
 def refuse(request: OffsetFetchRequest, error: ApiError, call: Call) -> OffsetFetchResponse:
     return _response(
-        [_failed(asked, error.code, call.version) for asked in _asked(request, call.version)], call.version
+        [_failure(asked, error.code, call.version) for asked in _groups_of(request, call.version)], call.version
     )
 
 
-def _asked(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetchRequestGroup]:
+def _groups_of(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetchRequestGroup]:
     """All versions as the newest: groups, each with topics or null for all."""
     if version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
         return list({group.group_id: group for group in request.groups}.values())
@@ -80,14 +80,14 @@ async def _of_group(
     try:
         await broker.groups.check_fetcher(asked.group_id, asked.member_id, asked.member_epoch)
     except ApiError as error:
-        return _failed(asked, error.code, call.version)
+        return _failure(asked, error.code, call.version)
     if asked.topics is None:
         topics: Mapping[str, Iterable[int]] = await _all_topics(broker, asked.group_id, call)
     else:
         topics = await merge_topics(asked.topics, call.turn)
     told = []
     for name, indexes in topics.items():
-        answer = _denied
+        answer = _denial
         if call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
             answer = partial(_offset, broker, asked.group_id, name, stable=stable, version=call.version)
         told.append(OffsetFetchResponseTopics(name=name, partitions=await call.turn.map(answer, indexes)))
@@ -95,7 +95,7 @@ async def _of_group(
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=tuple(told))
 
 
-def _denied(index: int) -> OffsetFetchResponsePartitions:
+def _denial(index: int) -> OffsetFetchResponsePartitions:
     return OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=UNKNOWN_OFFSET.offset,
@@ -133,7 +133,7 @@ def _offset(
     )
 
 
-def _failed(asked: OffsetFetchRequestGroup, code: ErrorCode, version: int) -> OffsetFetchResponseGroup:
+def _failure(asked: OffsetFetchRequestGroup, code: ErrorCode, version: int) -> OffsetFetchResponseGroup:
     if version >= FIRST_VERSION_WITH_TOP_LEVEL_ERROR:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=code)
     topics = tuple(

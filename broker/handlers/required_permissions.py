@@ -39,11 +39,11 @@ def _each(operation: AclOperation, kind: ResourceType, field: str = "name") -> C
     """The operation on the resource that a field of each item names; field "": that the item is."""
 
     def judge(access: Access, request: Any, version: int) -> Judge:
-        def judged(item: Any) -> ApiError | None:
+        def judge_item(item: Any) -> ApiError | None:
             name = getattr(item, field) if field else item
             return None if access.may(operation, kind, name) else denied(operation, kind, name)
 
-        return judged
+        return judge_item
 
     return judge
 
@@ -130,17 +130,17 @@ def _creations(access: Access, request: Any, version: int) -> Judge:
     if access.may_see(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
         return lambda topic: None
     judge = _each(AclOperation.CREATE, ResourceType.TOPIC)(access, request, version)
-    spared = _repeated(topic.name for topic in request.topics) | {METADATA_TOPIC}
+    spared = _find_repeated_names(topic.name for topic in request.topics) | {METADATA_TOPIC}
     return lambda topic: None if topic.name in spared else judge(topic)
 
 
 def _growths(access: Access, request: Any, version: int) -> Judge:
     judge = _each(AclOperation.ALTER, ResourceType.TOPIC)(access, request, version)
-    spared = _repeated(topic.name for topic in request.topics)
+    spared = _find_repeated_names(topic.name for topic in request.topics)
     return lambda topic: None if topic.name in spared else judge(topic)
 
 
-def _repeated(names: Iterable[Hashable]) -> set[Hashable]:
+def _find_repeated_names(names: Iterable[Hashable]) -> set[Hashable]:
     return {name for name, count in Counter(names).items() if count > 1}
 
 
@@ -161,9 +161,9 @@ def _configs(operation: AclOperation) -> Callable[[Access, Any, int], Judge]:
     def judge(access: Access, request: Any, version: int) -> Judge:
         spared: set[Hashable] = set()
         if operation is AclOperation.ALTER_CONFIGS:
-            spared = _repeated((each.resource_type, each.resource_name) for each in request.resources)
+            spared = _find_repeated_names((each.resource_type, each.resource_name) for each in request.resources)
 
-        def judged(resource: Any) -> ApiError | None:
+        def judge_item(resource: Any) -> ApiError | None:
             code, name = resource.resource_type, resource.resource_name
             if code not in ConfigType.__members__.values() or (code, name) in spared:
                 return None
@@ -172,7 +172,7 @@ def _configs(operation: AclOperation) -> Callable[[Access, Any, int], Judge]:
                 return None if on_topic else denied(operation, ResourceType.TOPIC, name)
             return _ON_CLUSTER[operation](access, request, version)
 
-        return judged
+        return judge_item
 
     return judge
 

@@ -53,9 +53,9 @@ class PartitionLoading(ABC):
         """The partition is not to be loaded any more."""
         self._waiting.pop(partition, None)
 
-    async def finished(self) -> None:
+    async def wait(self) -> None:
         """Returns when all partitions have been loaded."""
-        await self._tasks.finished()
+        await self._tasks.wait()
 
     async def stop(self) -> None:
         """Gives up what is not loaded yet."""

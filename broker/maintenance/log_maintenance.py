@@ -114,9 +114,9 @@ class Upkeep:
 
     async def _tidy(self) -> None:
         """Syncs segments that were closed meanwhile, removes files whose readers had their time, misses folders."""
-        for rolled in self._core.log_manager.take_rolled():
+        for rolled in self._core.log_manager.take_rolled_logs():
             with self._core.rounds.item("flush", rolled.name):
-                await self._sync(rolled, rolled.plan_flush_of_rolled())
+                await self._sync(rolled, rolled.plan_flush_of_closed_segments())
         for missing in await self._core.heavy(self._tidy_directories, self._core.clock.now_ms()):
             with self._core.rounds.item("look for folders", missing.name):
                 self._core.log_manager.take_offline(missing)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
-from ...storage.directories.log_move import LogMove, unfinished_copies
+from ...storage.directories.log_move import LogMove, find_unfinished_copies
 from ...storage.files.file_names import fits_future_directory
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
@@ -35,7 +35,7 @@ class LogMoves:
     def clean_up(self) -> None:
         """Removes copies that a crash left unfinished. Raises DiskFault."""
         log_manager = self._core.log_manager
-        for folder in unfinished_copies(log_manager.files, log_manager.directories):
+        for folder in find_unfinished_copies(log_manager.files, log_manager.directories):
             log.info("%s is left of a move that did not finish, and is removed", folder)
             log_manager.files.remove_directory(folder)
 
@@ -87,7 +87,7 @@ class LogMoves:
         move = LogMove(self._core.log_manager.files, partition.log, path)
         task = asyncio.get_running_loop().create_task(self._carry_out(partition, move))
         self._moves[partition.key], self._tasks[partition.key] = move, task
-        task.add_done_callback(lambda done: self._ended(partition.key, done))
+        task.add_done_callback(lambda done: self._on_end(partition.key, done))
 
     def _cancel(self, key: tuple[str, int]) -> None:
         self._moves.pop(key, None)
@@ -95,7 +95,7 @@ class LogMoves:
         if task is not None:
             task.cancel()
 
-    def _ended(self, key: tuple[str, int], task: "asyncio.Task[None]") -> None:
+    def _on_end(self, key: tuple[str, int], task: "asyncio.Task[None]") -> None:
         if self._tasks.get(key) is task:
             del self._tasks[key], self._moves[key]
 
@@ -123,7 +123,7 @@ class LogMoves:
             copy = move.next_copy()
             if copy is not None:
                 await self._core.heavy(copy.run)
-                move.copied(copy)
+                move.note_copy(copy)
             elif move.remaining_bytes > LITTLE_BYTES:
                 move.log.roll()
             else:

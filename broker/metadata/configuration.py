@@ -46,7 +46,7 @@ class Configuration:
         except ConfigError as error:
             raise ApiError(str(error), ErrorCode.INVALID_CONFIG) from error
 
-    def stored_topic_settings(self, name: str, overrides: Mapping[str, str]) -> TopicSettings:
+    def usable_topic_settings(self, name: str, overrides: Mapping[str, str]) -> TopicSettings:
         """As `topic_settings`, but values that cannot be used here are said in the log and left out."""
         try:
             return topic_settings(self.layers, overrides)

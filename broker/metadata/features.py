@@ -10,7 +10,7 @@ class FeatureRange:
 
     first: int
     last: int
-    finalized: int
+    levels_in_force: int
 
 
 METADATA_VERSION = "metadata.version"
@@ -21,7 +21,7 @@ SUPPORTED: Mapping[str, FeatureRange] = {
 }
 
 
-def finalized(stored: Mapping[str, int]) -> dict[str, int]:
+def levels_in_force(stored: Mapping[str, int]) -> dict[str, int]:
     """The levels in force: those that were set, else those of a new cluster; level 0 is not shown."""
     levels = {name: stored.get(name, levels.finalized) for name, levels in SUPPORTED.items()}
     return {name: level for name, level in levels.items() if level > 0}

@@ -52,7 +52,7 @@ class Partition:
         """First offset that not every in-sync replica has yet."""
         return self.log.log_end_offset
 
-    def check_committed_known(self) -> None:
+    def check_committed_offset(self) -> None:
         """Raises ApiError OFFSET_NOT_AVAILABLE while a new leader does not know what is committed."""
 
     def check_enough_in_sync(self) -> None:
@@ -89,7 +89,7 @@ class Partition:
         log = self.log
         if not log.producers.state.has_unstable:
             return high_watermark
-        log.high_watermark_moved(high_watermark)
+        log.note_high_watermark(high_watermark)
         unstable = log.first_unstable_offset
         return high_watermark if unstable is None else min(unstable, high_watermark)
 
@@ -119,7 +119,7 @@ class Partition:
             return epoch, end_offset
         return None
 
-    def preferred_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
+    def choose_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
         """The follower that a consumer in this rack is to read from; None: this broker (KIP-392).
 
         `racks` are those of the living brokers.

@@ -241,7 +241,7 @@ def last_producer_id(opened: Log) -> int:
 def _topic(
     name: str, stored: StoredTopic, logs: Logs, log_manager: LogManager, configuration: Configuration, node_id: int
 ) -> Topic:
-    settings = configuration.stored_topic_settings(name, stored.configs)
+    settings = configuration.usable_topic_settings(name, stored.configs)
     config = log_config(settings)
     topic = Topic(
         name=name,

@@ -217,9 +217,9 @@ class Topics:
             return
         self.cluster.add(topic)
         self.collisions.add(topic.name)
-        self._tell_changed(topic)
+        self._tell_change(topic)
 
-    def _tell_changed(self, topic: Topic) -> None:
+    def _tell_change(self, topic: Topic) -> None:
         for tell in self.on_changed:
             tell(topic)
 
@@ -270,7 +270,7 @@ class Topics:
         addition = replace(topic, partitions={})
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
         topic.partitions.update(addition.partitions)
-        self._tell_changed(topic)
+        self._tell_change(topic)
 
     # Replicas: alone, a broker leads everything and has nobody to move it to
 
@@ -314,11 +314,11 @@ class Topics:
         """Acts on settings that have changed."""
         self._core.settings = self.configuration.settings
         for topic in self.cluster.topics.values():
-            self._apply(topic, self.configuration.stored_topic_settings(topic.name, topic.overrides))
+            self._apply(topic, self.configuration.usable_topic_settings(topic.name, topic.overrides))
         for tell in self.on_configured:
             tell()
 
-    def tell_clients_changed(self) -> None:
+    def tell_client_change(self) -> None:
         """Access rules or quotas in the store are others than before: they are in force when it returns."""
         for tell in self.on_clients:
             tell()
@@ -349,10 +349,10 @@ class Topics:
         for topic in gone:
             self.collisions.remove(topic.name)
             await self._delete_logs(topic)
-        self._tell_deleted(gone)
+        self._tell_deletion(gone)
         return {}
 
-    def _tell_deleted(self, gone: Sequence[Topic]) -> None:
+    def _tell_deletion(self, gone: Sequence[Topic]) -> None:
         for tell in self.on_deleted:
             tell(gone)
 
@@ -370,7 +370,7 @@ class Topics:
                 log.warning(
                     "%s-%d could not be deleted and will be set aside at the next start: %s", *partition.key, fault
                 )
-        self._core.moved(partition)
+        self._core.wake_waiting(partition)
 
 
 def _exists(name: str) -> ApiError:

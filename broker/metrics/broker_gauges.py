@@ -47,7 +47,7 @@ def show_state(
     gauge("stepdown_connections", "Open connections", connections)
     gauge("stepdown_fetch_sessions", "Incremental fetch sessions", lambda: len(core.sessions))
     gauge("stepdown_fetch_session_partitions", "Partitions in fetch sessions", lambda: core.sessions.partitions)
-    gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parked(core), "operation")
+    gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parking_rows(core), "operation")
     gauge("stepdown_partitions", "Partitions on this broker", lambda: len(core.cluster.partitions()))
     gauge(
         "stepdown_topics_without_settings",
@@ -91,5 +91,5 @@ def _producers(core: "Core") -> int:
     return sum(len(partition.log.producers.state.producers) for partition in core.cluster.partitions())
 
 
-def _parked(core: "Core") -> Iterable[GaugeRow]:
+def _parking_rows(core: "Core") -> Iterable[GaugeRow]:
     return [(("fetch",), len(core.fetch_purgatory)), (("produce",), len(core.produce_purgatory))]

@@ -16,12 +16,12 @@ def show_cleaner(core: "Core", cleaner: "Cleaner") -> None:
     gauge(
         "stepdown_cleaner_max_dirty_ratio",
         "Largest dirty ratio of a compacted log when the cleaner last looked",
-        lambda: _known(cleaner.max_dirty_ratio),
+        lambda: _rows_of(cleaner.max_dirty_ratio),
     )
     gauge(
         "stepdown_cleaner_idle_seconds",
         "Time since the cleaner last looked for work",
-        lambda: _known(cleaner.idle_s),
+        lambda: _rows_of(cleaner.idle_s),
     )
     gauge("stepdown_cleaner_active", "Logs that are being cleaned now", lambda: cleaner.active)
     gauge(
@@ -31,5 +31,5 @@ def show_cleaner(core: "Core", cleaner: "Cleaner") -> None:
     )
 
 
-def _known(value: float | None) -> Iterable[GaugeRow]:
+def _rows_of(value: float | None) -> Iterable[GaugeRow]:
     return () if value is None else (((), value),)

@@ -42,13 +42,13 @@ def show_groups(core: "Core", coordinator: "Groups") -> None:
     tally(
         "stepdown_group_rebalances",
         "Rebalances that gave a group a new generation or epoch",
-        lambda: _counted(coordinator(), "rebalances"),
+        lambda: _count_rows(coordinator(), "rebalances"),
         "type",
     )
     tally(
         "stepdown_group_offset_changes",
         "Offsets of groups that were committed, expired or deleted",
-        lambda: _counted(coordinator(), "offset_changes"),
+        lambda: _count_rows(coordinator(), "offset_changes"),
         "change",
     )
     gauge(
@@ -74,7 +74,7 @@ def _offsets(coordinator: "GroupCoordinator | None") -> int:
     return 0 if coordinator is None else len(coordinator.offsets)
 
 
-def _counted(
+def _count_rows(
     coordinator: "GroupCoordinator | None", what: Literal["rebalances", "offset_changes"]
 ) -> Iterable[GaugeRow]:
     if coordinator is None:

@@ -32,14 +32,14 @@ class ConnectionRates:
         now_ms = self._quotas.clock.now_ms()
         rate = self._of_address.of((address, ""))
         rate.record(1, now_ms)
-        refuse_ms = self._bounded(rate.excess_ms(bound, now_ms))
+        refuse_ms = self._limit(rate.excess_ms(bound, now_ms))
         if refuse_ms:
             rate.record(-1, now_ms)
         return refuse_ms
 
     def pause_ms(self) -> int:
         """Counts a connection that was taken; for how long no other one is to be."""
-        return self._counted(self._of_all, self._most_by_second())
+        return self._count(self._of_all, self._most_by_second())
 
     def pause_at_ms(self, listener: str) -> int:
         """The same of one listener."""
@@ -49,14 +49,14 @@ class ConnectionRates:
         rate = self._of_listener.get(listener)
         if rate is None:
             rate = self._of_listener[listener] = self._rate()
-        return self._counted(rate, bound)
+        return self._count(rate, bound)
 
-    def _counted(self, rate: Rate, bound: int) -> int:
+    def _count(self, rate: Rate, bound: int) -> int:
         if bound >= NO_RATE:
             return 0
         now_ms = self._quotas.clock.now_ms()
         rate.record(1, now_ms)
-        return self._bounded(rate.excess_ms(max(bound, 1), now_ms))
+        return self._limit(rate.excess_ms(max(bound, 1), now_ms))
 
-    def _bounded(self, wait_ms: int) -> int:
+    def _limit(self, wait_ms: int) -> int:
         return min(wait_ms, self._quotas.window_s * 1000)

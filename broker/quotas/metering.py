@@ -18,10 +18,10 @@ EXEMPT = frozenset({ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL
 """What brokers send each other, and what comes before anybody is known."""
 
 
-def metered(handle: Handle, quotas: ClientQuotas) -> Handle:
+def meter(handle: Handle, quotas: ClientQuotas) -> Handle:
     """`handle`, with what its requests take counted, those that are refused too."""
 
-    def handle_metered(core: Any, request: Any, call: "Call") -> Any:
+    def handle_and_count(core: Any, request: Any, call: "Call") -> Any:
         call.quota = quota = LimitedRequest(quotas, call.principal.name, call.client_id, call.version)
         began = perf_counter()
         try:
@@ -35,7 +35,7 @@ def metered(handle: Handle, quotas: ClientQuotas) -> Handle:
         _count(quota, call, spent_s)
         return response
 
-    return handle_metered
+    return handle_and_count
 
 
 async def _finish(handling: Coroutine[Any, Any, Any], quota: LimitedRequest, call: "Call", spent_s: float) -> Any:
@@ -73,10 +73,10 @@ class _Stopwatch:
 
 def _count(quota: LimitedRequest, call: "Call", spent_s: float) -> None:
     if call.key is ApiKey.PRODUCE:
-        quota.produced(call.request_bytes)
+        quota.count_produce(call.request_bytes)
     if call.key not in EXEMPT:
-        quota.worked(spent_s)
-    call.throttle_ms = quota.settled()
+        quota.count_work(spent_s)
+    call.throttle_ms = quota.settle()
 
 
 def telling(response: Any, throttle_ms: int) -> Any:

@@ -51,7 +51,7 @@ def check_entity(names: Mapping[str, str | None]) -> None:
         raise ApiError(f"{address!r} is neither an IP address nor a host name", ErrorCode.INVALID_REQUEST)
 
 
-def changed_quotas(
+def change_quotas(
     entity: QuotaEntity, before: Mapping[str, float], operations: Mapping[str, float | None]
 ) -> dict[str, float]:
     """The quotas of an entity after the operations (None: remove). Raises ApiError INVALID_REQUEST."""

@@ -11,7 +11,7 @@ LONGEST_WAIT_MS: Final = 3_600_000
 (Kafka 3.9 cuts the number to 32 bits: a negative one makes nobody wait)."""
 
 
-def bounded_wait_ms(wait_ms: float) -> int:
+def limit_wait_ms(wait_ms: float) -> int:
     """Rounded to whole ms, from 0 to LONGEST_WAIT_MS."""
     return int(min(max(wait_ms, 0.0), LONGEST_WAIT_MS) + 0.5)
 
@@ -78,4 +78,4 @@ class Rate:
         At most LONGEST_WAIT_MS.
         """
         rate = self.measure(now_ms)
-        return bounded_wait_ms((rate - bound) / bound * self.span_ms(now_ms)) if rate > bound else 0
+        return limit_wait_ms((rate - bound) / bound * self.span_ms(now_ms)) if rate > bound else 0

@@ -14,11 +14,11 @@ class RequestQuota:
 
     __slots__ = ()
 
-    def most_fetched(self, max_bytes: int) -> int:
+    def fetch_limit(self, max_bytes: int) -> int:
         """How much a fetch may answer: more than a whole window allows would have to wait for ever."""
         return max_bytes
 
-    def fetched(self, size_bytes: int) -> int:
+    def count_fetch(self, size_bytes: int) -> int:
         """Counts what a fetch would answer. Where it has to wait for that, it is not counted and must not be answered.
 
         The time to wait before it in ms. One batch that is more than a whole window allows would wait for ever: it is
@@ -50,10 +50,10 @@ class LimitedRequest(RequestQuota):
         self._longest: tuple[str, Entity] | None = None
         self.throttle_ms = 0
 
-    def settled(self) -> int:
+    def settle(self) -> int:
         """All of it has been counted: `throttle_ms`, for the metrics too."""
         if self._longest is not None:
-            self._quotas.usage.throttled(*self._longest, self.throttle_ms)
+            self._quotas.usage.count_throttling(*self._longest, self.throttle_ms)
         return self.throttle_ms
 
     def _wait(self, throttle_ms: int, kind: str, entity: Entity) -> int:
@@ -61,7 +61,7 @@ class LimitedRequest(RequestQuota):
             self.throttle_ms, self._longest = throttle_ms, (kind, entity)
         return throttle_ms
 
-    def produced(self, size_bytes: int) -> None:
+    def count_produce(self, size_bytes: int) -> None:
         """Counts a produce request."""
         quota = self._quotas.producer_byte_rate.find(self._user, self._client_id)
         if quota is not None:
@@ -71,11 +71,11 @@ class LimitedRequest(RequestQuota):
             self._quotas.usage.took(PRODUCE, quota.entity, size_bytes)
             self._wait(rate.excess_ms(quota.bound, now_ms), PRODUCE, quota.entity)
 
-    def most_fetched(self, max_bytes: int) -> int:
+    def fetch_limit(self, max_bytes: int) -> int:
         quota = self._quotas.consumer_byte_rate.find(self._user, self._client_id)
         return max_bytes if quota is None else min(max_bytes, self._quotas.window_bytes(quota))
 
-    def fetched(self, size_bytes: int) -> int:
+    def count_fetch(self, size_bytes: int) -> int:
         quota = self._quotas.consumer_byte_rate.find(self._user, self._client_id)
         if quota is None:
             return 0
@@ -90,7 +90,7 @@ class LimitedRequest(RequestQuota):
         self._quotas.usage.took(FETCH, quota.entity, size_bytes)
         return 0
 
-    def worked(self, seconds: float) -> None:
+    def count_work(self, seconds: float) -> None:
         """Counts the time that the request kept the broker busy; of that nobody waits longer than a window."""
         quota = self._quotas.request_percentage.find(self._user, self._client_id)
         if quota is not None:

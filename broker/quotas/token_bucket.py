@@ -1,7 +1,7 @@
 """Tokens that come back at a rate, up to a burst; what takes more than there are leaves a debt (KIP-599, Kafka 3.9
 `TokenBucket`)."""
 
-from .rate import bounded_wait_ms
+from .rate import limit_wait_ms
 
 
 class TokenBucket:
@@ -29,4 +29,4 @@ class TokenBucket:
     def debt_ms(self, rate: float, now_ms: int) -> int:
         """How long it takes until nothing is owed any more, at most LONGEST_WAIT_MS."""
         tokens = self.tokens(rate, now_ms)
-        return bounded_wait_ms(-tokens / rate * 1000) if tokens < 0 else 0
+        return limit_wait_ms(-tokens / rate * 1000) if tokens < 0 else 0

@@ -21,7 +21,7 @@ class QuotaUsage:
     def took(self, kind: str, entity: Entity, size_bytes: int) -> None:
         self._bytes.of(kind, *_labels(entity)).value += size_bytes
 
-    def throttled(self, kind: str, entity: Entity, throttle_ms: int) -> None:
+    def count_throttling(self, kind: str, entity: Entity, throttle_ms: int) -> None:
         """By the quota that made them wait longest."""
         self._throttle.of(kind, *_labels(entity)).value += throttle_ms / 1000
 

@@ -82,7 +82,7 @@ def _note_fetch(
 ) -> bool:
     """Notes how far the follower is, by its fetch; whether that is parked, since there is nothing new to answer."""
     high_watermark = leader.high_watermark
-    leader.fetched_by(follower, offset, log_start_offset)
+    leader.note_fetch(follower, offset, log_start_offset)
     follower.told = high_watermark
     follower.is_waiting = not has_records and not log_start_offset < leader.log.log_start_offset <= high_watermark
     if follower.is_waiting:
@@ -93,14 +93,14 @@ def _note_fetch(
 def take_in(partition: ReplicatedPartition, answer: Answer) -> None:
     """Brings the follower's log on by what its leader has answered. Raises: ApiError, DiskFault, CorruptRecord."""
     if answer.divergence is not None:
-        _truncate_to_shared(partition, *answer.divergence)
+        _truncate_to_shared_end(partition, *answer.divergence)
         return
     if answer.data:
         partition.log.append_as_is(answer.data)
     partition.take(answer.high_watermark, answer.log_start_offset)
 
 
-def take_in_written(partition: ReplicatedPartition, written: Written) -> bool:
+def take_in_batch(partition: ReplicatedPartition, written: Written) -> bool:
     """Appends what the leader has just written, as the answer to a parked fetch: nothing reads the leader's log.
 
     False, and nothing is appended, where the follower is in another epoch, or this is not its next batch. Raises:
@@ -109,7 +109,7 @@ def take_in_written(partition: ReplicatedPartition, written: Written) -> bool:
     log, leader = partition.log, written.leader
     if written.leader_epoch != partition.leader_epoch or written.first_offset != log.log_end_offset:
         return False
-    log.append_checked(written.prepared, leader_epoch=written.leader_epoch)
+    log.append_from_leader(written.prepared, leader_epoch=written.leader_epoch)
     partition.take(leader.high_watermark, leader.log.log_start_offset)
     return True
 
@@ -122,7 +122,7 @@ def fetch_next(partition: ReplicatedPartition, leader: ReplicatedPartition, node
     )
 
 
-def _truncate_to_shared(partition: ReplicatedPartition, epoch: int, end_offset: int) -> None:
+def _truncate_to_shared_end(partition: ReplicatedPartition, epoch: int, end_offset: int) -> None:
     """Cuts the log where the leader's epoch ends; where that epoch is not known here, where the one before it ends."""
     log = partition.log
     own = log.end_offset_for_epoch(epoch)

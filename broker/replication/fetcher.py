@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ...network.clock import Clock, Timer
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault, ErrorCode
-from .fetch_between_replicas import ask_of, fetch_next, reset, serve, take_in, take_in_written
+from .fetch_between_replicas import ask_of, fetch_next, reset, serve, take_in, take_in_batch
 from .replicated_partition import ReplicatedPartition, Written
 
 Key = tuple[str, int]
@@ -144,7 +144,7 @@ class Fetcher:
     def _fetch(self, partition: ReplicatedPartition, written: Written | None = None) -> bool:
         """Whether there may be more."""
         try:
-            if written is not None and take_in_written(partition, written) and self._parks_again(partition, written):
+            if written is not None and take_in_batch(partition, written) and self._parks_again(partition, written):
                 return False
             return all(self.step(partition) for _ in range(1 if self._is_slow else STEPS_A_RUN))
         except (ApiError, DiskFault, CorruptRecord) as fault:

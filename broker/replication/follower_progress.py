@@ -44,7 +44,7 @@ class Follower:
             self.end_offset = self.log_start_offset = self._leader_end_then = UNKNOWN
             self._fetched_ms = 0
 
-    def fetched(self, fetch_offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
+    def note_fetch(self, fetch_offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
         """It asks for what comes from `fetch_offset` on, so it has all before."""
         if fetch_offset >= leader_end:
             self._caught_up_ms = max(self._caught_up_ms, now_ms)

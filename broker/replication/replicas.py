@@ -61,8 +61,8 @@ class Replicas:
         if peer is not None and self.is_reachable:
             peer.fetcher.fetch_now(partition.key, written)
 
-    def moved(self, partition: ReplicatedPartition) -> None:
-        self._core.moved(partition)
+    def wake_waiting(self, partition: ReplicatedPartition) -> None:
+        self._core.wake_waiting(partition)
 
     # What the broker asks of its replicas
 
@@ -78,7 +78,7 @@ class Replicas:
         if self._shrinking is not None:
             await self._shrinking.stop()
 
-    def settled(self, partition: ReplicatedPartition) -> None:
+    def settle(self, partition: ReplicatedPartition) -> None:
         """A new epoch has begun: follow its leader, or have the followers come."""
         if partition.is_leader:
             self.fetcher.leave(partition.key)

@@ -66,7 +66,7 @@ class Host(Protocol):
         """
         ...
 
-    def moved(self, partition: "ReplicatedPartition") -> None:
+    def wake_waiting(self, partition: "ReplicatedPartition") -> None:
         """Tells clients that wait here: the high watermark has moved, or the leader."""
         ...
 
@@ -98,7 +98,7 @@ class ReplicatedPartition(Partition):
     def high_watermark(self) -> int:
         return self._high_watermark
 
-    def check_committed_known(self) -> None:
+    def check_committed_offset(self) -> None:
         """Until its epoch's start is committed a new leader does not know what is (KIP-207). Raises ApiError 78."""
         if self.is_leader and self._high_watermark < self.epoch_start:
             raise ApiError(
@@ -116,7 +116,7 @@ class ReplicatedPartition(Partition):
             message = f"{place} has {len(self.isr)} replicas in sync, {self.min_in_sync} are asked for"
             raise ApiError(message, ErrorCode.NOT_ENOUGH_REPLICAS)
 
-    def preferred_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
+    def choose_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:
         """Of the in-sync followers in that rack that have the offset the one that is furthest, then the least behind.
 
         None for the leader where it is in that rack, or nobody is (Kafka: `RackAwareReplicaSelector`).
@@ -151,7 +151,7 @@ class ReplicatedPartition(Partition):
             self.followers = {}
             self.epoch_start = NOT_LEADING
         if begins:
-            self._host.moved(self)
+            self._host.wake_waiting(self)
         return begins
 
     def _lead(self, *, is_new: bool, begins: bool) -> None:
@@ -193,10 +193,10 @@ class ReplicatedPartition(Partition):
                 follower.stop_waiting(now_ms)
                 self._host.answer(follower.node_id, self, written)
 
-    def fetched_by(self, follower: Follower, fetch_offset: int, log_start_offset: int) -> None:
+    def note_fetch(self, follower: Follower, fetch_offset: int, log_start_offset: int) -> None:
         """Notes where a follower is, by the offset that it asks for."""
         before = follower.end_offset
-        follower.fetched(fetch_offset, log_start_offset, self.log.log_end_offset, self._host.now_ms())
+        follower.note_fetch(fetch_offset, log_start_offset, self.log.log_end_offset, self._host.now_ms())
         self._expand(follower)
         if follower.end_offset != before and self.is_leader:
             self._raise_high_watermark()
@@ -241,7 +241,7 @@ class ReplicatedPartition(Partition):
         self._high_watermark = lowest
         for follower in self.followers.values():
             self.tell_high_watermark(follower)
-        self._host.moved(self)
+        self._host.wake_waiting(self)
 
     def tell_high_watermark(self, follower: Follower) -> None:
         """Answers a waiting follower that knows an older one only, with all else that there is then."""
@@ -260,7 +260,7 @@ class ReplicatedPartition(Partition):
         if log_start_offset <= self._high_watermark:
             self.log.advance_log_start(log_start_offset)
         if has_moved:
-            self._host.moved(self)
+            self._host.wake_waiting(self)
 
     def truncate(self, offset: int) -> None:
         """Drops what the leader does not have. Raises DiskFault."""
@@ -271,7 +271,7 @@ class ReplicatedPartition(Partition):
         """Drops everything: the leader's log begins behind the end of this one. Raises DiskFault."""
         self.log.restart_at(offset)
         self._high_watermark = offset
-        self._host.moved(self)
+        self._host.wake_waiting(self)
 
     def _lower_high_watermark(self) -> None:
         self._high_watermark = min(self._high_watermark, self.log.log_end_offset)

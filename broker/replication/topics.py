@@ -81,13 +81,13 @@ class ReplicatedTopics(Topics):
         planned: dict[str, StoredTopic] = {}
         for topic in new:
             try:
-                planned[topic.name] = self._planned(topic)
+                planned[topic.name] = self._plan(topic)
             except ApiError as error:
                 forget_frames(error)
                 failed[topic.name] = error
         self._commit(planned, failed)
 
-    def _planned(self, new: NewTopic) -> StoredTopic:
+    def _plan(self, new: NewTopic) -> StoredTopic:
         if new.name in self.controller.topics:
             raise ApiError(f"topic {new.name!r} exists already", ErrorCode.TOPIC_ALREADY_EXISTS)
         assignment = new.assignment or self.controller.place(new.partitions, new.replication_factor)
@@ -130,7 +130,7 @@ class ReplicatedTopics(Topics):
         super().configure_broker(texts, of_cluster=of_cluster)
         self.controller.publish(())
 
-    def tell_clients_changed(self) -> None:
+    def tell_client_change(self) -> None:
         self.controller.publish(())
 
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
@@ -147,7 +147,7 @@ class ReplicatedTopics(Topics):
         self.cluster.brokers = self.controller.brokers.nodes()
         if self.configuration.refresh():
             self._reconfigure()
-        super().tell_clients_changed()
+        super().tell_client_change()
         for name in tuple(names):
             self._sync_topic(name)
 
@@ -161,18 +161,18 @@ class ReplicatedTopics(Topics):
         topic = present or self._add(name, stored)
         if dict(stored.configs) != topic.overrides:
             topic.overrides = dict(stored.configs)
-            self._apply(topic, self.configuration.stored_topic_settings(name, topic.overrides))
+            self._apply(topic, self.configuration.usable_topic_settings(name, topic.overrides))
         is_news = len(stored.replicas) > len(topic.partitions)
         for index, record in enumerate(stored.replicas):
             self._sync_partition(topic, index, record)
         if is_news:
-            self._tell_changed(topic)
+            self._tell_change(topic)
 
     def _add(self, name: str, stored: StoredTopic) -> Topic:
         topic = Topic(
             name=name,
             topic_id=stored.topic_id,
-            settings=self.configuration.stored_topic_settings(name, stored.configs),
+            settings=self.configuration.usable_topic_settings(name, stored.configs),
             overrides=dict(stored.configs),
             is_internal=name in INTERNAL_TOPICS,
         )
@@ -185,7 +185,7 @@ class ReplicatedTopics(Topics):
         self.collisions.remove(topic.name)
         for partition in topic.partitions.values():
             self._drop_replica(partition)
-        self._tell_deleted([topic])
+        self._tell_deletion([topic])
 
     def _drop_replica(self, partition: Partition) -> None:
         if isinstance(partition, ReplicatedPartition):
@@ -213,7 +213,7 @@ class ReplicatedTopics(Topics):
     def _settle(self, partition: Partition) -> None:
         """A leader's epoch has begun."""
         if isinstance(partition, ReplicatedPartition):
-            self.replicas.settled(partition)
+            self.replicas.settle(partition)
         for tell in self.on_epoch:
             tell(partition)
 

@@ -17,7 +17,7 @@ class BackgroundTasks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def finished(self) -> None:
+    async def wait(self) -> None:
         """Returns when none is left, those that began meanwhile included. Raises: what a task raised."""
         while self._tasks:
             await asyncio.gather(*self._tasks)

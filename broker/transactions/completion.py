@@ -45,9 +45,9 @@ class Completion:
         """Completes the transaction, in the loop's next turn at the earliest."""
         self._tasks.begin(self._complete(transaction))
 
-    async def finished(self) -> None:
+    async def wait(self) -> None:
         """Returns when all that was begun is complete."""
-        await self._tasks.finished()
+        await self._tasks.wait()
 
     async def stop(self) -> None:
         """Leaves off where it is."""

@@ -65,23 +65,23 @@ class TransactionCoordinator:
         """Begins to load what is stored; requests are answered from now on."""
         settings, clock = self._core.settings, self._core.clock
         self._is_active = True
-        self._topics.on_deleted.append(self._on_topics_deleted)
+        self._topics.on_deleted.append(self._on_topic_deletions)
         self._topics.on_epoch.append(self._on_epoch)
         self._loading.start()
         abort_ms = settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
         expire_ms = settings.transaction_remove_expired_transaction_cleanup_interval_ms
         self._periodic = [
             Periodic("transaction timeouts", clock, self.abort_timed_out, abort_ms),
-            Periodic("transactional id expiry", clock, self.remove_expired, expire_ms),
+            Periodic("transactional id expiry", clock, self.remove_expired_ids, expire_ms),
         ]
 
-    async def loaded(self) -> None:
+    async def await_loading(self) -> None:
         """Returns when all that was stored at the start is there."""
-        await self._loading.finished()
+        await self._loading.wait()
 
-    async def settled(self) -> None:
+    async def await_markers(self) -> None:
         """Returns when every decided transaction has its markers."""
-        await self._completion.finished()
+        await self._completion.wait()
 
     def hold_markers(self) -> None:
         """Leaves decided transactions without markers, so that one can look at what lies in between."""
@@ -100,7 +100,7 @@ class TransactionCoordinator:
 
     async def _resume(self, partitions: Sequence[int]) -> None:
         """The groups come first: their offsets have to be there when markers decide about them."""
-        await self._groups().loaded()
+        await self._groups().await_loading()
         for transaction in self.transactions:
             with self._core.rounds.item("completion", transaction.transactional_id):
                 if transaction.now.state.is_prepared and self._index_of(transaction) in partitions:
@@ -129,7 +129,7 @@ class TransactionCoordinator:
             store.raise_producer_ids(highest + 1)
             store.save()
 
-    def _on_topics_deleted(self, topics: Sequence[Topic]) -> None:
+    def _on_topic_deletions(self, topics: Sequence[Topic]) -> None:
         if any(topic.name == TRANSACTION_TOPIC for topic in topics):
             log.warning("%s was deleted: all transactional ids are gone", TRANSACTION_TOPIC)
             self.transactions.clear()
@@ -150,7 +150,7 @@ class TransactionCoordinator:
     def is_loading(self) -> bool:
         return self._loading.is_on
 
-    async def _known(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Transaction:
+    async def _find(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Transaction:
         if not self._topic.exists:
             await self._topic.ensure()
         self.check(transactional_id)
@@ -213,7 +213,7 @@ class TransactionCoordinator:
         transaction.check_not_pending()
         if former is not None:
             transaction.check_former(*former)
-        transaction.check_not_prepared()
+        transaction.check_not_completing()
         if transaction.now.state is State.ONGOING:
             await self._fence(transaction)
             message = f"the open transaction of {transactional_id} is being aborted"
@@ -231,7 +231,7 @@ class TransactionCoordinator:
         return transaction.next_epoch(expected_epoch, timeout_ms, now_ms)
 
     async def _fence(self, transaction: Transaction) -> None:
-        await self.write(transaction, transaction.fenced(self._core.clock.now_ms()))
+        await self.write(transaction, transaction.fence(self._core.clock.now_ms()))
         self._completion.begin(transaction)
 
     # Transactions
@@ -240,9 +240,9 @@ class TransactionCoordinator:
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
     ) -> None:
         """Returns when the partitions are part of the transaction. Raises: ApiError 49, 90, 51, 42, 14, 15, 16."""
-        transaction = await self._known(transactional_id, producer_id, producer_epoch)
+        transaction = await self._find(transactional_id, producer_id, producer_epoch)
         transaction.check_not_pending()
-        transaction.check_not_prepared()
+        transaction.check_not_completing()
         added = frozenset(partitions)
         if transaction.now.state is State.ONGOING and added <= transaction.now.partitions:
             return
@@ -261,13 +261,13 @@ class TransactionCoordinator:
             message = f"there is no transactional id {transactional_id!r}"
             raise ApiError(message, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         transaction.check_producer(producer_id, producer_epoch)
-        transaction.check_not_prepared()
+        transaction.check_not_completing()
         present = transaction.now.partitions
         return {each: ErrorCode.NONE if each in present else ErrorCode.TRANSACTION_ABORTABLE for each in partitions}
 
     async def end(self, transactional_id: str, producer_id: int, producer_epoch: int, *, committed: bool) -> None:
         """Returns when the decision is written, or was before. Raises: ApiError 48, 49, 90, 51, 42, 14, 15, 16."""
-        transaction = await self._known(transactional_id, producer_id, producer_epoch)
+        transaction = await self._find(transactional_id, producer_id, producer_epoch)
         transaction.check_not_pending()
         state = transaction.now.state
         if state is not State.ONGOING:
@@ -276,7 +276,7 @@ class TransactionCoordinator:
                 wanted = "commit" if committed else "abort"
                 raise ApiError(f"{transactional_id} is {state.label}: nothing to {wanted}", answer)
             return
-        await self.write(transaction, transaction.prepared(PREPARED[committed], self._core.clock.now_ms()))
+        await self.write(transaction, transaction.prepare(PREPARED[committed], self._core.clock.now_ms()))
         self._completion.begin(transaction)
         await asyncio.sleep(0)
 
@@ -297,7 +297,7 @@ class TransactionCoordinator:
         await self._fence(transaction)
         self._core.metrics.transactions_timed_out.add()
 
-    async def remove_expired(self) -> None:
+    async def remove_expired_ids(self) -> None:
         """Forgets ids that were not used for `transactional.id.expiration.ms`."""
         now_ms, expiration_ms = self._core.clock.now_ms(), self._core.settings.transactional_id_expiration_ms
         expired: dict[int, list[Transaction]] = {}

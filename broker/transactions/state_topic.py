@@ -106,7 +106,7 @@ class StateTopic:
         """Returns when the records are in one batch of the partition, and replicated. Raises: ApiError."""
         try:
             partition, end_offset = self._append(index, records)
-            await self._core.replicated(partition, end_offset, timeout_ms)
+            await self._core.await_replication(partition, end_offset, timeout_ms)
         except ApiError as error:
             self._core.metrics.transaction_append_errors.of("state").add()
             code = _ERRORS.get(error.code, error.code)

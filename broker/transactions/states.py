@@ -91,7 +91,7 @@ def end_answer(state: State, *, committed: bool) -> ErrorCode:
     return (END_COMMIT if committed else END_ABORT).get(state, ErrorCode.INVALID_TXN_STATE)
 
 
-def state_named(label: str) -> State | None:
+def find_state(label: str) -> State | None:
     """The state that clients call so."""
     return _BY_LABEL.get(label)
 

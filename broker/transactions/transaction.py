@@ -53,7 +53,7 @@ class Standing:
             producer_epoch=self.producer_epoch,
             transaction_timeout_ms=self.timeout_ms,
             transaction_status=self.state,
-            transaction_partitions=None if self.state is State.EMPTY else grouped(self.partitions),
+            transaction_partitions=None if self.state is State.EMPTY else group_by_topic(self.partitions),
             transaction_last_update_timestamp_ms=self.updated_ms,
             transaction_start_timestamp_ms=self.start_ms,
         )
@@ -73,7 +73,7 @@ class Standing:
         )
 
 
-def grouped(partitions: Iterable[TopicPartition]) -> tuple[PartitionsSchema, ...]:
+def group_by_topic(partitions: Iterable[TopicPartition]) -> tuple[PartitionsSchema, ...]:
     """The partitions by topic, in order."""
     by_topic: dict[str, list[int]] = {}
     for topic, index in sorted(partitions):
@@ -136,7 +136,7 @@ class Transaction:
             message = f"{self.transactional_id}: {self.pending.state.label} is being written"
             raise ApiError(message, ErrorCode.CONCURRENT_TRANSACTIONS)
 
-    def check_not_prepared(self) -> None:
+    def check_not_completing(self) -> None:
         """Raises: ApiError CONCURRENT_TRANSACTIONS."""
         if self.now.state.is_prepared:
             message = f"{self.transactional_id}: the markers of {self.now.state.label} are being written"
@@ -197,14 +197,14 @@ class Transaction:
         partitions = self.now.partitions.union(added)
         return replace(self.now, state=State.ONGOING, partitions=partitions, start_ms=start_ms, updated_ms=now_ms)
 
-    def prepared(self, state: State, now_ms: int) -> Standing:
+    def prepare(self, state: State, now_ms: int) -> Standing:
         """Decided: commit or abort."""
         return replace(self.now, state=state, updated_ms=now_ms)
 
-    def fenced(self, now_ms: int) -> Standing:
+    def fence(self, now_ms: int) -> Standing:
         """To be aborted, under an epoch that shuts out the present producer and that no client is ever told."""
         epoch = self.now.producer_epoch + 1
-        return replace(self.prepared(State.PREPARE_ABORT, now_ms), producer_epoch=epoch, last_producer_epoch=NO_EPOCH)
+        return replace(self.prepare(State.PREPARE_ABORT, now_ms), producer_epoch=epoch, last_producer_epoch=NO_EPOCH)
 
     def complete(self, now_ms: int) -> Standing:
         """Over: every partition has its marker."""

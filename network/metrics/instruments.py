@@ -32,15 +32,15 @@ class _Family(ABC, Generic[R]):
         """The current values."""
 
     @abstractmethod
-    def shown(self, rows: Iterable[R]) -> Metric:
+    def to_metric(self, rows: Iterable[R]) -> Metric:
         """The rows as prometheus-client's metric family; in any thread."""
 
     def snapshot(self) -> Callable[[], Metric]:
         """Reads the current values; what it returns makes their metric family, in any thread."""
-        return partial(self.shown, self.rows())
+        return partial(self.to_metric, self.rows())
 
     def collect(self) -> Metric:
-        return self.shown(self.rows())
+        return self.to_metric(self.rows())
 
 
 def _fill(family: CounterMetricFamily | GaugeMetricFamily, rows: Iterable[GaugeRow]) -> Metric:
@@ -78,7 +78,7 @@ class CounterFamily(_Family[GaugeRow]):
     def rows(self) -> list[GaugeRow]:
         return [(values, child.value) for values, child in self._children.items()]
 
-    def shown(self, rows: Iterable[GaugeRow]) -> Metric:
+    def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
         return _fill(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
@@ -103,7 +103,7 @@ class HistogramFamily(_Family[HistogramRow]):
     def rows(self) -> list[HistogramRow]:
         return [(values, child.cumulative(), child.total) for values, child in self._children.items()]
 
-    def shown(self, rows: Iterable[HistogramRow]) -> Metric:
+    def to_metric(self, rows: Iterable[HistogramRow]) -> Metric:
         family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
         for values, buckets, total in rows:
             family.add_metric(values, buckets, total)
@@ -122,14 +122,14 @@ class GaugeFamily(_Family[GaugeRow]):
         value = self._read()
         return [((), float(value))] if isinstance(value, int | float) else list(value)
 
-    def shown(self, rows: Iterable[GaugeRow]) -> Metric:
+    def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
         return _fill(GaugeMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 class TallyFamily(GaugeFamily):
     """Counters that somebody else keeps, read at scrape time as gauges are."""
 
-    def shown(self, rows: Iterable[GaugeRow]) -> Metric:
+    def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
         return _fill(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 

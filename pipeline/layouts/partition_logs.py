@@ -45,16 +45,16 @@ def partition_logs(
     if not files.is_directory(path):
         raise BadUsage(f"{path}: no such log directory")
 
-    def wanted(topic: str) -> bool:
+    def is_wanted(topic: str) -> bool:
         return not topic.startswith(INTERNAL_PREFIX) if topics is None else topic in topics
 
     entries = files.entries(path)
-    tiered = _partitions_of_storage(files, path, entries, wanted)
+    tiered = _partitions_of_storage(files, path, entries, is_wanted)
     if tiered and tiered_path is not None:
         raise BadUsage(f"{path} is tiered storage itself: name the log directory first, then its tiered storage")
-    logs = _logs_without_broker(files, tiered) if tiered else logs_of_directory(files, path, entries, wanted)
+    logs = _logs_without_broker(files, tiered) if tiered else logs_of_directory(files, path, entries, is_wanted)
     if tiered_path is not None:
-        logs = _join(files, path, logs, _find_tiered_partitions(files, tiered_path, wanted))
+        logs = _join(files, path, logs, _find_tiered_partitions(files, tiered_path, is_wanted))
     missing = sorted(set(topics or ()) - {log.topic for log in logs})
     if missing and all_there:
         raise BadUsage(f"{path}: no such topic: {', '.join(missing)}")
@@ -63,23 +63,23 @@ def partition_logs(
     return sorted(logs, key=lambda log: (log.topic, log.partition))
 
 
-def _find_tiered_partitions(files: PlaceFiles, path: str, wanted: _Wanted) -> list[TieredPartition]:
+def _find_tiered_partitions(files: PlaceFiles, path: str, is_wanted: _Wanted) -> list[TieredPartition]:
     """Raises: BadUsage where no tiered storage is."""
     if not files.is_directory(path):
         raise BadUsage(f"{path}: no such tiered storage")
     entries = files.entries(path)
-    found = _partitions_of_storage(files, path, entries, wanted)
+    found = _partitions_of_storage(files, path, entries, is_wanted)
     if not found and entries and not _partitions_of_storage(files, path, entries, lambda _: True):
         raise BadUsage(f"{path}: no tiered storage of a layout that is known (LocalTieredStorage, Aiven's)")
     return found
 
 
 def _partitions_of_storage(
-    files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry], wanted: _Wanted
+    files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry], is_wanted: _Wanted
 ) -> list[TieredPartition]:
     if local_tiered_storage.is_local_tiered_storage(entries):
-        return local_tiered_storage.partitions_of_storage(files, path, entries, wanted)
-    return aiven_tiered_storage.partitions_of_storage(files, path, entries, wanted)
+        return local_tiered_storage.partitions_of_storage(files, path, entries, is_wanted)
+    return aiven_tiered_storage.partitions_of_storage(files, path, entries, is_wanted)
 
 
 def _logs_without_broker(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionSegments]:

@@ -63,7 +63,7 @@ class AbortedData:
         self.retained.append(aborted)
         return False
 
-    def take_retained(self) -> list[AbortedTransaction]:
+    def take_retained_transactions(self) -> list[AbortedTransaction]:
         """What `retained` holds, which is empty after that."""
         taken, self.retained = self.retained, []
         return taken

@@ -61,7 +61,7 @@ def _first_uncleanable(log: Log, first_dirty: int, last_stable_offset: int, now_
     offsets = [last_stable_offset, log.segments.active.base_offset]
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
-        young = (each for each in _closed_from(log, first_dirty) if each.largest_timestamp() > now_ms - lag_ms)
+        young = (each for each in _inactive_segments(log, first_dirty) if each.largest_timestamp() > now_ms - lag_ms)
         offsets.extend(segment.base_offset for segment in list(young)[:1])
     return min(offsets)
 
@@ -71,7 +71,7 @@ def _end(log: Log, offset: int) -> int:
     return log.segments[max(0, log.segments.index_of(offset))].base_offset
 
 
-def _closed_from(log: Log, offset: int) -> list[Segment]:
+def _inactive_segments(log: Log, offset: int) -> list[Segment]:
     return [segment for segment in log.segments.reaching(offset) if segment is not log.segments.active]
 
 
@@ -79,5 +79,5 @@ def _is_overdue(log: Log, first_dirty: int, now_ms: int) -> bool:
     lag_ms = log.config.max_compaction_lag_ms
     if lag_ms >= FOREVER:
         return False
-    firsts = [segment.first_timestamp() for segment in _closed_from(log, first_dirty)]
+    firsts = [segment.first_timestamp() for segment in _inactive_segments(log, first_dirty)]
     return any(0 < first < now_ms - lag_ms for first in firsts)

@@ -120,7 +120,7 @@ class Compaction:
     def _fill_map(self) -> Iterator[int]:
         start, end = self._what.first_dirty, self._what.end
         aborted = AbortedData()
-        aborted.expect(self._aborted_in(start, end))
+        aborted.expect(self._find_aborted(start, end))
         keys = DirtyKeys(
             self._offsets,
             self._log.files,
@@ -135,7 +135,7 @@ class Compaction:
         first = max(0, bisect_right(self._segments, start, key=attrgetter("base_offset")) - 1)
         return [segment for segment in self._segments[first:] if end is None or segment.base_offset < end]
 
-    def _aborted_in(self, start: int, end: int) -> list[AbortedTransaction]:
+    def _find_aborted(self, start: int, end: int) -> list[AbortedTransaction]:
         found: list[AbortedTransaction] = []
         for segment in self._reaching(start):
             index = segment.transaction_index
@@ -147,9 +147,9 @@ class Compaction:
         clean = [segment for segment in self._segments if segment.base_offset < self._what.first_dirty]
         if not clean:
             return 0
-        return self._modified_ms(clean[-1]) - self._config.delete_retention_ms
+        return self._mtime_ms(clean[-1]) - self._config.delete_retention_ms
 
-    def _modified_ms(self, segment: Segment) -> int:
+    def _mtime_ms(self, segment: Segment) -> int:
         return self._log.files.mtime_ms(segment.file.path)
 
     # A group of segments
@@ -160,7 +160,7 @@ class Compaction:
         cleaned = CleanedSegment.begin(self._log.files, self._log.directory, group[0].base_offset, self._terms.now_ms)
         try:
             yield from self._copy(group, cleaned, aborted, retained, legacy_horizon_ms)
-            cleaned.complete(self._modified_ms(group[-1]))
+            cleaned.complete(self._mtime_ms(group[-1]))
             self.bytes_written += cleaned.size
             yield Exchange(cleaned=cleaned, replaced=group)
         except BaseException:
@@ -177,15 +177,15 @@ class Compaction:
     ) -> Iterator[int]:
         writer = _Writer(cleaned, self._config)
         for segment in group:
-            retained.keeps_old_tombstones = self._modified_ms(segment) > legacy_horizon_ms
+            retained.keeps_old_tombstones = self._mtime_ms(segment) > legacy_horizon_ms
             next_base = self._segments[self._segments.index(segment) + 1].base_offset
-            aborted.expect(self._aborted_in(segment.base_offset, next_base))
+            aborted.expect(self._find_aborted(segment.base_offset, next_base))
             for window in windows(self._log.files, segment, 0, self._limits.io_bytes):
                 written = writer.bytes_written
                 self._sift(window, retained, writer)
                 yield len(window) + writer.bytes_written - written
         writer.flush()
-        for each in aborted.take_retained():
+        for each in aborted.take_retained_transactions():
             cleaned.transactions().append(each)
 
     def _sift(self, window: memoryview, retained: RetainedRecords, writer: "_Writer") -> None:

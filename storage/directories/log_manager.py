@@ -310,10 +310,10 @@ class LogManager:
             log_start_offset=log_start_offset,
             recovery_point=recovery_point,
             producer_expiration_ms=self.producer_expiration_ms,
-            rolled=self._note_rolled,
+            rolled=self._note_roll,
         )
 
-    def _note_rolled(self, log: Log) -> None:
+    def _note_roll(self, log: Log) -> None:
         self._rolled[log] = None
 
     def _forget(self, log: Log) -> None:
@@ -495,8 +495,8 @@ class LogManager:
             if is_unflushed and now_ms - log.last_flush_ms >= log.config.flush_ms:
                 yield log
 
-    def take_rolled(self) -> list[Log]:
-        """The logs that closed a segment since the last call; `plan_flush_of_rolled` brings it to the disk."""
+    def take_rolled_logs(self) -> list[Log]:
+        """The logs that closed a segment since the last call; `plan_flush_of_closed_segments` brings it to the disk."""
         rolled = list(self._rolled)
         self._rolled.clear()
         return rolled

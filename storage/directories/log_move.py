@@ -96,7 +96,7 @@ class LogMove:
                 return self._plan(segment)
         return None
 
-    def copied(self, copy: SegmentCopy) -> None:
+    def note_copy(self, copy: SegmentCopy) -> None:
         """Notes that a copy has been made."""
         self._copied[copy.segment.base_offset] = copy.segment
 
@@ -113,8 +113,8 @@ class LogMove:
             if not self._has(segment):
                 copy = self._plan(segment)
                 copy.run()
-                self.copied(copy)
-        self._drop_outdated()
+                self.note_copy(copy)
+        self._drop_outdated_copies()
         self._copy_small(EPOCHS_FILE)
         for offset in self.log.producers.snapshots.offsets:
             self._copy_small(self.log.producers.snapshots.path(offset).rpartition("/")[2])
@@ -134,10 +134,10 @@ class LogMove:
 
     def _plan(self, segment: Segment) -> SegmentCopy:
         paths = [segment.path(suffix) for suffix in _SUFFIXES if self._files.exists(segment.path(suffix))]
-        sources = [(path.rpartition("/")[2], self._files.handle(path).opened()) for path in paths]
+        sources = [(path.rpartition("/")[2], self._files.handle(path).open()) for path in paths]
         return SegmentCopy(segment=segment, folder=self.folder, files=self._files, sources=sources)
 
-    def _drop_outdated(self) -> None:
+    def _drop_outdated_copies(self) -> None:
         """Removes copies of segments that retention has taken meanwhile."""
         kept = {segment.base_offset for segment in self.log.segments}
         for base_offset, segment in self._copied.items():
@@ -157,7 +157,7 @@ def is_moved(files: Files, folder: str) -> bool:
     return target is not None and files.is_directory(target.decode("utf-8", "replace"))
 
 
-def unfinished_copies(files: Files, directories: list[str]) -> list[str]:
+def find_unfinished_copies(files: Files, directories: list[str]) -> list[str]:
     """The folders of copies that were not finished."""
     return [
         f"{directory}/{entry.name}"

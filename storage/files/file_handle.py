@@ -85,7 +85,7 @@ class FileHandle:
         self._held_elsewhere: weakref.ref[OpenFile] | None = None
         self.path = path
 
-    def opened(self) -> OpenFile:
+    def open(self) -> OpenFile:
         """The open file; hold it to keep the descriptor open.
 
         Raises: DiskFault when it cannot be opened.
@@ -96,7 +96,7 @@ class FileHandle:
         self._files.touch(self)
         return opened
 
-    def opened_or_created(self) -> OpenFile:
+    def open_or_create(self) -> OpenFile:
         """The open file, made if missing; only writers need it.
 
         Raises: DiskFault.
@@ -148,7 +148,7 @@ class FileHandle:
             self._held_elsewhere = weakref.ref(self._opened)
             self._opened = None
 
-    def still_held(self) -> OpenFile | None:
+    def open_file_in_use(self) -> OpenFile | None:
         if self._opened is not None:
             return self._opened
         return self._held_elsewhere() if self._held_elsewhere is not None else None

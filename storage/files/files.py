@@ -113,7 +113,7 @@ class Files:
 
     def admit(self, handle: FileHandle, *, create: bool) -> OpenFile:
         with self._admission:
-            opened = handle.still_held() or self._open(handle.path, create=create)
+            opened = handle.open_file_in_use() or self._open(handle.path, create=create)
             handle.take(opened)
             self._recent[handle] = None
             self._recent.move_to_end(handle)
@@ -142,35 +142,35 @@ class Files:
 
     def read(self, handle: FileHandle, size: int, position: int) -> bytes:
         try:
-            return os.pread(handle.opened().fd, size, position)
+            return os.pread(handle.open().fd, size, position)
         except OSError as error:
             raise self.report(handle.path, error, f"reading {size} bytes at {position}: ") from error
 
     def read_into(self, handle: FileHandle, buffer: Buffer, position: int) -> int:
         try:
-            return os.preadv(handle.opened().fd, [buffer], position)
+            return os.preadv(handle.open().fd, [buffer], position)
         except OSError as error:
             raise self.report(handle.path, error, f"reading at {position}: ") from error
 
     def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
         try:
-            return _write_fully(handle.opened_or_created().fd, pieces, position)
+            return _write_fully(handle.open_or_create().fd, pieces, position)
         except OSError as error:
             raise self.report(handle.path, error, f"writing at {position}: ") from error
 
     def truncate(self, handle: FileHandle, size: int) -> None:
-        opened = handle.opened_or_created()
+        opened = handle.open_or_create()
         with self._disk(handle.path):
             os.ftruncate(opened.fd, size)
 
     def allocate(self, handle: FileHandle, size: int) -> None:
         """Reserve space so that the file is `size` bytes long, the new ones zero."""
         with self._disk(handle.path):
-            os.posix_fallocate(handle.opened_or_created().fd, 0, size)
+            os.posix_fallocate(handle.open_or_create().fd, 0, size)
 
     def sync(self, handle: FileHandle) -> None:
         with self._disk(handle.path):
-            os.fsync(handle.opened().fd)
+            os.fsync(handle.open().fd)
 
     # Whole files, by name
 

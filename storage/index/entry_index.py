@@ -121,7 +121,7 @@ class EntryIndex:
         self.write_out()
         self._file.truncate(self.size_bytes)
 
-    def sync_written(self) -> None:
+    def sync_entries(self) -> None:
         """Return when what was written out is on the disk; safe beside appends in another thread."""
         if self._count:
             self._file.sync()

@@ -27,7 +27,7 @@ class Flushable(Protocol):
     recovery_point: int
     segments: Segments
 
-    def take_closed(self) -> list[Segment]: ...
+    def take_closed_segments(self) -> list[Segment]: ...
 
 
 class Flush:
@@ -47,7 +47,7 @@ class Flush:
         self.offset = offset
         end = offset + 1 if include_active else offset
         # A segment may have been flushed before it was closed, which writes its last time entry.
-        segments = [*log.take_closed(), *log.segments.reaching(log.recovery_point, end)]
+        segments = [*log.take_closed_segments(), *log.segments.reaching(log.recovery_point, end)]
         self._segments = list({id(segment): segment for segment in segments}.values())
         for segment in self._segments:
             segment.offset_index.write_out()
@@ -67,7 +67,7 @@ class Flush:
             if any(segment.base_offset >= log.recovery_point for segment in self._segments):
                 log.files.sync_directory(log.directory)
             if log.fault is None:  # not retired meanwhile
-                log.epochs.write_if_unsynced()
+                log.epochs.sync()
         except DiskFault as fault:
             log.fault = fault
             raise

@@ -97,7 +97,7 @@ class LeaderEpochs:
         if self.entries:
             self._replace([])
 
-    def write_if_unsynced(self) -> None:
+    def sync(self) -> None:
         """Put what was assigned since the last time safely on the disk."""
         if self._unsynced:
             self._write(sync=True)

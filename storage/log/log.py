@@ -141,9 +141,9 @@ class Log(LogReading):
             return AppendInfo(log_start_offset=self.log_start_offset)
         if prepared.producer_id >= 0 and (repeated := self.producers.check(prepared)) is not None:
             return self._duplicate(repeated)
-        return self.append_checked(prepared, leader_epoch=leader_epoch)
+        return self.append_from_leader(prepared, leader_epoch=leader_epoch)
 
-    def append_checked(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
+    def append_from_leader(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
         """As `append`, of a batch that the log of the leader has taken. Raises: ApiError 18; DiskFault."""
         first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
         last_offset = first_offset + prepared.last_offset_delta
@@ -383,11 +383,11 @@ class Log(LogReading):
         """A flush of all that is written so far, to be run here or in a worker thread."""
         return Flush(self, self.log_end_offset, include_active=True)
 
-    def plan_flush_of_rolled(self) -> Flush:
+    def plan_flush_of_closed_segments(self) -> Flush:
         """A flush of the closed segments."""
         return Flush(self, self.segments.active.base_offset, include_active=False)
 
-    def take_closed(self) -> list[Segment]:
+    def take_closed_segments(self) -> list[Segment]:
         """The segments closed since the last call, which a flush has to sync."""
         closed, self._closed = self._closed, []
         return closed

@@ -77,16 +77,16 @@ class LogReading:
 
     def aborted_transactions(self, fetch_offset: int, found: FileSlice) -> list[tuple[int, int]]:
         """(producer id, first offset) of the aborted transactions that what was read may contain records of."""
-        return lookups.aborted_in(self.segments, fetch_offset, found, self.log_end_offset)
+        return lookups.find_aborted_transactions(self.segments, fetch_offset, found, self.log_end_offset)
 
     @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of the earliest transaction that is open or not yet replicated; None when there is none."""
         return self.producers.state.first_unstable_offset
 
-    def high_watermark_moved(self, high_watermark: int) -> None:
+    def note_high_watermark(self, high_watermark: int) -> None:
         """Consider transactions stable whose markers are below it."""
-        self.producers.state.high_watermark_moved(high_watermark)
+        self.producers.state.note_high_watermark(high_watermark)
 
     # Looking up
 

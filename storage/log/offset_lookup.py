@@ -100,7 +100,9 @@ def legacy_offsets_before(log: "Bounds", timestamp: int, max_count: int) -> list
     return sorted(offsets[::-1][: max(0, max_count)], reverse=True)
 
 
-def aborted_in(segments: Segments, fetch_offset: int, found: FileSlice, log_end_offset: int) -> list[tuple[int, int]]:
+def find_aborted_transactions(
+    segments: Segments, fetch_offset: int, found: FileSlice, log_end_offset: int
+) -> list[tuple[int, int]]:
     """(producer id, first offset) of the transactions whose records may lie in the slice."""
     if not found.size_bytes:
         return []

@@ -256,7 +256,7 @@ class Segment:
             elif not allow_partial:
                 max_bytes = 0
         size = end - position if end - position < max_bytes else max_bytes
-        return FileSlice(self.file.opened(), position, size if size > 0 else 0, self.base_offset)
+        return FileSlice(self.file.open(), position, size if size > 0 else 0, self.base_offset)
 
     def next_offset(self) -> int:
         """The offset after the last batch, which is looked for from the last index entry on.
@@ -356,8 +356,8 @@ class Segment:
         Raises: DiskFault.
         """
         self.file.sync()
-        self.offset_index.sync_written()
-        self.time_index.sync_written()
+        self.offset_index.sync_entries()
+        self.time_index.sync_entries()
         if self.transaction_index is not None:
             self.transaction_index.sync()
 

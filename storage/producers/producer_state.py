@@ -246,7 +246,7 @@ class ProducerState:
             return unreplicated if first is None else min(first, unreplicated)
         return first
 
-    def high_watermark_moved(self, high_watermark: int) -> None:
+    def note_high_watermark(self, high_watermark: int) -> None:
         """Forget completed transactions whose markers are below it."""
         if self._unreplicated:
             self._unreplicated = [done for done in self._unreplicated if done.last_offset >= high_watermark]

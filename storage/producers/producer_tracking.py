@@ -80,10 +80,10 @@ class ProducerTracking:
         if completed is None:
             return
         if completed.is_aborted:
-            yield self._aborted(completed)
+            yield self._to_aborted_transaction(completed)
         self.state.complete(completed)
 
-    def _aborted(self, completed: CompletedTransaction) -> AbortedTransaction:
+    def _to_aborted_transaction(self, completed: CompletedTransaction) -> AbortedTransaction:
         stable = self.state.stable_offset_after(completed)
         return AbortedTransaction(completed.producer_id, completed.first_offset, completed.last_offset, stable)
 

@@ -267,7 +267,7 @@ class _Loader:
 
     def _find_end(self) -> int:
         if len(self.segments):
-            end = self._cut_damaged_tail()
+            end = self._truncate_damaged_tail()
             if end >= self.opening.log_start_offset:
                 return end
             _logger.warning(
@@ -282,7 +282,7 @@ class _Loader:
         self.segments.add(Segment.create(self.files, self.directory, start, self.config, now_ms))
         return start
 
-    def _cut_damaged_tail(self) -> int:
+    def _truncate_damaged_tail(self) -> int:
         """The offset after the last whole batch, with which the active segment ends after a clean stop as well."""
         active = self.segments.active
         if not self.opening.clean or not active.size:

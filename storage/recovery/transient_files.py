@@ -59,7 +59,7 @@ def plan_transient_files(files: SegmentFiles, directory: str, names: Sequence[st
         else:
             removed |= {other: _DAMAGED_COPY for other in finished if _base(other) == _base(name)}
     if ends:
-        replaced = _replaced(names, min(ends), max(ends.values()))
+        replaced = _files_between(names, min(ends), max(ends.values()))
         removed |= dict.fromkeys(replaced, "was replaced and is deleted")
     renamed = tuple(name for name in finished if name not in removed)
     return SettledFiles(removed=removed, renamed=renamed)
@@ -88,7 +88,7 @@ def has_transient(names: Sequence[str]) -> bool:
     return any(name.endswith((DELETED, CLEANED, SWAP)) for name in names)
 
 
-def _replaced(names: Sequence[str], start: int, end: int) -> list[str]:
+def _files_between(names: Sequence[str], start: int, end: int) -> list[str]:
     """The files without a transient suffix of the segments from `start` to `end` (open)."""
     return [
         name

@@ -50,13 +50,13 @@ def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
     loop = RecordSurvey(batch.record_count, batch.base_timestamp, batch.max_timestamp if marked else None)
     opened_bytes = 0
 
-    def counted() -> Iterator[Buffer]:
+    def count_chunks() -> Iterator[Buffer]:
         nonlocal opened_bytes
         for chunk in chunks:
             opened_bytes += len(chunk)
             yield chunk
 
-    pieces = RecordStream(counted())
+    pieces = RecordStream(count_chunks())
     run(pieces, loop, _write_nothing, out=_NO_OUTPUT, giant=lambda: loop.skip(*skip_record(pieces)))
     oldest, newest, keyless, in_order, _ = loop.finish()
     return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=opened_bytes)

@@ -55,7 +55,7 @@ def by_us(folder: Path, now_ms: int, first_dirty: int) -> tuple[int, Files, int]
         index_interval_bytes=200,
         delete_retention_ms=RETENTION_MS,
     )
-    log.high_watermark_moved(log.log_end_offset)
+    log.note_high_watermark(log.log_end_offset)
     end = part(log, first_dirty, now_ms).end
     clean_end = clean(log, first_dirty, now_ms, limits(map_bytes=MAP_BYTES)).clean_end
     log.close()

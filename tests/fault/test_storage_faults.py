@@ -109,7 +109,7 @@ def exercise_with_workers(log: Log, random: Random, acknowledged: list[int]) -> 
         if choice < 0.06:
             planned.append(log.plan_flush())
         elif choice < 0.08:
-            planned.append(log.plan_flush_of_rolled())
+            planned.append(log.plan_flush_of_closed_segments())
         elif choice < 0.15:
             log.roll()
         if planned and random.random() < 0.15:

@@ -53,5 +53,5 @@ def test_producers_are_known_from_the_cleaned_log_alone(tmp_path: Path, seed: in
     for snapshot in tmp_path.glob("*.snapshot"):
         snapshot.unlink()
     history.log = history._open(clean=False)
-    history.log.high_watermark_moved(history.log.log_end_offset)
+    history.log.note_high_watermark(history.log.log_end_offset)
     check_producers(history)

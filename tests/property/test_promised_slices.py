@@ -181,7 +181,7 @@ def segment(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     def stored(data: bytes) -> FileSlice:
         path.write_bytes(data)
-        return FileSlice(Files().handle(str(path)).opened(), 0, len(data))
+        return FileSlice(Files().handle(str(path)).open(), 0, len(data))
 
     return stored
 

@@ -76,7 +76,7 @@ class History:
             }
             producer.sequence += count
         info = self.log.append(prepared(build_batch(records, **fields)), leader_epoch=0)  # type: ignore[arg-type]
-        self.log.high_watermark_moved(self.log.log_end_offset)
+        self.log.note_high_watermark(self.log.log_end_offset)
         found = {
             info.first_offset + n: (record.key, record.value, record.timestamp) for n, record in enumerate(records)
         }
@@ -108,7 +108,7 @@ class History:
             timestamp=self.clock.now,
         )
         self.log.append(prepared(data, origin=AppendOrigin.COORDINATOR), leader_epoch=0)
-        self.log.high_watermark_moved(self.log.log_end_offset)
+        self.log.note_high_watermark(self.log.log_end_offset)
         if commits:
             self.written.update(producer.open)
         else:
@@ -140,14 +140,14 @@ class History:
                 self.files.lose_power()
             self.log.release()
             self.log = self._open(clean=False)
-            self.log.high_watermark_moved(self.log.log_end_offset)
+            self.log.note_high_watermark(self.log.log_end_offset)
         self.files.crash_in = None
 
     def reopen(self) -> None:
         """A clean stop and start."""
         self.log.close()
         self.log = self._open(clean=True)
-        self.log.high_watermark_moved(self.log.log_end_offset)
+        self.log.note_high_watermark(self.log.log_end_offset)
 
     def step(self) -> None:
         """Anything of the above."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from ....network.connection import CloseConnection
 from ....protocol.api import ApiKey
 from ....protocol.schema import Piece
-from ..corrupt_responses import cut_after
+from ..corrupt_responses import truncate_after
 from ..fault import Fault, Place, field_with_parser
 from ..fault_state import FaultState
 from ..field_parsers import WHEN, count
@@ -33,4 +33,4 @@ class DropFault(Fault):
 
     def encode(self, pieces: list[Piece]) -> list[Piece]:
         assert self.bytes is not None
-        return cut_after(pieces, self.bytes)
+        return truncate_after(pieces, self.bytes)

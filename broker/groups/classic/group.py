@@ -153,7 +153,7 @@ class ClassicGroup:
     def have_all_joined(self) -> bool:
         return len(self.members) == self._awaiting_join and not self.pending_members
 
-    def elect_leader_that_joined(self) -> bool:
+    def elect_joining_leader(self) -> bool:
         """Whether the group has a leader that waits in join; the old one is kept if it does."""
         leader = self.members.get(self.leader_id or "")
         if leader is None:
@@ -222,7 +222,7 @@ class ClassicGroup:
 
     # Answers and records
 
-    def joined(
+    def join_response(
         self, member_id: str, *, with_members: bool, skip_assignment: bool = False, leader: str | None = None
     ) -> JoinGroupResponse:
         """The current generation as its members hear of it; `leader` if the member is to take another for it."""

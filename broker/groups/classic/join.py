@@ -24,7 +24,7 @@ FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 log = logging.getLogger(__name__)
 
 
-def answered(response: JoinGroupResponse) -> JoinAnswer:
+def answer_at_once(response: JoinGroupResponse) -> JoinAnswer:
     answer = new_answer()
     answer.set_result(response)
     return answer
@@ -47,14 +47,14 @@ class Joins:
         member_id = request.member_id
         if not self._has_room(group, member_id):
             group.remove(member_id)
-            return answered(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED))
+            return answer_at_once(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED))
         if group.state is State.DEAD:
-            return answered(join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id))
+            return answer_at_once(join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id))
         if not group.supports(request.protocol_type, request.protocols):
-            return answered(join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))
+            return answer_at_once(join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))
         if member_id == UNKNOWN_MEMBER:
             return self._join_unknown(group, request, caller)
-        return self._join_known(group, request, caller)
+        return self._rejoin(group, request, caller)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         """While joins are awaited their number counts: of a group that is too large the last ones have to go."""
@@ -75,7 +75,7 @@ class Joins:
             return self._replace_static(group, request, caller, new_id)
         if instance_id is None and caller.version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP:
             self._rebalancer.await_pending_member(group, new_id, request.session_timeout_ms)
-            return answered(join_error(ErrorCode.MEMBER_ID_REQUIRED, new_id))
+            return answer_at_once(join_error(ErrorCode.MEMBER_ID_REQUIRED, new_id))
         return self._add(group, request, caller, new_id)
 
     def _add(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller, member_id: str) -> JoinAnswer:
@@ -93,7 +93,7 @@ class Joins:
         answer = new_answer()
         group.add(member, request.protocol_type, answer)
         self._rebalancer.await_new_member(group, member)
-        self._rebalancer.member_joined(group, f"{member_id} joins{_reason(request)}")
+        self._rebalancer.note_join(group, f"{member_id} joins{_reason(request)}")
         return answer
 
     def _replace_static(
@@ -110,7 +110,7 @@ class Joins:
         answer = new_answer()
         group.update(member, request, answer)
         if group.state is not State.STABLE:
-            self._rebalancer.member_joined(group, f"static member {new_id} joins{_reason(request)}")
+            self._rebalancer.note_join(group, f"static member {new_id} joins{_reason(request)}")
         elif group.select_protocol() != group.protocol_name:
             self._rebalancer.prepare(group, f"static member {new_id} changes the protocol{_reason(request)}")
         else:
@@ -139,30 +139,30 @@ class Joins:
             return
         is_leader = group.leader_id == member.member_id
         if caller.version >= FIRST_VERSION_THAT_SKIPS_ASSIGNMENT:
-            response = group.joined(member.member_id, with_members=is_leader, skip_assignment=is_leader)
+            response = group.join_response(member.member_id, with_members=is_leader, skip_assignment=is_leader)
         else:
-            response = group.joined(member.member_id, with_members=False, leader=old_leader)
+            response = group.join_response(member.member_id, with_members=False, leader=old_leader)
         group.answer_join(member, response)
 
     # With a member id
 
-    def _join_known(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
+    def _rejoin(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
         member_id = request.member_id
         if member_id in group.pending_members and request.group_instance_id is None:
             return self._add(group, request, caller, member_id)
         try:
             member = group.check_member(member_id, request.group_instance_id)
         except ApiError as error:
-            return answered(join_error(error.code, member_id))
+            return answer_at_once(join_error(error.code, member_id))
         is_leader = member_id == group.leader_id
         outcome = rejoin(group.state, is_leader=is_leader, is_unchanged=member.matches(request.protocols))
         if outcome is Rejoin.UNKNOWN:
-            return answered(join_error(ErrorCode.UNKNOWN_MEMBER_ID, member_id))
+            return answer_at_once(join_error(ErrorCode.UNKNOWN_MEMBER_ID, member_id))
         if outcome is Rejoin.SAME_GENERATION:
-            return answered(group.joined(member_id, with_members=is_leader))
+            return answer_at_once(group.join_response(member_id, with_members=is_leader))
         answer = new_answer()
         group.update(member, request, answer)
-        self._rebalancer.member_joined(group, f"{member_id} rejoins{_reason(request)}")
+        self._rebalancer.note_join(group, f"{member_id} rejoins{_reason(request)}")
         return answer
 
 

@@ -34,9 +34,9 @@ class Members:
     async def sync(self, group: ClassicGroup, request: SyncGroupRequest) -> SyncGroupResponse:
         """The member's assignment, once the leader has handed it in. Raises: ApiError."""
         member = self._check_sync(group, request)
-        self._rebalancer.synced(group, request.member_id)
+        self._rebalancer.note_sync(group, request.member_id)
         if group.state is State.STABLE:
-            return self._assigned(group, member)
+            return self._sync_response(group, member)
         answer: SyncAnswer = asyncio.get_running_loop().create_future()
         member.answer_sync(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         member.awaiting_sync = answer
@@ -68,7 +68,7 @@ class Members:
         failure = None
         try:
             stored = self._store.append(group.group_id, [group.record(assignments)])
-            await self._store.replicated(stored, self._store_timeout_ms)
+            await self._store.await_replication(stored, self._store_timeout_ms)
         except ApiError as error:
             log.warning("group %s: its assignment could not be stored: %s", group.group_id, error)
             failure = group_error(error)
@@ -84,10 +84,10 @@ class Members:
         group.move_to(State.STABLE, self._rebalancer.now_ms())
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
-            if member.answer_sync(self._assigned(group, member)):
+            if member.answer_sync(self._sync_response(group, member)):
                 self._rebalancer.keep_alive(group, member)
 
-    def _assigned(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+    def _sync_response(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
         return SyncGroupResponse(
             protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
         )
@@ -115,9 +115,9 @@ class Members:
         responses = tuple(self._leave(group, member) for member in leaving)
         gone = [each.member_id or each.group_instance_id or "" for each in responses if not each.error_code]
         if len(group.members) < before:
-            self._rebalancer.members_left(group, "members left: " + ", ".join(gone))
+            self._rebalancer.note_leave(group, "members left: " + ", ".join(gone))
         elif gone:
-            self._rebalancer.pending_left(group)
+            self._rebalancer.note_pending_leave(group)
         return responses
 
     def _leave(self, group: ClassicGroup, leaving: MemberIdentity) -> MemberResponse:

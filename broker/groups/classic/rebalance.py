@@ -91,7 +91,7 @@ class Rebalancer:
         elif member is not None and not member.is_alive_without_heartbeat:
             log.info("group %s: %s sent no heartbeat for %d ms, it is removed", group.group_id, member_id, timeout_ms)
             self.remove(group, member)
-            self.members_left(group, f"the session of {member_id} expired")
+            self.note_leave(group, f"the session of {member_id} expired")
 
     # Members that go
 
@@ -108,17 +108,17 @@ class Rebalancer:
         if group.state is State.PREPARING_REBALANCE and group.have_all_joined:
             self.complete_join(group)
 
-    def members_left(self, group: ClassicGroup, reason: str) -> None:
+    def note_leave(self, group: ClassicGroup, reason: str) -> None:
         """After removals: a group with a generation rebalances, one in its join phase may now be complete."""
         if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
             self.prepare(group, reason)
         else:
-            self.pending_left(group)
+            self.note_pending_leave(group)
 
-    def pending_left(self, group: ClassicGroup) -> None:
+    def note_pending_leave(self, group: ClassicGroup) -> None:
         """After those left who had only been given an id: a join phase that waited for them may now be complete."""
         if group.state is State.PREPARING_REBALANCE:
-            self._complete_if_all_joined(group)
+            self._try_to_complete_join(group)
 
     def forget(self, group: ClassicGroup) -> None:
         """The group is gone: no timer of its may fire."""
@@ -132,10 +132,10 @@ class Rebalancer:
 
     # The join phase
 
-    def member_joined(self, group: ClassicGroup, reason: str) -> None:
+    def note_join(self, group: ClassicGroup, reason: str) -> None:
         """After a member was added or updated: begins a rebalance unless one is in its join phase."""
         if group.state is State.PREPARING_REBALANCE:
-            self._complete_if_all_joined(group)
+            self._try_to_complete_join(group)
         else:
             self.prepare(group, reason)
 
@@ -168,7 +168,7 @@ class Rebalancer:
 
         self._timers.schedule(_join_phase(group), delay_ms, expire)
 
-    def _complete_if_all_joined(self, group: ClassicGroup) -> None:
+    def _try_to_complete_join(self, group: ClassicGroup) -> None:
         if group.have_all_joined and group.previous_state is not State.EMPTY:
             self.complete_join(group)
 
@@ -181,7 +181,7 @@ class Rebalancer:
         for member in [each for each in group.members.values() if each.awaiting_join is None and not each.is_static]:
             log.info("group %s: %s did not rejoin in time, it is removed", group.group_id, member.member_id)
             self.remove(group, member)
-        if group.members and not group.elect_leader_that_joined():
+        if group.members and not group.elect_joining_leader():
             log.warning("group %s: no member has rejoined, waiting for another rebalance timeout", group.group_id)
             self._await_join(group)
             return
@@ -197,7 +197,7 @@ class Rebalancer:
         log.info("group %s: generation %d has %d members", group.group_id, group.generation, len(group.members))
         for member in tuple(group.members.values()):
             is_leader = member.member_id == group.leader_id
-            group.answer_join(member, group.joined(member.member_id, with_members=is_leader))
+            group.answer_join(member, group.join_response(member.member_id, with_members=is_leader))
             member.is_new = False
             self.keep_alive(group, member)
             group.pending_syncs.add(member.member_id)
@@ -212,7 +212,7 @@ class Rebalancer:
 
     # The sync phase
 
-    def synced(self, group: ClassicGroup, member_id: str) -> None:
+    def note_sync(self, group: ClassicGroup, member_id: str) -> None:
         """The member asked for its assignment."""
         group.pending_syncs.discard(member_id)
         if not group.pending_syncs:

@@ -94,11 +94,11 @@ def state_table() -> str:
     columns = (("heartbeat", HEARTBEAT), ("sync", SYNC), ("commit", COMMIT), ("delete", DELETE))
     lines = [f"{'state':<20}" + "".join(f"{name:<27}" for name, _ in columns) + "next"]
     for state in State:
-        answers = "".join(f"{_shown(table[state]):<27}" for _, table in columns)
+        answers = "".join(f"{_text_of(table[state]):<27}" for _, table in columns)
         following = ", ".join(each.value for each in State if each in NEXT[state])
         lines.append(f"{state.value:<20}{answers}{following}")
     return "\n".join(lines)
 
 
-def _shown(answer: ErrorCode | None) -> str:
+def _text_of(answer: ErrorCode | None) -> str:
     return "goes on" if answer is None else answer.name

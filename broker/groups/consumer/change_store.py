@@ -82,7 +82,7 @@ class ConsumerGroups:
             return Change(ConsumerGroup(group_id))
         if group.is_empty:
             return self._replacing(group, ConsumerGroup(group_id))
-        return self._replacing(group, self._migration.upgraded(group))
+        return self._replacing(group, self._migration.upgrade(group))
 
     def _replacing(self, classic: ClassicGroup, group: ConsumerGroup) -> Change:
         change = Change(group, prelude=[*classic.tombstones(), *self._migration.records_of(group)])
@@ -146,7 +146,7 @@ class ConsumerGroups:
         self.store(change)
 
     def _downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> None:
-        classic = self._migration.downgraded(group, leaving, self.now_ms())
+        classic = self._migration.downgrade(group, leaving, self.now_ms())
         self._store.append(group.group_id, [*group.tombstones(), classic.record()])
         self.timeouts.forget(group)
         self._groups.put(classic)

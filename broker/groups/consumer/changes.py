@@ -113,7 +113,7 @@ class Planner:
         self, change: Change, members: dict[str, ConsumerMember], topics: Topics, forerunner: ConsumerMember | None
     ) -> dict[str, Assignment]:
         group = change.group
-        name = group.preferred_assignor(members.values()) or self._settings.assignors[0]
+        name = group.choose_assignor(members.values()) or self._settings.assignors[0]
         specs = {member_id: _spec(member, group.target_of(member), topics) for member_id, member in members.items()}
         partitions = {topic.topic_id: topic.num_partitions for topic in topics.values()}
         targets = ASSIGNORS[name](specs, partitions)

@@ -84,7 +84,7 @@ class ConsumerGroup:
         """Whether a topic that is not there yet may belong to the group."""
         return any(member.topic_regex for member in self.members.values())
 
-    def preferred_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
+    def choose_assignor(self, members: Iterable[ConsumerMember]) -> str | None:
         """The assignor that most of `members` name; where uniform and range are even, uniform, as in Kafka."""
         votes = Counter(member.assignor for member in members if member.assignor is not None)
         return max(votes, key=lambda name: (votes[name], name), default=None)

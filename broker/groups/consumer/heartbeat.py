@@ -17,7 +17,7 @@ from ..caller import Caller
 from .change_store import ConsumerGroups
 from .changes import Change
 from .group import ConsumerGroup
-from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sorted_topics
+from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sort_topics
 from .topic_regex import compile_pattern
 
 JOINS: Final = 0
@@ -63,9 +63,9 @@ class ConsumerHeartbeats:
         joins = request.member_epoch == JOINS
         change = consumers.open(request.group_id, may_create=joins)
         consumers.check_room(change.group, request.member_id)
-        owned = _owned(request)
+        owned = _owned_partitions_of(request)
         before = self._member(change, request, owned, joins=joins)
-        after = _updated(before, request, caller)
+        after = _update(before, request, caller)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms())
         consumers.store(change)
         consumers.timeouts.watch_session(change.group, member)
@@ -211,7 +211,7 @@ def _unknown(group: ConsumerGroup, member_id: str) -> ApiError:
     return ApiError(f"group {group.group_id} has no member {member_id!r}", ErrorCode.UNKNOWN_MEMBER_ID)
 
 
-def _updated(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerMember:
+def _update(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerMember:
     """The member with what the request changes; what it leaves out stays."""
     topics, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
@@ -221,7 +221,7 @@ def _updated(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, cal
         rack_id=request.rack_id or member.rack_id,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == NOT_GIVEN else timeout_ms,
         assignor=request.server_assignor or member.assignor,
-        topics=member.topics if topics is None else sorted_topics(topics),
+        topics=member.topics if topics is None else sort_topics(topics),
         topic_regex=member.topic_regex if pattern is None else pattern or None,
         client_id=caller.client_id,
         client_host=caller.host,
@@ -229,7 +229,7 @@ def _updated(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, cal
     )
 
 
-def _owned(request: ConsumerGroupHeartbeatRequest) -> Assignment | None:
+def _owned_partitions_of(request: ConsumerGroupHeartbeatRequest) -> Assignment | None:
     if request.topic_partitions is None:
         return None
     return {each.topic_id: frozenset(each.partitions) for each in request.topic_partitions}

@@ -132,5 +132,5 @@ def from_topic_partitions(listed: Iterable[TopicPartitions]) -> Assignment:
     return {topic_id: partitions for topic_id, partitions in assignment.items() if partitions}
 
 
-def sorted_topics(names: Sequence[str]) -> tuple[str, ...]:
+def sort_topics(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names)))

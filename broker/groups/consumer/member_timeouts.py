@@ -73,7 +73,7 @@ class MemberTimeouts:
         for each in what or WATCHES:
             self._timers.cancel((each, group.group_id, member_id))
 
-    def watch_loaded(self, group: ConsumerGroup) -> None:
+    def watch_all(self, group: ConsumerGroup) -> None:
         """All members of a group that was loaded have a whole session to show that they are there."""
         for member in group.members.values():
             self.watch_session(group, member)

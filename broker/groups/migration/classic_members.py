@@ -22,7 +22,7 @@ from ..classic.member import join_error
 from ..consumer.change_store import ConsumerGroups
 from ..consumer.changes import Change
 from ..consumer.group import NOT_OWNED, ConsumerGroup
-from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sorted_topics
+from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sort_topics
 from .migration import Migration, classic_metadata
 
 log = logging.getLogger(__name__)
@@ -51,11 +51,11 @@ class ClassicInConsumer:
         change = Change(group)
         before = self._member(change, member_id, request, is_new=is_new)
         subscription = _subscription(request)
-        after = _updated(before, request, subscription, caller)
+        after = _update(before, request, subscription, caller)
         owned = self._migration.by_id(subscription.owned_partitions)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms())
         consumers.store(change)
-        self._watch_joined(group, member)
+        self._watch_member(group, member)
         return JoinGroupResponse(
             member_id=member.member_id,
             generation_id=member.epoch,
@@ -81,7 +81,7 @@ class ClassicInConsumer:
             raise ApiError(message, ErrorCode.FENCED_INSTANCE_ID)
         return present
 
-    def _watch_joined(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+    def _watch_member(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         timeouts = self._consumers.timeouts
         timeouts.unwatch(group, member.member_id, "join", "rebalance")
         timeouts.watch_session(group, member)
@@ -91,7 +91,7 @@ class ClassicInConsumer:
 
     def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
         """What the member owns. Raises: ApiError."""
-        member = self._checked(group, request.member_id, request.group_instance_id, request.generation_id)
+        member = self._check_member(group, request.member_id, request.group_instance_id, request.generation_id)
         classic = member.classic
         if classic is None:
             raise RuntimeError("a checked member speaks the classic protocol")
@@ -109,12 +109,12 @@ class ClassicInConsumer:
         return SyncGroupResponse(
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
-            assignment=self._migration.encoded(member.assigned, protocol.metadata),
+            assignment=self._migration.encode(member.assigned, protocol.metadata),
         )
 
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
         """Whether the member may go on or has to rejoin. Raises: ApiError."""
-        member = self._checked(group, request.member_id, request.group_instance_id, request.generation_id)
+        member = self._check_member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._consumers.timeouts.watch_session(group, member)
         has_to_rejoin = (
             member.epoch < group.epoch
@@ -130,7 +130,7 @@ class ClassicInConsumer:
         timeout_ms = member.rebalance_timeout_ms
         self._consumers.timeouts.watch_if_not_yet(group, member.member_id, "join", timeout_ms, "did not rejoin")
 
-    def _checked(
+    def _check_member(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
     ) -> ConsumerMember:
         member = _find(group, member_id, instance_id)
@@ -144,7 +144,7 @@ class ClassicInConsumer:
     def leave(self, group: ConsumerGroup, leaving: Sequence[MemberIdentity]) -> tuple[MemberResponse, ...]:
         """Takes members out, each for itself. Raises: ApiError when that could not be written."""
         gone: dict[str, ConsumerMember] = {}
-        responses = tuple(_left(group, member, gone) for member in leaving)
+        responses = tuple(_leave(group, member, gone) for member in leaving)
         if gone:
             change = Change(group)
             self._consumers.planner.remove(change, gone.values())
@@ -154,7 +154,7 @@ class ClassicInConsumer:
         return responses
 
 
-def _left(group: ConsumerGroup, leaving: MemberIdentity, gone: dict[str, ConsumerMember]) -> MemberResponse:
+def _leave(group: ConsumerGroup, leaving: MemberIdentity, gone: dict[str, ConsumerMember]) -> MemberResponse:
     code, member_id = ErrorCode.NONE, leaving.member_id
     try:
         member = _find(group, member_id, leaving.group_instance_id, by_instance=member_id == UNKNOWN_MEMBER)
@@ -197,7 +197,7 @@ def _subscription(request: JoinGroupRequest) -> ConsumerSubscription:
         raise ApiError(message, ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from fault
 
 
-def _updated(
+def _update(
     member: ConsumerMember, request: JoinGroupRequest, subscription: ConsumerSubscription, caller: Caller
 ) -> ConsumerMember:
     return replace(
@@ -205,7 +205,7 @@ def _updated(
         instance_id=request.group_instance_id or member.instance_id,
         rack_id=subscription.rack_id or member.rack_id,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
-        topics=sorted_topics(subscription.topics),
+        topics=sort_topics(subscription.topics),
         client_id=caller.client_id,
         client_host=caller.host,
         classic=classic_metadata(request.session_timeout_ms, request.protocols),

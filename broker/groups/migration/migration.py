@@ -47,7 +47,7 @@ class Migration:
 
     # Upgrade
 
-    def upgraded(self, classic: ClassicGroup) -> ConsumerGroup:
+    def upgrade(self, classic: ClassicGroup) -> ConsumerGroup:
         """The consumer group that a classic one becomes. Raises: ApiError GROUP_ID_NOT_FOUND when it may not."""
         may = self._settings.may_upgrade and classic.uses_consumer_protocol
         if not may or len(classic.members) > self._settings.consumer_max_size:
@@ -56,7 +56,7 @@ class Migration:
         group.epoch = group.assignment_epoch = classic.generation
         try:
             for member in classic.members.values():
-                upgraded = self._upgraded_member(member, classic)
+                upgraded = self._upgrade_member(member, classic)
                 group.targets[member.member_id] = upgraded.assigned
                 group.put(upgraded)
         except MalformedFrame as fault:
@@ -64,7 +64,7 @@ class Migration:
             raise ApiError(message, ErrorCode.GROUP_ID_NOT_FOUND) from fault
         return group
 
-    def _upgraded_member(self, member: ClassicMember, group: ClassicGroup) -> ConsumerMember:
+    def _upgrade_member(self, member: ClassicMember, group: ClassicGroup) -> ConsumerMember:
         protocol = group.protocol_name or member.protocols[0].name
         subscription = decode_subscription(member.metadata(protocol))
         return ConsumerMember(
@@ -108,19 +108,19 @@ class Migration:
         fits = len(left) <= self._settings.max_size
         return are_classic and leaving.classic is None and self._settings.may_downgrade and fits
 
-    def downgraded(self, group: ConsumerGroup, leaving: ConsumerMember, now_ms: int) -> ClassicGroup:
+    def downgrade(self, group: ConsumerGroup, leaving: ConsumerMember, now_ms: int) -> ClassicGroup:
         """The classic group that a consumer group becomes when `leaving` goes."""
         classic = ClassicGroup(group.group_id, state_since_ms=now_ms)
         classic.generation = group.epoch
         for member in group.members.values():
             if member.member_id != leaving.member_id and member.classic is not None:
-                classic.add(_downgraded_member(member, member.classic), PROTOCOL_TYPE)
+                classic.add(_downgrade_member(member, member.classic), PROTOCOL_TYPE)
         classic.state = State.STABLE
         classic.protocol_name = classic.select_protocol()
         classic.subscribed_topics = classic.find_subscribed_topics()
         for each in classic.members.values():
             target = group.targets.get(each.member_id, NOTHING)
-            each.assignment = self.encoded(target, each.metadata(classic.protocol_name))
+            each.assignment = self.encode(target, each.metadata(classic.protocol_name))
         return classic
 
     # Assignments by topic id and by name
@@ -132,7 +132,7 @@ class Migration:
             topic.topic_id: frozenset(partitions) for topic, partitions in found if topic is not None and partitions
         }
 
-    def encoded(self, assignment: Assignment, metadata: bytes) -> bytes:
+    def encode(self, assignment: Assignment, metadata: bytes) -> bytes:
         """The assignment as the consumer reads it that sent `metadata` as its subscription."""
         named = ((self._find_name(topic_id), partitions) for topic_id, partitions in assignment.items())
         topics = tuple(
@@ -149,7 +149,7 @@ def classic_metadata(session_timeout_ms: int, protocols: Iterable[JoinGroupReque
     return ClassicMemberMetadata(session_timeout_ms=session_timeout_ms, supported_protocols=supported)
 
 
-def _downgraded_member(member: ConsumerMember, classic: ClassicMemberMetadata) -> ClassicMember:
+def _downgrade_member(member: ConsumerMember, classic: ClassicMemberMetadata) -> ClassicMember:
     return ClassicMember(
         member.member_id,
         instance_id=member.instance_id,

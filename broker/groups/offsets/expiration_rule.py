@@ -25,7 +25,7 @@ Base = Callable[[CommittedOffset], int]
 NO_EXPIRY = -1
 
 
-def expired_offsets(
+def find_expired_offsets(
     group: ClassicGroup | ConsumerGroup, offsets: Offsets, *, now_ms: int, retention_ms: int
 ) -> list[TopicPartition]:
     """Partitions whose offsets may go now."""
@@ -51,13 +51,13 @@ def _is_expired(offset: CommittedOffset, base: Base, now_ms: int, retention_ms: 
 def _base(group: ClassicGroup | ConsumerGroup) -> Base | None:
     """From when on the retention of an offset counts; None: it never ends."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None:
-        return _committed_at
+        return _commit_ms_of
     if group.state is State.EMPTY:
         since = group.state_since_ms
-        return _committed_at if since is None else lambda offset: since
+        return _commit_ms_of if since is None else lambda offset: since
     knows_subscriptions = group.uses_consumer_protocol and group.subscribed_topics is not None
-    return _committed_at if knows_subscriptions and group.state is State.STABLE else None
+    return _commit_ms_of if knows_subscriptions and group.state is State.STABLE else None
 
 
-def _committed_at(offset: CommittedOffset) -> int:
+def _commit_ms_of(offset: CommittedOffset) -> int:
     return offset.commit_ms

@@ -31,7 +31,7 @@ from ..state.error_mapping import offset_error
 from ..state.record_store_interface import GroupStore, Producer, Stored
 from ..state.registry import Group, Groups
 from .committed_offsets import NO_OFFSET, NO_PRODUCER, CommittedOffset, Offsets, TopicPartition, offset_tombstone
-from .expiration_rule import expired_offsets
+from .expiration_rule import find_expired_offsets
 
 NO_GENERATION = -1
 NO_RETENTION = -1
@@ -125,7 +125,7 @@ class Commits:
         partitions = [(each.topic, each.partition) for each in new]
         self._offsets.begin_replication(group_id, partitions)
         try:
-            await self._store.replicated(stored, self._timeout_ms)
+            await self._store.await_replication(stored, self._timeout_ms)
         except ApiError as error:
             return offset_error(error)
         finally:
@@ -293,7 +293,7 @@ class Commits:
     def expire(self, group: Group) -> int:
         """How many offsets were too old; a group without members that has none left goes too. Raises: ApiError."""
         group_id = group.group_id
-        expired = expired_offsets(
+        expired = find_expired_offsets(
             group, self._offsets, now_ms=self._rebalancer.now_ms(), retention_ms=self._settings.offsets_retention_ms
         )
         if expired:

@@ -118,10 +118,10 @@ class OffsetsTopic:
             transactional=True,
         )
 
-    async def replicated(self, stored: Stored, timeout_ms: int) -> None:
+    async def await_replication(self, stored: Stored, timeout_ms: int) -> None:
         """Returns when the in-sync replicas have them. Raises: ApiError 6 or 7."""
         partition = self._core.cluster.partition(OFFSETS_TOPIC, stored.partition)
-        await self._core.replicated(partition, stored.end_offset, timeout_ms)
+        await self._core.await_replication(partition, stored.end_offset, timeout_ms)
 
     # Reading back
 

@@ -31,6 +31,6 @@ class GroupStore(Protocol):
         """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
         ...
 
-    async def replicated(self, stored: Stored, timeout_ms: int) -> None:
+    async def await_replication(self, stored: Stored, timeout_ms: int) -> None:
         """Returns when the in-sync replicas have them. Raises: ApiError REQUEST_TIMED_OUT."""
         ...

@@ -454,7 +454,7 @@ async def test_committed_offsets_move_with_their_coordinator(cluster: BrokerClus
     assert found.node_id != first
     asked = of.OffsetFetchRequest(group_id="g", topics=(of.OffsetFetchRequestTopic(name="t", partition_indexes=(0,)),))
     second = cluster.brokers[found.node_id]
-    await second.groups.loaded()
+    await second.groups.await_loading()
     offsets = await offset_fetch.handle(second, asked, call(ApiKey.OFFSET_FETCH, 5, asked))
     assert offsets.topics[0].partitions[0].committed_offset == 7
     wrong = next(broker for node_id, broker in cluster.brokers.items() if node_id != found.node_id)

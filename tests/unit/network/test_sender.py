@@ -126,7 +126,7 @@ async def test_pieces_arrive_in_order(tmp_path: Path) -> None:
     path = tmp_path / "file"
     stored = os.urandom(300_000)
     path.write_bytes(stored)
-    part = FileSlice(Files().handle(str(path)).opened(), 1000, 250_000)
+    part = FileSlice(Files().handle(str(path)).open(), 1000, 250_000)
     lazy = Pattern(3)
     async with line() as there:
         sending = asyncio.create_task(there.send(b"head", part, memoryview(b"middle"), lazy, b"tail"))
@@ -324,7 +324,7 @@ async def test_a_file_that_became_shorter_ends_the_connection(tmp_path: Path) ->
     """The size is promised already: nothing else could take the place of what is missing."""
     path = tmp_path / "file"
     path.write_bytes(bytes(1000))
-    part = FileSlice(Files().handle(str(path)).opened(), 0, 5000)
+    part = FileSlice(Files().handle(str(path)).open(), 0, 5000)
     async with line() as there:
         with pytest.raises(EOFError):
             await there.send(part)

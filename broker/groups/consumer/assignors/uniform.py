@@ -21,10 +21,10 @@ Owned = dict[str, set[Partition]]
 
 def assign_uniformly(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:
     """What each member is to own."""
-    owned = _kept(members, partitions)
+    owned = _keep_current(members, partitions)
     is_even = has_one_subscription(members)
     if is_even:
-        _cut_to_share(owned, _readable(members, partitions))
+        _trim_to_share(owned, _readable(members, partitions))
     _hand_out(owned, members, partitions)
     if not is_even:
         _level(owned, members)
@@ -37,7 +37,7 @@ def _readable(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int])
     return sum(count for topic_id, count in partitions.items() if topic_id in topics)
 
 
-def _kept(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> Owned:
+def _keep_current(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> Owned:
     taken: set[Partition] = set()
     owned: Owned = {}
     for member_id, member in members.items():
@@ -50,7 +50,7 @@ def _kept(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> 
     return owned
 
 
-def _cut_to_share(owned: Owned, total: int) -> None:
+def _trim_to_share(owned: Owned, total: int) -> None:
     if not owned:
         return
     share, odd = divmod(total, len(owned))

@@ -113,7 +113,7 @@ async def test_an_unknown_assignor_is_refused(world):
 
 async def test_the_assignor_most_members_name_is_used(world):
     world.consumer_heartbeat("a", 0, server_assignor="range")
-    assert world.consumer_group.preferred_assignor(world.consumer_group.members.values()) == "range"
+    assert world.consumer_group.choose_assignor(world.consumer_group.members.values()) == "range"
 
 
 async def test_a_full_group_takes_nobody():

@@ -51,7 +51,7 @@ SETTINGS = {"offsets_topic_num_partitions": PARTITIONS, "group_initial_rebalance
 async def serving(directory, topics=("t",), **settings):
     """A broker with topics of two partitions, and a client."""
     async with running_broker(directory, **{**SETTINGS, **settings}) as broker:
-        await broker.groups.loaded()
+        await broker.groups.await_loading()
         missing = [name for name in topics if name not in broker.cluster.topics]
         await broker.topics.create(
             [
@@ -421,7 +421,7 @@ async def test_while_a_partition_is_loaded_its_groups_wait_and_nobody_is_told_to
         with pytest.raises(ApiError) as refusal:
             await groups.sync(SyncGroupRequest(group_id="g", generation_id=1, member_id="m"), None)
         assert refusal.value.code == ErrorCode.REBALANCE_IN_PROGRESS
-        await groups.loaded()
+        await groups.await_loading()
         await groups.check("g")
 
 

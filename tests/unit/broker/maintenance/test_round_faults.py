@@ -199,7 +199,7 @@ async def test_transactions_time_out_on(tmp_path: Path, break_one: Any, clock: M
         break_one(Transaction, "fenced", lambda each: each.transactional_id == FAULTY)
         clock.now += 15_001
         await broker.transactions.abort_timed_out()
-        await broker.transactions.settled()
+        await broker.transactions.await_markers()
         states = {each.transactional_id: each.now.state.label for each in broker.transactions.transactions}
         assert states == {"a": "Ongoing", "b": "CompleteAbort", "c": "CompleteAbort"}
         assert await faults(broker, "transaction timeouts") == 1
@@ -214,7 +214,7 @@ async def test_transactional_ids_expire_on(tmp_path: Path, break_one: Any, clock
         producers = await begin_transactions(broker, is_open=False)
         break_one(Transaction, step, lambda each: each.transactional_id == FAULTY)
         clock.now += 1001
-        await broker.transactions.remove_expired()
+        await broker.transactions.remove_expired_ids()
         assert [each.transactional_id for each in broker.transactions.transactions] == ["a"]
         assert await faults(broker, "transactional id expiry") == 1
         for producer in producers:

@@ -95,12 +95,12 @@ async def test_transactions_are_counted_by_their_result(tmp_path: Path) -> None:
         for is_commit in (True, False, True):
             await producer.add("a", 0)
             await producer.end(commit=is_commit)
-            await broker.transactions.settled()
+            await broker.transactions.await_markers()
         await producer.add("a", 0)
         assert await value(broker, "stepdown_transactional_ids", state="Ongoing") == 1
         clock.now += 15_001
         await broker.transactions.abort_timed_out()
-        await broker.transactions.settled()
+        await broker.transactions.await_markers()
         assert await value(broker, "stepdown_transactions_total", result="committed") == 2
         assert await value(broker, "stepdown_transactions_total", result="aborted") == 2
         assert await value(broker, "stepdown_transactions_timed_out_total") == 1

@@ -62,7 +62,7 @@ async def listed(producer: TransactionalClient, version: int = 1, **filters: Any
 async def test_transactions_are_listed_by_filters(broker: Broker) -> None:
     done, still = await begin(broker, "done"), await begin(broker, "still")
     await done.end(commit=True)
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     assert await listed(done) == ["done CompleteCommit", "still Ongoing"]
     assert await listed(done, state_filters=["Ongoing"]) == ["still Ongoing"]
     assert await listed(done, state_filters=["ongoing"]) == []

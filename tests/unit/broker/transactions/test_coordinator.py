@@ -89,7 +89,7 @@ async def test_a_transaction_ends_with_a_marker_in_each_partition(broker: Broker
     partition = broker.cluster.partition("a", 0)
     assert (partition.last_stable_offset, partition.high_watermark) == (0, 2)
     assert await producer.end(commit=commit) == 0
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     marker = "COMMIT 0" if commit else "ABORT 0"
     assert batches(partition) == ["data 0", marker]
     assert batches(broker.cluster.partition("a", 1)) == [marker]
@@ -122,7 +122,7 @@ async def test_between_decision_and_markers_all_is_concurrent(broker: Broker) ->
     assert (await producer.init()).error_code == busy
     assert await producer.produce("a", 1, b"x") == ErrorCode.NOT_ENOUGH_REPLICAS
     broker.transactions.release_markers()
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     assert await producer.add("a", 1) == [0]
 
 
@@ -133,7 +133,7 @@ async def test_a_new_producer_aborts_what_the_former_left_open_and_fences_it(bro
     await old.add("a", 0)
     await old.produce("a", 0, b"x")
     assert (await new.init()).error_code == ErrorCode.CONCURRENT_TRANSACTIONS
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     assert (await new.init()).producer_epoch == 2
     assert batches(broker.cluster.partition("a", 0)) == ["data 0", "ABORT 1"]
     assert await old.end(commit=True) == ErrorCode.PRODUCER_FENCED
@@ -192,7 +192,7 @@ async def test_a_transaction_that_takes_too_long_is_aborted(broker: Broker, cloc
     await clock.advance(TEN_S)
     assert state_of(broker) is State.ONGOING
     await clock.advance(TEN_S)
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     assert batches(broker.cluster.partition("a", 0)) == ["data 0", "ABORT 1"]
     assert await producer.end(commit=True) == ErrorCode.PRODUCER_FENCED
     assert await producer.produce("a", 0, b"x") == ErrorCode.INVALID_PRODUCER_EPOCH
@@ -218,7 +218,7 @@ async def test_ids_that_are_not_used_are_forgotten(tmp_path: Path, clock: Manual
         await clock.advance(80_000)
         assert len(broker.transactions.transactions) == 0
     async with running_broker(tmp_path, clock=clock, **settings) as broker:
-        await broker.transactions.loaded()
+        await broker.transactions.await_loading()
         assert len(broker.transactions.transactions) == 0
 
 
@@ -229,12 +229,12 @@ async def test_offsets_of_a_transaction_count_once_it_is_committed(broker: Broke
     assert await producer.commit_offsets("g", "a", 0, 5) == 0
     assert broker.groups.fetch("g", "a", 0).offset == -1
     assert await producer.end(commit=True) == 0
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     assert broker.groups.fetch("g", "a", 0, stable=True).offset == 5
     assert await producer.add_offsets("g") == 0
     assert await producer.commit_offsets("g", "a", 0, 9) == 0
     assert await producer.end(commit=False) == 0
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     assert broker.groups.fetch("g", "a", 0, stable=True).offset == 5
 
 
@@ -254,7 +254,7 @@ async def test_the_topic_is_deleted_during_a_transaction(broker: Broker) -> None
     await producer.add("a", 0)
     await broker.topics.delete(["a"])
     assert await producer.end(commit=True) == 0
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     assert state_of(broker) is State.COMPLETE_COMMIT
 
 
@@ -266,7 +266,7 @@ async def test_a_partition_that_knows_a_later_epoch_does_not_hold_up_the_end(bro
     await producer.produce("a", 0, b"x")
     broker.cluster.partition("a", 1).log.producers.state._entry(producer.producer_id).set_epoch(9)
     assert await producer.end(commit=True) == 0
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     assert state_of(broker) is State.COMPLETE_COMMIT
     assert batches(broker.cluster.partition("a", 1)) == []
 
@@ -284,8 +284,8 @@ async def test_a_restart_writes_the_markers_that_were_decided(tmp_path: Path, cl
         broker.transactions.hold_markers()
         assert await producer.end(commit=commit) == 0
     async with running_broker(tmp_path, clock=clock, **SETTINGS) as broker:
-        await broker.transactions.loaded()
-        await broker.transactions.settled()
+        await broker.transactions.await_loading()
+        await broker.transactions.await_markers()
         assert state_of(broker) is (State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
         assert batches(broker.cluster.partition("a", 0)) == ["data 0", "COMMIT 0" if commit else "ABORT 0"]
         assert broker.groups.fetch("g", "a", 0, stable=True).offset == (1 if commit else -1)
@@ -300,13 +300,13 @@ async def test_a_restart_leaves_open_transactions_open_until_they_time_out(tmp_p
             await each.add("a", 0)
             await each.produce("a", 0, b"x")
     async with running_broker(tmp_path, clock=clock, **SETTINGS) as broker:
-        await broker.transactions.loaded()
+        await broker.transactions.await_loading()
         again = await connect(broker)
         again.producer_id, again.epoch, again.sequences = producer.producer_id, producer.epoch, producer.sequences
         assert await again.produce("a", 0, b"y") == 0
         assert await again.end(commit=True) == 0
         await clock.advance(80_000)
-        await broker.transactions.settled()
+        await broker.transactions.await_markers()
         assert batches(broker.cluster.partition("a", 0)) == ["data 0", "data 0", "data 0", "COMMIT 0", "ABORT 1"]
 
 

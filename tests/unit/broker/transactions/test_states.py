@@ -1,7 +1,7 @@
 """The tables: what may follow what, and what the end of a transaction is answered."""
 
 import pytest
-from stepdown.broker.transactions.states import MAY_FOLLOW, State, end_answer, state_named
+from stepdown.broker.transactions.states import MAY_FOLLOW, State, end_answer, find_state
 from stepdown.protocol.errors import ErrorCode
 
 BUSY, WRONG, NONE = ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.INVALID_TXN_STATE, ErrorCode.NONE
@@ -38,5 +38,5 @@ def test_states_are_called_as_kafka_calls_them() -> None:
         "Dead",
         "PrepareEpochFence",
     ]
-    assert state_named("PrepareAbort") is State.PREPARE_ABORT
-    assert state_named("prepareabort") is None
+    assert find_state("PrepareAbort") is State.PREPARE_ABORT
+    assert find_state("prepareabort") is None

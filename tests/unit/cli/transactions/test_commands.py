@@ -29,7 +29,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
             if name == "done":
                 await producer.end(commit=True)
             await client.close()
-        await broker.transactions.settled()
+        await broker.transactions.await_markers()
         yield broker
 
 
@@ -79,7 +79,7 @@ async def test_describe_fails_for_an_id_that_does_not_exist(transactions: Comman
 async def test_abort_ends_an_open_transaction(broker: Broker, transactions: Command) -> None:
     done = await transactions("abort", "open")
     assert (done.exit_code, done.stdout) == (0, "open: aborted\n")
-    await broker.transactions.settled()
+    await broker.transactions.await_markers()
     assert batches(broker.cluster.partition("a", 0)) == ["data 0", "COMMIT 0", "ABORT 1"]
     again = await transactions("abort", "open", "--json")
     assert again.exit_code == 1

@@ -45,7 +45,7 @@ def end_transaction(log: Log, producer_id: int, *, commit: bool, epoch: int = 0)
         timestamp=NOW,
     )
     log.append(prepared(data, origin=AppendOrigin.COORDINATOR), leader_epoch=0)
-    log.high_watermark_moved(log.log_end_offset)
+    log.note_high_watermark(log.log_end_offset)
 
 
 def left(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:

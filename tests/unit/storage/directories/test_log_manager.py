@@ -286,8 +286,8 @@ def test_rolled_logs_are_handed_out_once(tmp_path: Path) -> None:
     log = dirs.create("t", 0, TOPIC_ID, LogConfig(segment_bytes=100))
     for _ in range(3):
         append(log, b"a")
-    assert dirs.take_rolled() == [log]
-    assert dirs.take_rolled() == []
+    assert dirs.take_rolled_logs() == [log]
+    assert dirs.take_rolled_logs() == []
 
 
 class FilesOfABrokenDisk(Files):

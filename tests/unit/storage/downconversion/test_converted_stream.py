@@ -43,7 +43,7 @@ def marker(offset: int) -> bytes:
 def stored(tmp_path: Path, data: bytes) -> FileSlice:
     path = tmp_path / "segment"
     path.write_bytes(data)
-    return FileSlice(Files().handle(str(path)).opened(), 0, len(data))
+    return FileSlice(Files().handle(str(path)).open(), 0, len(data))
 
 
 def converted(source: FileSlice | BytesSlice, **rules: object) -> ConvertedStream:

@@ -30,10 +30,10 @@ def test_a_held_file_stays_open_and_is_not_opened_twice(tmp_path: Path) -> None:
     files = Files(max_open=1)
     first, second = (files.handle(str(tmp_path / name)) for name in "ab")
     first.write([b"x"], 0)
-    held = first.opened()
+    held = first.open()
     second.write([b"y"], 0)
     assert open_descriptors(tmp_path) == 2
-    assert first.opened() is held
+    assert first.open() is held
     del held
     first.close()
     second.close()

@@ -224,7 +224,7 @@ def test_epochs_are_written_by_one_thread_at_a_time(tmp_path: Path) -> None:
     epochs.assign(1, 0)
     files.slow.set()
     with ThreadPoolExecutor(2) as workers:
-        flush = workers.submit(epochs.write_if_unsynced)
+        flush = workers.submit(epochs.sync)
         assert files.waits.wait(DEADLINE_S)
         other = workers.submit(epochs.assign, 2, 10)
         assert not wait([other], timeout=MOMENT_S).done

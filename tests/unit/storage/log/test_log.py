@@ -184,7 +184,7 @@ def test_rolling_snapshots_the_producers_and_asks_for_a_flush(tmp_path: Path) ->
     for _ in range(2):
         append(log, b"a")
     assert f"{1:020d}.snapshot" in file_names(tmp_path / "orders-0")
-    log.plan_flush_of_rolled().run()
+    log.plan_flush_of_closed_segments().run()
     assert log.recovery_point == 1
 
 
@@ -326,10 +326,10 @@ def test_an_open_transaction_holds_the_stable_offset_back(log: Log) -> None:
     assert log.first_unstable_offset == 1
     marker(log, 7, ControlType.COMMIT)
     assert log.first_unstable_offset == 1  # decided, not replicated yet
-    log.high_watermark_moved(5)
+    log.note_high_watermark(5)
     assert log.first_unstable_offset == 3
     marker(log, 8, ControlType.ABORT)
-    log.high_watermark_moved(6)
+    log.note_high_watermark(6)
     assert log.first_unstable_offset is None
 
 
@@ -369,7 +369,7 @@ def test_transactions_survive_a_restart(tmp_path: Path) -> None:
     for clean in (True, False):
         log.close()
         log = make_log(tmp_path / "orders-0", clean=clean)
-        log.high_watermark_moved(3)
+        log.note_high_watermark(3)
         assert log.first_unstable_offset == 1
         assert log.aborted_transactions(0, log.read(0, 1 << 20, below=3)) == [(7, 0)]
 
