@@ -19,7 +19,6 @@ JOBS: dict[str, tuple[str, str]] = {
     "census": (".census.job", "count what a log directory holds, and what old clients would cost"),
     "archive": (".archive.job", "keep a broker or a log directory in Parquet or Delta, each record once"),
     "convert": (".convert.job", "write a log directory anew in another magic"),
-    "bench-report": (".bench_report.job", "make tables and pictures of benchmark runs"),
     "workload": (".workload.job", "write a seeded load to a broker or a log directory"),
 }
 """Name of a job to its module here and its line in the help."""

@@ -82,7 +82,7 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
     if not shared.as_json:
         print_results(journal.results)
     if shared.html is not None:
-        from ...bench.results.html_report import write_report
+        from .html_report import write_report
 
         write_report(journal, shared.html)
 

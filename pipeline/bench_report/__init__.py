@@ -1,1 +1,0 @@
-"""The job `bench-report`: result lines of `stepdown bench` come in, tables, pictures and one HTML page go out."""
