@@ -11,8 +11,7 @@
 
 Both decorators make a frozen, slotted, keyword-only dataclass in which every field has Kafka's default. An object of
 the class is built through its twin, an open class of the same layout, and then given its real class: storing to slots
-and changing the class once costs half or less of what `object.__setattr__` per field does (measured by
-`bench/questions/message_encoding.py`).
+and changing the class once costs half or less of what `object.__setattr__` per field does.
 `decoder_generator.py` and `encoder_generator.py` write the functions.
 """
 
