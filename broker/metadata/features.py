@@ -10,7 +10,7 @@ class FeatureRange:
 
     first: int
     last: int
-    levels_in_force: int
+    finalized: int
 
 
 METADATA_VERSION = "metadata.version"
