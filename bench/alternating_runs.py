@@ -18,13 +18,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .failures import BenchFailed
+from .failures import BenchFailure
 from .load.connection_loads import LoadPlan
 from .load.process import LoadProcess
 from .load.result import LoadResult, latencies_of
 from .results.results import Event, Journal, Result, Value, config_of, time_of
-from .servers.contenders import Server, make_peer
-from .servers.maven import JarStore
+from .servers.contenders import Contender, make_peer
+from .servers.maven import MavenStore
 from .servers.scrape import loop_delay_of
 from .servers.stepdown import RunningBroker, Stepdown
 from .servers.virtual_network import open_network
@@ -55,35 +55,35 @@ class Terms:
     jvm_warm_up_s: float = 10.0
     samples_every_s: float = 0.0
 
-    def warm_up_of(self, server: Server) -> float:
+    def warm_up_of(self, server: Contender) -> float:
         return self.jvm_warm_up_s if server.name == "kafka" else self.warm_up_s
 
 
 @contextmanager
 def contestants(
-    folder: Path, store: JarStore, terms: Terms, properties: Mapping[str, str], heap: str = "1g"
-) -> Iterator[list[Server]]:
+    folder: Path, store: MavenStore, terms: Terms, properties: Mapping[str, str], heap: str = "1g"
+) -> Iterator[list[Contender]]:
     """stepdown and its peer, running with the same settings; stopped at the end, whatever happens."""
     with open_network(terms.network) as network:
-        ours: Server = RunningBroker(terms.broker, terms.metrics)
+        ours: Contender = RunningBroker(terms.broker, terms.metrics)
         if not terms.broker:
             (folder / "stepdown").mkdir(parents=True, exist_ok=True)
             ours = Stepdown(
                 folder / "stepdown", properties=properties, network=network, certificates=terms.certificates
             )
         theirs = make_peer(terms.peer, folder / "peer", store, properties, heap, network, terms.certificates)
-        servers: list[Server] = [ours] if theirs is None else [ours, theirs]
+        servers: list[Contender] = [ours] if theirs is None else [ours, theirs]
         try:
             for server in servers:
                 server.start()
             yield servers
         finally:
             for server in servers:
-                with suppress(BenchFailed):
+                with suppress(BenchFailure):
                     server.kill()
 
 
-def reaching(server: Server, plan: LoadPlan) -> LoadPlan:
+def reaching(server: Contender, plan: LoadPlan) -> LoadPlan:
     """The plan through the server's listener with TLS, where it has one."""
     return plan if server.tls is None else replace(plan, address=server.tls.address, authority=server.tls.authority)
 
@@ -94,7 +94,7 @@ def case_with_security(case: Mapping[str, Value], terms: Terms) -> Mapping[str, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredRun:
     """CPU seconds of the server, what each plan got, and how late the server's loop was, None of Kafka."""
 
     cpu_seconds: float
@@ -131,7 +131,7 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 
-class Contest:
+class AlternatingRun:
     """One case, played in turns; each turn is noted in the journal."""
 
     def __init__(self, bench: str, case: Mapping[str, Value], terms: Terms, journal: Journal, tell: Told) -> None:
@@ -142,7 +142,7 @@ class Contest:
         self.tell = tell
         self._heard: list[tuple[LoadPlan, LoadResult]] = []
 
-    def play(self, servers: Sequence[Server], turn: Callable[[Server, float], dict[str, float]]) -> list[Result]:
+    def play(self, servers: Sequence[Contender], turn: Callable[[Contender, float], dict[str, float]]) -> list[Result]:
         """The medians and ratios, after a warm-up, if any, and `rounds` turns of each server; `turn` takes seconds."""
         for server in servers:
             if warm_up_s := self.terms.warm_up_of(server):
@@ -155,7 +155,7 @@ class Contest:
                 self._note(server, number, turn(server, self.terms.seconds))
         return self.journal.conclude(self.bench, self.case)
 
-    def measure(self, server: Server, plans: Sequence[LoadPlan], loads: Sequence[LoadProcess]) -> Measured:
+    def measure(self, server: Contender, plans: Sequence[LoadPlan], loads: Sequence[LoadProcess]) -> MeasuredRun:
         """What each plan got while all ran side by side, each in a load of its own."""
         plans = [reaching(server, plan) for plan in plans]
         running = list(zip(loads, plans, strict=True))
@@ -169,9 +169,9 @@ class Contest:
         late = loop_delay_of(server)
         self._heard += zip(plans, results, strict=True)
         p99_s = None if late is None or late_before is None else late.since(late_before).quantile(0.99)
-        return Measured(cpu_seconds=cpu, results=results, loop_p99_ms=None if p99_s is None else 1000 * p99_s)
+        return MeasuredRun(cpu_seconds=cpu, results=results, loop_p99_ms=None if p99_s is None else 1000 * p99_s)
 
-    def _note(self, server: Server, number: int, values: Mapping[str, float]) -> None:
+    def _note(self, server: Contender, number: int, values: Mapping[str, float]) -> None:
         self.journal.note(
             Result(
                 kind="round",
@@ -187,7 +187,7 @@ class Contest:
             for plan, result in self._heard:
                 self.journal.note_events(self._events(server, number, plan, result))
 
-    def _events(self, server: Server, number: int, plan: LoadPlan, result: LoadResult) -> Iterator[Event]:
+    def _events(self, server: Contender, number: int, plan: LoadPlan, result: LoadResult) -> Iterator[Event]:
         config = config_of(server.name, server.version, self.case)
         sent = len(plan.connections[0].requests[0]) if plan.connections and plan.asking.kind == "produce" else 0
         rate = round(1 / plan.connections[0].pace_s) if plan.connections and plan.connections[0].pace_s else 0

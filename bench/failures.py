@@ -1,5 +1,5 @@
 """Why a benchmark cannot go on."""
 
 
-class BenchFailed(Exception):
+class BenchFailure(Exception):
     """A server, a tool or the load did not do what the benchmark needs; the message says which and what it said."""

@@ -32,7 +32,7 @@ from .handlers import SERVED
 from .handlers.required_permissions import RULES
 from .http.pages import local_pages_of, pages_of
 from .maintenance.log_cleaner import Cleaner
-from .maintenance.log_maintenance import Upkeep
+from .maintenance.log_maintenance import LogMaintenance
 from .metadata.image import BrokerNode, Endpoint
 from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metadata.topics import Topics
@@ -80,7 +80,7 @@ class Broker(Services):
         self._shared = SharedByConnections.of(self.clock, self.request_memory, SLOW_REQUEST_MS, self._request_rules)
         self._server = Server(self._limits, self.clock, self._connect, self._on_closed, self._rates)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready), local_pages_of(self))
-        self._upkeep = Upkeep(self)
+        self._upkeep = LogMaintenance(self)
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.rang)
         self.cleaner = Cleaner(self, self.topics)

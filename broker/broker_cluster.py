@@ -34,7 +34,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ..config import BrokerSettings, Given, Layers, Loaded, Origin, load, topic_settings
+from ..config import BrokerSettings, Given, Layers, Origin, StartupSettings, load, topic_settings
 from ..network.clock import Clock, LoopClock
 from ..network.listener import bind
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
@@ -45,7 +45,7 @@ from ..storage.metadata.metadata_store import MetadataStore
 from .broker import Broker, naming_address
 from .controller.controller import Controller
 from .controller.partition_change import Election
-from .dispatch.suspended_broker import Pause
+from .dispatch.suspended_broker import Suspension
 from .replication.replicas import Replicas
 from .replication.topics import ReplicatedTopics
 from .scheduling.periodic_task import Periodic
@@ -56,7 +56,7 @@ __all__ = ["BrokerCluster", "Election"]
 SECOND_MS = 1000
 ORIGIN = Origin("the cluster")
 
-LoadSettings = Callable[[Sequence[Given]], Loaded]
+LoadSettings = Callable[[Sequence[Given]], StartupSettings]
 """The settings of a broker, with these over what was given for all."""
 
 log = logging.getLogger(__name__)
@@ -65,12 +65,12 @@ log = logging.getLogger(__name__)
 class _Member:
     """One broker of the cluster, running or not; what is known of it beyond its life."""
 
-    def __init__(self, node_id: int, loaded: Loaded) -> None:
+    def __init__(self, node_id: int, loaded: StartupSettings) -> None:
         self.node_id = node_id
         self.loaded = loaded
         self.listeners = loaded.settings.listeners
         self.broker: Broker | None = None
-        self.pause = Pause()
+        self.pause = Suspension()
         self.ports: list[socket.socket] = []
 
     @property
@@ -237,7 +237,7 @@ class BrokerCluster:
             self.controller.fence(node_id)  # the session of its former life is not waited for
         member.take_ports()
         loaded = self._load[node_id](self._ports_and_cluster_id(member))
-        member.pause = Pause()
+        member.pause = Suspension()
         broker = Broker(
             loaded.settings,
             loaded.layers,

@@ -30,7 +30,7 @@ from .dispatch.interceptor import Interceptor
 from .fetch.session import FetchSessions
 from .maintenance.deletion_notice import DeletionNotice
 from .maintenance.file_faults import FileFaults
-from .metadata.image import Cluster
+from .metadata.image import MetadataImage
 from .metadata.partition import Partition
 from .metrics.metrics import Metrics
 from .produce.topic_append_rules import RulesByTopic
@@ -109,7 +109,7 @@ class Core:
         """Called when the broker cannot go on; who runs it then ends it."""
         self.spare_descriptors = SpareDescriptors()
         node_id = self.log_manager.node_id
-        self.cluster = Cluster(
+        self.cluster = MetadataImage(
             cluster_id=self.log_manager.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
         with self.or_let_go():

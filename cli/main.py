@@ -7,7 +7,7 @@ that never uses them again. docs/decisions/start-up.md has the measurements.
 import os
 import sys
 
-from .support.failures import CommandFailed
+from .support.failures import CommandFailure
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
         from .commands import app
 
         app(prog_name="stepdown")
-    except CommandFailed as failure:
+    except CommandFailure as failure:
         print(failure, file=sys.stderr)
         sys.exit(failure.exit_code)
     except BrokenPipeError:

@@ -16,7 +16,7 @@ from .blocking_client import BlockingClient
 from .connection import TIMEOUT_S
 from .operation import Operation
 from .operations import acls, groups, offsets, topics, transactions, users
-from .security.settings import Security, parse_security
+from .security.settings import SecuritySettings, parse_security
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Admin(BlockingClient):
         bootstrap: str,
         config: Mapping[str, str] | None = None,
         *,
-        security: Security | None = None,
+        security: SecuritySettings | None = None,
         client_id: str = CLIENT_ID,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
@@ -88,7 +88,7 @@ class AsyncAdmin(AsyncClient):
         bootstrap: str,
         config: Mapping[str, str] | None = None,
         *,
-        security: Security | None = None,
+        security: SecuritySettings | None = None,
         client_id: str = CLIENT_ID,
         timeout_s: float = TIMEOUT_S,
     ) -> None:

@@ -16,7 +16,7 @@ from .connection import TIMEOUT_S
 from .connection_faults import asking_faults, connecting_faults
 from .errors import ConnectionBroken, KafkaError
 from .operation import Operation, Pause
-from .security.settings import OPEN, Security, Tls
+from .security.settings import OPEN, SecuritySettings, TlsSettings
 from .security.tls_context import tls_context
 from .steps import await_steps
 
@@ -52,7 +52,7 @@ class AsyncClient:
         bootstrap: Sequence[HostPort],
         *,
         client_id: str,
-        security: Security = OPEN,
+        security: SecuritySettings = OPEN,
         timeout_s: float = TIMEOUT_S,
         tries: int = TRIES,
         clock: Clock | None = None,
@@ -60,7 +60,7 @@ class AsyncClient:
     ) -> None:
         """`clock` and `connect` are for tests. Raises: ConfigError for certificates that cannot be read."""
         tls = security.tls
-        self._security = replace(security, tls=tls_context(tls)) if isinstance(tls, Tls) else security
+        self._security = replace(security, tls=tls_context(tls)) if isinstance(tls, TlsSettings) else security
         self._client_id, self._timeout_s = client_id, timeout_s
         self._clock, self._connect = clock or SystemClock(), connect
         self._cluster = Cluster(bootstrap, tries)

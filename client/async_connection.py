@@ -15,7 +15,7 @@ from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_re
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from .connection import MAX_BYTES_BEFORE_LOGIN, MAX_RESPONSE_BYTES, TIMEOUT_S
 from .security.login import LoginRequest, LoginStep, LoginToken, log_in
-from .security.settings import Sasl
+from .security.settings import SaslSettings
 from .steps import await_steps
 from .versions import VersionRanges
 
@@ -54,7 +54,7 @@ class AsyncConnection(asyncio.Protocol):
         self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         return answer.error_code
 
-    async def log_in(self, sasl: Sasl) -> int:
+    async def log_in(self, sasl: SaslSettings) -> int:
         """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
         self._parser.max_bytes = MAX_BYTES_BEFORE_LOGIN
         lifetime_ms = await await_steps(log_in(sasl, self.versions), self._do)

@@ -16,7 +16,7 @@ from .connection import TIMEOUT_S, Connection
 from .connection_faults import asking_faults, connecting_faults
 from .errors import ConnectionBroken, KafkaError
 from .operation import Ask, Operation, Pause
-from .security.settings import OPEN, Security, Tls
+from .security.settings import OPEN, SecuritySettings, TlsSettings
 from .security.tls_context import tls_context
 from .steps import take_steps
 
@@ -36,13 +36,13 @@ class BlockingClient:
         bootstrap: Sequence[HostPort],
         *,
         client_id: str,
-        security: Security = OPEN,
+        security: SecuritySettings = OPEN,
         timeout_s: float = TIMEOUT_S,
         tries: int = TRIES,
     ) -> None:
         """Raises: ConfigError for certificates that cannot be read."""
         tls = security.tls
-        self._security = replace(security, tls=tls_context(tls)) if isinstance(tls, Tls) else security
+        self._security = replace(security, tls=tls_context(tls)) if isinstance(tls, TlsSettings) else security
         self._client_id, self._timeout_s = client_id, timeout_s
         self._cluster = Cluster(bootstrap, tries)
         self._bootstrap = bootstrap

@@ -11,7 +11,7 @@ from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser, decode_response, encode_request
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from .security.login import LoginRequest, LoginStep, LoginToken, log_in
-from .security.settings import Sasl
+from .security.settings import SaslSettings
 from .steps import take_steps
 
 TIMEOUT_S = 30.0
@@ -82,7 +82,7 @@ class Connection:
             raise MalformedFrame(f"request {correlation_id} is answered instead of {self._correlation_id}")
         return response
 
-    def log_in(self, sasl: Sasl) -> int:
+    def log_in(self, sasl: SaslSettings) -> int:
         """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
         self._parser.max_bytes = MAX_BYTES_BEFORE_LOGIN
         lifetime_ms = take_steps(log_in(sasl, self.versions), self._do)

@@ -8,14 +8,14 @@ options.
 """
 
 from .broker_settings_builder import broker_settings
-from .describe_configs import Row, Synonym, describe_broker, describe_cluster_defaults, describe_topic
+from .describe_configs import ConfigRow, Synonym, describe_broker, describe_cluster_defaults, describe_topic
 from .dynamic_changes import Alteration, Operation, alter, lay_over
 from .errors import ConfigError, Problem
 from .keys.addresses import Endpoint, HostPort
 from .layered_values import Layers, Source
 from .settings import BrokerSettings, TopicSettings
 from .sources.origin import Given, Origin
-from .startup_settings import Loaded, load, settings_of
+from .startup_settings import StartupSettings, load, settings_of
 from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 from .topic_settings_builder import topic_settings
 
@@ -25,16 +25,16 @@ __all__ = [
     "Alteration",
     "BrokerSettings",
     "ConfigError",
+    "ConfigRow",
     "Endpoint",
     "Given",
     "HostPort",
     "Layers",
-    "Loaded",
     "Operation",
     "Origin",
     "Problem",
-    "Row",
     "Source",
+    "StartupSettings",
     "Synonym",
     "TopicSettings",
     "alter",

@@ -26,7 +26,7 @@ T = TypeVar("T")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class _Collector:
+class _SettingsCollector:
     """Reads values from layers and collects problems instead of stopping at the first."""
 
     def __init__(self, layers: Layers) -> None:
@@ -54,7 +54,7 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     Raises:
         ConfigError: settings contradict each other, or addresses are malformed.
     """
-    taken = _Collector(layers)
+    taken = _SettingsCollector(layers)
     values: dict[str, Any] = {
         key.attribute: layers.first_of(key.synonyms) if key.synonyms else layers.value(key.name)
         for key in BROKER_KEYS.values()
@@ -92,7 +92,7 @@ def _super_users(text: str) -> frozenset[str]:
     return names
 
 
-def _identity(taken: _Collector) -> dict[str, Any]:
+def _identity(taken: _SettingsCollector) -> dict[str, Any]:
     """broker.id and node.id are one setting; given both, they have to agree."""
     ids = {name: taken.layers.value(name) for name in ("broker.id", "node.id") if any(taken.layers.texts_of(name))}
     if len(set(ids.values())) > 1:
@@ -100,7 +100,7 @@ def _identity(taken: _Collector) -> dict[str, Any]:
     return {"broker_id": next(iter(ids.values()), -1)}
 
 
-def _directories(taken: _Collector) -> dict[str, Any]:
+def _directories(taken: _SettingsCollector) -> dict[str, Any]:
     name = "log.dirs" if taken.text("log.dirs") else "log.dir"
     directories = tuple(filter(None, (item.strip() for item in taken.text(name).split(","))))
     if not directories:
@@ -110,7 +110,7 @@ def _directories(taken: _Collector) -> dict[str, Any]:
     return {"log_dirs": directories}
 
 
-def _listeners(taken: _Collector) -> dict[str, Any]:
+def _listeners(taken: _SettingsCollector) -> dict[str, Any]:
     named: dict[str, str] = taken.take("listener.security.protocol.map", parse_protocol_map, {})
     controllers = _names(taken.text("controller.listener.names"))
     protocols = {**dict.fromkeys(controllers, "PLAINTEXT"), **named}
@@ -125,7 +125,7 @@ def _listeners(taken: _Collector) -> dict[str, Any]:
 
 
 def _endpoints_without_controllers(
-    taken: _Collector, name: str, protocols: Mapping[str, str], controllers: tuple[str, ...]
+    taken: _SettingsCollector, name: str, protocols: Mapping[str, str], controllers: tuple[str, ...]
 ) -> tuple[Endpoint, ...]:
     """The endpoints of a key, the controller's left out."""
     nothing: tuple[Endpoint, ...] = ()
@@ -144,7 +144,7 @@ def _unbound(endpoint: Endpoint) -> Endpoint:
     return Endpoint(listener_name=endpoint.listener_name, protocol=endpoint.protocol, host="", port=endpoint.port)
 
 
-def _check_addresses(taken: _Collector, bound: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
+def _check_addresses(taken: _SettingsCollector, bound: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
     names = {endpoint.listener_name for endpoint in bound}
     unknown = [endpoint.listener_name for endpoint in advertised if endpoint.listener_name not in names]
     if unknown and bound:
@@ -153,7 +153,7 @@ def _check_addresses(taken: _Collector, bound: tuple[Endpoint, ...], advertised:
         taken.refuse("advertised.listeners", "hosts that clients can connect to, not the address of every interface")
 
 
-def _control_address(taken: _Collector) -> HostPort | None:
+def _control_address(taken: _SettingsCollector) -> HostPort | None:
     """Only this machine may reach the control port, unless a token is asked for."""
     name, none = "stepdown.control.listen", None
     address = taken.take(name, parse_host_port, none) if taken.text(name) else none
@@ -162,7 +162,7 @@ def _control_address(taken: _Collector) -> HostPort | None:
     return address
 
 
-def _check_bounds(taken: _Collector, values: Mapping[str, Any]) -> None:
+def _check_bounds(taken: _SettingsCollector, values: Mapping[str, Any]) -> None:
     """Rules of KafkaConfig.validateValues that join two keys."""
     if 0 < values["queued_max_request_bytes"] < values["socket_request_max_bytes"]:
         taken.refuse(
@@ -179,7 +179,7 @@ def _check_bounds(taken: _Collector, values: Mapping[str, Any]) -> None:
         taken.refuse("log.cleaner.dedupe.buffer.size", "more than 1 MiB for each of log.cleaner.threads")
 
 
-def _check_consumer_groups(taken: _Collector) -> None:
+def _check_consumer_groups(taken: _SettingsCollector) -> None:
     """What members of consumer groups are given lies within the bounds that an operator may set (KIP-848)."""
     for name in ("session.timeout.ms", "heartbeat.interval.ms"):
         keys = (f"group.consumer.{part}{name}" for part in ("min.", "", "max."))
@@ -194,7 +194,7 @@ def _check_consumer_groups(taken: _Collector) -> None:
             )
 
 
-def _check_topic_defaults(taken: _Collector) -> None:
+def _check_topic_defaults(taken: _SettingsCollector) -> None:
     """Rules of a topic's settings that the broker's defaults for topics have to obey."""
     least, most = (taken.layers.value(f"log.cleaner.{end}.compaction.lag.ms") for end in ("min", "max"))
     if isinstance(least, int) and isinstance(most, int) and least > most:

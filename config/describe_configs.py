@@ -26,7 +26,7 @@ class Synonym:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ConfigRow:
     """One described setting; `kind` is the code of its type, `value` None if it is absent or secret."""
 
     name: str
@@ -41,7 +41,7 @@ class Row:
 
 def describe_topic(
     layers: Layers, overrides: Mapping[str, str], wanted: Collection[str] = frozenset()
-) -> Iterator[Row]:
+) -> Iterator[ConfigRow]:
     """Every setting of a topic whose own values are `overrides`, which are valid, but the internal ones not set; or
     those that are `wanted`.
 
@@ -51,13 +51,13 @@ def describe_topic(
     return (_topic_row(layers, overrides, key) for key in keys if not key.internal or key.name in overrides)
 
 
-def describe_broker(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[Row]:
+def describe_broker(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[ConfigRow]:
     """Every setting of the broker but the internal ones that are not set; or those that are `wanted`."""
     keys = (key for key in BROKER_KEYS.values() if _is_wanted(key, wanted))
     return (_broker_row(layers, key) for key in keys if not key.internal or any(layers.texts_of(key.name)))
 
 
-def describe_cluster_defaults(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[Row]:
+def describe_cluster_defaults(layers: Layers, wanted: Collection[str] = frozenset()) -> Iterator[ConfigRow]:
     """The dynamic defaults of the cluster that are set, or those of them that are `wanted`, and nothing else."""
     only = Layers(cluster=layers.cluster)
     keys = [BROKER_KEYS[name] for name in layers.cluster if name in BROKER_KEYS]
@@ -68,7 +68,7 @@ def _is_wanted(key: Key, wanted: Collection[str]) -> bool:
     return not wanted or key.name in wanted
 
 
-def _topic_row(layers: Layers, overrides: Mapping[str, str], key: Key) -> Row:
+def _topic_row(layers: Layers, overrides: Mapping[str, str], key: Key) -> ConfigRow:
     synonyms = tuple(synonym for name in key.synonyms for synonym in _synonyms(layers, BROKER_KEYS[name]))
     synonyms = tuple(sorted(synonyms, key=lambda synonym: synonym.source))
     value = render(broker_default(layers, key))
@@ -79,7 +79,7 @@ def _topic_row(layers: Layers, overrides: Mapping[str, str], key: Key) -> Row:
     return _row(key, value, source, synonyms, read_only=False)
 
 
-def _broker_row(layers: Layers, key: Key) -> Row:
+def _broker_row(layers: Layers, key: Key) -> ConfigRow:
     names = key.synonyms or (key.name,)
     synonyms = tuple(synonym for name in names for synonym in _synonyms(layers, BROKER_KEYS[name]))
     own = next((synonym.source for synonym in _synonyms(layers, key)), Source.DEFAULT)
@@ -87,8 +87,8 @@ def _broker_row(layers: Layers, key: Key) -> Row:
     return _row(key, render(layers.value(key.name)), own, ordered, read_only=not key.dynamic)
 
 
-def _row(key: Key, value: str | None, source: Source, synonyms: tuple[Synonym, ...], *, read_only: bool) -> Row:
-    return Row(
+def _row(key: Key, value: str | None, source: Source, synonyms: tuple[Synonym, ...], *, read_only: bool) -> ConfigRow:
+    return ConfigRow(
         name=key.name,
         value=None if key.sensitive else value,
         source=source,

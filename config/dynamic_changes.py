@@ -13,7 +13,7 @@ from enum import IntEnum
 from .broker_settings_builder import broker_settings
 from .errors import ConfigError, Problem, wrong_value
 from .keys.key import AT_START, PER_BROKER, Key
-from .keys.value_types import Kind, render
+from .keys.value_types import ValueType, render
 from .layered_values import Layers
 from .listener_security import key_of_listener
 from .sources.origin import NOWHERE, Given
@@ -63,7 +63,7 @@ def alter(current: Mapping[str, str], alterations: Iterable[Alteration], keys: M
             texts[name] = alteration.text
         elif alteration.operation is Operation.DELETE:
             texts.pop(name, None)
-        elif name in keys and keys[name].kind is Kind.LIST:
+        elif name in keys and keys[name].kind is ValueType.LIST:
             texts[name] = ",".join(_change_items(texts, keys[name], alteration))
         else:
             problems.append(Problem(key=name, expected=f"cannot {alteration.operation.name}: its type is not a list"))

@@ -27,7 +27,7 @@ from .unknown_keys import REMOVED, is_foreign, unknown_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class StartupSettings:
     """The settings, the layers they were built from, and warnings for the operator."""
 
     settings: BrokerSettings
@@ -41,7 +41,7 @@ def load(
     overrides: Sequence[str] = (),
     flags: Sequence[Given] = (),
     defaults: Iterable[Given] = (),
-) -> Loaded:
+) -> StartupSettings:
     """The settings of a .properties file, variables, flags and `key=value` overrides, the later over the earlier.
 
     `defaults` take the place of built-in defaults.
@@ -146,7 +146,7 @@ class _SourceMerge:
             return
         self.problems.append(unknown_key(name, given.origin))
 
-    def finish(self) -> Loaded:
+    def finish(self) -> StartupSettings:
         layers = Layers(static=self.static, origins=self.origins)
         settings = None
         try:
@@ -155,4 +155,4 @@ class _SourceMerge:
             self.problems.extend(fault.problems)
         if self.problems or settings is None:
             raise ConfigError(self.problems)
-        return Loaded(settings=settings, layers=layers, warnings=tuple(self.warnings.values()))
+        return StartupSettings(settings=settings, layers=layers, warnings=tuple(self.warnings.values()))

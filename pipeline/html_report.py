@@ -18,7 +18,7 @@ _WHOLE_ABOVE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ReportAnswer:
     """A question, the figure that answers it, and a sentence or two on it."""
 
     question: str
@@ -27,7 +27,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class ReportSection:
     """A table under its title, with a sentence on how it was made and a picture if there is one."""
 
     title: str
@@ -36,7 +36,7 @@ class Section:
     picture: Picture | None = None
 
 
-def write_page(path: Path, title: str, sections: Sequence[Section], answers: Sequence[Answer] = ()) -> None:
+def write_page(path: Path, title: str, sections: Sequence[ReportSection], answers: Sequence[ReportAnswer] = ()) -> None:
     """Write the report: answers on its first screen, then sections; those without rows are left out."""
     title = html.escape(title)
     body = "".join(_section(section) for section in sections if section.rows)
@@ -47,7 +47,7 @@ def write_page(path: Path, title: str, sections: Sequence[Section], answers: Seq
     )
 
 
-def _answers(answers: Sequence[Answer]) -> str:
+def _answers(answers: Sequence[ReportAnswer]) -> str:
     if not answers:
         return ""
     cards = (
@@ -58,7 +58,7 @@ def _answers(answers: Sequence[Answer]) -> str:
     return f"<div class=answers>{''.join(cards)}</div>"
 
 
-def _section(section: Section) -> str:
+def _section(section: ReportSection) -> str:
     picture = section.picture.svg() if section.picture is not None else ""
     return (
         f"<h2>{html.escape(section.title)}</h2><p class=about>{html.escape(section.about)}</p>"

@@ -16,12 +16,12 @@ from ssl import SSLContext
 from typing import TypeAlias
 
 from ..client.security import settings as security_settings
-from ..client.security.settings import Security, TokenProvider, security_of
+from ..client.security.settings import SecuritySettings, TokenProvider, security_of
 from ..config.errors import ConfigError, Problem
 from ..config.keys.addresses import HostPort, parse_host_port
 from ..config.keys.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, active
 from ..config.keys.value_checks import AtLeast, Between, BetweenOr, Check, Matching, OneOf
-from ..config.keys.value_types import Kind, Value, render
+from ..config.keys.value_types import Value, ValueType, render
 from ..config.similar_names import nearest
 from ..protocol.records.layout import Codec
 from .partitioners.partitioner import BY_NAME, Partitioner
@@ -32,7 +32,7 @@ MAX_WAIT_MS = MAX_LONG // 2  # the end of such a wait still fits 64 bits
 SHORT_NAMES = {"compression": "compression.type", "bootstrap": "bootstrap.servers", "partitioner": "partitioner.class"}
 
 
-def _key(name: str, kind: Kind, default: Value | None, check: Check | None, doc: str) -> Key:
+def _key(name: str, kind: ValueType, default: Value | None, check: Check | None, doc: str) -> Key:
     return active(name, kind, default, check, AT_START, doc)
 
 
@@ -101,7 +101,7 @@ class ProducerSettings:
     reconnect_backoff_max_ms: int
     connect_timeout_ms: int
     max_in_flight: int
-    security: Security
+    security: SecuritySettings
     idempotent: bool
     transactional_id: str | None
     transaction_timeout_ms: int
@@ -266,7 +266,7 @@ def _partitioner(name: str, problems: list[Problem]) -> Partitioner | None:
 def _assemble(
     values: dict[str, Value | None],
     servers: tuple[HostPort, ...],
-    security: Security,
+    security: SecuritySettings,
     idempotent: bool,
     delivery_timeout_ms: int,
     custom: Partitioner | None,

@@ -15,7 +15,7 @@ from .field_declarations import Field
 from .primitives import (
     MAX_ITEMS,
     MAX_TAGGED_FIELDS,
-    Kind,
+    Primitive,
     read_uuid,
     read_uvarint,
     skip_tagged_fields,
@@ -88,17 +88,17 @@ def least_size(cls: Any, version: int, flexible: bool) -> int:
 
 
 def _least_size_of_field(field: Field, version: int, flexible: bool) -> int:
-    if field.kind is Kind.STRUCT:
+    if field.kind is Primitive.STRUCT:
         return 1 if field.is_nullable(version) else least_size(field.element, version, flexible)
     return _least_size_of_kind(field.kind, flexible)
 
 
-def _least_size_of_kind(kind: Kind, flexible: bool) -> int:
+def _least_size_of_kind(kind: Primitive, flexible: bool) -> int:
     if kind.code:
         return kind.width
     if flexible:
         return 1
-    return 2 if kind is Kind.STRING else 4
+    return 2 if kind is Primitive.STRING else 4
 
 
 class _DecoderWriter:
@@ -154,18 +154,18 @@ class _DecoderWriter:
 
     def field(self, field: Field, where: str) -> str:
         nullable = field.is_nullable(self.version)
-        if field.kind is Kind.ARRAY:
+        if field.kind is Primitive.ARRAY:
             return self.array(field, nullable, where)
-        if field.kind is Kind.STRUCT:
+        if field.kind is Primitive.STRUCT:
             return self.optional_struct(field, nullable, where)
         return self.plain(field.kind, nullable, where)
 
-    def plain(self, kind: Kind, nullable: bool, where: str) -> str:
+    def plain(self, kind: Primitive, nullable: bool, where: str) -> str:
         if not kind.code:
             return self.string_or_bytes(kind, nullable, where)
         local = self.source.new("v")
         self.run.append((kind.code, local))
-        if kind is Kind.UUID:
+        if kind is Primitive.UUID:
             return f"read_uuid({local})"
         return local
 
@@ -197,16 +197,16 @@ class _DecoderWriter:
             source.line(f"{length} -= 1")
         return length
 
-    def string_or_bytes(self, kind: Kind, nullable: bool, where: str) -> str:
+    def string_or_bytes(self, kind: Primitive, nullable: bool, where: str) -> str:
         source = self.source
         local = source.new("v")
-        length = self.length("h" if kind is Kind.STRING else "i")
+        length = self.length("h" if kind is Primitive.STRING else "i")
         with source.block(f"if {length} < 0:"):
             source.line(f"{local} = None" if nullable else f"raise null({where!r})")
         with source.block(f"elif {length} > end - p:"):
             source.line(f"raise too_long({where!r}, {length}, end - p)")
         with source.block("else:"):
-            take = {Kind.STRING: ".tobytes().decode()", Kind.BYTES: ".tobytes()", Kind.RECORDS: ""}[kind]
+            take = {Primitive.STRING: ".tobytes().decode()", Primitive.BYTES: ".tobytes()", Primitive.RECORDS: ""}[kind]
             source.line(f"{local} = data[p:p + {length}]{take}")
             source.line(f"p += {length}")
         return local
@@ -228,7 +228,7 @@ class _DecoderWriter:
         return local
 
     def least_item(self, field: Field) -> int:
-        if field.item is Kind.STRUCT:
+        if field.item is Primitive.STRUCT:
             return least_size(field.element, self.version, self.flexible)
         assert field.item is not None
         return _least_size_of_kind(field.item, self.flexible)
@@ -236,7 +236,7 @@ class _DecoderWriter:
     def items(self, field: Field, local: str, count: str, where: str) -> None:
         source, item = self.source, field.item
         assert item is not None
-        if item.code and item is not Kind.UUID:
+        if item.code and item is not Primitive.UUID:
             layout = source.constant("layout", struct_of_many(item.code))
             source.line(f"{local} = {layout}({count}).unpack_from(data, p)")
             source.line(f"p += {count} * {item.width}")
@@ -244,7 +244,7 @@ class _DecoderWriter:
         found = source.new("items")
         source.line(f"{found} = []")
         with source.block(f"for _ in range({count}):"):
-            if item is Kind.STRUCT:
+            if item is Primitive.STRUCT:
                 value = self.struct(field.element, where)
             else:
                 value = self.plain(item, False, where)

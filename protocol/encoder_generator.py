@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from .code_buffer import CodeBuffer
 from .field_declarations import Field
-from .primitives import BUFFER_TYPES, MAX_STRING_BYTES, Kind, Piece, struct_of_many, write_uvarint
+from .primitives import BUFFER_TYPES, MAX_STRING_BYTES, Piece, Primitive, struct_of_many, write_uvarint
 from .unencodable_field import describe_misfit
 
 Encode: TypeAlias = Callable[[Any, bytearray], list[Piece]]
@@ -94,27 +94,27 @@ class _EncoderWriter:
         default = self.source.constant(field.name, field.default)
         if field.default is None:
             return f"{value} is None"
-        if field.kind is Kind.ARRAY:
+        if field.kind is Primitive.ARRAY:
             return f"{value} is not None and not len({value})"
-        if field.kind is Kind.STRUCT:
+        if field.kind is Primitive.STRUCT:
             return f"{value} is {default} or {value} == {default}"
         return f"{value} == {default}"
 
     def field(self, field: Field, value: str, where: str) -> None:
         nullable = field.is_nullable(self.version)
-        if field.kind is Kind.ARRAY:
+        if field.kind is Primitive.ARRAY:
             self.array(field, nullable, value, where)
-        elif field.kind is Kind.STRUCT:
+        elif field.kind is Primitive.STRUCT:
             self.optional_struct(field, nullable, value, where)
         else:
             self.plain(field.kind, nullable, value)
 
-    def plain(self, kind: Kind, nullable: bool, value: str) -> None:
-        if kind is Kind.UUID:
+    def plain(self, kind: Primitive, nullable: bool, value: str) -> None:
+        if kind is Primitive.UUID:
             self.run.append((kind.code, f"{value}.bytes"))
         elif kind.code:
             self.run.append((kind.code, value))
-        elif kind is Kind.RECORDS:
+        elif kind is Primitive.RECORDS:
             self.records(nullable, value)
         else:
             self.string_or_bytes(kind, nullable, value)
@@ -145,7 +145,7 @@ class _EncoderWriter:
         with source.block("else:"):
             source.line(f"{self.out} += write_uvarint({length} + 1)")
 
-    def string_or_bytes(self, kind: Kind, nullable: bool, value: str) -> None:
+    def string_or_bytes(self, kind: Primitive, nullable: bool, value: str) -> None:
         source = self.source
         taken, length = source.new("b"), source.new("n")
         if nullable:
@@ -156,14 +156,14 @@ class _EncoderWriter:
                 self.measure(kind, taken, taken, length)
         else:
             self.measure(kind, value, taken, length)
-        self.length("h" if kind is Kind.STRING else "i", length)
+        self.length("h" if kind is Primitive.STRING else "i", length)
         source.line(f"{self.out} += {taken}")
 
-    def measure(self, kind: Kind, value: str, taken: str, length: str) -> None:
+    def measure(self, kind: Primitive, value: str, taken: str, length: str) -> None:
         source = self.source
-        source.line(f"{taken} = {value}.encode()" if kind is Kind.STRING else f"{taken} = {value}")
+        source.line(f"{taken} = {value}.encode()" if kind is Primitive.STRING else f"{taken} = {value}")
         source.line(f"{length} = len({taken})")
-        if kind is Kind.STRING and self.flexible:
+        if kind is Primitive.STRING and self.flexible:
             with source.block(f"if {length} > {MAX_STRING_BYTES}:"):
                 source.line(f"raise OverflowError('a string of %d bytes' % {length})")
 
@@ -205,14 +205,14 @@ class _EncoderWriter:
     def items(self, field: Field, items: str, count: str, where: str) -> None:
         source, kind = self.source, field.item
         assert kind is not None
-        if kind.code and kind is not Kind.UUID:
+        if kind.code and kind is not Primitive.UUID:
             layout = source.constant("layout", struct_of_many(kind.code))
             with source.block(f"if {count} > 0:"):
                 source.line(f"{self.out} += {layout}({count}).pack(*{items})")
             return
         item = source.new("e")
         with source.block(f"for {item} in {items}:"):
-            if kind is Kind.STRUCT:
+            if kind is Primitive.STRUCT:
                 self.struct(field.element, item, where)
             else:
                 self.plain(kind, False, item)

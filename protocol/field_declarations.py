@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .primitives import NO_UUID, Kind
+from .primitives import NO_UUID, Primitive
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,21 @@ NEVER: Final = Versions(1, 0)
 class Field:
     """One declared field. `element` is the class of a struct or of an array's structs, `item` the kind of its items."""
 
-    kind: Kind
+    kind: Primitive
     versions: Versions
     nullable: Versions
     default: Any
     tag: int | None
     ignorable: bool
     element: type | None = None
-    item: Kind | None = None
+    item: Primitive | None = None
     name: str = ""
 
     def is_nullable(self, version: int) -> bool:
         return version in self.nullable
 
 
-def _specifier(kind: Kind, zero: Any) -> Callable[..., Any]:
+def _specifier(kind: Primitive, zero: Any) -> Callable[..., Any]:
     def specify(
         versions: str = "0+",
         *,
@@ -83,29 +83,29 @@ def _specifier(kind: Kind, zero: Any) -> Callable[..., Any]:
     return specify
 
 
-int8 = _specifier(Kind.INT8, 0)
-int16 = _specifier(Kind.INT16, 0)
-uint16 = _specifier(Kind.UINT16, 0)
-int32 = _specifier(Kind.INT32, 0)
-int64 = _specifier(Kind.INT64, 0)
-float64 = _specifier(Kind.FLOAT64, 0.0)
-boolean = _specifier(Kind.BOOLEAN, False)
-uuid = _specifier(Kind.UUID, NO_UUID)
-string = _specifier(Kind.STRING, "")
-binary = _specifier(Kind.BYTES, b"")
-record_set = _specifier(Kind.RECORDS, None)
+int8 = _specifier(Primitive.INT8, 0)
+int16 = _specifier(Primitive.INT16, 0)
+uint16 = _specifier(Primitive.UINT16, 0)
+int32 = _specifier(Primitive.INT32, 0)
+int64 = _specifier(Primitive.INT64, 0)
+float64 = _specifier(Primitive.FLOAT64, 0.0)
+boolean = _specifier(Primitive.BOOLEAN, False)
+uuid = _specifier(Primitive.UUID, NO_UUID)
+string = _specifier(Primitive.STRING, "")
+binary = _specifier(Primitive.BYTES, b"")
+record_set = _specifier(Primitive.RECORDS, None)
 
 _KIND_OF: Final = {
-    int8: Kind.INT8,
-    int16: Kind.INT16,
-    uint16: Kind.UINT16,
-    int32: Kind.INT32,
-    int64: Kind.INT64,
-    float64: Kind.FLOAT64,
-    boolean: Kind.BOOLEAN,
-    uuid: Kind.UUID,
-    string: Kind.STRING,
-    binary: Kind.BYTES,
+    int8: Primitive.INT8,
+    int16: Primitive.INT16,
+    uint16: Primitive.UINT16,
+    int32: Primitive.INT32,
+    int64: Primitive.INT64,
+    float64: Primitive.FLOAT64,
+    boolean: Primitive.BOOLEAN,
+    uuid: Primitive.UUID,
+    string: Primitive.STRING,
+    binary: Primitive.BYTES,
 }
 
 
@@ -121,14 +121,14 @@ def array(
     """An array of structs, `array(FetchTopic)`, or `array(int32)`. Read as a tuple, written from any sequence."""
     is_plain = of in _KIND_OF
     return Field(
-        kind=Kind.ARRAY,
+        kind=Primitive.ARRAY,
         versions=Versions.of(versions),
         nullable=Versions.of(nullable) if nullable else NEVER,
         default=default,
         tag=tag,
         ignorable=ignorable,
         element=None if is_plain else of,
-        item=_KIND_OF[of] if is_plain else Kind.STRUCT,
+        item=_KIND_OF[of] if is_plain else Primitive.STRUCT,
     )
 
 
@@ -142,7 +142,7 @@ def structure(
 ) -> Any:
     """A field that is a struct of its own. Its default is null if it may be null, else the struct of all defaults."""
     return Field(
-        kind=Kind.STRUCT,
+        kind=Primitive.STRUCT,
         versions=Versions.of(versions),
         nullable=Versions.of(nullable) if nullable else NEVER,
         default=None if nullable else of(),

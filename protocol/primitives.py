@@ -43,12 +43,12 @@ MAX_TAGGED_FIELDS: Final = 100
 """Of one struct. The messages of Kafka 3.9 have four at most."""
 
 
-class Kind(Enum):
+class Primitive(Enum):
     """A wire type. `code` is its `struct` code, empty where the width varies."""
 
     code: str
 
-    def __new__(cls, name: str, code: str) -> "Kind":
+    def __new__(cls, name: str, code: str) -> "Primitive":
         member = object.__new__(cls)
         member._value_ = name
         member.code = code

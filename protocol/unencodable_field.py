@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .field_declarations import Field
-from .primitives import BUFFER_TYPES, MAX_STRING_BYTES, Kind
+from .primitives import BUFFER_TYPES, MAX_STRING_BYTES, Primitive
 
 
 def describe_misfit(value: Any, version: int, path: str = "") -> str | None:
@@ -21,10 +21,10 @@ def describe_misfit(value: Any, version: int, path: str = "") -> str | None:
 def _in_field(field: Field, value: Any, version: int, path: str) -> str | None:
     if value is None:
         return None if field.is_nullable(version) else f"{path} must not be None"
-    if field.kind is Kind.ARRAY:
+    if field.kind is Primitive.ARRAY:
         return _in_array(field, value, version, path)
-    if field.kind is Kind.STRUCT:
-        return _in_item(Kind.STRUCT, field.element, value, version, path)
+    if field.kind is Primitive.STRUCT:
+        return _in_item(Primitive.STRUCT, field.element, value, version, path)
     return _in_item(field.kind, None, value, version, path)
 
 
@@ -36,8 +36,8 @@ def _in_array(field: Field, value: Any, version: int, path: str) -> str | None:
     return next((text for text in found if text), None)
 
 
-def _in_item(kind: Kind, element: type | None, value: Any, version: int, path: str) -> str | None:
-    if kind is Kind.STRUCT:
+def _in_item(kind: Primitive, element: type | None, value: Any, version: int, path: str) -> str | None:
+    if kind is Primitive.STRUCT:
         assert element is not None
         if not isinstance(value, element):
             return f"{path}: {value!r} is no {element.__name__}"
@@ -45,15 +45,15 @@ def _in_item(kind: Kind, element: type | None, value: Any, version: int, path: s
     return None if _fits(kind, value) else f"{path}: {value!r} is no {kind.value}"
 
 
-def _fits(kind: Kind, value: Any) -> bool:
+def _fits(kind: Primitive, value: Any) -> bool:
     match kind:
-        case Kind.STRING:
+        case Primitive.STRING:
             return isinstance(value, str) and len(value.encode(errors="replace")) <= MAX_STRING_BYTES
-        case Kind.BYTES:
+        case Primitive.BYTES:
             return type(value) in BUFFER_TYPES
-        case Kind.RECORDS:
+        case Primitive.RECORDS:
             return type(value) in BUFFER_TYPES or hasattr(value, "size_bytes")
-        case Kind.UUID:
+        case Primitive.UUID:
             return hasattr(value, "bytes")
     try:
         struct.pack(">" + kind.code, value)

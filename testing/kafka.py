@@ -9,7 +9,7 @@ from ..client.operation import TopicPartition
 from ..client.operations.groups import Group, describe_groups
 from ..client.operations.offsets import EARLIEST, LATEST, committed_offsets
 from ..client.operations.topics import NewTopic, create_topics
-from ..client.security.settings import OPEN, Security
+from ..client.security.settings import OPEN, SecuritySettings
 from ..producer.partitioners.murmur2 import partition_for_key
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -53,7 +53,7 @@ class Kafka:
         bootstrap: str,
         control: ControlClient | None = None,
         clients: ClientSettings | None = None,
-        security: Security = OPEN,
+        security: SecuritySettings = OPEN,
     ) -> None:
         self.bootstrap = bootstrap
         self.clients = clients or ClientSettings(bootstrap)

@@ -15,7 +15,7 @@ from .make_brokers import DEFAULTS
 from .record_comparison import as_text
 from .security.client_settings import ClientSettings
 from .security.secured_listener import SecuredListener
-from .security.superuser import USERS, OwnAccess
+from .security.superuser import USERS, Superuser
 
 READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+), control (?P<control>\S+:\d+)")
 STOP_S = 20.0
@@ -62,10 +62,10 @@ class RunningProcess:
             self._kafka = Kafka(ready["listen"], control, clients, access.security(self._config))
         return self._kafka
 
-    def _own_access(self) -> OwnAccess:
+    def _own_access(self) -> Superuser:
         folder = Path(self._folder) / "security"
         folder.mkdir()
-        access = OwnAccess(SecuredListener(protocol=self._security, folder=folder, users=self._users))
+        access = Superuser(SecuredListener(protocol=self._security, folder=folder, users=self._users))
         if not access.listener.has_sasl:
             access.make_certificates()
         return access
@@ -86,7 +86,7 @@ class RunningProcess:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _options(access: OwnAccess | None, config: Mapping[str, str]) -> list[str]:
+def _options(access: Superuser | None, config: Mapping[str, str]) -> list[str]:
     """Of `stepdown serve`, which makes the certificates itself where users log in by SASL."""
     settings, options = dict(config), []
     if access is not None:

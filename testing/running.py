@@ -16,7 +16,7 @@ from .make_brokers import Brokers, make_brokers
 from .record_comparison import as_text
 from .security.client_settings import ClientSettings
 from .security.secured_listener import PROTOCOLS, SecuredListener
-from .security.superuser import USERS, OwnAccess
+from .security.superuser import USERS, Superuser
 
 
 def running(
@@ -133,17 +133,17 @@ class Running:
                 shutil.rmtree(folder, ignore_errors=True)
         self._folder = self._secrets = None
 
-    def _own_access(self) -> OwnAccess | None:
+    def _own_access(self) -> Superuser | None:
         """Makes the certificates."""
         if self._security == "PLAINTEXT":
             return None
         self._secrets = tempfile.mkdtemp(prefix="stepdown-security-")
         asked = SecuredListener(protocol=self._security, folder=Path(self._secrets), users=self._users)
-        access = OwnAccess(asked)
+        access = Superuser(asked)
         access.make_certificates()
         return access
 
-    async def _start(self, access: OwnAccess | None) -> Brokers:
+    async def _start(self, access: Superuser | None) -> Brokers:
         folder = str(self._log_dir or self._folder)
         config = self._config if access is None else access.broker_settings(self._config)
         made = make_brokers(folder, brokers=self._number, config=config, seed=self._seed)
@@ -153,7 +153,7 @@ class Running:
         return made
 
 
-def _kafka(bootstrap: str, control: LocalControl, access: OwnAccess | None, config: Mapping[str, str]) -> Kafka:
+def _kafka(bootstrap: str, control: LocalControl, access: Superuser | None, config: Mapping[str, str]) -> Kafka:
     if access is None:
         return Kafka(bootstrap, control)
     return Kafka(bootstrap, control, ClientSettings(bootstrap, access.listener), access.security(config))

@@ -7,7 +7,7 @@ from ..client.blocking_client import BlockingClient
 from ..client.errors import check
 from ..client.operation import ask
 from ..client.operations.topics import metadata_request
-from ..client.security.settings import OPEN, Security
+from ..client.security.settings import OPEN, SecuritySettings
 from ..client.versions import ANY_VERSION
 from ..config.keys.addresses import parse_host_port
 
@@ -18,7 +18,7 @@ NEWEST = ANY_VERSION[1]
 class WireClient(BlockingClient):
     """Asks any broker, or the leader of a partition. May be used by several threads."""
 
-    def __init__(self, bootstrap: str, security: Security = OPEN) -> None:
+    def __init__(self, bootstrap: str, security: SecuritySettings = OPEN) -> None:
         addresses = [parse_host_port(each) for each in bootstrap.split(",")]
         super().__init__(addresses, client_id=CLIENT_ID, security=security)
 

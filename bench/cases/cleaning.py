@@ -26,21 +26,21 @@ from ...protocol.records.batches import iter_batches
 from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
 from ..alternating_runs import Terms, Told, contestants, quantile
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from ..load.admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, run_on
 from ..load.filled_topics import create_topic, delete_topic
 from ..load.process import LoadProcess
-from ..load.produce_and_fetch_requests import Filling, Writing
+from ..load.produce_and_fetch_requests import Filling, ProduceRequests
 from ..results.results import Journal, Result, Value
-from ..servers.contenders import Server
+from ..servers.contenders import Contender
 from ..servers.kafka import KafkaServer
-from ..servers.maven import JarStore
+from ..servers.maven import MavenStore
 from ..servers.stepdown import Stepdown
 
 COMPACTED, WRITTEN = "compacted", "written"
 PARTITIONS = 12
 PACED = Filling(partitions=PARTITIONS, partition_bytes=16_000, record_bytes=1000)
-PRODUCERS = Writing(connections=2, in_flight=1, pace_s=0.01)
+PRODUCERS = ProduceRequests(connections=2, in_flight=1, pace_s=0.01)
 STRIDES = (1, 7919, 104_729, 611_953, 15_485_863)
 """Primes: stepping by one of them visits every key once, as long as the number of keys is no multiple of it."""
 RECORDS_A_BATCH = 1000
@@ -66,10 +66,10 @@ class CleaningTest:
 
     def __post_init__(self) -> None:
         if self.updates > len(STRIDES):
-            raise BenchFailed(f"at most {len(STRIDES)} updates of a key, found {self.updates}")
+            raise BenchFailure(f"at most {len(STRIDES)} updates of a key, found {self.updates}")
         for stride in STRIDES[: self.updates]:
             if gcd(stride, self.keys) != 1:
-                raise BenchFailed(f"{self.keys} keys are a multiple of {stride}: take one key more or less")
+                raise BenchFailure(f"{self.keys} keys are a multiple of {stride}: take one key more or less")
 
     @property
     def records(self) -> int:
@@ -98,7 +98,7 @@ class CleaningTest:
 
 
 def run_cleaning(
-    test: CleaningTest, folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    test: CleaningTest, folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
 ) -> list[Result]:
     """Medians of each server over `terms.rounds`; each round fills a topic of its own."""
     settings = {"log.cleaner.dedupe.buffer.size": str(test.map_bytes), "log.cleaner.backoff.ms": "100"}
@@ -153,13 +153,13 @@ def _produce(connection: Connection, topic: str, pairs: Sequence[tuple[bytes, by
 def _alter(address: str, topic: str, configs: Mapping[str, str]) -> None:
     outcome = run_on(address, alter_topic_configs(topic, configs))
     if outcome.failed:
-        raise BenchFailed(f"{topic} cannot be altered: {outcome.error} {outcome.message}")
+        raise BenchFailure(f"{topic} cannot be altered: {outcome.error} {outcome.message}")
 
 
 # Measuring
 
 
-def _clean(test: CleaningTest, server: Server, topic: str, terms: Terms, load: LoadProcess) -> dict[str, float]:
+def _clean(test: CleaningTest, server: Contender, topic: str, terms: Terms, load: LoadProcess) -> dict[str, float]:
     """Windows of a second, quiet, while the topic is cleaned, and quiet again."""
     _window(server, load, terms.warm_up_of(server))
     quiet = _window(server, load, terms.seconds)
@@ -172,7 +172,7 @@ def _clean(test: CleaningTest, server: Server, topic: str, terms: Terms, load: L
     while not _is_clean(server, topic, test.records):
         windows.append(_window(server, load, WINDOW_S))
         if monotonic() - began > CLEAN_TIMEOUT_S:
-            raise BenchFailed(f"{topic} is not clean after {CLEAN_TIMEOUT_S:.0f} s: {server.log[-2000:]}")
+            raise BenchFailure(f"{topic} is not clean after {CLEAN_TIMEOUT_S:.0f} s: {server.log[-2000:]}")
     peak, cpu = server.usage.peak_rss_bytes(), server.usage.cpu_seconds() - cpu
     seconds = monotonic() - began
     quiet += _window(server, load, terms.seconds)
@@ -192,12 +192,12 @@ def _clean(test: CleaningTest, server: Server, topic: str, terms: Terms, load: L
     }
 
 
-def _window(server: Server, load: LoadProcess, seconds: float) -> list[float]:
+def _window(server: Contender, load: LoadProcess, seconds: float) -> list[float]:
     """Latencies of producers at a pace."""
     plan = PRODUCERS.plan(server.address, WRITTEN, PACED, seconds)
     result = load.run(plan)
     if result.errors:
-        raise BenchFailed(f"{result.errors} produce requests were refused")
+        raise BenchFailure(f"{result.errors} produce requests were refused")
     return list(result.latencies_s)
 
 
@@ -206,7 +206,7 @@ def _quantiles(latencies_s: Iterable[float]) -> dict[str, float]:
     return {f"p{percent}_ms": 1000 * quantile(ordered, percent / 100) for percent in (50, 99)}
 
 
-def _is_clean(server: Server, topic: str, offset: int) -> bool:
+def _is_clean(server: Contender, topic: str, offset: int) -> bool:
     """Whether the log is clean up to there, by the file in which cleaners keep that: version, count, entries."""
     try:
         lines = (_log_dir(server) / CHECKPOINT).read_text().splitlines()[2:]
@@ -215,13 +215,13 @@ def _is_clean(server: Server, topic: str, offset: int) -> bool:
     return any(line.split()[:2] == [topic, "0"] and int(line.split()[2]) >= offset for line in lines)
 
 
-def _log_bytes(server: Server, topic: str) -> int:
+def _log_bytes(server: Contender, topic: str) -> int:
     return sum(file.stat().st_size for file in (_log_dir(server) / f"{topic}-0").glob("*.log"))
 
 
-def _log_dir(server: Server) -> Path:
+def _log_dir(server: Contender) -> Path:
     if not isinstance(server, (Stepdown, KafkaServer)):
-        raise BenchFailed("a broker that runs already cannot be looked into: its log directory is not known")
+        raise BenchFailure("a broker that runs already cannot be looked into: its log directory is not known")
     return server.log_dir
 
 

@@ -16,16 +16,16 @@ from time import sleep
 
 from ...protocol.records.layout import Codec
 from ..alternating_runs import Terms, Told, case_with_security, contestants, reaching
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from ..load.admin_connection import frame_of
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.filled_topics import await_leaders, fill
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import BATCH_BYTES, Filling, fetch_request
-from ..load.values import Data
+from ..load.values import ValueKind
 from ..results.results import Journal, Result, Sample, Value, time_of
-from ..servers.contenders import Server
-from ..servers.maven import JarStore
+from ..servers.contenders import Contender
+from ..servers.maven import MavenStore
 from ..servers.scrape import Moment, Watch
 
 SETTLE_S = 1.0
@@ -67,7 +67,7 @@ class MemoryTest:
             partition_bytes=self.giant_bytes,
             batch_bytes=self.giant_bytes,
             codec=self.codec or Codec.GZIP,
-            data=Data.UNIFORM,
+            data=ValueKind.UNIFORM,
         )
         return {GIANT_TOPIC: giant, TOPIC: plain} if self.giant_bytes else {TOPIC: plain}
 
@@ -95,7 +95,7 @@ def run_memory(
     tests: Sequence[MemoryTest],
     readers: Sequence[Readers],
     folder: Path,
-    store: JarStore,
+    store: MavenStore,
     terms: Terms,
     heap: str,
     journal: Journal,
@@ -146,7 +146,7 @@ class MemoryCase:
 
 
 def _play(
-    case: MemoryCase, servers: Sequence[Server], terms: Terms, load: LoadProcess, journal: Journal, tell: Told
+    case: MemoryCase, servers: Sequence[Contender], terms: Terms, load: LoadProcess, journal: Journal, tell: Told
 ) -> None:
     readers = case.readers
     for number in range(1, terms.rounds + 1):
@@ -157,7 +157,7 @@ def _play(
     journal.conclude("memory", case.as_case())
 
 
-def _restart(server: Server) -> None:
+def _restart(server: Contender) -> None:
     if server.has_ended:
         server.kill()
     else:
@@ -166,7 +166,7 @@ def _restart(server: Server) -> None:
 
 
 def _measure(
-    case: MemoryCase, number: int, server: Server, terms: Terms, load: LoadProcess, journal: Journal, tell: Told
+    case: MemoryCase, number: int, server: Contender, terms: Terms, load: LoadProcess, journal: Journal, tell: Told
 ) -> None:
     for topic, filling in case.test.fillings.items():
         await_leaders(server.address, topic, filling.partitions)
@@ -195,7 +195,9 @@ def _measure(
     )
 
 
-def _note_samples(case: MemoryCase, number: int, server: Server, moments: Iterable[Moment], journal: Journal) -> None:
+def _note_samples(
+    case: MemoryCase, number: int, server: Contender, moments: Iterable[Moment], journal: Journal
+) -> None:
     for moment in moments:
         for metric, value in moment.values.items():
             journal.note_sample(
@@ -213,7 +215,7 @@ def _note_samples(case: MemoryCase, number: int, server: Server, moments: Iterab
             )
 
 
-def _read(case: MemoryCase, server: Server, load: LoadProcess, tell: Told) -> dict[str, float]:
+def _read(case: MemoryCase, server: Contender, load: LoadProcess, tell: Told) -> dict[str, float]:
     """What the readers got; `readers_lost` is 1 when the server let them down."""
     version, fillings = case.readers.version, case.test.fillings.values()
     asking = Asking(
@@ -225,7 +227,7 @@ def _read(case: MemoryCase, server: Server, load: LoadProcess, tell: Told) -> di
     load.go()
     try:
         result = load.result()
-    except BenchFailed as failure:
+    except BenchFailure as failure:
         tell(f"memory: readers are lost: {failure}")
         return {"readers_lost": 1.0}
     return {"readers_lost": 0.0, "received_bytes": float(result.received_bytes), "seconds": result.seconds}

@@ -12,16 +12,16 @@ from pathlib import Path
 
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
-from ..alternating_runs import Contest, Terms, Told, contestants
+from ..alternating_runs import AlternatingRun, Terms, Told, contestants
 from ..load.admin_connection import frame_of
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import fill
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import BATCH_BYTES, Filling, check_fetch, fetch_request
-from ..load.values import Data
+from ..load.values import ValueKind
 from ..results.results import Journal, Result, Value
-from ..servers.contenders import Server
-from ..servers.maven import JarStore
+from ..servers.contenders import Contender
+from ..servers.maven import MavenStore
 from ..servers.stepdown import Stepdown
 
 PARTITION_FETCH_BYTES = 1 << 20
@@ -39,7 +39,7 @@ class FetchCase:
     codec: Codec
     version: int
     readers: int
-    data: Data = Data.LETTERS
+    data: ValueKind = ValueKind.LETTERS
     batch_bytes: int = BATCH_BYTES
     partition_fetch_bytes: int = PARTITION_FETCH_BYTES
 
@@ -64,7 +64,7 @@ class FetchGrid:
     versions: Sequence[int] = (2, 0, 4)
     readers: Sequence[int] = (1,)
     partitions: int = 12
-    data: Sequence[Data] = (Data.LETTERS,)
+    data: Sequence[ValueKind] = (ValueKind.LETTERS,)
     batch_bytes: Sequence[int] = (BATCH_BYTES,)
     partition_fetch_bytes: int = PARTITION_FETCH_BYTES
 
@@ -100,7 +100,7 @@ def run_fetches(
     bench: str,
     grids: Sequence[FetchGrid],
     folder: Path,
-    store: JarStore,
+    store: MavenStore,
     terms: Terms,
     heap: str,
     journal: Journal,
@@ -115,13 +115,13 @@ def run_fetches(
                 tell(f"{bench}: writing {topic_of(filling)} to {server.name}")
                 fill(server.address, topic_of(filling), filling, load)
             for case in grid.cases(filling):
-                contest = Contest(bench, case.as_case(), terms, journal, tell)
+                contest = AlternatingRun(bench, case.as_case(), terms, journal, tell)
                 found += play_case(contest, case, filling, servers, load)
     return found
 
 
 def run_chunks(
-    chunk_bytes: Sequence[int], folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    chunk_bytes: Sequence[int], folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
 ) -> list[Result]:
     """KIP-283's table: v2 by the bytes that stepdown converts at a time (Kafka: always 131072), then unconverted."""
     found: list[Result] = []
@@ -136,11 +136,11 @@ def run_chunks(
                 record_bytes=filling.record_bytes, codec=filling.codec, version=2 if size else 4, readers=1
             )
             named = {"chunk_bytes": size or "unconverted"}
-            found += play_case(Contest("chunks", named, terms, journal, tell), case, filling, servers, load)
+            found += play_case(AlternatingRun("chunks", named, terms, journal, tell), case, filling, servers, load)
     return found
 
 
-def _restart_with_chunks(server: Server, size: int) -> None:
+def _restart_with_chunks(server: Contender, size: int) -> None:
     assert isinstance(server, Stepdown)
     server.stop()
     server.properties["stepdown.downconversion.chunk.bytes"] = str(size)
@@ -148,14 +148,14 @@ def _restart_with_chunks(server: Server, size: int) -> None:
 
 
 def play_case(
-    contest: Contest, case: FetchCase, filling: Filling, servers: Sequence[Server], load: LoadProcess
+    contest: AlternatingRun, case: FetchCase, filling: Filling, servers: Sequence[Contender], load: LoadProcess
 ) -> list[Result]:
     """Medians and ratios of one case over a topic that is there."""
     request = request_for(case, filling)
     for server in servers:
         check_fetch(server.address, request, case.version)
 
-    def turn(server: Server, seconds: float) -> dict[str, float]:
+    def turn(server: Contender, seconds: float) -> dict[str, float]:
         return contest.measure(server, [reading(server.address, case, filling, seconds)], [load]).values()
 
     return contest.play(servers, turn)

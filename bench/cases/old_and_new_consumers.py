@@ -12,24 +12,24 @@ The figures are the latencies of the first two, from sending to the last byte, a
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..alternating_runs import MEGABYTE, Contest, Terms, Told, contestants, quantile
-from ..failures import BenchFailed
+from ..alternating_runs import MEGABYTE, AlternatingRun, Terms, Told, contestants, quantile
+from ..failures import BenchFailure
 from ..load.admin_connection import frame_of
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import create_topic, fill
 from ..load.process import LoadProcess
-from ..load.produce_and_fetch_requests import Filling, Writing, check_fetch, fetch_request
+from ..load.produce_and_fetch_requests import Filling, ProduceRequests, check_fetch, fetch_request
 from ..load.result import LoadResult
 from ..results.results import Journal, Result
-from ..servers.contenders import Server
-from ..servers.maven import JarStore
+from ..servers.contenders import Contender
+from ..servers.maven import MavenStore
 
 OLD_VERSION, MODERN_VERSION = 2, 4
 PACE_S = 0.01
 PARTITIONS = 12
 STORED = Filling(partitions=PARTITIONS, partition_bytes=2 << 20, record_bytes=1000)
 WRITTEN = Filling(partitions=PARTITIONS, partition_bytes=16_000, record_bytes=1000)
-WRITING = Writing(connections=2, in_flight=1, pace_s=PACE_S)
+WRITING = ProduceRequests(connections=2, in_flight=1, pace_s=PACE_S)
 MODERN_READERS = 2
 OLD_FETCH_BYTES, MODERN_FETCH_BYTES = 1 << 20, 64_000
 MOST_BYTES = 250 << 20
@@ -38,7 +38,7 @@ READ, WRITE = "read", "write"
 
 
 def run_old_and_new(
-    old_readers: Sequence[int], folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    old_readers: Sequence[int], folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
 ) -> list[Result]:
     """Medians and ratios for each number of old readers."""
     found: list[Result] = []
@@ -53,10 +53,10 @@ def run_old_and_new(
             fill(server.address, READ, STORED, converting)
             create_topic(server.address, WRITE, PARTITIONS)
         for number in old_readers:
-            contest = Contest("mixed", {"old_readers": number}, terms, journal, tell)
+            contest = AlternatingRun("mixed", {"old_readers": number}, terms, journal, tell)
 
             def turn(
-                server: Server, seconds: float, number: int = number, contest: Contest = contest
+                server: Contender, seconds: float, number: int = number, contest: AlternatingRun = contest
             ) -> dict[str, float]:
                 return _turn(contest, server, number, seconds, loads)
 
@@ -65,7 +65,7 @@ def run_old_and_new(
 
 
 def _turn(
-    contest: Contest, server: Server, old_readers: int, seconds: float, loads: Sequence[LoadProcess]
+    contest: AlternatingRun, server: Contender, old_readers: int, seconds: float, loads: Sequence[LoadProcess]
 ) -> dict[str, float]:
     modern = fetch_request({READ: 1}, partition_bytes=MODERN_FETCH_BYTES, most_bytes=MODERN_FETCH_BYTES)
     old = fetch_request({READ: PARTITIONS}, partition_bytes=OLD_FETCH_BYTES, most_bytes=MOST_BYTES)
@@ -91,7 +91,7 @@ def _turn(
     measured = contest.measure(server, plans, loads)
     written, read, converted = measured.results
     if written.errors:
-        raise BenchFailed(f"{written.errors} produce requests were refused")
+        raise BenchFailure(f"{written.errors} produce requests were refused")
     return {
         **_latencies("produce", written),
         **_latencies("fetch", read),

@@ -13,15 +13,15 @@ from pathlib import Path
 from time import sleep
 
 from ...protocol.records.layout import Codec
-from ..alternating_runs import Contest, Terms, Told, contestants
-from ..failures import BenchFailed
+from ..alternating_runs import AlternatingRun, Terms, Told, contestants
+from ..failures import BenchFailure
 from ..load.filled_topics import create_topic, delete_topic, largest_batch
 from ..load.process import LoadProcess
-from ..load.produce_and_fetch_requests import Filling, Writing
-from ..load.values import Data
+from ..load.produce_and_fetch_requests import Filling, ProduceRequests
+from ..load.values import ValueKind
 from ..results.results import Journal, Result, Value
-from ..servers.contenders import Server
-from ..servers.maven import JarStore
+from ..servers.contenders import Contender
+from ..servers.maven import MavenStore
 
 PARTITIONS = 12
 DELETE_DELAY_MS = 100
@@ -39,9 +39,9 @@ class ProduceCase:
     magic: int
     acks: int
     compression_type: str
-    data: Data
+    data: ValueKind
 
-    def as_case(self, writing: Writing) -> dict[str, Value]:
+    def as_case(self, writing: ProduceRequests) -> dict[str, Value]:
         return {
             "data": str(self.data),
             "batch_bytes": self.batch_bytes,
@@ -78,7 +78,7 @@ class ProduceGrid:
     magics: Sequence[int] = (2,)
     acks: Sequence[int] = (1,)
     compression_types: Sequence[str] = ("producer",)
-    data: Sequence[Data] = (Data.LETTERS,)
+    data: Sequence[ValueKind] = (ValueKind.LETTERS,)
 
     def cases(self) -> Iterator[ProduceCase]:
         for data, batch_bytes, codec, magic, acks, compression_type in product(
@@ -97,9 +97,9 @@ class ProduceGrid:
 
 def run_produce(
     grid: ProduceGrid,
-    writing: Writing,
+    writing: ProduceRequests,
     folder: Path,
-    store: JarStore,
+    store: MavenStore,
     terms: Terms,
     heap: str,
     journal: Journal,
@@ -110,10 +110,10 @@ def run_produce(
     numbers = count(1)
     with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
         for case in grid.cases():
-            contest = Contest("produce", case.as_case(writing), terms, journal, tell)
+            contest = AlternatingRun("produce", case.as_case(writing), terms, journal, tell)
 
             def turn(
-                server: Server, seconds: float, case: ProduceCase = case, contest: Contest = contest
+                server: Contender, seconds: float, case: ProduceCase = case, contest: AlternatingRun = contest
             ) -> dict[str, float]:
                 return _write(contest, server, f"written-{next(numbers)}", case, writing, seconds, load)
 
@@ -122,11 +122,11 @@ def run_produce(
 
 
 def _write(
-    contest: Contest,
-    server: Server,
+    contest: AlternatingRun,
+    server: Contender,
     topic: str,
     case: ProduceCase,
-    writing: Writing,
+    writing: ProduceRequests,
     seconds: float,
     load: LoadProcess,
 ) -> dict[str, float]:
@@ -138,7 +138,7 @@ def _write(
     delete_topic(server.address, topic)
     sleep(SETTLE_S)
     if errors := measured.results[0].errors:
-        raise BenchFailed(f"{errors} of {measured.results[0].responses} produce requests were refused")
+        raise BenchFailure(f"{errors} of {measured.results[0].responses} produce requests were refused")
     values = measured.values(of_sent=True)
     values["records_per_s"] = values["requests_per_s"] * filling.records_a_batch * writing.request_partitions
     return values

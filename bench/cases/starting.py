@@ -11,14 +11,14 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from ...client.operations.topics import NewTopic, create_topics
-from ..alternating_runs import Contest, Terms, Told, contestants
+from ..alternating_runs import AlternatingRun, Terms, Told, contestants
 from ..load.admin_connection import REQUEST_TIMEOUT_MS, change
 from ..load.filled_topics import await_leaders, write_records
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling
 from ..results.results import Journal, Result
-from ..servers.contenders import Server
-from ..servers.maven import JarStore
+from ..servers.contenders import Contender
+from ..servers.maven import MavenStore
 
 RECORD_BYTES = 1000
 PARTITIONS_A_REQUEST = 500
@@ -27,7 +27,7 @@ KIBIBYTE = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Directory:
+class StartDirectory:
     """How many partitions there are, in rising order; each topic has `topic_partitions`."""
 
     partitions: Sequence[int]
@@ -36,7 +36,7 @@ class Directory:
 
 
 def run_starts(
-    directory: Directory, folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    directory: StartDirectory, folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
 ) -> list[Result]:
     """Medians and ratios for each number of partitions."""
     found: list[Result] = []
@@ -53,9 +53,9 @@ def run_starts(
                 "topic_partitions": directory.topic_partitions,
                 "records": 0 if directory.is_empty else count,
             }
-            contest = Contest("start", case, terms, journal, tell)
+            contest = AlternatingRun("start", case, terms, journal, tell)
 
-            def turn(server: Server, _: float, count: int = count) -> dict[str, float]:
+            def turn(server: Contender, _: float, count: int = count) -> dict[str, float]:
                 values = _start(server)
                 if server.name in few:
                     fewest, rss = few[server.name]
@@ -70,7 +70,7 @@ def run_starts(
     return found
 
 
-def _add_partitions(server: Server, held: int, wanted: int, directory: Directory, load: LoadProcess) -> None:
+def _add_partitions(server: Contender, held: int, wanted: int, directory: StartDirectory, load: LoadProcess) -> None:
     counts = [
         min(directory.topic_partitions, wanted - first) for first in range(held, wanted, directory.topic_partitions)
     ]
@@ -89,7 +89,7 @@ def _add_partitions(server: Server, held: int, wanted: int, directory: Directory
             write_records(server.address, name, filling, load)
 
 
-def _start(server: Server) -> dict[str, float]:
+def _start(server: Contender) -> dict[str, float]:
     server.stop()
     began = perf_counter()
     server.start()

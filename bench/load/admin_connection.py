@@ -12,7 +12,7 @@ from ...config.keys.addresses import parse_host_port
 from ...protocol.api import spec_of_request
 from ...protocol.errors import ErrorCode
 from ...protocol.frame import encode_request
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 
 T = TypeVar("T")
 CLIENT_ID = "stepdown-bench"
@@ -28,23 +28,23 @@ def frame_of(request: Any, version: int) -> bytes:
 
 
 def run_on(address: str, operation: Operation[T]) -> T:
-    """The result of an operation on the cluster at an address. Raises: BenchFailed."""
+    """The result of an operation on the cluster at an address. Raises: BenchFailure."""
     try:
         with BlockingClient([parse_host_port(address)], client_id=CLIENT_ID, timeout_s=TIMEOUT_S) as client:
             return client.run(operation)
     except ClientError as fault:
-        raise BenchFailed(str(fault)) from fault
+        raise BenchFailure(str(fault)) from fault
 
 
 def change(address: str, operation: Operation[list[Outcome]], *, accepted: tuple[str, ...] = ()) -> None:
-    """Carries out a change; the errors `accepted` do not count. Raises: BenchFailed for the others."""
+    """Carries out a change; the errors `accepted` do not count. Raises: BenchFailure for the others."""
     for outcome in run_on(address, operation):
         if outcome.failed and outcome.error not in accepted:
-            raise BenchFailed(f"{address}: {outcome.name}: {outcome.error} {outcome.message}")
+            raise BenchFailure(f"{address}: {outcome.name}: {outcome.error} {outcome.message}")
 
 
 class Connection(connection.Connection):
-    """Sends one request at a time. Raises: BenchFailed from `call` when the server hangs up."""
+    """Sends one request at a time. Raises: BenchFailure from `call` when the server hangs up."""
 
     def __init__(self, address: str, *, timeout_s: float = TIMEOUT_S) -> None:
         self._address = address
@@ -55,10 +55,10 @@ class Connection(connection.Connection):
         try:
             return self.exchange(request, version)
         except ConnectionResetError as fault:
-            raise BenchFailed(f"{self._address}: {fault}") from fault
+            raise BenchFailure(f"{self._address}: {fault}") from fault
 
 
 def check_error(code: int, what: str) -> None:
-    """Raises: BenchFailed for an error code of a response; `what` was asked."""
+    """Raises: BenchFailure for an error code of a response; `what` was asked."""
     if code:
-        raise BenchFailed(f"{what}: {ErrorCode(code).name}")
+        raise BenchFailure(f"{what}: {ErrorCode(code).name}")

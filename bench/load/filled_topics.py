@@ -2,7 +2,7 @@
 
 from ...client.operations.topics import NewTopic, create_topics, delete_topics
 from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from ..servers.process import wait_until
 from .admin_connection import REQUEST_TIMEOUT_MS, Connection, change
 from .connection_loads import Asking, ConnectionLoad, LoadPlan
@@ -59,7 +59,7 @@ def write_records(address: str, name: str, filling: Filling, load: LoadProcess) 
     asking = Asking(kind="produce", client=f"produce-v{filling.produce_version}", partitions=1)
     result = load.run(LoadPlan(address=address, connections=(connection,), asking=asking, responses=wanted))
     if result.errors or result.responses != wanted:
-        raise BenchFailed(f"{result.errors} of {wanted} produce requests to {name} at {address} were refused")
+        raise BenchFailure(f"{result.errors} of {wanted} produce requests to {name} at {address} were refused")
 
 
 def _has_leaders(connection: Connection, name: str, partitions: int) -> bool:

@@ -18,7 +18,7 @@ from time import perf_counter, process_time, time
 
 from ...client.connection import parse_address
 from ...protocol.messages.api_versions import ApiVersionsRequest
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from .admin_connection import frame_of
 from .connection_loads import ConnectionLoad, LoadPlan
 from .result import LoadResult
@@ -39,7 +39,7 @@ def serve(pipe: Pipe) -> None:
         except EOFError:
             return
         try:
-            runner = _Runner(plan)
+            runner = _LoadRunner(plan)
         except OSError as fault:
             pipe.send(f"cannot connect to {plan.address}: {fault}")
             continue
@@ -48,7 +48,7 @@ def serve(pipe: Pipe) -> None:
         pipe.send(runner.run())
 
 
-class _Runner:
+class _LoadRunner:
     """One plan's connections and counts, in one thread around epoll."""
 
     def __init__(self, plan: LoadPlan) -> None:
@@ -72,7 +72,7 @@ class _Runner:
             for connection in self.connections.values():
                 connection.begin()
             self._loop()
-        except (OSError, BenchFailed) as fault:
+        except (OSError, BenchFailure) as fault:
             failure = str(fault)
         connections = self.connections.values()
         seconds = max((connection.last for connection in connections), default=began) - began
@@ -100,7 +100,7 @@ class _Runner:
                 wait_s = max(0.0, min(at for at, _ in self.timers.values()) - perf_counter())
             events = self.poll.poll(wait_s)
             if not events and not self.timers:
-                raise BenchFailed(f"nothing came from {self.plan.address} for {SILENCE_S} s")
+                raise BenchFailure(f"nothing came from {self.plan.address} for {SILENCE_S} s")
             for fd, _ in events:
                 self.connections[fd].readable()
             if self.timers:
@@ -115,7 +115,7 @@ class _Runner:
 class _Connection:
     """`waiting` holds the sending time of each request that is not answered, oldest first."""
 
-    def __init__(self, runner: _Runner, load: ConnectionLoad) -> None:
+    def __init__(self, runner: _LoadRunner, load: ConnectionLoad) -> None:
         self.runner = runner
         self.load = load
         self.sock = _connect(runner.plan.address, runner.tls)
@@ -152,7 +152,7 @@ class _Connection:
         room = len(view) if self._stall is None else min(len(view), held + self._stall.after_bytes)
         received = self.sock.recv_into(view[held:room])
         if not received:
-            raise BenchFailed(f"{self.runner.plan.address} hung up on a reader")
+            raise BenchFailure(f"{self.runner.plan.address} hung up on a reader")
         self.received += received
         done = self._take(held + received)
         if self._stall is not None and self.received >= self._stall.after_bytes:

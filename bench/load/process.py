@@ -6,7 +6,7 @@ server's CPU clock, and gets a `LoadResult`.
 
 import multiprocessing
 
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from .connection_loads import LoadPlan
 from .load_generator import serve
 from .result import LoadResult
@@ -34,21 +34,21 @@ class LoadProcess:
         return self.result()
 
     def prepare(self, plan: LoadPlan) -> None:
-        """Returns when the connections stand. Raises: BenchFailed."""
+        """Returns when the connections stand. Raises: BenchFailure."""
         self._send(plan)
         answer = self._receive()
         if answer != "ready":
-            raise BenchFailed(str(answer))
+            raise BenchFailure(str(answer))
 
     def go(self) -> None:
         self._send("go")
 
     def result(self) -> LoadResult:
-        """What came back, when it has. Raises: BenchFailed when the server hung up or fell silent."""
+        """What came back, when it has. Raises: BenchFailure when the server hung up or fell silent."""
         result = self._receive()
         assert isinstance(result, LoadResult)
         if result.failure:
-            raise BenchFailed(result.failure)
+            raise BenchFailure(result.failure)
         return result
 
     def close(self) -> None:
@@ -62,10 +62,10 @@ class LoadProcess:
         try:
             self._pipe.send(message)
         except OSError as fault:
-            raise BenchFailed(f"the load process has ended: {fault}") from fault
+            raise BenchFailure(f"the load process has ended: {fault}") from fault
 
     def _receive(self) -> object:
         try:
             return self._pipe.recv()
         except (EOFError, OSError) as fault:
-            raise BenchFailed("the load process has ended") from fault
+            raise BenchFailure("the load process has ended") from fault

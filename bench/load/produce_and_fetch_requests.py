@@ -16,10 +16,10 @@ from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, T
 from ...protocol.records.builder import build_batch
 from ...protocol.records.layout import Codec
 from ...protocol.records.record import Record
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from .admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, frame_of
 from .connection_loads import Asking, ConnectionLoad, LoadPlan
-from .values import Data, values
+from .values import ValueKind, values
 
 PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}
 """Magic to the newest Produce version that Kafka 1.1 and 3.9 both take it in."""
@@ -39,7 +39,7 @@ class Filling:
     codec: Codec = Codec.NONE
     batch_bytes: int = BATCH_BYTES
     magic: int = 2
-    data: Data = Data.LETTERS
+    data: ValueKind = ValueKind.LETTERS
 
     @property
     def produce_version(self) -> int:
@@ -65,7 +65,7 @@ class Filling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
+class ProduceRequests:
     """How a client writes: a batch for each of `request_partitions` in a request."""
 
     acks: int = 1
@@ -157,7 +157,7 @@ def fetch_request(partitions: Mapping[str, int], *, partition_bytes: int, most_b
 
 
 def check_fetch(address: str, request: FetchRequest, version: int) -> int:
-    """The size of the response, once every partition has answered with records. Raises: BenchFailed."""
+    """The size of the response, once every partition has answered with records. Raises: BenchFailure."""
     with Connection(address) as connection:
         answer = connection.call(request, version)
         size = connection.answer_bytes
@@ -165,5 +165,5 @@ def check_fetch(address: str, request: FetchRequest, version: int) -> int:
         for partition in topic.partitions:
             check_error(partition.error_code, f"Fetch v{version} of {topic.topic}-{partition.partition_index}")
             if not partition.records:
-                raise BenchFailed(f"Fetch v{version} of {topic.topic}-{partition.partition_index} brings no records")
+                raise BenchFailure(f"Fetch v{version} of {topic.topic}-{partition.partition_index} brings no records")
     return size

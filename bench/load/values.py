@@ -30,7 +30,7 @@ EVENTS = ("click", "login", "purchase", "search", "view")
 LEVELS = ("DEBUG", "INFO", "INFO", "INFO", "WARN", "ERROR")
 
 
-class Data(StrEnum):
+class ValueKind(StrEnum):
     """What values are made of."""
 
     JSON = "json"
@@ -41,7 +41,7 @@ class Data(StrEnum):
     UNIFORM = "uniform"
 
 
-def values(data: Data, size: int) -> Iterator[bytes]:
+def values(data: ValueKind, size: int) -> Iterator[bytes]:
     """Values of `size` bytes without end."""
     line, chance = LINES[data], random.Random(283)
     number = 0
@@ -82,11 +82,11 @@ def _log_line(chance: random.Random, number: int) -> bytes:
     ).encode()
 
 
-LINES: dict[Data, Callable[[random.Random, int], bytes]] = {
-    Data.JSON: _json,
-    Data.TEXT: _text,
-    Data.LOGS: _log_line,
-    Data.LETTERS: lambda chance, number: bytes(chance.choices(LETTERS, k=64)),
-    Data.RANDOM: lambda chance, number: chance.randbytes(64),
-    Data.UNIFORM: lambda chance, number: LETTERS[:1] * 64,
+LINES: dict[ValueKind, Callable[[random.Random, int], bytes]] = {
+    ValueKind.JSON: _json,
+    ValueKind.TEXT: _text,
+    ValueKind.LOGS: _log_line,
+    ValueKind.LETTERS: lambda chance, number: bytes(chance.choices(LETTERS, k=64)),
+    ValueKind.RANDOM: lambda chance, number: chance.randbytes(64),
+    ValueKind.UNIFORM: lambda chance, number: LETTERS[:1] * 64,
 }

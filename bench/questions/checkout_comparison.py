@@ -23,8 +23,8 @@ from stepdown.bench.load.connection_loads import LoadPlan
 from stepdown.bench.load.filled_topics import fill
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.produce_and_fetch_requests import BATCH_BYTES
-from stepdown.bench.load.values import Data
-from stepdown.bench.servers.contenders import Server
+from stepdown.bench.load.values import ValueKind
+from stepdown.bench.servers.contenders import Contender
 from stepdown.bench.servers.kafka import KafkaServer
 from stepdown.bench.servers.maven import user_store
 from stepdown.bench.servers.stepdown import Stepdown
@@ -45,14 +45,14 @@ class Checkout(Stepdown):
         return ["env", "-C", str(self._tree), str(self._tree / ".venv/bin/python"), *super()._command()[1:]]
 
 
-def server_of(name: str, folder: Path) -> Server:
+def server_of(name: str, folder: Path) -> Contender:
     folder.mkdir()
     if name == "kafka":
         return KafkaServer(folder, user_store(), properties=SETTINGS, heap="1g")
     return Checkout(folder, name)
 
 
-def turn(server: Server, load: LoadProcess, plan: LoadPlan, seconds: float) -> tuple[float, float]:
+def turn(server: Contender, load: LoadProcess, plan: LoadPlan, seconds: float) -> tuple[float, float]:
     """MB a CPU second of the server, and MB/s."""
     load.prepare(replace(plan, seconds=seconds))
     before = server.usage.cpu_seconds()
@@ -62,14 +62,14 @@ def turn(server: Server, load: LoadProcess, plan: LoadPlan, seconds: float) -> t
     return mb / (server.usage.cpu_seconds() - before), mb / result.seconds
 
 
-def compare(names: Sequence[str], servers: Sequence[Server], given: argparse.Namespace) -> None:
+def compare(names: Sequence[str], servers: Sequence[Contender], given: argparse.Namespace) -> None:
     """Prints a line for each server."""
     grid = FetchGrid(
         record_bytes=(given.size,),
         codecs=(Codec[given.codec.upper()],),
         versions=(given.version,),
         readers=(given.readers,),
-        data=(Data(given.data),),
+        data=(ValueKind(given.data),),
         batch_bytes=(given.batch_bytes,),
         partition_fetch_bytes=given.partition_fetch_bytes,
     )
@@ -101,7 +101,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("servers", nargs="+", metavar="SERVER")
     parser.add_argument("--size", type=int, default=1000)
     parser.add_argument("--codec", default="none")
-    parser.add_argument("--data", default=Data.LETTERS)
+    parser.add_argument("--data", default=ValueKind.LETTERS)
     parser.add_argument("--batch-bytes", type=int, default=BATCH_BYTES)
     parser.add_argument("--partition-fetch-bytes", type=int, default=PARTITION_FETCH_BYTES)
     parser.add_argument("--version", type=int, default=2)

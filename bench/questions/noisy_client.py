@@ -11,8 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stepdown.bench.failures import BenchFailed
-from stepdown.bench.servers.contenders import Server
+from stepdown.bench.failures import BenchFailure
+from stepdown.bench.servers.contenders import Contender
 from stepdown.bench.servers.kafka import KafkaServer
 from stepdown.bench.servers.maven import user_store
 from stepdown.bench.servers.stepdown import Stepdown
@@ -54,7 +54,7 @@ def measured(row: Row, name: str, seconds: float) -> str:
     return f"{found.p50_ms:.1f} | {found.p99_ms:.1f} | {found.most_ms:.0f} | {growth_mib:.0f} | {codes}"
 
 
-def server_of(name: str, folder: Path) -> Server:
+def server_of(name: str, folder: Path) -> Contender:
     if name == "kafka":
         return KafkaServer(folder, user_store(), properties=SETTINGS, heap="1g")
     return Stepdown(folder, properties=SETTINGS)
@@ -63,5 +63,5 @@ def server_of(name: str, folder: Path) -> Server:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except BenchFailed as fault:
+    except BenchFailure as fault:
         sys.exit(str(fault))

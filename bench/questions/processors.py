@@ -18,13 +18,13 @@ from statistics import median
 
 from stepdown.bench.cases.fetching import FetchGrid, reading, topic_of
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
-from stepdown.bench.failures import BenchFailed
+from stepdown.bench.failures import BenchFailure
 from stepdown.bench.load.connection_loads import LoadPlan
 from stepdown.bench.load.filled_topics import create_topic, delete_topic, fill
 from stepdown.bench.load.process import LoadProcess
-from stepdown.bench.load.produce_and_fetch_requests import Writing
+from stepdown.bench.load.produce_and_fetch_requests import ProduceRequests
 from stepdown.bench.load.result import LoadResult
-from stepdown.bench.load.values import Data
+from stepdown.bench.load.values import ValueKind
 from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.protocol.records.layout import Codec
 
@@ -53,11 +53,11 @@ class Question:
             codecs=(codec,),
             versions=(2,),
             readers=(clients,),
-            data=(Data.JSON,),
+            data=(ValueKind.JSON,),
         )
         (self._filling,) = grid.fillings()
         (self._reading,) = grid.cases(self._filling)
-        (self._writing,) = ProduceGrid(batch_bytes=(batch_bytes,), codecs=(codec,), data=(Data.JSON,)).cases()
+        (self._writing,) = ProduceGrid(batch_bytes=(batch_bytes,), codecs=(codec,), data=(ValueKind.JSON,)).cases()
         self._clients = clients
         self._load = load
 
@@ -72,7 +72,7 @@ class Question:
     def write(self, server: Stepdown, seconds: float) -> float:
         """MB/s that were acknowledged."""
         create_topic(server.address, WRITTEN, PARTITIONS)
-        plan = Writing(connections=self._clients).plan(server.address, WRITTEN, self._writing.filling, seconds)
+        plan = ProduceRequests(connections=self._clients).plan(server.address, WRITTEN, self._writing.filling, seconds)
         result = self._run(server, plan)
         delete_topic(server.address, WRITTEN)
         return result.sent_bytes / result.seconds / 1e6
@@ -80,7 +80,7 @@ class Question:
     def _run(self, server: Stepdown, plan: LoadPlan) -> LoadResult:
         result = self._load.run(plan)
         if result.errors or result.failure:
-            raise BenchFailed(f"{server.log}\n{result.errors} errors, {result.failure}")
+            raise BenchFailure(f"{server.log}\n{result.errors} errors, {result.failure}")
         return result
 
 
@@ -119,5 +119,5 @@ def compare(servers: Sequence[Pinned], question: Question, turns: int, seconds: 
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except BenchFailed as fault:
+    except BenchFailure as fault:
         sys.exit(str(fault))

@@ -15,11 +15,11 @@ from pathlib import Path
 from statistics import median
 
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
-from stepdown.bench.failures import BenchFailed
+from stepdown.bench.failures import BenchFailure
 from stepdown.bench.load.admin_connection import change
 from stepdown.bench.load.filled_topics import await_leaders, create_topic, delete_topic
 from stepdown.bench.load.process import LoadProcess
-from stepdown.bench.load.produce_and_fetch_requests import Writing
+from stepdown.bench.load.produce_and_fetch_requests import ProduceRequests
 from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.client.operations.topics import NewTopic, create_topics
 
@@ -34,7 +34,7 @@ class Cluster(Stepdown):
         return [*super()._command(), "--brokers", "3"]
 
 
-def written(server: Stepdown, size: int, writing: Writing, seconds: float, load: LoadProcess) -> float:
+def written(server: Stepdown, size: int, writing: ProduceRequests, seconds: float, load: LoadProcess) -> float:
     """MB/s that were acknowledged."""
     (case,) = ProduceGrid(batch_bytes=(size,)).cases()
     address = server.address.partition(",")[0]
@@ -49,7 +49,7 @@ def written(server: Stepdown, size: int, writing: Writing, seconds: float, load:
     result = load.run(writing.plan(address, TOPIC, case.filling, seconds))
     delete_topic(address, TOPIC)
     if result.errors or result.failure:
-        raise BenchFailed(f"{server.log}\n{result.errors} errors, {result.failure}")
+        raise BenchFailure(f"{server.log}\n{result.errors} errors, {result.failure}")
     return result.sent_bytes / result.seconds / 1e6
 
 
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--in-flight", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     given = parser.parse_args(arguments)
-    writing = Writing(acks=-1, in_flight=given.in_flight)
+    writing = ProduceRequests(acks=-1, in_flight=given.in_flight)
     print("| batch bytes | 1 broker, 1 replica, MB/s | 3 brokers, 3 replicas, MB/s | ratio |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder, LoadProcess() as load:
         one = Stepdown(Path(folder, "one"), properties=SETTINGS)
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> None:
 
 
 def measure(
-    one: Stepdown, three: Stepdown, size: int, writing: Writing, turns: int, seconds: float, load: LoadProcess
+    one: Stepdown, three: Stepdown, size: int, writing: ProduceRequests, turns: int, seconds: float, load: LoadProcess
 ) -> None:
     for server in (one, three):
         written(server, size, writing, WARM_UP_S, load)
@@ -89,5 +89,5 @@ def measure(
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except BenchFailed as fault:
+    except BenchFailure as fault:
         sys.exit(str(fault))

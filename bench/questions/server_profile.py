@@ -24,7 +24,7 @@ from stepdown.bench.cases.producing import ProduceGrid
 from stepdown.bench.load.connection_loads import LoadPlan
 from stepdown.bench.load.filled_topics import create_topic, fill
 from stepdown.bench.load.process import LoadProcess
-from stepdown.bench.load.produce_and_fetch_requests import Writing
+from stepdown.bench.load.produce_and_fetch_requests import ProduceRequests
 from stepdown.bench.servers.process import wait_until
 from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.protocol.records.layout import Codec
@@ -73,7 +73,7 @@ def producing(server: Stepdown, batch_bytes: int, codec: Codec) -> LoadPlan:
     """The bench's connections, each with its requests in flight."""
     filling = next(ProduceGrid(batch_bytes=(batch_bytes,), codecs=(codec,)).cases()).filling
     create_topic(server.address, TOPIC, filling.partitions)
-    return Writing().plan(server.address, TOPIC, filling, WARM_UP_S)
+    return ProduceRequests().plan(server.address, TOPIC, filling, WARM_UP_S)
 
 
 def main(arguments: list[str]) -> None:

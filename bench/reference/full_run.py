@@ -14,10 +14,10 @@ from ..cases.downconversion_memory import MemoryTest, Readers, run_memory
 from ..cases.fetching import FetchGrid, run_fetches
 from ..cases.old_and_new_consumers import run_old_and_new
 from ..cases.producing import ProduceGrid, run_produce
-from ..cases.starting import Directory, run_starts
-from ..load.produce_and_fetch_requests import Writing
+from ..cases.starting import StartDirectory, run_starts
+from ..load.produce_and_fetch_requests import ProduceRequests
 from ..results.results import Journal, Result
-from ..servers.maven import JarStore
+from ..servers.maven import MavenStore
 from .target_values import BARS, COMPRESSED_BATCH_BYTES, COMPRESSED_DATA, MEBIBYTE, Judged, judge
 
 COMPRESSED_RECORD_BYTES = 600
@@ -62,7 +62,7 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class RunExtent:
     """How much is written and who reads; smaller than this nothing is proved, but it can be tried out."""
 
     memory: MemoryTest
@@ -80,18 +80,18 @@ class Extent:
 
 
 def run_reference(
-    extent: Extent, folder: Path, store: JarStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    extent: RunExtent, folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
 ) -> list[Result]:
     """Measures everything that a bar looks at."""
     run_fetches("fetch", GRIDS, folder, store, terms, heap, journal, tell)
     for grid in PRODUCE_GRIDS:
-        run_produce(grid, Writing(), folder, store, terms, heap, journal, tell)
+        run_produce(grid, ProduceRequests(), folder, store, terms, heap, journal, tell)
     longer = replace(terms, seconds=MIXED_TIMES * terms.seconds)
     run_old_and_new(OLD_READERS, folder, store, longer, heap, journal, tell)
     alone = replace(terms, peer="none", samples_every_s=SAMPLES_EVERY_S)
     readers = [Readers.of(CONVERTED_VERSION, count, STALLING_SHARE) for count in extent.memory_readers]
     run_memory(list(extent.memory_tests), readers, folder, store, replace(alone, rounds=1), heap, journal, tell)
-    run_starts(Directory(partitions=extent.partitions), folder, store, alone, heap, journal, tell)
+    run_starts(StartDirectory(partitions=extent.partitions), folder, store, alone, heap, journal, tell)
     return journal.results
 
 

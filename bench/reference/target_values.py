@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal
 
-from ..load.values import Data
+from ..load.values import ValueKind
 from ..results.results import Result, Value
 
 MEBIBYTE = 1 << 20
-COMPRESSED_DATA = (Data.JSON, Data.TEXT, Data.LOGS)
+COMPRESSED_DATA = (ValueKind.JSON, ValueKind.TEXT, ValueKind.LOGS)
 COMPRESSED_BATCH_BYTES = (16_000, 64_000)
 Verdict = Literal["met", "missed", "not measured"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class Target:
     """`bound` is a least value, or a most value where `is_most`; with `is_ratio` of ours over Kafka's."""
 
     work: str
@@ -43,7 +43,7 @@ class Bar:
 class Judged:
     """A bar, what was measured, None where it was not, and in which case."""
 
-    bar: Bar
+    bar: Target
     ours: float | None = None
     theirs: float | None = None
     ratio: float | None = None
@@ -57,7 +57,7 @@ class Judged:
         return "met" if self.bar.holds(value) else "missed"
 
 
-def judge(bars: Sequence[Bar], results: Iterable[Result]) -> Iterator[Judged]:
+def judge(bars: Sequence[Target], results: Iterable[Result]) -> Iterator[Judged]:
     """Each bar with each case that it looks at; once, without figures, where nothing was measured for it."""
     known = list(results)
     for bar in bars:
@@ -76,21 +76,21 @@ def judge(bars: Sequence[Bar], results: Iterable[Result]) -> Iterator[Judged]:
             yield Judged(bar=bar)
 
 
-def _value(bar: Bar, results: Sequence[Result], kind: str) -> float | None:
+def _value(bar: Target, results: Sequence[Result], kind: str) -> float | None:
     return next((result.values[bar.value] for result in results if result.kind == kind), None)
 
 
-def _rates(work: str, bench: str, where: Mapping[str, Value], a_cpu_second: float, a_second: float) -> list[Bar]:
+def _rates(work: str, bench: str, where: Mapping[str, Value], a_cpu_second: float, a_second: float) -> list[Target]:
     """A bar for MB a CPU second of the server, and one for MB/s."""
     return [
-        Bar(work=work, bench=bench, value="mb_per_cpu_s", bound=a_cpu_second, where=where),
-        Bar(work=work, bench=bench, value="mb_per_s", bound=a_second, where=where),
+        Target(work=work, bench=bench, value="mb_per_cpu_s", bound=a_cpu_second, where=where),
+        Target(work=work, bench=bench, value="mb_per_s", bound=a_second, where=where),
     ]
 
 
 def _of_each_data(
     work: str, bench: str, where: Mapping[str, Value], a_cpu_second: float, a_second: float
-) -> Iterator[Bar]:
+) -> Iterator[Target]:
     """Bars for what people send, in batches of 16 and 64 kB."""
     for data, batch_bytes in product(COMPRESSED_DATA, COMPRESSED_BATCH_BYTES):
         case = {**where, "data": str(data), "batch_bytes": batch_bytes}
@@ -116,21 +116,21 @@ BARS = (
     *_of_each_data("produce, snappy", "produce", {"codec": "snappy"}, 1.2, 1.0),
     *_of_each_data("produce, gzip", "produce", {"codec": "gzip"}, 1.2, 1.0),
     *_of_each_data("produce, zstd", "produce", {"codec": "zstd"}, 1.2, 1.0),
-    Bar(
+    Target(
         work="produce, 1.8 kB batches",
         bench="produce",
         value="requests_per_cpu_s",
         bound=0.5,
         where={"batch_bytes": 1_800},
     ),
-    Bar(
+    Target(
         work="produce, 1.8 kB batches",
         bench="produce",
         value="requests_per_s",
         bound=0.5,
         where={"batch_bytes": 1_800},
     ),
-    Bar(
+    Target(
         work="produce while 8 old readers convert",
         bench="mixed",
         value="produce_p99_ms",
@@ -138,7 +138,7 @@ BARS = (
         where={"old_readers": 8},
         is_most=True,
     ),
-    Bar(
+    Target(
         work="memory above idle",
         bench="memory",
         value="above_idle_bytes",
@@ -146,7 +146,7 @@ BARS = (
         is_ratio=False,
         is_most=True,
     ),
-    Bar(
+    Target(
         work="start, nothing stored",
         bench="start",
         value="ready_s",
@@ -155,7 +155,7 @@ BARS = (
         is_ratio=False,
         is_most=True,
     ),
-    Bar(
+    Target(
         work="idle memory, nothing stored",
         bench="start",
         value="idle_rss_bytes",
@@ -164,7 +164,7 @@ BARS = (
         is_ratio=False,
         is_most=True,
     ),
-    Bar(
+    Target(
         work="start, 10,000 partitions",
         bench="start",
         value="ready_s",

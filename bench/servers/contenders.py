@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from .kafka import KafkaServer, OldKafkaServer
-from .maven import JarStore
+from .maven import MavenStore
 from .process import Usage
 from .tls_listener import TlsListener
 from .virtual_network import LOOPBACK, Network
@@ -14,7 +14,7 @@ from .virtual_network import LOOPBACK, Network
 PEERS = ("none", "kafka:3.9.1", "kafka:1.1.1")
 
 
-class Server(Protocol):
+class Contender(Protocol):
     """A broker in a process of its own. `address` may change with each start; `http` "": it has no /metrics.
 
     `tls`: a listener that it has beside that.
@@ -40,21 +40,21 @@ class Server(Protocol):
 def make_peer(
     name: str,
     folder: Path,
-    store: JarStore,
+    store: MavenStore,
     properties: Mapping[str, str],
     heap: str,
     network: Network = LOOPBACK,
     certificates: str = "",
-) -> Server | None:
-    """The server that `--peer` names, not started; None for "none". Raises: BenchFailed for a name not in `PEERS`."""
+) -> Contender | None:
+    """The server that `--peer` names, not started; None for "none". Raises: BenchFailure for a name not in `PEERS`."""
     if name == "none":
         return None
     if name == "kafka:3.9.1":
         return KafkaServer(folder, store, properties=properties, heap=heap, network=network, certificates=certificates)
     if name == "kafka:1.1.1":
         if network.enter:
-            raise BenchFailed("kafka:1.1.1 runs over loopback only, where its ZooKeeper is")
+            raise BenchFailure("kafka:1.1.1 runs over loopback only, where its ZooKeeper is")
         if certificates:
-            raise BenchFailed("kafka:1.1.1 reads no PEM; --security SSL is for kafka:3.9.1")
+            raise BenchFailure("kafka:1.1.1 reads no PEM; --security SSL is for kafka:3.9.1")
         return OldKafkaServer(folder, store, properties=properties, heap=heap)
-    raise BenchFailed(f"no peer is called {name}; there is {', '.join(PEERS)}")
+    raise BenchFailure(f"no peer is called {name}; there is {', '.join(PEERS)}")

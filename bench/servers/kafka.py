@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...protocol.messages.metadata import MetadataRequest
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from ..load.admin_connection import Connection
-from .maven import STDERR_LOG, JarStore
+from .maven import STDERR_LOG, MavenStore
 from .process import Process, Restartable, free_port, text_of, wait_until
 from .tls_listener import tls_listener
 from .virtual_network import LOOPBACK, Network
@@ -82,7 +82,7 @@ class KafkaServer(Restartable):
     def __init__(
         self,
         folder: Path,
-        store: JarStore,
+        store: MavenStore,
         *,
         advertised: str | None = None,
         properties: Mapping[str, str] | None = None,
@@ -103,9 +103,9 @@ class KafkaServer(Restartable):
         self._jvm_options = jvm_options
 
     def start(self) -> None:
-        """Starts, and returns when the broker is unfenced and answers. Raises: BenchFailed, JarsMissing."""
+        """Starts, and returns when the broker is unfenced and answers. Raises: BenchFailure, JarsMissing."""
         if self._process is not None:
-            raise BenchFailed("Kafka is running")
+            raise BenchFailure("Kafka is running")
         self.folder.mkdir(parents=True, exist_ok=True)
         settings = self.folder / "server.properties"
         settings.write_text(_properties_text(self._settings()))
@@ -168,8 +168,8 @@ class KafkaServer(Restartable):
 
     def _answers(self) -> bool:
         if self._running().has_ended:
-            raise BenchFailed(f"Kafka ended while starting: {self._running().log_tail}")
-        with suppress(OSError, BenchFailed), Connection(self.address, timeout_s=5) as connection:
+            raise BenchFailure(f"Kafka ended while starting: {self._running().log_tail}")
+        with suppress(OSError, BenchFailure), Connection(self.address, timeout_s=5) as connection:
             return self._knows_itself(connection)
         return False
 
@@ -186,7 +186,7 @@ class OldKafkaServer(KafkaServer):
     def __init__(
         self,
         folder: Path,
-        store: JarStore,
+        store: MavenStore,
         *,
         properties: Mapping[str, str] | None = None,
         heap: str = "1g",
@@ -229,7 +229,7 @@ class OldKafkaServer(KafkaServer):
 
     def _zookeeper_listens(self) -> bool:
         if self._zookeeper is None or self._zookeeper.has_ended:
-            raise BenchFailed(f"ZooKeeper ended while starting: {text_of(self.folder / 'zookeeper.out')}")
+            raise BenchFailure(f"ZooKeeper ended while starting: {text_of(self.folder / 'zookeeper.out')}")
         with suppress(OSError), socket.create_connection(("127.0.0.1", self._zookeeper_port), timeout=5):
             return True
         return False
@@ -248,7 +248,7 @@ def _uuid() -> str:
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A", 1)
 
 
-def _bootstrap_checkpoint(store: JarStore) -> Path:
+def _bootstrap_checkpoint(store: MavenStore) -> Path:
     """The file that StorageTool writes into a formatted folder; it depends on Kafka's version alone."""
     kept = store.folder / "formatted-3.9.1" / "bootstrap.checkpoint"
     jars = store.class_path(KAFKA_3_9, STDERR_LOG)
@@ -264,5 +264,5 @@ def _bootstrap_checkpoint(store: JarStore) -> Path:
             )
             done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
             if done.returncode != 0:
-                raise BenchFailed(f"kafka-storage format failed: {done.stdout}{done.stderr}")
+                raise BenchFailure(f"kafka-storage format failed: {done.stdout}{done.stderr}")
     return kept

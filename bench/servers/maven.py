@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 
 SILENT_LOG = "org.slf4j:slf4j-nop:1.7.36"
 STDERR_LOG = "org.slf4j:slf4j-simple:1.7.36"
@@ -25,11 +25,11 @@ _COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+(:[\w.-]+)?")
 _MAVEN_TIMEOUT_S = 600
 
 
-class JarsMissing(BenchFailed):
+class JarsMissing(BenchFailure):
     """Java or Maven is not installed, or Maven does not find a jar."""
 
 
-class JarStore:
+class MavenStore:
     """Class paths, remembered in `folder`; processes side by side do not resolve the same thing twice."""
 
     def __init__(self, folder: Path) -> None:
@@ -59,10 +59,10 @@ class JarStore:
         return _jars(kept)
 
 
-def user_store() -> JarStore:
+def user_store() -> MavenStore:
     """The store of this user, in the cache folder where the machine keeps such things."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return JarStore(Path(cache) / "stepdown")
+    return MavenStore(Path(cache) / "stepdown")
 
 
 def _jars(file: Path) -> tuple[Path, ...]:

@@ -14,7 +14,7 @@ from random import SystemRandom
 from time import monotonic, sleep
 from typing import Protocol
 
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 
 STOP_TIMEOUT_S = 60.0
 PORTS = range(20_000, 32_000)
@@ -69,13 +69,13 @@ class Process:
         return self.log[-LOG_TAIL:]
 
     def stop(self) -> int:
-        """Its exit code after SIGTERM. Raises: BenchFailed when it does not end and had to be killed."""
+        """Its exit code after SIGTERM. Raises: BenchFailure when it does not end and had to be killed."""
         self.popen.send_signal(signal.SIGTERM)
         try:
             code = self.popen.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise BenchFailed(f"the server did not stop within {STOP_TIMEOUT_S} s: {self.log_tail}") from None
+            raise BenchFailure(f"the server did not stop within {STOP_TIMEOUT_S} s: {self.log_tail}") from None
         self._close()
         return code
 
@@ -121,7 +121,7 @@ class Restartable:
 
     def _running(self) -> Process:
         if self._process is None:
-            raise BenchFailed(f"{self.name} is not running")
+            raise BenchFailure(f"{self.name} is not running")
         return self._process
 
 
@@ -168,7 +168,7 @@ class ProcessUsage:
         for line in (self._folder / "status").read_text().splitlines():
             if line.startswith(name):
                 return int(line.split()[1]) * 1024
-        raise BenchFailed(f"{self._folder}/status has no {name}")
+        raise BenchFailure(f"{self._folder}/status has no {name}")
 
 
 def text_of(log: Path) -> str:
@@ -186,9 +186,9 @@ def free_port() -> int:
 
 
 def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float = 30.0) -> None:
-    """Returns when `condition()` is true. Raises: BenchFailed when it does not become true in time."""
+    """Returns when `condition()` is true. Raises: BenchFailure when it does not become true in time."""
     end = monotonic() + timeout_s
     while not condition():
         if monotonic() > end:
-            raise BenchFailed(f"not within {timeout_s} s: {what}")
+            raise BenchFailure(f"not within {timeout_s} s: {what}")
         sleep(POLL_S)

@@ -10,7 +10,7 @@ from time import perf_counter, time
 from typing import Protocol
 
 from ...client.connection import parse_address
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from .process import Usage
 
 EVERY_S = 0.05
@@ -55,7 +55,7 @@ class Scraper:
             self._http.request("GET", "/metrics")
             text = self._http.getresponse().read().decode()
         except (OSError, http.client.HTTPException) as fault:
-            raise BenchFailed(f"/metrics does not answer: {fault}") from fault
+            raise BenchFailure(f"/metrics does not answer: {fault}") from fault
         rows = (line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#"))
         return {name: float(value) for name, _, value in rows}
 
@@ -130,7 +130,7 @@ class ScrapedUsage:
         try:
             return scraper.read()[name]
         except KeyError:
-            raise BenchFailed(f"/metrics of {self._address} has no {name}") from None
+            raise BenchFailure(f"/metrics of {self._address} has no {name}") from None
         finally:
             scraper.close()
 
@@ -168,7 +168,7 @@ class Watch:
 
     def _run(self) -> None:
         scraper = Scraper(self._http) if self._http else None
-        with suppress(OSError, BenchFailed):
+        with suppress(OSError, BenchFailure):
             while not self._over.wait(EVERY_S):
                 self._sample(scraper)
         if scraper is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 
 from ... import __version__
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 from .process import Process, Restartable, Usage
 from .scrape import ScrapedUsage
 from .tls_listener import TlsListener, tls_listener
@@ -46,10 +46,10 @@ class Stepdown(Restartable):
     def start(self) -> None:
         """Starts, and returns when it has said where it listens.
 
-        Raises: BenchFailed when it ended, or said nothing in time, or something else; with what it logged.
+        Raises: BenchFailure when it ended, or said nothing in time, or something else; with what it logged.
         """
         if self._process is not None:
-            raise BenchFailed("stepdown is running")
+            raise BenchFailure("stepdown is running")
         self.log_dir.mkdir(parents=True, exist_ok=True)
         self._process = Process(self._command(), self.output, pipe_stdout=True)
         line = _first_line(self._process)
@@ -57,14 +57,14 @@ class Stepdown(Restartable):
         if ready is None:
             told = self._process.log_tail
             self.kill()
-            raise BenchFailed(f"stepdown did not say that it listens, but {line!r}; it logged\n{told}")
+            raise BenchFailure(f"stepdown did not say that it listens, but {line!r}; it logged\n{told}")
         self.address, self.http = ready["listen"], ready["http"]
 
     def stop(self) -> None:
-        """Stops with SIGTERM. Raises: BenchFailed when it does not end by itself with exit code 0."""
+        """Stops with SIGTERM. Raises: BenchFailure when it does not end by itself with exit code 0."""
         process, self._process = self._process, None
         if process is not None and (code := process.stop()):
-            raise BenchFailed(f"stepdown ended with {code}: {process.log_tail}")
+            raise BenchFailure(f"stepdown ended with {code}: {process.log_tail}")
 
     def kill(self) -> None:
         """Stops with SIGKILL."""

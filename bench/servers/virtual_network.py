@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ..failures import BenchFailed
+from ..failures import BenchFailure
 
 NETWORKS = ("loopback", "veth")
 
@@ -28,12 +28,12 @@ LOOPBACK = Network()
 
 @contextmanager
 def open_network(name: str) -> Iterator[Network]:
-    """The network of that name, gone at the end. Raises: BenchFailed without the right to make it."""
+    """The network of that name, gone at the end. Raises: BenchFailure without the right to make it."""
     if name == "loopback":
         yield LOOPBACK
         return
     if name != "veth":
-        raise BenchFailed(f"no network is called {name}; there is {', '.join(NETWORKS)}")
+        raise BenchFailure(f"no network is called {name}; there is {', '.join(NETWORKS)}")
     space = f"stepdown-{os.getpid()}"
     near, far = f"sdn{os.getpid()}", f"sdf{os.getpid()}"
     net = f"10.213.{os.getpid() % 256}"
@@ -54,6 +54,6 @@ def _ip(*words: str) -> None:
     try:
         done = subprocess.run(["ip", *words], capture_output=True, text=True)
     except FileNotFoundError:
-        raise BenchFailed("--network veth needs the command ip (Debian: iproute2)") from None
+        raise BenchFailure("--network veth needs the command ip (Debian: iproute2)") from None
     if done.returncode:
-        raise BenchFailed(f"--network veth needs to run as root; ip {' '.join(words)}: {done.stderr.strip()}")
+        raise BenchFailure(f"--network veth needs to run as root; ip {' '.join(words)}: {done.stderr.strip()}")

@@ -24,7 +24,7 @@ class UsableBroker:
 
 def place(partitions: int, factor: int, brokers: Iterable[UsableBroker], lots: Random) -> list[Ids]:
     """The replicas of so many partitions, the leader first. Raises ApiError INVALID_REPLICATION_FACTOR."""
-    racks = _Racks(list(brokers), lots)
+    racks = _RackPlacement(list(brokers), lots)
     if factor > racks.brokers:
         raise _refusal(f"{factor} replicas need as many brokers, there are {racks.brokers}")
     if not racks.living:
@@ -59,7 +59,7 @@ class _Ring:
         return found
 
 
-class _Racks:
+class _RackPlacement:
     """The racks of a cluster, each a ring of living and one of fenced brokers."""
 
     def __init__(self, brokers: Sequence[UsableBroker], lots: Random) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .call import Call
 
 
-class Pause(Interceptor):
+class Suspension(Interceptor):
     """An interceptor that holds every request before it is handled, and every response before it is sent."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ WRONG_BYTES = 1000
 GARBAGE = b"HTTP/1.1 200 OK\r\nserver: no Kafka\r\n\r\n"
 
 
-class HangUp:
+class EndOfResponses:
     """A piece of a response at which the connection ends."""
 
     is_in_file = True
@@ -55,7 +55,7 @@ def _bytes_of(piece: Piece) -> bytes:
 
 def truncate_after(pieces: Sequence[Piece], most_bytes: int) -> list[Piece]:
     """The first bytes of an answer, then the end of the connection."""
-    return [bytes_of(pieces)[:most_bytes], HangUp()]
+    return [bytes_of(pieces)[:most_bytes], EndOfResponses()]
 
 
 def wrong_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:

@@ -9,13 +9,13 @@ from ...protocol.messages.metadata import MetadataResponse, MetadataResponsePart
 from .error_responses import Meant
 
 if TYPE_CHECKING:
-    from ..metadata.image import Cluster
+    from ..metadata.image import MetadataImage
 
 Place = tuple[str, int]
 Leader = tuple[int, int]
 
 
-def leaders_now(cluster: "Cluster") -> dict[Place, Leader]:
+def leaders_now(cluster: "MetadataImage") -> dict[Place, Leader]:
     """Leader and epoch of each partition, to be shown later."""
     return {partition.key: (partition.leader_id, partition.leader_epoch) for partition in cluster.partitions()}
 

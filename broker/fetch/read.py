@@ -19,7 +19,7 @@ from ...network.turn import Turn
 from ...protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_slice import EMPTY_SLICE, FileSlice
-from ..metadata.image import Cluster, Topic
+from ..metadata.image import MetadataImage, Topic
 from ..metadata.partition import READ_COMMITTED, Partition
 from ..security.authorization.access import EVERYTHING, Access
 from .session import Interest
@@ -86,7 +86,7 @@ class Reading:
         return bool(self.error) or self.divergence is not None or self.preferred_replica != NOBODY
 
 
-def find_topic(cluster: Cluster, interest: Interest) -> Topic:
+def find_topic(cluster: MetadataImage, interest: Interest) -> Topic:
     """The topic, by id where one is given. Raises ApiError UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION."""
     if interest.topic_id.int:
         topic = cluster.topic_of(interest.topic_id)
@@ -99,7 +99,7 @@ def find_topic(cluster: Cluster, interest: Interest) -> Topic:
     return found
 
 
-def _readable_topic(cluster: Cluster, interest: Interest, access: Access, *, is_follower: bool) -> Topic:
+def _readable_topic(cluster: MetadataImage, interest: Interest, access: Access, *, is_follower: bool) -> Topic:
     """As `find_topic`, for who may read it. Who may not hears so also about a name that is not there.
 
     Followers need more than that (CVE-2018-1288: a client that claimed to be a follower could read anything, and
@@ -113,7 +113,7 @@ def _readable_topic(cluster: Cluster, interest: Interest, access: Access, *, is_
     return find_topic(cluster, interest)
 
 
-async def read_all(cluster: Cluster, interests: Sequence[Interest], terms: Terms, turn: Turn) -> list[Reading]:
+async def read_all(cluster: MetadataImage, interests: Sequence[Interest], terms: Terms, turn: Turn) -> list[Reading]:
     """One `Reading` for each interest, in order; others get the loop in between."""
     readings: list[Reading] = []
     for at in range(0, len(interests), PARTITIONS_A_STEP):
@@ -123,7 +123,7 @@ async def read_all(cluster: Cluster, interests: Sequence[Interest], terms: Terms
 
 
 def read_few(
-    cluster: Cluster, interests: Sequence[Interest], terms: Terms, *, before: Sequence[Reading] = ()
+    cluster: MetadataImage, interests: Sequence[Interest], terms: Terms, *, before: Sequence[Reading] = ()
 ) -> list[Reading]:
     """As `read_all`, at once; what was read `before` counts towards the limits."""
     taken = sum(reading.slice.size_bytes for reading in before)
@@ -153,7 +153,7 @@ class Enough:
     event on one partition only that one is looked at: a fetch may have thousands.
     """
 
-    def __init__(self, cluster: Cluster, readings: Sequence[Reading], terms: Terms) -> None:
+    def __init__(self, cluster: MetadataImage, readings: Sequence[Reading], terms: Terms) -> None:
         self._cluster, self._terms = cluster, terms
         self._interests: dict[Hashable, list[Interest]] = {}
         for reading in readings:
@@ -200,7 +200,7 @@ def _cannot_grow(reading: Reading, terms: Terms) -> bool:
 
 
 def _read(
-    cluster: Cluster, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool, allow_partial: bool
+    cluster: MetadataImage, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool, allow_partial: bool
 ) -> None:
     interest = reading.interest
     if terms.access is EVERYTHING:

@@ -14,7 +14,7 @@ from ...protocol.messages.fetch import (
     PartitionData,
 )
 from ...protocol.schema import NO_UUID, Piece, SizedPiece, maker
-from ..metadata.image import Cluster
+from ..metadata.image import MetadataImage
 from ..metadata.partition import READ_COMMITTED
 from .downconversion import Refusal
 from .read import Reading, Terms, aborted_transactions
@@ -30,7 +30,7 @@ make_response = maker(FetchResponse)
 Answer = tuple[Interest, PartitionData]
 
 
-def response_of(context: FetchContext, answers: list[Answer], cluster: Cluster, listener: str) -> FetchResponse:
+def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataImage, listener: str) -> FetchResponse:
     """The response with those of the answers that the client has to hear.
 
     Leaders that have moved are named with where they listen, on the caller's listener.
@@ -113,7 +113,7 @@ def code_for(code: ErrorCode, version: int) -> ErrorCode:
     return code
 
 
-def _new_leaders(cluster: Cluster, answers: Sequence[Answer], listener: str) -> tuple[NodeEndpoint, ...]:
+def _new_leaders(cluster: MetadataImage, answers: Sequence[Answer], listener: str) -> tuple[NodeEndpoint, ...]:
     """Where the leaders that answers name listen, on the caller's listener."""
     found = {}
     for _, data in answers:

@@ -28,7 +28,7 @@ from .classic.member import join_error, sync_error
 from .classic.member_requests import Members
 from .classic.rebalance import Rebalancer
 from .classic.state_table import DELETE
-from .consumer.change_store import ConsumerGroups
+from .consumer.change_store import ChangeStore
 from .consumer.changes import Planner
 from .consumer.group import ConsumerGroup
 from .consumer.heartbeat import ConsumerHeartbeats
@@ -42,7 +42,7 @@ from .offsets.committed_offsets import CommittedOffset, Offsets, TopicPartition
 from .offsets.offset_requests import Commits, Committer, NewOffset
 from .state.loading import Loading
 from .state.offsets_topic_store import OffsetsTopic
-from .state.registry import Group, Groups
+from .state.registry import Group, GroupRegistry
 from .state.replay import Replay
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class GroupCoordinator:
     def __init__(self, core: "Core", topics: "Topics") -> None:
         self._topics = topics
         self.settings = GroupSettings.of(core.settings)
-        self.groups = Groups()
+        self.groups = GroupRegistry()
         self.offsets = Offsets()
         self._core = core
         self._topic = OffsetsTopic(core, topics)
@@ -76,7 +76,7 @@ class GroupCoordinator:
         self._replay = Replay(self.groups, self.offsets)
         self._lookup = TopicLookup(core.cluster)
         migration = Migration(self.settings, self._lookup.find, self._lookup.name_of)
-        self._consumers = ConsumerGroups(
+        self._consumers = ChangeStore(
             self.settings,
             self.groups,
             self._timers,

@@ -9,7 +9,7 @@ asked; v3 type and documentation.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...config.describe_configs import Row, describe_broker, describe_cluster_defaults, describe_topic
+from ...config.describe_configs import ConfigRow, describe_broker, describe_cluster_defaults, describe_topic
 from ...config.layered_values import Source
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.describe_configs import (
@@ -85,7 +85,7 @@ async def _configs(
     return await call.turn.map(lambda row: _entry(row, request, call.version), rows)
 
 
-def _topic(broker: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[Row]:
+def _topic(broker: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[ConfigRow]:
     name = resource.resource_name
     check_name(name)
     topic = broker.cluster.topics.get(name)
@@ -94,14 +94,14 @@ def _topic(broker: "Services", resource: DescribeConfigsResource, wanted: frozen
     return describe_topic(broker.topics.configuration.layers, topic.overrides, wanted)
 
 
-def _broker(broker: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[Row]:
+def _broker(broker: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[ConfigRow]:
     layers = broker.topics.configuration.layers
     if is_cluster_default(broker.cluster, resource.resource_name):
         return describe_cluster_defaults(layers, wanted)
     return describe_broker(layers, wanted)
 
 
-def _entry(row: Row, request: DescribeConfigsRequest, version: int) -> DescribeConfigsResourceResult:
+def _entry(row: ConfigRow, request: DescribeConfigsRequest, version: int) -> DescribeConfigsResourceResult:
     synonyms = row.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=row.name,

@@ -18,7 +18,7 @@ from ...protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 from ..dispatch.call import Call
-from ..metadata.image import Cluster, Topic
+from ..metadata.image import MetadataImage, Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, is_legal_name
 from ..security.authorization.access import Access
@@ -104,7 +104,7 @@ def _absent(name: str, access: Access) -> DescribeTopicPartitionsResponseTopic:
 
 
 async def _describe(
-    topic: Topic, indexes: Iterable[int], call: Call, cluster: Cluster
+    topic: Topic, indexes: Iterable[int], call: Call, cluster: MetadataImage
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
@@ -115,7 +115,7 @@ async def _describe(
     )
 
 
-def _partition(partition: Partition, cluster: Cluster) -> DescribeTopicPartitionsResponsePartition:
+def _partition(partition: Partition, cluster: MetadataImage) -> DescribeTopicPartitionsResponsePartition:
     return DescribeTopicPartitionsResponsePartition(
         partition_index=partition.index,
         leader_id=cluster.leader_of(partition),

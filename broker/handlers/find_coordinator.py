@@ -26,7 +26,7 @@ FIRST_VERSION_WITH_SHARE_GROUPS = 6
 NOBODY = -1
 
 
-class KeyType(IntEnum):
+class CoordinatorType(IntEnum):
     """What a key names."""
 
     GROUP = 0
@@ -34,7 +34,7 @@ class KeyType(IntEnum):
     SHARE = 2
 
 
-TOPICS = {KeyType.GROUP: OFFSETS_TOPIC, KeyType.TRANSACTION: TRANSACTION_TOPIC}
+TOPICS = {CoordinatorType.GROUP: OFFSETS_TOPIC, CoordinatorType.TRANSACTION: TRANSACTION_TOPIC}
 
 
 async def handle(broker: "Services", request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
@@ -52,9 +52,9 @@ def _keys(request: FindCoordinatorRequest, version: int) -> Sequence[str]:
 
 
 def _topic(key_type: int, version: int) -> str:
-    if key_type == KeyType.SHARE and version >= FIRST_VERSION_WITH_SHARE_GROUPS:
+    if key_type == CoordinatorType.SHARE and version >= FIRST_VERSION_WITH_SHARE_GROUPS:
         raise ApiError("share groups are not offered", ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    topic = TOPICS.get(KeyType(key_type)) if key_type in KeyType.__members__.values() else None
+    topic = TOPICS.get(CoordinatorType(key_type)) if key_type in CoordinatorType.__members__.values() else None
     if topic is None:
         raise ApiError(f"a key type of 0 or 1 expected, found {key_type}", ErrorCode.INVALID_REQUEST)
     return topic

@@ -30,7 +30,7 @@ from ...protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from ..dispatch.call import Call
-from ..metadata.image import Cluster, Topic
+from ..metadata.image import MetadataImage, Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import INTERNAL_TOPICS, check_number, is_legal_name
 from ..metadata.topics import NewTopic
@@ -120,7 +120,7 @@ async def _names_and_ids(
 
 
 async def _by_id(
-    cluster: Cluster, topic_id: UUID, access: Access, operations: Operations, turn: Turn
+    cluster: MetadataImage, topic_id: UUID, access: Access, operations: Operations, turn: Turn
 ) -> MetadataResponseTopic:
     await turn.next()
     topic = cluster.topic_of(topic_id)
@@ -207,7 +207,7 @@ def _absent(name: str, code: ErrorCode, operations: Operations) -> MetadataRespo
     )
 
 
-async def _describe(topic: Topic, operations: Operations, cluster: Cluster, turn: Turn) -> MetadataResponseTopic:
+async def _describe(topic: Topic, operations: Operations, cluster: MetadataImage, turn: Turn) -> MetadataResponseTopic:
     partitions = await turn.map(lambda partition: _partition(partition, cluster), tuple(topic.partitions.values()))
     return MetadataResponseTopic(
         name=topic.name,
@@ -218,7 +218,7 @@ async def _describe(topic: Topic, operations: Operations, cluster: Cluster, turn
     )
 
 
-def _partition(partition: Partition, cluster: Cluster) -> MetadataResponsePartition:
+def _partition(partition: Partition, cluster: MetadataImage) -> MetadataResponsePartition:
     leader_id = cluster.leader_of(partition)
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if leader_id >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
@@ -231,7 +231,7 @@ def _partition(partition: Partition, cluster: Cluster) -> MetadataResponsePartit
     )
 
 
-def _brokers(cluster: Cluster, listener: str) -> list[MetadataResponseBroker]:
+def _brokers(cluster: MetadataImage, listener: str) -> list[MetadataResponseBroker]:
     """The brokers that can be reached by the listener the client came in by."""
     nodes = ((node, node.endpoints.get(listener)) for node in cluster.brokers.values())
     return [

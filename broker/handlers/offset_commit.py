@@ -21,7 +21,7 @@ from ...protocol.messages.offset_commit import (
 from ..dispatch.call import Call
 from ..groups.offsets.committed_offsets import TopicPartition
 from ..groups.offsets.offset_requests import Committer, NewOffset
-from ..metadata.image import Cluster
+from ..metadata.image import MetadataImage
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -61,7 +61,7 @@ def refuse(request: OffsetCommitRequest, error: ApiError, call: Call) -> OffsetC
     return _response(request, {}, error.code)
 
 
-def has_partition(cluster: Cluster, topic: str, partition: int) -> bool:
+def has_partition(cluster: MetadataImage, topic: str, partition: int) -> bool:
     found = cluster.topics.get(topic)
     return found is not None and partition in found.partitions
 

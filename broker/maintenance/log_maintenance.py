@@ -45,7 +45,7 @@ def delete_old_segments(core: "Core", partition: Partition) -> None:
         partition.log.delete_old_segments(now_ms, high_watermark)
 
 
-class Upkeep:
+class LogMaintenance:
     """The timers of one broker."""
 
     def __init__(self, core: "Core") -> None:

@@ -24,7 +24,7 @@ from ...protocol.errors import ApiError, ErrorCode
 from .topic_rules import check_name
 
 if TYPE_CHECKING:
-    from .image import Cluster
+    from .image import MetadataImage
     from .topics import Topics
 
 ROOT_LOGGER = "root"
@@ -61,7 +61,7 @@ def resource_type(code: int) -> ResourceType:
         raise ApiError(f"resource type {code} is not known", ErrorCode.INVALID_REQUEST) from None
 
 
-def is_cluster_default(cluster: "Cluster", name: str) -> bool:
+def is_cluster_default(cluster: "MetadataImage", name: str) -> bool:
     """Whether a broker resource stands for all brokers. Raises ApiError INVALID_REQUEST when it is another broker."""
     if not name:
         return True
@@ -69,7 +69,7 @@ def is_cluster_default(cluster: "Cluster", name: str) -> bool:
     return False
 
 
-def check_is_this_broker(cluster: "Cluster", name: str) -> None:
+def check_is_this_broker(cluster: "MetadataImage", name: str) -> None:
     """Raises ApiError INVALID_REQUEST."""
     node_id = cluster.node_id
     if name != str(node_id):  # nor 01, 001, …: a request could have it described a thousand times
@@ -197,7 +197,7 @@ def loggers() -> dict[str, str]:
     return {ROOT_LOGGER: _level_name(logging.root.level), **levels}
 
 
-def alter_loggers(cluster: "Cluster", name: str, alterations: Sequence[Alteration], change: Change) -> None:
+def alter_loggers(cluster: "MetadataImage", name: str, alterations: Sequence[Alteration], change: Change) -> None:
     """Sets levels of loggers, or takes them back. Raises ApiError INVALID_CONFIG or INVALID_REQUEST."""
     check_is_this_broker(cluster, name)
     known = loggers()

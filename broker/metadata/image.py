@@ -38,7 +38,7 @@ class Topic:
     is_internal: bool = False
 
 
-class Cluster:
+class MetadataImage:
     """Topics by name and id, and the brokers that hold them."""
 
     def __init__(self, *, cluster_id: str, node_id: int) -> None:

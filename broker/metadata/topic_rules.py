@@ -33,7 +33,7 @@ def metric_name(name: str) -> str:
     return name.replace(".", "_")
 
 
-class CollisionGuard:
+class CollisionRule:
     """Knows the topics whose names would be the same in metrics."""
 
     def __init__(self) -> None:

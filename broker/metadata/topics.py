@@ -34,7 +34,7 @@ from .topic_rules import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC,
     TRANSACTION_TOPIC,
-    CollisionGuard,
+    CollisionRule,
     check_name,
     check_replica_lists,
 )
@@ -76,7 +76,7 @@ class Topics:
             snapshot_bytes=core.settings.metadata_log_max_record_bytes_between_snapshots,
         )
         self.configuration = Configuration(layers, self.store, core.cluster.node_id)
-        self.collisions = CollisionGuard()
+        self.collisions = CollisionRule()
         self.moves = moves
         self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget, core.deletion_notice.forget]
         self.on_changed: list[Callable[[Topic], None]] = []

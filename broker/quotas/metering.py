@@ -39,14 +39,14 @@ def meter(handle: Handle, quotas: ClientQuotas) -> Handle:
 
 
 async def _finish(handling: Coroutine[Any, Any, Any], quota: LimitedRequest, call: "Call", spent_s: float) -> Any:
-    stopwatch = _Stopwatch(spent_s)
+    stopwatch = _Meter(spent_s)
     try:
         return await stopwatch.run(handling)
     finally:
         _count(quota, call, stopwatch.spent_s)
 
 
-class _Stopwatch:
+class _Meter:
     """Adds up how long a coroutine has the event loop, without what it waits for."""
 
     def __init__(self, spent_s: float) -> None:

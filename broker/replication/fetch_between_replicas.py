@@ -15,7 +15,7 @@ from .replicated_partition import ReplicatedPartition, Written
 NO_EPOCH = -1
 
 
-class Ask(NamedTuple):
+class ReplicaFetch(NamedTuple):
     """What a follower asks for: records from `offset` on, its log's last epoch and start, the leader's epoch."""
 
     follower: int
@@ -25,7 +25,7 @@ class Ask(NamedTuple):
     log_start_offset: int
 
 
-class Answer(NamedTuple):
+class ReplicaAnswer(NamedTuple):
     """What the leader has. `divergence` is an epoch and where it ends; `is_parked`: it has no more to tell now."""
 
     data: bytes = b""
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     is_parked: bool = False
 
 
-def ask_of(partition: ReplicatedPartition, follower: int) -> Ask:
+def ask_of(partition: ReplicatedPartition, follower: int) -> ReplicaFetch:
     """The next fetch of this follower. Raises DiskFault.
 
     A log without epochs cannot tell where it parts from the leader's, so what lies above its high watermark goes.
@@ -43,7 +43,7 @@ def ask_of(partition: ReplicatedPartition, follower: int) -> Ask:
     log = partition.log
     if log.epochs.latest == NO_EPOCH and log.log_end_offset > partition.high_watermark:
         partition.truncate(partition.high_watermark)
-    return Ask(
+    return ReplicaFetch(
         follower=follower,
         offset=log.log_end_offset,
         last_epoch=log.epochs.latest,
@@ -52,7 +52,7 @@ def ask_of(partition: ReplicatedPartition, follower: int) -> Ask:
     )
 
 
-def serve(leader: ReplicatedPartition, ask: Ask, max_bytes: int) -> Answer:
+def serve(leader: ReplicatedPartition, ask: ReplicaFetch, max_bytes: int) -> ReplicaAnswer:
     """What the leader answers. Raises ApiError 1, 6, 56, 74 or 75."""
     if not leader.is_leader:
         message = f"{leader.topic_name}-{leader.index} is not led by this broker"
@@ -67,14 +67,16 @@ def serve(leader: ReplicatedPartition, ask: Ask, max_bytes: int) -> Answer:
     if ask.last_epoch != NO_EPOCH:
         divergence = leader.divergence_from(ask.last_epoch, ask.offset)
         if divergence is not None:
-            return Answer(divergence=divergence)
+            return ReplicaAnswer(divergence=divergence)
     data = b""
     if ask.offset != log.log_end_offset:
         found = log.read(ask.offset, max_bytes, below=log.log_end_offset, min_one_message=True)
         data = found.read(0, found.size_bytes)
     high_watermark = leader.high_watermark
     is_parked = _note_fetch(leader, follower, ask.offset, ask.log_start_offset, has_records=bool(data))
-    return Answer(data=data, high_watermark=high_watermark, log_start_offset=log.log_start_offset, is_parked=is_parked)
+    return ReplicaAnswer(
+        data=data, high_watermark=high_watermark, log_start_offset=log.log_start_offset, is_parked=is_parked
+    )
 
 
 def _note_fetch(
@@ -90,7 +92,7 @@ def _note_fetch(
     return follower.is_waiting
 
 
-def take_in(partition: ReplicatedPartition, answer: Answer) -> None:
+def take_in(partition: ReplicatedPartition, answer: ReplicaAnswer) -> None:
     """Brings the follower's log on by what its leader has answered. Raises: ApiError, DiskFault, CorruptRecord."""
     if answer.divergence is not None:
         _truncate_to_shared_end(partition, *answer.divergence)

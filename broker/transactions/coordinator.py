@@ -20,7 +20,7 @@ from ..scheduling.periodic_task import Periodic
 from .completion import Completion
 from .loading import Loading
 from .markers import Markers
-from .registry import Transactions
+from .registry import TransactionRegistry
 from .state_topic import StateTopic
 from .states import PREPARED, State, end_answer
 from .transaction import Standing, TopicPartition, Transaction, is_exhausted
@@ -50,7 +50,7 @@ class TransactionCoordinator:
         """`groups` gives the group coordinator, which begins then if it has not; `markers_of` another broker's."""
         self._topics = topics
         self._groups = groups
-        self.transactions = Transactions()
+        self.transactions = TransactionRegistry()
         self.markers = Markers(core, groups, markers_of)
         self._core = core
         self._topic = StateTopic(core, topics)

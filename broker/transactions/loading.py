@@ -10,7 +10,7 @@ from time import perf_counter
 from ...protocol.errors import ApiError
 from ..maintenance.internal_topic_loading import PartitionLoading
 from ..scheduling.round_guard import RoundGuard
-from .registry import Transactions
+from .registry import TransactionRegistry
 from .state_topic import StateTopic
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class Loading(PartitionLoading):
         self,
         rounds: RoundGuard,
         topic: StateTopic,
-        transactions: Transactions,
+        transactions: TransactionRegistry,
         settle: Callable[[], None],
         resume: Callable[[Sequence[int]], Awaitable[None]],
     ) -> None:

@@ -10,7 +10,7 @@ from .transaction import NO_EPOCH, Standing, Transaction
 log = logging.getLogger(__name__)
 
 
-class Transactions:
+class TransactionRegistry:
     """All transactional ids that this broker knows."""
 
     def __init__(self) -> None:

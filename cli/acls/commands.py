@@ -12,7 +12,7 @@ from ...config.similar_names import nearest
 from ...protocol.acls import CLUSTER_NAME, Acl, AclFilter, AclOperation, PatternType, PermissionType, ResourceType
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def add(
 
     resources = _resources(topic, group, transactional_id, cluster)
     if not resources or not principal or not operation:
-        raise CommandFailed(
+        raise CommandFailure(
             "a rule needs a principal, an operation and a resource",
             "As in: stepdown acls add --principal User:alice --operation read --topic orders",
             EXIT_BAD_USAGE,
@@ -136,7 +136,7 @@ def remove(
 
     resources = _resources(topic, group, transactional_id, cluster)
     if not (resources or principal or operation or everything):
-        raise CommandFailed("nothing says which rules to remove", "Pass --all to remove every rule.", EXIT_BAD_USAGE)
+        raise CommandFailure("nothing says which rules to remove", "Pass --all to remove every rule.", EXIT_BAD_USAGE)
     pattern = PatternType.ANY if not resources else PatternType.PREFIXED if prefixed else PatternType.LITERAL
     filters = [
         AclFilter(
@@ -179,14 +179,14 @@ def _filters(
 
 
 def _operations(names: Sequence[str]) -> list[AclOperation]:
-    """Raises: CommandFailed for a name that is none."""
+    """Raises: CommandFailure for a name that is none."""
     found = []
     for name in names:
         operation = KNOWN_OPERATIONS.get(name.lower().replace("_", "-"))
         if operation is None:
             near = nearest(name.lower(), KNOWN_OPERATIONS)
             hint = f"Did you mean {near}?" if near else f"There are: {', '.join(KNOWN_OPERATIONS)}."
-            raise CommandFailed(f"--operation: there is no operation {name!r}", hint, EXIT_BAD_USAGE)
+            raise CommandFailure(f"--operation: there is no operation {name!r}", hint, EXIT_BAD_USAGE)
         found.append(operation)
     return found
 

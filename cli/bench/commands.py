@@ -14,7 +14,7 @@ from .workplace import open_desk
 
 if TYPE_CHECKING:
     from ...bench.cases.fetching import FetchGrid
-    from ...bench.load.values import Data
+    from ...bench.load.values import ValueKind
     from ...protocol.records.layout import Codec
 
 bench = typer.Typer(
@@ -160,7 +160,7 @@ def produce(
 ) -> None:
     """Compare produce throughput, with and without recompression."""
     from ...bench.cases.producing import ProduceGrid, run_produce
-    from ...bench.load.produce_and_fetch_requests import Writing
+    from ...bench.load.produce_and_fetch_requests import ProduceRequests
 
     grid = ProduceGrid(
         batch_bytes=_numbers(batch_bytes),
@@ -171,7 +171,7 @@ def produce(
         compression_types=tuple(compression_types.split(",")),
         data=_data(data),
     )
-    writing = Writing(connections=connections, in_flight=in_flight, request_partitions=request_partitions)
+    writing = ProduceRequests(connections=connections, in_flight=in_flight, request_partitions=request_partitions)
     with open_desk(shared) as desk:
         run_produce(grid, writing, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
 
@@ -206,9 +206,9 @@ def start(
     shared: Shared,
 ) -> None:
     """Compare start-up time and idle memory."""
-    from ...bench.cases.starting import Directory, run_starts
+    from ...bench.cases.starting import StartDirectory, run_starts
 
-    held = Directory(partitions=_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
+    held = StartDirectory(partitions=_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
     with open_desk(shared) as desk:
         run_starts(held, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
 
@@ -243,12 +243,12 @@ def reference(
 ) -> None:
     """Measure every target beside Kafka, and say which are met."""
     from ...bench.cases.downconversion_memory import MemoryTest
-    from ...bench.reference.full_run import Extent, run_reference, summary
+    from ...bench.reference.full_run import RunExtent, run_reference, summary
 
     to.mkdir(parents=True, exist_ok=True)
     kept = to / f"{date.today().isoformat()}.jsonl"
     kept.unlink(missing_ok=True)
-    extent = Extent(memory=MemoryTest(partitions=memory_partitions), giant_bytes=giant_bytes, partitions=(0, many))
+    extent = RunExtent(memory=MemoryTest(partitions=memory_partitions), giant_bytes=giant_bytes, partitions=(0, many))
     with open_desk(replace(shared, out=shared.out or kept)) as desk:
         run_reference(extent, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
         kept.with_suffix(".md").write_text(summary(desk.journal))
@@ -293,10 +293,10 @@ def _codecs(text: str) -> tuple[Codec, ...]:
         raise typer.BadParameter(f"expected {', '.join(c.name.lower() for c in Codec)}; found {text!r}") from None
 
 
-def _data(text: str) -> tuple[Data, ...]:
-    from ...bench.load.values import Data
+def _data(text: str) -> tuple[ValueKind, ...]:
+    from ...bench.load.values import ValueKind
 
     try:
-        return tuple(Data(part.strip()) for part in text.split(","))
+        return tuple(ValueKind(part.strip()) for part in text.split(","))
     except ValueError:
-        raise typer.BadParameter(f"expected {', '.join(Data)}; found {text!r}") from None
+        raise typer.BadParameter(f"expected {', '.join(ValueKind)}; found {text!r}") from None

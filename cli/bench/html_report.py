@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...bench.results.results import Journal, Result, Sample, config_of, settings_that_differ
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,15 +32,15 @@ LEGEND_SIZE = 8
 
 
 def write_report(journal: Journal, path: Path) -> None:
-    """Writes the report of one run. Raises: CommandFailed when matplotlib is not installed."""
+    """Writes the report of one run. Raises: CommandFailure when matplotlib is not installed."""
     try:
-        from ...pipeline.html_report import Section, write_page
+        from ...pipeline.html_report import ReportSection, write_page
     except ImportError as missing:
         advice = "pip install '.[bench]' where stepdown's sources are"
-        raise CommandFailed("a report needs matplotlib", advice) from missing
+        raise CommandFailure("a report needs matplotlib", advice) from missing
     about = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in journal.machine.items())
     sections = [
-        Section(title=bench, about=about, rows=_rows(of_bench), picture=_draw(bench, of_bench, journal.samples))
+        ReportSection(title=bench, about=about, rows=_rows(of_bench), picture=_draw(bench, of_bench, journal.samples))
         for bench in dict.fromkeys(result.bench for result in journal.results)
         for of_bench in [[result for result in journal.results if result.bench == bench]]
     ]

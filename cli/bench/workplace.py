@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
     from ...bench.alternating_runs import Terms, Told
     from ...bench.results.results import Journal
-    from ...bench.servers.maven import JarStore
+    from ...bench.servers.maven import MavenStore
     from .shared_options import Shared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class Workplace:
     """Where a benchmark works: a folder for the servers, jars, a journal, and somebody to tell."""
 
     folder: Path
-    store: JarStore
+    store: MavenStore
     journal: Journal
     tell: Told
     shared: Shared
@@ -49,9 +49,9 @@ class Desk:
 
 
 @contextmanager
-def open_desk(shared: Shared) -> Iterator[Desk]:
-    """A place to work; what was found is shown at the end. Raises: CommandFailed for BenchFailed."""
-    from ...bench.failures import BenchFailed
+def open_desk(shared: Shared) -> Iterator[Workplace]:
+    """A place to work; what was found is shown at the end. Raises: CommandFailure for BenchFailure."""
+    from ...bench.failures import BenchFailure
     from ...bench.results.results import Journal
     from ...bench.servers.maven import user_store
     from .terminal_output import print_results, telling
@@ -67,7 +67,7 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
             journal = Journal(*outputs, events=events)
             with telling() as tell:
                 certificates = _certificates(shared.security, folder)
-                yield Desk(
+                yield Workplace(
                     folder=folder,
                     store=user_store(),
                     journal=journal,
@@ -75,8 +75,8 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
                     shared=shared,
                     certificates=certificates,
                 )
-    except BenchFailed as failure:
-        raise CommandFailed(str(failure)) from failure
+    except BenchFailure as failure:
+        raise CommandFailure(str(failure)) from failure
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if not shared.as_json:
@@ -88,15 +88,15 @@ def open_desk(shared: Shared) -> Iterator[Desk]:
 
 
 def _certificates(security: str, folder: Path) -> str:
-    """The folder of those that are made, "" where none are needed. Raises: CommandFailed."""
+    """The folder of those that are made, "" where none are needed. Raises: CommandFailure."""
     if security.upper() == "PLAINTEXT":
         return ""
     if security.upper() != "SSL":
-        raise CommandFailed(f"--security is PLAINTEXT or SSL, not {security}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"--security is PLAINTEXT or SSL, not {security}", "", EXIT_BAD_USAGE)
     try:
         from ...testing.security.certificates import make_certificates
     except ImportError:
-        raise CommandFailed(
+        raise CommandFailure(
             "--security SSL needs a library", "pip install '.[security]' where stepdown's sources are"
         ) from None
     made = folder / "certificates"
@@ -113,4 +113,4 @@ def _make_folders(shared: Shared) -> None:
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
-            raise CommandFailed(f"{folder} cannot be made: {fault.strerror}") from fault
+            raise CommandFailure(f"{folder} cannot be made: {fault.strerror}") from fault

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ...config import BROKER_KEYS, TOPIC_KEYS
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 from .settings_table import markdown, plain_text, rows
 
 config = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -38,7 +38,7 @@ def _check(keys: list[str]) -> list[str]:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=3, cutoff=0.5)
             hint = f"Near it: {', '.join(near)}" if near else "`stepdown config` lists all of them."
-            raise CommandFailed(f"there is no setting {key}", hint)
+            raise CommandFailure(f"there is no setting {key}", hint)
     return keys
 
 

@@ -10,7 +10,7 @@ import typer
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.escape_sequences import unescape
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.message_format_versions import NEWEST, AsFormat, RecordFormat, format_of
 
 if TYPE_CHECKING:
@@ -129,5 +129,5 @@ def _printer_of(
     return as_text(None if separator is None else unescape(separator), unescape(delimiter), marks)
 
 
-def _usage(message: str, hint: str = "") -> CommandFailed:
-    return CommandFailed(message, hint, EXIT_BAD_USAGE)
+def _usage(message: str, hint: str = "") -> CommandFailure:
+    return CommandFailure(message, hint, EXIT_BAD_USAGE)

@@ -22,7 +22,7 @@ from ...protocol.records.layout import FRAME, LOG_OVERHEAD
 from ...protocol.records.record import Record
 from ...protocol.records.visible_records import visible_records
 from ..support.command_client import CommandClient
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 from .options import ConsumeOptions
 from .start_positions import OffsetLookup, is_retriable
 
@@ -42,7 +42,7 @@ OUT_OF_RANGE_HINT = "What was there was deleted by retention, or the topic was m
 class Fetcher:
     """Reads from `positions`, which move on. With `ends` it is done at those offsets, open.
 
-    Raises: CommandFailed from `poll`.
+    Raises: CommandFailure from `poll`.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Fetcher:
 
     def _records_of(self, answer: Any) -> Iterator[tuple[TopicPartition, Record]]:
         if answer.error_code:
-            raise CommandFailed(f"records cannot be fetched: {error_name(answer.error_code)}")
+            raise CommandFailure(f"records cannot be fetched: {error_name(answer.error_code)}")
         parts = [((topic.topic, each.partition_index), each) for topic in answer.responses for each in topic.partitions]
         has_records = any(part.records for _, part in parts)
         for topic_partition, part in parts:
@@ -148,7 +148,7 @@ class Fetcher:
             hint = (
                 f"`--partition {partition} --offset {at + 1}` may pass over it; `stepdown log dump` looks into files."
             )
-            raise CommandFailed(f"{topic}-{partition} cannot be read at offset {at}: {fault}", hint) from fault
+            raise CommandFailure(f"{topic}-{partition} cannot be read at offset {at}: {fault}", hint) from fault
         if self.positions[topic_partition] == before:
             self._ask_for_more_bytes(topic_partition, data)
 
@@ -159,7 +159,7 @@ class Fetcher:
             offset, size = FRAME.unpack_from(data)
             if offset >= 0 and size + LOG_OVERHEAD > MOST_PARTITION_BYTES:
                 topic, partition = topic_partition
-                raise CommandFailed(f"the message at offset {offset} of {topic}-{partition} says {size} bytes")
+                raise CommandFailure(f"the message at offset {offset} of {topic}-{partition} says {size} bytes")
         if room >= MOST_PARTITION_BYTES:
             self._end(topic_partition)
         self._room[topic_partition] = min(2 * room, MOST_PARTITION_BYTES)
@@ -174,13 +174,13 @@ class Fetcher:
         elif is_retriable(code):
             self._retry([topic_partition], error_name(code))
         else:
-            raise CommandFailed(f"{topic}-{partition} cannot be read: {error_name(code)}")
+            raise CommandFailure(f"{topic}-{partition} cannot be read: {error_name(code)}")
 
     def _retry(self, topic_partitions: Iterable[TopicPartition], why: str) -> None:
         self._failures += 1
         if self._failures >= TRIES:
             topic, partition = min(topic_partitions)
-            raise CommandFailed(
+            raise CommandFailure(
                 f"{topic}-{partition} cannot be read: {why}", "`stepdown topics describe` shows leaders."
             )
         time.sleep(PAUSE_SECONDS)

@@ -10,7 +10,7 @@ from ...client.operation import TopicPartition
 from ...client.operations.offsets import committed_offsets
 from ...client.operations.partition_leaders import PartitionLeaders
 from ..support.command_client import CommandClient
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 
 SESSION_TIMEOUT_MS = 45_000
 REBALANCE_TIMEOUT_MS = 60_000
@@ -23,7 +23,7 @@ MENDED_BY_JOINING = frozenset(code.name for code in JOIN_AGAIN)
 class GroupMembership:
     """One member. It is in the group between `join` and `leave`.
 
-    Raises: CommandFailed from every method.
+    Raises: CommandFailure from every method.
     """
 
     def __init__(self, client: CommandClient, leaders: PartitionLeaders, group: str, topics: Iterable[str]) -> None:
@@ -48,7 +48,7 @@ class GroupMembership:
                 self._beat_at = self._committed_at = time.monotonic()
                 self._done = self._client.run(committed_offsets(self._group))
                 return {topic_partition: self._done.get(topic_partition) for topic_partition in assigned}
-        raise CommandFailed(f"group {self._group} keeps rebalancing", "`stepdown groups describe` shows its members.")
+        raise CommandFailure(f"group {self._group} keeps rebalancing", "`stepdown groups describe` shows its members.")
 
     def heartbeat(self) -> None:
         """Sends a heartbeat if it is time; `must_join` says whether the group rebalances."""
@@ -71,7 +71,7 @@ class GroupMembership:
         self._done |= {each: offset for each, offset in moved.items() if each not in failed}
         for (topic, partition), error in failed.items():
             if error not in MENDED_BY_JOINING:
-                raise CommandFailed(f"the offset of {topic}-{partition} cannot be committed: {error}")
+                raise CommandFailure(f"the offset of {topic}-{partition} cannot be committed: {error}")
             self.must_join = True
 
     def leave(self) -> None:

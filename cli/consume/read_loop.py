@@ -9,7 +9,7 @@ from ...client.operation import TopicPartition
 from ...client.operations.offsets import LATEST
 from ...client.operations.partition_leaders import PartitionLeaders
 from ..support.command_client import CommandClient
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 from ..support.stop_signals import StopSignals
 from .fetcher import Fetcher
 from .group_membership import GroupMembership
@@ -18,13 +18,13 @@ from .start_positions import OffsetLookup
 
 
 def run(client: CommandClient, options: ConsumeOptions, output: BinaryIO) -> int | None:
-    """The signal that ended it, if one did. Raises: CommandFailed, BrokenPipeError when nobody reads the output."""
+    """The signal that ended it, if one did. Raises: CommandFailure, BrokenPipeError when nobody reads the output."""
     leaders = PartitionLeaders()
     with StopSignals() as stopping:
         counts = client.run(leaders.refresh(options.topics))
         offsets = OffsetLookup(client, leaders, options.isolation)
         fetcher = Fetcher(client, leaders, offsets, options)
-        reader = _Reader(options, offsets, fetcher, output, stopping)
+        reader = _ReadLoop(options, offsets, fetcher, output, stopping)
         if options.group is None:
             reader.begin(dict.fromkeys(_topic_partitions(options, counts)))
             reader.read(None)
@@ -40,21 +40,21 @@ def _topic_partitions(options: ConsumeOptions, counts: dict[str, int]) -> list[T
         for partition in options.partitions:
             if partition >= count:
                 hint = "`stepdown topics describe` shows partitions."
-                raise CommandFailed(f"topic {topic} has {count} partitions, no partition {partition}", hint)
+                raise CommandFailure(f"topic {topic} has {count} partitions, no partition {partition}", hint)
     return [(topic, partition) for topic in counts for partition in options.partitions]
 
 
-def _read_as_member(reader: _Reader, membership: GroupMembership) -> None:
+def _read_as_member(reader: _ReadLoop, membership: GroupMembership) -> None:
     try:
         while not reader.is_over:
             reader.begin(membership.join())
             reader.read(membership)
     finally:
-        with suppress(CommandFailed):  # the session ends by itself, and what went wrong before is to be told
+        with suppress(CommandFailure):  # the session ends by itself, and what went wrong before is to be told
             membership.leave()
 
 
-class _Reader:
+class _ReadLoop:
     """Prints until what was asked for is done."""
 
     def __init__(

@@ -17,7 +17,7 @@ from ...client.versions import ANY_VERSION
 from ...protocol.errors import ErrorCode, error_name
 from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ..support.command_client import CommandClient
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 
 NOT_FOUND = -1
 ONE_OFFSET_FROM = 1
@@ -61,7 +61,7 @@ def start_of(text: str) -> StartPosition:
 
 
 class OffsetLookup:
-    """Asks leaders for offsets as a reader of that isolation level sees them. Raises: CommandFailed from all."""
+    """Asks leaders for offsets as a reader of that isolation level sees them. Raises: CommandFailure from all."""
 
     def __init__(self, client: CommandClient, leaders: PartitionLeaders, isolation: int) -> None:
         self._client, self._leaders, self._isolation = client, leaders, isolation
@@ -83,7 +83,7 @@ class OffsetLookup:
             if not first[topic_partition] <= start.number <= end[topic_partition]:
                 topic, partition = topic_partition
                 low, high = first[topic_partition], end[topic_partition]
-                raise CommandFailed(
+                raise CommandFailure(
                     f"{topic}-{partition} has no offset {start.number}: its offsets go from {low} to {high}",
                     "Choose one with --partition and --offset, or read --from-beginning.",
                 )
@@ -102,7 +102,7 @@ class OffsetLookup:
             time.sleep(PAUSE_SECONDS)  # leaders move: the next answer may know them
             self._client.run(self._leaders.refresh({topic for topic, _ in left}))
         topic, partition = min(left)
-        raise CommandFailed(f"{topic}-{partition} has no leader", "`stepdown topics describe` shows leaders.")
+        raise CommandFailure(f"{topic}-{partition} has no leader", "`stepdown topics describe` shows leaders.")
 
     def _ask(
         self, leader: int, topic_partitions: list[TopicPartition], timestamp: int, *, is_last_try: bool
@@ -121,7 +121,7 @@ class OffsetLookup:
                 if not each.error_code:
                     found[answered.name, each.partition_index] = each.offset
                 elif is_last_try or not is_retriable(each.error_code):
-                    raise CommandFailed(f"{answered.name}-{each.partition_index}: {error_name(each.error_code)}")
+                    raise CommandFailure(f"{answered.name}-{each.partition_index}: {error_name(each.error_code)}")
         return found
 
 

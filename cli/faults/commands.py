@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
     from ...testing.control_client import Answer
@@ -84,7 +84,7 @@ def wait(
     """Wait until a fault has fired."""
     found = _ask(control, token, "POST", f"faults/{number}/wait", {"hits": hits, "timeout": timeout})
     if found["hits"] < hits:
-        raise CommandFailed(f"fault {number} has fired {found['hits']} times in {timeout}, not {hits}")
+        raise CommandFailure(f"fault {number} has fired {found['hits']} times in {timeout}, not {hits}")
     _print(found)
 
 
@@ -105,7 +105,7 @@ def reset(control: Control = LOCAL, token: Token = "") -> None:
     """Disarm all faults; exit code 1 if one never fired and is not optional."""
     unfired = _ask(control, token, "POST", "faults/reset")["unfired"]
     if unfired:
-        raise CommandFailed("never fired: " + "; ".join(json.dumps(each["fault"]) for each in unfired))
+        raise CommandFailure("never fired: " + "; ".join(json.dumps(each["fault"]) for each in unfired))
 
 
 @faults.command()
@@ -152,7 +152,7 @@ def fields_of(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise CommandFailed(f"expected FIELD=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
+            raise CommandFailure(f"expected FIELD=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
         try:
             fields[name] = json.loads(value)
         except ValueError:
@@ -166,10 +166,10 @@ def _ask(control: str, token: str, method: str, path: str, body: dict[str, Any] 
     try:
         return HttpControl(control, token).ask(method, path, body)
     except ControlFailed as fault:
-        raise CommandFailed(str(fault)) from fault
+        raise CommandFailure(str(fault)) from fault
     except OSError as fault:
         hint = "Start a broker with `stepdown serve --control HOST:PORT`, or name its port with --control."
-        raise CommandFailed(f"no control port answers at {control}: {fault.strerror or fault}", hint) from fault
+        raise CommandFailure(f"no control port answers at {control}: {fault.strerror or fault}", hint) from fault
 
 
 def _print(answer: Answer) -> None:

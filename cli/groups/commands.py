@@ -11,7 +11,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
 
 if TYPE_CHECKING:
     from ...client.operation import TopicPartition
@@ -129,7 +129,7 @@ def reset_offsets(
         topic_partitions = _topic_partitions(client, topic, before)
         if not topic_partitions:
             hint = "Name the topics with --topic."
-            raise CommandFailed(f"group {name} has committed no offsets", hint)
+            raise CommandFailure(f"group {name} has committed no offsets", hint)
         moved = _new_offsets(client, topic_partitions, before, target)
         outcomes = client.run(commit_offsets(name, moved)) if execute else []
     _show_moves(name, before, moved, executed=execute, as_json=as_json)
@@ -152,7 +152,7 @@ def _target(
     given = [each for each in chosen if each is not None]
     if len(given) != 1:
         options = "--to-earliest, --to-latest, --to-offset, --by and --to-time"
-        raise CommandFailed(f"one of {options} is needed, found {len(given)}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"one of {options} is needed, found {len(given)}", "", EXIT_BAD_USAGE)
     return given[0]
 
 
@@ -162,7 +162,7 @@ def _milliseconds(text: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError as fault:
         hint = "Write it as 2026-05-01T12:00, with +02:00 behind it if it is not UTC."
-        raise CommandFailed(f"--to-time: expected a time, found {text!r}", hint, EXIT_BAD_USAGE) from fault
+        raise CommandFailure(f"--to-time: expected a time, found {text!r}", hint, EXIT_BAD_USAGE) from fault
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000)
@@ -184,7 +184,7 @@ def _topic_partitions(
         try:
             topic_partitions += [(topic, int(each)) for each in listed.split(",")]
         except ValueError as fault:
-            raise CommandFailed(f"--topic: expected TOPIC:N,N..., found {text!r}", "", EXIT_BAD_USAGE) from fault
+            raise CommandFailure(f"--topic: expected TOPIC:N,N..., found {text!r}", "", EXIT_BAD_USAGE) from fault
     return topic_partitions
 
 

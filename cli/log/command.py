@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..support.failures import EXIT_FAILED, CommandFailed
+from ..support.failures import EXIT_FAILED, CommandFailure
 
 log = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Show and check the files of a log."
@@ -48,8 +48,8 @@ def dump(
                 corrupt += row["kind"] == "problem"
                 print(row_output.as_json(str(path), row) if as_json else row_output.as_text(row))
     except DiskFault as fault:
-        raise CommandFailed(str(fault)) from fault
+        raise CommandFailure(str(fault)) from fault
     sys.stdout.flush()
     if corrupt:
         hint = "A broker that opens the log cuts a torn end and rebuilds indexes; bad batches before that stay bad."
-        raise CommandFailed(f"{corrupt} problem{'' if corrupt == 1 else 's'} found", hint, EXIT_FAILED)
+        raise CommandFailure(f"{corrupt} problem{'' if corrupt == 1 else 's'} found", hint, EXIT_FAILED)

@@ -10,8 +10,8 @@ from pathlib import Path
 from ...protocol.errors import CorruptRecord, DiskFault
 from ...storage.files import file_names
 from ...storage.files.files import Files
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
-from .index_rows import Segment, offset_index_rows, time_index_rows, transaction_index_rows
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
+from .index_rows import IndexedSegment, offset_index_rows, time_index_rows, transaction_index_rows
 from .metadata_rows import is_metadata, metadata_rows
 from .segment_rows import Row, problem, segment_rows
 from .state_file_rows import STATE_FILES, snapshot_rows, state_rows
@@ -34,14 +34,14 @@ class FileDump:
         """The files that a path given by the user stands for, in the order to show them.
 
         Raises:
-            CommandFailed: there is nothing there that can be shown.
+            CommandFailure: there is nothing there that can be shown.
         """
         if not path.exists():
-            raise CommandFailed(f"{path}: there is no such file", "", EXIT_BAD_USAGE)
+            raise CommandFailure(f"{path}: there is no such file", "", EXIT_BAD_USAGE)
         if path.is_dir():
             found = [entry for entry in sorted(path.iterdir()) if entry.is_file() and is_known(entry)]
             if not found:
-                raise CommandFailed(
+                raise CommandFailure(
                     f"{path}: there are no files of a log in this folder",
                     "Give the folder of a partition, such as TOPIC-0, or a file of it.",
                     EXIT_BAD_USAGE,
@@ -49,7 +49,7 @@ class FileDump:
         elif is_known(path):
             found = [path]
         else:
-            raise CommandFailed(f"{path}: expected a folder, or one of {KNOWN}", "", EXIT_BAD_USAGE)
+            raise CommandFailure(f"{path}: expected a folder, or one of {KNOWN}", "", EXIT_BAD_USAGE)
         return self._indexes_of(found) if self.index_sanity else found
 
     def rows(self, path: Path) -> Iterator[Row]:
@@ -73,7 +73,7 @@ class FileDump:
             elif path.suffix in INDEXES:
                 wanted.append(path)
         if not wanted:
-            raise CommandFailed(f"{found[0]}: there is no index beside it", "", EXIT_BAD_USAGE)
+            raise CommandFailure(f"{found[0]}: there is no index beside it", "", EXIT_BAD_USAGE)
         return sorted(set(wanted))
 
     def _rows_of(self, path: Path) -> Iterator[Row]:
@@ -111,7 +111,7 @@ class FileDump:
             return
         segment_file = self.files.handle(str(log))
         try:
-            segment = Segment(segment_file, self.files.size(str(log)), base_offset_of(path))
+            segment = IndexedSegment(segment_file, self.files.size(str(log)), base_offset_of(path))
             yield from rows(self.files.handle(str(path)), self.files.size(str(path)), segment)
         except CorruptRecord as fault:
             yield problem(f"{log.name}, which it belongs to, cannot be read: {fault}")

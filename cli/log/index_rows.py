@@ -21,7 +21,7 @@ _ENTRIES_PER_READ = 4096
 _ABORTED = Struct(">hqqqq")
 
 
-class Segment:
+class IndexedSegment:
     """A segment file to compare an index with; only its headers are read."""
 
     def __init__(self, file: FileHandle, size_bytes: int, base_offset: int) -> None:
@@ -42,7 +42,7 @@ class Segment:
         return self._current
 
 
-def offset_index_rows(file: FileHandle, size_bytes: int, segment: Segment) -> Iterator[Row]:
+def offset_index_rows(file: FileHandle, size_bytes: int, segment: IndexedSegment) -> Iterator[Row]:
     """A row of kind "index" for each entry, "problem" for each that is wrong."""
     before = (-1, -1)
     for number, (relative, position) in enumerate(_entries(OffsetIndex.layout, file, size_bytes)):
@@ -63,7 +63,7 @@ def offset_index_rows(file: FileHandle, size_bytes: int, segment: Segment) -> It
     yield from _leftover(OffsetIndex.layout, size_bytes)
 
 
-def time_index_rows(file: FileHandle, size_bytes: int, segment: Segment) -> Iterator[Row]:
+def time_index_rows(file: FileHandle, size_bytes: int, segment: IndexedSegment) -> Iterator[Row]:
     """A row of kind "time_index" for each entry, "problem" for each that is wrong."""
     before = (-1, -1)
     for number, (timestamp, relative) in enumerate(_entries(TimeIndex.layout, file, size_bytes)):

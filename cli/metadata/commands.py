@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...protocol.errors import DiskFault
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
     from ...broker.broker import Broker
@@ -45,14 +45,14 @@ def prepare(
     from ..support.directories_at_rest import open_at_rest
 
     if release_name not in RELEASES:
-        raise CommandFailed(f"--for: {' or '.join(RELEASES)} expected, found {release_name}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"--for: {' or '.join(RELEASES)} expected, found {release_name}", "", EXIT_BAD_USAGE)
     preparation = Preparation(release=RELEASES[release_name])
     with open_at_rest(log_dirs, config, LOCKED_HINT) as broker:
         store = broker.topics.store
         try:
             prepared = preparation.prepare(store.state)
         except TooNew as fault:
-            raise CommandFailed(str(fault), "Go on with a newer Kafka.") from fault
+            raise CommandFailure(str(fault), "Go on with a newer Kafka.") from fault
         for line in [*preparation.lines, *absent_partitions(prepared)]:
             typer.echo(line, err=True)
         typer.echo("\n".join(_properties(broker)))
@@ -65,7 +65,7 @@ def _save(broker: Broker) -> None:
     try:
         broker.topics.store.save()
     except DiskFault as fault:
-        raise CommandFailed(f"the metadata are as they were: {fault}") from fault
+        raise CommandFailure(f"the metadata are as they were: {fault}") from fault
 
 
 def _properties(broker: Broker) -> list[str]:

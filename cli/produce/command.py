@@ -13,7 +13,7 @@ import typer
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect_by
 from ..support.client_properties import PREFIXES, CommandConfig, security_properties
 from ..support.escape_sequences import unescape
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.message_format_versions import AsFormat, format_of
 from ..support.name_value_options import name_value_pairs
 from ..support.stop_signals import StopSignals
@@ -99,20 +99,20 @@ def produce_command(
 ) -> None:
     """Write records from stdin to a topic, one a line."""
     from .record_writer import Destination
-    from .stdin_records import JsonLines, PlainText
+    from .stdin_records import JsonRecords, TextRecords
 
     form = format_of(as_format)
     given_headers = tuple((name, value.encode()) for name, value in name_value_pairs(headers or [], "--header"))
     if not as_json and not topic:
-        raise CommandFailed(
+        raise CommandFailure(
             "no topic is given", "stepdown produce TOPIC, or --json with lines that name it.", EXIT_BAD_USAGE
         )
     if as_json and (key_separator, null_value, null_key, key) != (None, None, None, None):
-        raise CommandFailed(
+        raise CommandFailure(
             "lines of JSON hold keys and nulls: leave out --key-separator, --key, --null-…", "", EXIT_BAD_USAGE
         )
     if key is not None and key_separator is not None:
-        raise CommandFailed("either --key or --key-separator", "", EXIT_BAD_USAGE)
+        raise CommandFailure("either --key or --key-separator", "", EXIT_BAD_USAGE)
     _check_format(form, has_headers=bool(given_headers), has_timestamp=timestamp is not None, codec=compression)
     settings = security_properties(command_config) | dict(name_value_pairs(properties or [], "--property"))
     chosen = {"compression.type": compression, "acks": acks}
@@ -120,9 +120,9 @@ def produce_command(
     if form.name and not form.has_headers:
         settings.setdefault("enable.idempotence", "false")  # it came with the format v2
     reading: RecordParser = (
-        JsonLines(headers=given_headers, timestamp=timestamp)
+        JsonRecords(headers=given_headers, timestamp=timestamp)
         if as_json
-        else PlainText(
+        else TextRecords(
             separator=_bytes(key_separator, "--key-separator"),
             null_value=None if null_value is None else null_value.encode(),
             null_key=None if null_key is None else null_key.encode(),
@@ -145,7 +145,7 @@ def produce_command(
 
 
 def _check_format(form: RecordFormat, *, has_headers: bool, has_timestamp: bool, codec: str | None) -> None:
-    """Raises: CommandFailed when the format cannot hold what the options ask for."""
+    """Raises: CommandFailure when the format cannot hold what the options ask for."""
     lacks = []
     if has_headers and not form.has_headers:
         lacks.append("headers")
@@ -154,14 +154,14 @@ def _check_format(form: RecordFormat, *, has_headers: bool, has_timestamp: bool,
     if codec == "zstd" and not form.has_headers:
         lacks.append("zstd")
     if lacks:
-        raise CommandFailed(f"the format {form.name} has no {' and no '.join(lacks)}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"the format {form.name} has no {' and no '.join(lacks)}", "", EXIT_BAD_USAGE)
 
 
 def _bytes(text: str | None, option: str) -> bytes | None:
     try:
         return unescape(text) if text else None
     except ValueError as fault:
-        raise CommandFailed(f"{option}: {fault}", "", EXIT_BAD_USAGE) from fault
+        raise CommandFailure(f"{option}: {fault}", "", EXIT_BAD_USAGE) from fault
 
 
 async def _produce(options: ProduceOptions) -> int | None:
@@ -196,7 +196,7 @@ async def _produce(options: ProduceOptions) -> int | None:
                 try:
                     found = pieces.feed(data) if data else pieces.rest()
                 except ValueError as fault:
-                    raise CommandFailed(f"record {number + 1} of stdin: {fault}") from fault
+                    raise CommandFailure(f"record {number + 1} of stdin: {fault}") from fault
                 number += await _write(writer, options.reading, found, number)
                 if not data:
                     return None
@@ -209,5 +209,5 @@ async def _write(writer: RecordWriter, reading: RecordParser, pieces: Iterable[b
         try:
             await writer.write(reading.record(piece))
         except ValueError as fault:
-            raise CommandFailed(f"record {number} of stdin: {fault}") from fault
+            raise CommandFailure(f"record {number} of stdin: {fault}") from fault
     return number - before

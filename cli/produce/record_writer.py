@@ -18,7 +18,7 @@ from ...producer.sender.network_interface import NetworkClient
 from ...producer.settings import ProducerSettings
 from ...protocol.api import ApiKey
 from ...protocol.records.layout import NO_TIMESTAMP
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.message_format_versions import RecordFormat
 from ..support.record_json import NewRecord
 from .topic_lookup import TopicLookup
@@ -84,7 +84,7 @@ class TimestampRemover:
 
 
 class RecordWriter:
-    """Writes record after record; `async with` it. Raises: CommandFailed from `write` and at the end of the block."""
+    """Writes record after record; `async with` it. Raises: CommandFailure from `write` and at the end of the block."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class RecordWriter:
         try:
             self._producer = ForOlderBroker(bootstrap, interceptors=(self._untimed,), configs=settings)
         except ConfigError as fault:
-            raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
+            raise CommandFailure(str(fault), "", EXIT_BAD_USAGE) from fault
 
     @property
     def most_record_bytes(self) -> int:
@@ -157,6 +157,6 @@ class RecordWriter:
     def _raise_failure(self) -> None:
         if self._failure is not None:
             number, error = self._failure
-            raise CommandFailed(
+            raise CommandFailure(
                 f"record {number} was not written: {error}; {self.written} records were", HINTS.get(error.code.name, "")
             )

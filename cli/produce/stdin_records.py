@@ -44,7 +44,7 @@ class DelimitedInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlainText:
+class TextRecords:
     """Pieces as values, with a key before `separator` where there is one."""
 
     separator: bytes | None = None
@@ -70,7 +70,7 @@ class PlainText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JsonLines:
+class JsonRecords:
     """Pieces as JSON; `headers` are added to each record's own, `timestamp` is for all."""
 
     headers: tuple[Header, ...] = ()
@@ -89,7 +89,7 @@ class JsonLines:
         )
 
 
-RecordParser = PlainText | JsonLines
+RecordParser = TextRecords | JsonRecords
 
 
 async def read_some(descriptor: int) -> bytes:

@@ -11,7 +11,7 @@ from ...client.operation import ask
 from ...client.operations.topics import metadata_request
 from ...protocol.errors import ErrorCode, error_name
 from ..support.command_client import CommandClient
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 
 TRIES = 20
 PAUSE_SECONDS = 0.1
@@ -19,7 +19,7 @@ MAY_COME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE
 
 
 class TopicLookup:
-    """Partitions of topics. Raises: CommandFailed from `check`."""
+    """Partitions of topics. Raises: CommandFailure from `check`."""
 
     def __init__(self, client: CommandClient) -> None:
         self._client = client
@@ -34,7 +34,7 @@ class TopicLookup:
         self._partitions[topic] = count = self._ask(topic)
         if partition is not None and partition >= count:
             hint = f"Give it more with `stepdown topics alter {topic} -p {partition + 1}`."
-            raise CommandFailed(f"topic {topic} has {count} partitions, no partition {partition}", hint)
+            raise CommandFailure(f"topic {topic} has {count} partitions, no partition {partition}", hint)
 
     def _ask(self, topic: str) -> int:
         for left in reversed(range(TRIES)):
@@ -46,4 +46,4 @@ class TopicLookup:
                 break
             time.sleep(PAUSE_SECONDS)  # a topic that is being created is not there at once
         hint = f"Create it with `stepdown topics create {topic}`." if found.error_code in MAY_COME else ""
-        raise CommandFailed(f"topic {topic}: {error_name(found.error_code)}", hint)
+        raise CommandFailure(f"topic {topic}: {error_name(found.error_code)}", hint)

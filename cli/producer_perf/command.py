@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from ...config import ConfigError
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.name_value_options import name_value_pairs
 from .java_tool import JavaResult, run_java
 
@@ -112,7 +112,7 @@ def perf(
 ) -> None:
     """Write records to a topic and report throughput and latency."""
     if compare not in (None, "java"):
-        raise CommandFailed(f"--compare knows java, not {compare}", exit_code=EXIT_BAD_USAGE)
+        raise CommandFailure(f"--compare knows java, not {compare}", exit_code=EXIT_BAD_USAGE)
     run = PerfOptions(
         bootstrap=bootstrap,
         topic=topic,
@@ -124,11 +124,11 @@ def perf(
     try:
         report = asyncio.run(_write(run, quiet=as_json))
     except ConfigError as fault:
-        raise CommandFailed(str(fault), exit_code=EXIT_BAD_USAGE) from fault
+        raise CommandFailure(str(fault), exit_code=EXIT_BAD_USAGE) from fault
     java = run_java(_java_arguments(run)) if compare else None
     _show(report, java, as_json)
     if report.failed:
-        raise CommandFailed(f"{report.failed} of {records} records failed: {report.first_error}")
+        raise CommandFailure(f"{report.failed} of {records} records failed: {report.first_error}")
 
 
 async def _write(run: PerfOptions, *, quiet: bool) -> Report:

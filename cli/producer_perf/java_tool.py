@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
 
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 
 JAVA_TOOL = "kafka-producer-perf-test"
 JAVA_MAIN = "org.apache.kafka.tools.ProducerPerformance"
@@ -42,7 +42,7 @@ class JavaResult:
 def run_java(arguments: Sequence[str]) -> JavaResult:
     """What the tool made of the arguments.
 
-    Raises: CommandFailed where there is no such tool and no way to get it, or where it fails.
+    Raises: CommandFailure where there is no such tool and no way to get it, or where it fails.
     """
     command = [*_java_tool(), *arguments]
     before = getrusage(RUSAGE_CHILDREN)
@@ -50,7 +50,7 @@ def run_java(arguments: Sequence[str]) -> JavaResult:
     after = getrusage(RUSAGE_CHILDREN)
     lines = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip().splitlines()
     if done.returncode != 0 or not lines:
-        raise CommandFailed(f"java ended with {done.returncode}: {lines[-1] if lines else 'no output'}")
+        raise CommandFailure(f"java ended with {done.returncode}: {lines[-1] if lines else 'no output'}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return JavaResult(summary=lines[-1], cpu_seconds=cpu)
 
@@ -60,12 +60,12 @@ def _java_tool() -> list[str]:
     tool = next(filter(None, map(shutil.which, (f"{JAVA_TOOL}.sh", JAVA_TOOL))), None)
     if tool is not None:
         return [tool]
-    from ...bench.failures import BenchFailed
+    from ...bench.failures import BenchFailure
     from ...bench.servers.kafka import java
     from ...bench.servers.maven import user_store
 
     try:
         jars = user_store().class_path(JAVA_JARS, SILENT_LOG)
-    except BenchFailed as fault:
-        raise CommandFailed(f"{JAVA_TOOL} is not on the PATH, and its jars cannot be had: {fault}") from fault
+    except BenchFailure as fault:
+        raise CommandFailure(f"{JAVA_TOOL} is not on the PATH, and its jars cannot be had: {fault}") from fault
     return java(jars, JAVA_MAIN, heap="512m")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 scenario = typer.Typer(
     no_args_is_help=True,
@@ -41,7 +41,7 @@ def run(name: Name, seed: Annotated[int, typer.Option(help="Seed of what is rand
     try:
         wanted = load(name)
     except WrongScenario as fault:
-        raise CommandFailed(
+        raise CommandFailure(
             str(fault), "`stepdown scenario list` shows those that come with stepdown.", EXIT_BAD_USAGE
         ) from fault
     typer.echo(f"{wanted.title}\n\n{wanted.explains}")
@@ -50,7 +50,7 @@ def run(name: Name, seed: Annotated[int, typer.Option(help="Seed of what is rand
     for line in result.lines:
         typer.echo(line)
     if result.failure:
-        raise CommandFailed(result.failure)
+        raise CommandFailure(result.failure)
     typer.echo("\nas expected")
 
 
@@ -61,7 +61,7 @@ def _its_library() -> Iterator[None]:
         yield
     except ModuleNotFoundError as fault:
         hint = "pip install '.[testing]' where stepdown's sources are."
-        raise CommandFailed(f"scenarios need a library: {fault.name}", hint) from fault
+        raise CommandFailure(f"scenarios need a library: {fault.name}", hint) from fault
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 import uvloop
 
 from ...broker.broker import Broker
-from ...config import ConfigError, Given, Loaded, load
+from ...config import ConfigError, Given, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
 from ...protocol.errors import DiskFault
 from ..support.process_resources import allow_open_files, return_memory
@@ -36,7 +36,7 @@ log = logging.getLogger("stepdown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServeOptions:
+class BrokerOptions:
     """What the command line says; later ones win over the file and the environment."""
 
     properties: Path | None = None
@@ -48,7 +48,7 @@ class ServeOptions:
     users: Sequence[tuple[str, str]] = field(default=(), repr=False)
 
 
-def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int:
+def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> int:
     """The process's exit code, once the broker has stopped."""
     configure_logging(options.log_format, options.log_level)
     limit_bytes = memory_limit_bytes()
@@ -77,14 +77,14 @@ def serve(options: ServeOptions, environ: Mapping[str, str] = os.environ) -> int
         return EXIT_FAILED
 
 
-def load_settings(options: ServeOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> Loaded:
+def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> StartupSettings:
     """The settings, with memory budgets that fit into this process's limit. Raises: ConfigError."""
     limit_bytes = memory_limit_bytes()
     budgets = [] if limit_bytes is None else fitting_budgets(limit_bytes, max(1, options.brokers))
     return load(options.properties, environ, [*options.overrides, *more], options.flags, budgets)
 
 
-async def _run_cluster(options: ServeOptions, loaded: Loaded, environ: Mapping[str, str]) -> int:
+async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ: Mapping[str, str]) -> int:
     from .cluster_process import FailedBrokers, cluster_of, cluster_with_control_port_of
 
     stopping = _stopping()
@@ -127,7 +127,7 @@ def _stopping() -> asyncio.Event:
     return stopping
 
 
-async def _run(loaded: Loaded, users: Sequence[tuple[str, str]]) -> int:
+async def _run(loaded: StartupSettings, users: Sequence[tuple[str, str]]) -> int:
     stopping = _stopping()
     broker = _broker(loaded)
     broker.on_failed = stopping.set
@@ -146,7 +146,7 @@ async def _run(loaded: Loaded, users: Sequence[tuple[str, str]]) -> int:
     return 0
 
 
-def _broker(loaded: Loaded) -> Broker:
+def _broker(loaded: StartupSettings) -> Broker:
     if loaded.settings.stepdown_control_listen is None:
         return Broker(loaded.settings, loaded.layers)
     from ...broker.broker_with_control_port import ControlledBroker

@@ -11,17 +11,17 @@ from functools import partial
 from ...broker.broker import Broker
 from ...broker.broker_cluster import BrokerCluster, LoadSettings, own_settings
 from ...broker.cluster_with_control_port import ControlledCluster
-from ...config import Endpoint, Given, Loaded, Origin
+from ...config import Endpoint, Given, Origin, StartupSettings
 from ...network.clock import Clock
 from ...storage.files.files import Files
 
-Load = Callable[[Sequence[str]], Loaded]
+Load = Callable[[Sequence[str]], StartupSettings]
 """The settings that the command line gives, with these `key=value` over them."""
 
 
 def cluster_of(
     brokers: int,
-    loaded: Loaded,
+    loaded: StartupSettings,
     load: Load,
     *,
     clock: Clock | None = None,
@@ -33,7 +33,7 @@ def cluster_of(
     return BrokerCluster(loaded.settings.log_dirs[0], members, clock=clock, files=files, on_broker=on_broker)
 
 
-def cluster_with_control_port_of(brokers: int, loaded: Loaded, load: Load) -> ControlledCluster:
+def cluster_with_control_port_of(brokers: int, loaded: StartupSettings, load: Load) -> ControlledCluster:
     """The same with a control port, for the cluster as a whole. Raises: ConfigError, DiskFault."""
     settings = loaded.settings
     return ControlledCluster(
@@ -66,7 +66,7 @@ class FailedBrokers:
         await asyncio.gather(*self._ending)
 
 
-def _loading(number: int, loaded: Loaded, load: Load) -> LoadSettings:
+def _loading(number: int, loaded: StartupSettings, load: Load) -> LoadSettings:
     settings = loaded.settings
     own = [
         *own_settings(number, settings.log_dirs[0]),

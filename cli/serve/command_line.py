@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     """The process's exit code, once the broker has stopped. Raises: SystemExit for --help and bad usage."""
     given = _parser().parse_args(arguments)
     gc.disable()  # until the broker is ready: nothing that is imported or loaded becomes garbage
-    from .broker_process import ServeOptions, serve
+    from .broker_process import BrokerOptions, serve
 
     secured: list[Given] = []
     if given.tls or given.user:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
         except OSError as error:
             print(f"stepdown: {error.filename}: {error.strerror}", file=sys.stderr)
             return 1
-    options = ServeOptions(
+    options = BrokerOptions(
         properties=given.properties,
         flags=[*flags_of(given.listen, given.log_dir, given.http, given.control), *secured],
         overrides=given.override,

@@ -11,7 +11,7 @@ import typer
 
 from ...config.keys.addresses import parse_host_port
 from .client_properties import security_of, security_properties
-from .failures import EXIT_BAD_USAGE, CommandFailed
+from .failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
     from .command_client import CommandClient
@@ -26,19 +26,21 @@ NO_HINTS: Mapping[str, str] = MappingProxyType({})
 
 
 def connect(bootstrap: str, command_config: Path | None = None, hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
-    """A client of the broker at HOST:PORT, as the file of `--command-config` says. Raises: CommandFailed."""
+    """A client of the broker at HOST:PORT, as the file of `--command-config` says. Raises: CommandFailure."""
     return connect_by(bootstrap, security_properties(command_config), hints)
 
 
 def connect_by(bootstrap: str, properties: Mapping[str, str], hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
-    """A client of the broker at HOST:PORT, with the security that properties ask for. Raises: CommandFailed."""
+    """A client of the broker at HOST:PORT, with the security that properties ask for. Raises: CommandFailure."""
     from .command_client import DEFAULT_PORT, CommandClient
 
     text = bootstrap.strip().rstrip("/")
     try:
         address = parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}")
     except ValueError as fault:
-        raise CommandFailed(f"--bootstrap-server: expected {fault}, found {bootstrap!r}", "", EXIT_BAD_USAGE) from fault
+        raise CommandFailure(
+            f"--bootstrap-server: expected {fault}, found {bootstrap!r}", "", EXIT_BAD_USAGE
+        ) from fault
     client = CommandClient(address, security_of(properties), hints)
     client.connect()
     return client

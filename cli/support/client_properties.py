@@ -15,10 +15,10 @@ import typer
 
 from ...config.errors import ConfigError
 from ...config.sources.properties_file import MalformedProperties, decode, parse_properties
-from .failures import EXIT_BAD_USAGE, CommandFailed
+from .failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
-    from ...client.security.settings import Security
+    from ...client.security.settings import SecuritySettings
 
 CommandConfig = Annotated[
     Path | None,
@@ -28,29 +28,29 @@ PREFIXES = ("security.", "ssl.", "sasl.")
 
 
 def security_properties(file: Path | None) -> dict[str, str]:
-    """What the file says of security, by Kafka's names; nothing without a file. Raises: CommandFailed."""
+    """What the file says of security, by Kafka's names; nothing without a file. Raises: CommandFailure."""
     if file is None:
         return {}
     try:
         given = parse_properties(decode(file.read_bytes()))
     except OSError as fault:
-        raise CommandFailed(f"--command-config: {file}: {fault.strerror or fault}", "", EXIT_BAD_USAGE) from fault
+        raise CommandFailure(f"--command-config: {file}: {fault.strerror or fault}", "", EXIT_BAD_USAGE) from fault
     except MalformedProperties as fault:
-        raise CommandFailed(f"--command-config: {file}: {fault}", "", EXIT_BAD_USAGE) from fault
+        raise CommandFailure(f"--command-config: {file}: {fault}", "", EXIT_BAD_USAGE) from fault
     return {each.key: each.value.strip() for each in given if each.key.startswith(PREFIXES)}
 
 
-def security_of(properties: Mapping[str, str]) -> Security | None:
-    """What they ask for, certificates read; None where they say nothing. Raises: CommandFailed."""
+def security_of(properties: Mapping[str, str]) -> SecuritySettings | None:
+    """What they ask for, certificates read; None where they say nothing. Raises: CommandFailure."""
     if not properties:
         return None
-    from ...client.security.settings import OAUTHBEARER, Tls, parse_security
+    from ...client.security.settings import OAUTHBEARER, TlsSettings, parse_security
     from ...client.security.tls_context import tls_context
 
     if properties.get("sasl.mechanism") == OAUTHBEARER:
-        raise CommandFailed(f"sasl.mechanism: commands support PLAIN and SCRAM, not {OAUTHBEARER}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"sasl.mechanism: commands support PLAIN and SCRAM, not {OAUTHBEARER}", "", EXIT_BAD_USAGE)
     try:
         security = parse_security(properties)
-        return replace(security, tls=tls_context(security.tls)) if isinstance(security.tls, Tls) else security
+        return replace(security, tls=tls_context(security.tls)) if isinstance(security.tls, TlsSettings) else security
     except ConfigError as fault:
-        raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
+        raise CommandFailure(str(fault), "", EXIT_BAD_USAGE) from fault

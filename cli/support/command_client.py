@@ -1,4 +1,4 @@
-"""The commands' client: faults as `CommandFailed`, with what to do next."""
+"""The commands' client: faults as `CommandFailure`, with what to do next."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ...client.errors import (
     UntrustedCertificate,
 )
 from ...client.operation import Operation
-from ...client.security.settings import OPEN, Security
+from ...client.security.settings import OPEN, SecuritySettings
 from ...config import HostPort
-from .failures import CommandFailed
+from .failures import CommandFailure
 
 T = TypeVar("T")
 DEFAULT_PORT = 9092
@@ -36,10 +36,10 @@ HINTS_BY_CODE = {"UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows wha
 class CommandClient(BlockingClient):
     """Asks the brokers of one cluster. `hints`: what to do next, by the error that a broker answered.
 
-    Raises: CommandFailed from every method.
+    Raises: CommandFailure from every method.
     """
 
-    def __init__(self, address: HostPort, security: Security | None, hints: Mapping[str, str]) -> None:
+    def __init__(self, address: HostPort, security: SecuritySettings | None, hints: Mapping[str, str]) -> None:
         super().__init__([address], client_id=CLIENT_ID, security=security or OPEN)
         self._is_open = security is None
         self._hints = {**HINTS_BY_CODE, **hints}
@@ -48,13 +48,13 @@ class CommandClient(BlockingClient):
         try:
             super().connect()
         except ClientError as fault:
-            raise CommandFailed(str(fault), self._hint(fault)) from fault
+            raise CommandFailure(str(fault), self._hint(fault)) from fault
 
     def run(self, operation: Operation[T]) -> T:
         try:
             return super().run(operation)
         except ClientError as fault:
-            raise CommandFailed(str(fault), self._hint(fault)) from fault
+            raise CommandFailure(str(fault), self._hint(fault)) from fault
 
     def _hint(self, fault: ClientError) -> str:
         if isinstance(fault, KafkaError):

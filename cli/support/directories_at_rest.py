@@ -10,19 +10,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...broker.broker import Broker
-from ...config import ConfigError, Loaded, load
+from ...config import ConfigError, StartupSettings, load
 from ...protocol.errors import DiskFault
-from .failures import EXIT_BAD_USAGE, CommandFailed
+from .failures import EXIT_BAD_USAGE, CommandFailure
 
 
-def load_for(log_dirs: Sequence[str], properties: Path | None, overrides: Mapping[str, object] | None = None) -> Loaded:
-    """The settings of a broker over these directories; `overrides` come before the file's. Raises: CommandFailed."""
+def load_for(
+    log_dirs: Sequence[str], properties: Path | None, overrides: Mapping[str, object] | None = None
+) -> StartupSettings:
+    """The settings of a broker over these directories; `overrides` come before the file's. Raises: CommandFailure."""
     given = {"log.dirs": ",".join(log_dirs), **(overrides or {})}
     try:
         file = None if properties is None else str(properties)
         return load(file, overrides=[f"{key}={value}" for key, value in given.items()])
     except ConfigError as fault:
-        raise CommandFailed(str(fault), "", EXIT_BAD_USAGE) from fault
+        raise CommandFailure(str(fault), "", EXIT_BAD_USAGE) from fault
 
 
 @contextmanager
@@ -31,7 +33,7 @@ def open_at_rest(
 ) -> Iterator[Broker]:
     """A broker that is not started, over these directories; `overrides` are settings that come before the file's.
 
-    Raises: CommandFailed when they cannot be opened.
+    Raises: CommandFailure when they cannot be opened.
     """
     loaded = load_for(log_dirs, properties, overrides)
     try:
@@ -39,7 +41,7 @@ def open_at_rest(
         with broker.or_let_go():
             broker.topics.load()
     except DiskFault as fault:
-        raise CommandFailed(str(fault), locked_hint) from fault
+        raise CommandFailure(str(fault), locked_hint) from fault
     try:
         yield broker
     finally:

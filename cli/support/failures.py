@@ -8,7 +8,7 @@ EXIT_FAILED = 1
 EXIT_BAD_USAGE = 2
 
 
-class CommandFailed(Exception):
+class CommandFailure(Exception):
     """A command that cannot go on; `hint` tells the next step, "" where there is none to tell."""
 
     def __init__(self, message: str, hint: str = "", exit_code: int = EXIT_FAILED) -> None:
@@ -28,4 +28,4 @@ def fail_for(failures: Sequence[tuple[str, str, str]], hints: Mapping[str, str])
         return
     lines = [f"{name}: {message} ({error})" if message else f"{name}: {error}" for name, error, message in failures]
     hint = "\n  ".join(dict.fromkeys(hints[error] for _, error, _ in failures if error in hints))
-    raise CommandFailed("; ".join(lines), hint)
+    raise CommandFailure("; ".join(lines), hint)

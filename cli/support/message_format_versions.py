@@ -16,7 +16,7 @@ from typing import Annotated, Final
 import typer
 
 from ...client.versions import ANY_VERSION, VersionRange
-from .failures import EXIT_BAD_USAGE, CommandFailed
+from .failures import EXIT_BAD_USAGE, CommandFailure
 
 NAMES_BY_FETCH_UP_TO = 12
 """Fetch names topics up to here, and by their ids from v13 on."""
@@ -52,9 +52,9 @@ AsFormat = Annotated[
 
 
 def format_of(name: str | None) -> RecordFormat:
-    """The format that `--as` names. Raises: CommandFailed."""
+    """The format that `--as` names. Raises: CommandFailure."""
     if name is None:
         return NEWEST
     if name not in FORMATS:
-        raise CommandFailed(f"--as: expected v0, v1 or v2, found {name!r}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"--as: expected v0, v1 or v2, found {name!r}", "", EXIT_BAD_USAGE)
     return FORMATS[name]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .failures import EXIT_BAD_USAGE, CommandFailed
+from .failures import EXIT_BAD_USAGE, CommandFailure
 
 
 def name_value_pairs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
-    """Each text in two at its first `=`, the name without spaces around it. Raises: CommandFailed."""
+    """Each text in two at its first `=`, the name without spaces around it. Raises: CommandFailure."""
     found = []
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise CommandFailed(f"{option}: expected NAME=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
+            raise CommandFailure(f"{option}: expected NAME=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
         found.append((name.strip(), value))
     return found

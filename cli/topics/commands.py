@@ -10,7 +10,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
 from .adopt import adopt
 from .hints import HINTS
 from .setting_pairs import pairs
@@ -144,7 +144,7 @@ def alter(
 
     changed = pairs(config or [])
     if partitions is None and not changed and not delete_config:
-        raise CommandFailed(
+        raise CommandFailure(
             "nothing to alter", "Pass --partitions, --config KEY=VALUE or --delete-config KEY.", EXIT_BAD_USAGE
         )
     outcomes = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...config import Problem
 from ...config.similar_names import nearest
 from ...config.tables.all_keys import TOPIC_KEYS
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from .hints import HINTS
 
 
@@ -17,9 +17,9 @@ def pairs(texts: Sequence[str], option: str = "--config") -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals:
-            raise CommandFailed(f"{option}: expected KEY=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
+            raise CommandFailure(f"{option}: expected KEY=VALUE, found {text!r}", "", EXIT_BAD_USAGE)
         if key.strip() not in TOPIC_KEYS:
             problem = Problem(key=key.strip(), expected="no such topic setting", nearest=nearest(key, TOPIC_KEYS))
-            raise CommandFailed(str(problem), HINTS["INVALID_CONFIG"], EXIT_BAD_USAGE)
+            raise CommandFailure(str(problem), HINTS["INVALID_CONFIG"], EXIT_BAD_USAGE)
         result[key.strip()] = value
     return result

@@ -11,7 +11,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
 
 if TYPE_CHECKING:
     from ...client.operation import TopicPartition
@@ -107,7 +107,7 @@ def abort(
     from ...client.operations.transactions import abort_in_partition, abort_transaction
 
     if bool(names) == (partition is not None) or (partition is None) != (producer_id is None):
-        raise CommandFailed(
+        raise CommandFailure(
             "nothing to abort", "Name transactional ids, or pass --partition and --producer-id.", EXIT_BAD_USAGE
         )
     with connect(bootstrap, command_config) as client:
@@ -119,10 +119,10 @@ def abort(
 
 
 def topic_partition_of(text: str) -> TopicPartition:
-    """Topic and partition of `TOPIC:N`. Raises: CommandFailed."""
+    """Topic and partition of `TOPIC:N`. Raises: CommandFailure."""
     topic, _, number = text.rpartition(":")
     if not topic or not number.isascii() or not number.isdigit():
-        raise CommandFailed(f"--partition: expected TOPIC:N, found {text!r}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"--partition: expected TOPIC:N, found {text!r}", "", EXIT_BAD_USAGE)
     return topic, int(number)
 
 

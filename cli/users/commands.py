@@ -11,7 +11,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
 
 if TYPE_CHECKING:
     from ...client.operations.outcome import Outcome
@@ -87,7 +87,7 @@ def _check(mechanism: str) -> None:
     from ...client.operations.users import MECHANISMS
 
     if mechanism.upper() not in MECHANISMS:
-        raise CommandFailed(f"--mechanism: {' or '.join(MECHANISMS)} expected", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"--mechanism: {' or '.join(MECHANISMS)} expected", "", EXIT_BAD_USAGE)
 
 
 def _fail_for(outcomes: Sequence[Outcome]) -> None:
@@ -100,5 +100,5 @@ def _password(name: str) -> str:
     with open(sys.stdin.fileno(), "rb", closefd=False) as given:
         password = given.readline().decode().rstrip("\r\n")
     if not password:
-        raise CommandFailed("there is no password on stdin", "echo secret | stepdown users set alice", EXIT_BAD_USAGE)
+        raise CommandFailure("there is no password on stdin", "echo secret | stepdown users set alice", EXIT_BAD_USAGE)
     return password

@@ -20,7 +20,7 @@ from ...protocol.scram import HASHES
 from ..errors import AuthenticationFailed, printable
 from ..versions import VersionRanges, common_version
 from .scram_client import ScramClient, ScramFailed
-from .settings import Sasl, TokenProvider
+from .settings import SaslSettings, TokenProvider
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ Tokens = Generator[bytes, bytes, None]
 """Yields tokens to send and takes those of the server; it returns when the server has said all."""
 
 
-def log_in(sasl: Sasl, versions: VersionRanges) -> LoginSteps:
+def log_in(sasl: SaslSettings, versions: VersionRanges) -> LoginSteps:
     """Returns for how many ms the login is good, 0: for ever. `versions` are those that the broker offers.
 
     Raises: AuthenticationFailed.
@@ -76,7 +76,7 @@ def log_in(sasl: Sasl, versions: VersionRanges) -> LoginSteps:
             _fail(sasl, ErrorCode.SASL_AUTHENTICATION_FAILED, str(fault))
 
 
-def _check_handshake(sasl: Sasl, answer: Any) -> None:
+def _check_handshake(sasl: SaslSettings, answer: Any) -> None:
     code = code_of(answer.error_code)
     if code is ErrorCode.UNSUPPORTED_SASL_MECHANISM:
         known = printable(", ".join(answer.mechanisms)) or "none"
@@ -85,7 +85,7 @@ def _check_handshake(sasl: Sasl, answer: Any) -> None:
         _fail(sasl, code, f"the broker refuses to log anybody in here: {code.name}")
 
 
-def _begin(sasl: Sasl) -> Generator[LoginStep, Any, Tokens]:
+def _begin(sasl: SaslSettings) -> Generator[LoginStep, Any, Tokens]:
     """The tokens to exchange; the one of OAUTHBEARER is asked of the application first."""
     if sasl.token_provider is None:
         return _send_scram(sasl) if sasl.mechanism in HASHES else _send_password(sasl)
@@ -98,11 +98,11 @@ def _begin(sasl: Sasl) -> Generator[LoginStep, Any, Tokens]:
     return _send_bearer(token)
 
 
-def _send_password(sasl: Sasl) -> Tokens:
+def _send_password(sasl: SaslSettings) -> Tokens:
     yield f"\0{sasl.username}\0{sasl.password}".encode()
 
 
-def _send_scram(sasl: Sasl) -> Tokens:
+def _send_scram(sasl: SaslSettings) -> Tokens:
     client = ScramClient(sasl.mechanism, sasl.username, sasl.password)
     server_first = yield client.first()
     server_final = yield client.final(server_first)
@@ -115,6 +115,6 @@ def _send_bearer(token: str) -> Tokens:
         yield b"\1"
 
 
-def _fail(sasl: Sasl, code: ErrorCode, why: str) -> NoReturn:
+def _fail(sasl: SaslSettings, code: ErrorCode, why: str) -> NoReturn:
     who = f"{sasl.username or 'the client'} by {sasl.mechanism}"
     raise AuthenticationFailed(f"{who} was not logged in: {why}", code)

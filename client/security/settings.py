@@ -69,7 +69,7 @@ TokenProvider = Callable[[], str | Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
+class TlsSettings:
     """Files by path, certificates and keys as PEM text. `versions`: of TLS, such as TLSv1.3."""
 
     trusted_file: str | None = None
@@ -83,7 +83,7 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sasl:
+class SaslSettings:
     """Who logs in, and how: by a password, or a token that is asked for before each login."""
 
     mechanism: str
@@ -93,17 +93,17 @@ class Sasl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Security:
+class SecuritySettings:
     """None: a connection without it. `tls` may be a context that the application made."""
 
-    tls: Tls | SSLContext | None = None
-    sasl: Sasl | None = None
+    tls: TlsSettings | SSLContext | None = None
+    sasl: SaslSettings | None = None
 
 
-OPEN = Security()
+OPEN = SecuritySettings()
 
 
-def parse_security(properties: Mapping[str, str]) -> Security:
+def parse_security(properties: Mapping[str, str]) -> SecuritySettings:
     """What a client.properties asks for, whose names are those of KEYS. Raises: ConfigError."""
     values: dict[str, Value | None] = {name: key.default for name, key in KEYS.items()}
     problems = []
@@ -130,7 +130,7 @@ def security_of(
     *,
     ssl_context: SSLContext | None,
     token_provider: TokenProvider | None,
-) -> Security:
+) -> SecuritySettings:
     """What the settings ask for, those `asked` for by name; what is wrong with them goes to `problems`."""
     protocol = str(values["security.protocol"]).upper()
     tls, sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
@@ -139,7 +139,7 @@ def security_of(
     if token_provider is not None and not (sasl and values["sasl.mechanism"] == OAUTHBEARER):
         expected = f"expected SASL and {OAUTHBEARER}, which alone takes tokens"
         problems.append(Problem(key="sasl.mechanism", expected=expected))
-    return Security(
+    return SecuritySettings(
         tls=(ssl_context or _tls(values, problems)) if tls else None,
         sasl=_sasl(values, problems, token_provider) if sasl else None,
     )
@@ -156,7 +156,7 @@ def _check_context(tls: bool, asked: Collection[str], problems: list[Problem]) -
     ]
 
 
-def _tls(values: Mapping[str, Value | None], problems: list[Problem]) -> Tls:
+def _tls(values: Mapping[str, Value | None], problems: list[Problem]) -> TlsSettings:
     def text(name: str) -> str | None:
         value = values[name]
         return str(value) if value else None
@@ -173,7 +173,7 @@ def _tls(values: Mapping[str, Value | None], problems: list[Problem]) -> Tls:
     versions = values["ssl.enabled.protocols"]
     if not versions:
         problems.append(Problem(key="ssl.enabled.protocols", expected="expected at least one"))
-    return Tls(
+    return TlsSettings(
         trusted_file=text("ssl.truststore.location"),
         trusted=text("ssl.truststore.certificates"),
         own_file=text("ssl.keystore.location"),
@@ -185,20 +185,22 @@ def _tls(values: Mapping[str, Value | None], problems: list[Problem]) -> Tls:
     )
 
 
-def _sasl(values: Mapping[str, Value | None], problems: list[Problem], token_provider: TokenProvider | None) -> Sasl:
+def _sasl(
+    values: Mapping[str, Value | None], problems: list[Problem], token_provider: TokenProvider | None
+) -> SaslSettings:
     mechanism = str(values["sasl.mechanism"])
     if mechanism == OAUTHBEARER:
         if token_provider is None:
             expected = f"expected token_provider=…, which gives {OAUTHBEARER} its token"
             problems.append(Problem(key="sasl.mechanism", expected=expected))
-        return Sasl(mechanism=mechanism, token_provider=token_provider)
+        return SaslSettings(mechanism=mechanism, token_provider=token_provider)
     username, password = values["sasl.username"], values["sasl.password"]
     if values["sasl.jaas.config"]:
         username, password = _jaas(str(values["sasl.jaas.config"]), mechanism, problems)
     elif not username or not password:
         expected = "expected a login: sasl.jaas.config, or sasl.username and sasl.password"
         problems.append(Problem(key="sasl.jaas.config", expected=expected))
-    return Sasl(mechanism=mechanism, username=str(username or ""), password=str(password or ""))
+    return SaslSettings(mechanism=mechanism, username=str(username or ""), password=str(password or ""))
 
 
 def _jaas(text: str, mechanism: str, problems: list[Problem]) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from .value_checks import Check
-from .value_types import Kind, Value, parse
+from .value_types import Value, ValueType, parse
 
 
 class Change(Enum):
@@ -35,7 +35,7 @@ class Key:
     """
 
     name: str
-    kind: Kind
+    kind: ValueType
     default: Value | None
     check: Check | None
     change: Change
@@ -48,7 +48,7 @@ class Key:
     @property
     def sensitive(self) -> bool:
         """Whether the value must never be shown."""
-        return self.kind is Kind.PASSWORD
+        return self.kind is ValueType.PASSWORD
 
     @property
     def dynamic(self) -> bool:
@@ -75,15 +75,15 @@ class Key:
 
 
 AT_START, PER_BROKER, CLUSTER = Change.AT_START, Change.PER_BROKER, Change.CLUSTER
-BOOLEAN, STRING, INT, SHORT, LONG = Kind.BOOLEAN, Kind.STRING, Kind.INT, Kind.SHORT, Kind.LONG
-DOUBLE, LIST, CLASS, PASSWORD = Kind.DOUBLE, Kind.LIST, Kind.CLASS, Kind.PASSWORD
+BOOLEAN, STRING, INT, SHORT, LONG = ValueType.BOOLEAN, ValueType.STRING, ValueType.INT, ValueType.SHORT, ValueType.LONG
+DOUBLE, LIST, CLASS, PASSWORD = ValueType.DOUBLE, ValueType.LIST, ValueType.CLASS, ValueType.PASSWORD
 MAX_LONG = 2**63 - 1
 MAX_INT = 2**31 - 1
 
 
 def active(
     name: str,
-    kind: Kind,
+    kind: ValueType,
     default: Value | None,
     check: Check | None,
     change: Change,
@@ -101,7 +101,7 @@ def active(
 
 def inert(
     reason: str,
-    *rows: tuple[str, Kind, Value | None, Check | None, Change],
+    *rows: tuple[str, ValueType, Value | None, Check | None, Change],
     internal: bool = False,
 ) -> tuple[Key, ...]:
     """Keys that Kafka knows and stepdown does not act on, all for the same reason."""

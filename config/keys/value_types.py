@@ -20,7 +20,7 @@ _COMMA = re.compile(r"\s*,\s*")
 _MAX_INTEGER_DIGITS = 40
 
 
-class Kind(Enum):
+class ValueType(Enum):
     """A type of setting; the value is its DescribeConfigs code."""
 
     BOOLEAN = 1
@@ -45,34 +45,34 @@ class Kind(Enum):
 
 
 _EXPECTED = {
-    Kind.BOOLEAN: "true or false",
-    Kind.STRING: "text",
-    Kind.INT: "a 32-bit integer",
-    Kind.SHORT: "a 16-bit integer",
-    Kind.LONG: "a 64-bit integer",
-    Kind.DOUBLE: "a number",
-    Kind.LIST: "a comma separated list",
-    Kind.CLASS: "a class name",
-    Kind.PASSWORD: "text",
+    ValueType.BOOLEAN: "true or false",
+    ValueType.STRING: "text",
+    ValueType.INT: "a 32-bit integer",
+    ValueType.SHORT: "a 16-bit integer",
+    ValueType.LONG: "a 64-bit integer",
+    ValueType.DOUBLE: "a number",
+    ValueType.LIST: "a comma separated list",
+    ValueType.CLASS: "a class name",
+    ValueType.PASSWORD: "text",
 }
 
-_BITS = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
+_BITS = {ValueType.SHORT: 16, ValueType.INT: 32, ValueType.LONG: 64}
 
 
-def parse(kind: Kind, text: str) -> Value:
+def parse(kind: ValueType, text: str) -> Value:
     """The value that `text` stands for.
 
     Raises:
         ValueError: the text is not of this kind.
     """
     trimmed = text.strip(_BLANKS)
-    if kind is Kind.BOOLEAN:
+    if kind is ValueType.BOOLEAN:
         return _boolean(trimmed)
     if kind in _BITS:
         return _integer(trimmed, _BITS[kind])
-    if kind is Kind.DOUBLE:
+    if kind is ValueType.DOUBLE:
         return _double(trimmed)
-    if kind is Kind.LIST:
+    if kind is ValueType.LIST:
         return tuple(_COMMA.split(trimmed)) if trimmed else ()
     return trimmed
 

@@ -27,7 +27,7 @@ LEAST_BYTES = IDLE_BYTES + SPARE_BYTES + 4 * MIB
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class LimitedBudget:
     """A setting whose default gives way: `share` of what is there beyond an idle broker, at least `least_bytes`."""
 
     key: str
@@ -37,10 +37,10 @@ class Budget:
 
 
 BUDGETS = (
-    Budget("stepdown.request.memory.bytes", 48 * MIB, 0.3, 1 * MIB),
-    Budget("socket.request.max.bytes", 100 * MIB, 0.3, 2 * MIB),
-    Budget("stepdown.conversion.memory.bytes", 32 * MIB, 0.25, 1 * MIB),
-    Budget("log.cleaner.dedupe.buffer.size", 128 * MIB, 0.25, 2 * MIB),
+    LimitedBudget("stepdown.request.memory.bytes", 48 * MIB, 0.3, 1 * MIB),
+    LimitedBudget("socket.request.max.bytes", 100 * MIB, 0.3, 2 * MIB),
+    LimitedBudget("stepdown.conversion.memory.bytes", 32 * MIB, 0.25, 1 * MIB),
+    LimitedBudget("log.cleaner.dedupe.buffer.size", 128 * MIB, 0.25, 2 * MIB),
 )
 """Answers that are not read may take half as much as requests, beside them: with it these are 95 % of what is there.
 A request larger than the budget of requests passes alone, so the largest one is no larger than that budget."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, MAX_LONG, STRING, Change, Key, active, inert
 from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, NotZero, OneOf, Only, ReleaseVersion
-from ..keys.value_types import Kind, Value
+from ..keys.value_types import Value, ValueType
 from .topics import COMPRESSION_TYPES, NO_TIERS
 
 ROLL = ("log.roll.ms", "log.roll.hours")
@@ -23,7 +23,7 @@ def _default_of(topic_key: str) -> str:
 def _topic_default(
     name: str,
     topic_key: str,
-    kind: Kind,
+    kind: ValueType,
     default: Value | None,
     check: Check | None = None,
     *,

@@ -21,7 +21,7 @@ from ..keys.key import (
     inert,
 )
 from ..keys.value_checks import AtLeast, Check, OneOf
-from ..keys.value_types import Kind, Value
+from ..keys.value_types import Value, ValueType
 
 AUTHORIZERS = (
     "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -30,7 +30,9 @@ AUTHORIZERS = (
 DEFAULT_PRINCIPAL_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 
 
-def _at_listener(name: str, kind: Kind, default: Value | None, check: Check | None, change: Change, doc: str) -> Key:
+def _at_listener(
+    name: str, kind: ValueType, default: Value | None, check: Check | None, change: Change, doc: str
+) -> Key:
     """A key that `listener_security.py` reads for each listener."""
     return active(name, kind, default, check, change, doc, attribute="")
 

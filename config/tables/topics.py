@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..keys.key import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, Key, Status, active
 from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, OneOf, Only, ReleaseVersion
-from ..keys.value_types import Kind, Value
+from ..keys.value_types import Value, ValueType
 
 DAY_MS = 86_400_000
 WEEK_MS = 7 * DAY_MS
@@ -18,7 +18,7 @@ COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"
 
 def _topic(
     name: str,
-    kind: Kind,
+    kind: ValueType,
     default: Value | None,
     check: Check | None,
     synonyms: tuple[str, ...],

@@ -13,7 +13,7 @@ from ..session import build_session
 from .downconversion_costs import ExactTask
 from .downconversion_costs_by_segment import batch_costs, by_segment, summary
 from .report import write_report
-from .report_summary import Counted
+from .report_summary import SummaryScope
 from .tables import COUNTED, by_day, by_topic, count_batches, formats, skew
 
 DEFAULT_BATCH_SIZE = 16_384
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
             tables["conversion"] = _count_exactly(session, arguments, tasks)
     if arguments.out:
         if "://" not in arguments.out:  # else a store of objects, which only Spark can write
-            about = Counted(
+            about = SummaryScope(
                 place=source.path,
                 segments=len(tasks),
                 bytes=size_bytes,

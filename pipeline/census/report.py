@@ -5,9 +5,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ..html_report import Section, write_page
+from ..html_report import ReportSection, write_page
 from ..report_picture import Picture
-from .report_summary import Counted, answers
+from .report_summary import SummaryScope, answers
 
 REPORT = "report.html"
 MEBIBYTE = 1 << 20
@@ -30,12 +30,12 @@ _ABOUT = {
 }
 
 
-def write_report(out: str, tables: Mapping[str, Sequence[Row]], counted: Counted) -> None:
+def write_report(out: str, tables: Mapping[str, Sequence[Row]], counted: SummaryScope) -> None:
     """Write the page and its pictures, each also as PNG, to the folder `out`."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     sections = [
-        Section(title=name, about=_ABOUT[name], rows=rows, picture=_picture(name, rows))
+        ReportSection(title=name, about=_ABOUT[name], rows=rows, picture=_picture(name, rows))
         for name, rows in tables.items()
         if rows
     ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..html_report import Answer
+from ..html_report import ReportAnswer
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
@@ -13,7 +13,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class SummaryScope:
     """What was counted, and for which clients: those that read `magic` at most. Sizes in bytes."""
 
     place: str
@@ -22,7 +22,7 @@ class Counted:
     magic: int
 
 
-def answers(tables: Tables, counted: Counted) -> list[Answer]:
+def answers(tables: Tables, counted: SummaryScope) -> list[ReportAnswer]:
     """The answers, in the order in which they are shown."""
     return [
         _what_is_here(tables, counted),
@@ -33,7 +33,7 @@ def answers(tables: Tables, counted: Counted) -> list[Answer]:
     ]
 
 
-def _what_is_here(tables: Tables, counted: Counted) -> Answer:
+def _what_is_here(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     formats, partitions = tables["formats"], tables["partitions"]
     records = sum(row["records"] or 0 for row in formats)
     unopened = sum(row["unopened_batches"] for row in formats)
@@ -41,7 +41,7 @@ def _what_is_here(tables: Tables, counted: Counted) -> Answer:
     more = f" and those of {unopened:,} compressed batches of magic 0 and 1, not opened" if unopened else ""
     batches = sum(row["batches"] for row in formats)
     topics, parts = len(partitions), sum(row["partitions"] for row in partitions)
-    return Answer(
+    return ReportAnswer(
         question="What is here?",
         figure=size_text(counted.bytes),
         about=f"{counted.place}: {_many(topics, 'topic')}, {_many(parts, 'partition')},"
@@ -49,7 +49,7 @@ def _what_is_here(tables: Tables, counted: Counted) -> Answer:
     )
 
 
-def _who_pays(tables: Tables, counted: Counted) -> Answer:
+def _who_pays(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     question = f"Who pays for down-conversion (clients that read magic {counted.magic})?"
     topics = {row["topic"]: (row["converted_share"] or 0) * row["bytes"] for row in tables["topics"]}
     down = sum(topics.values())
@@ -57,7 +57,7 @@ def _who_pays(tables: Tables, counted: Counted) -> Answer:
         refused = any(row["zstd_bytes"] for row in tables["topics"])
         other = ", or are zstd, which is refused and not converted" if refused else ""
         about = f"All batches are of a magic that these clients read{other}."
-        return Answer(question=question, figure="Nobody", about=about)
+        return ReportAnswer(question=question, figure="Nobody", about=about)
     about = f"Bytes that a broker converts when they are read once; most in {_topics_text(topics)}. "
     exact = tables.get("conversion")
     if exact is None:
@@ -69,43 +69,43 @@ def _who_pays(tables: Tables, counted: Counted) -> Answer:
             f"One read of all takes {cpu_s:,.1f} s of CPU in stepdown's kernel, on the census's machine; a broker that"
             f" converts in chunks of 128 KiB holds up to {size_text(chunk)} a fetch."
         )
-    return Answer(question=question, figure=size_text(down), about=about)
+    return ReportAnswer(question=question, figure=size_text(down), about=about)
 
 
-def _what_cannot_be_read(tables: Tables, counted: Counted) -> Answer:
+def _what_cannot_be_read(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     zstd = {row["topic"]: row["zstd_bytes"] for row in tables["topics"] if row["zstd_bytes"]}
     question = "What can old clients not read?"
     if not zstd:
-        return Answer(question=question, figure="Nothing", about="There are no zstd batches.")
+        return ReportAnswer(question=question, figure="Nothing", about="There are no zstd batches.")
     about = f"zstd batches, which clients of magic {counted.magic} get an error for; in {_topics_text(zstd)}."
-    return Answer(question=question, figure=size_text(sum(zstd.values())), about=about)
+    return ReportAnswer(question=question, figure=size_text(sum(zstd.values())), about=about)
 
 
-def _fill_and_skew(tables: Tables) -> Answer:
+def _fill_and_skew(tables: Tables) -> ReportAnswer:
     question = "How full are batches, how even are partitions?"
     fills = {row["topic"]: row["batch_fill"] for row in tables["topics"] if row["batch_fill"] is not None}
     skews = {row["topic"]: row["skew"] for row in tables["partitions"] if row["skew"] is not None}
     if not fills:
-        return Answer(question=question, figure="-", about="There are no batches.")
+        return ReportAnswer(question=question, figure="-", about="There are no batches.")
     least = min(fills, key=lambda topic: fills[topic])
     about = f"The least full batches are those of {least}, {fills[least]:.0%} of batch.size. "
     if skews:
         most = max(skews, key=lambda topic: skews[topic])
         about += f"The largest partition of {most} has {skews[most]:.2f} times the mean, the most of all topics."
-    return Answer(question=question, figure=f"{fills[least]:.0%} at least", about=about)
+    return ReportAnswer(question=question, figure=f"{fills[least]:.0%} at least", about=about)
 
 
-def _growth(tables: Tables) -> Answer:
+def _growth(tables: Tables) -> ReportAnswer:
     question = "How does it grow?"
     days: dict[Any, int] = {}
     for row in tables["days"]:
         if row["day"] is not None:
             days[row["day"]] = days.get(row["day"], 0) + row["bytes"]
     if not days:
-        return Answer(question=question, figure="-", about="No batch has a timestamp.")
+        return ReportAnswer(question=question, figure="-", about="No batch has a timestamp.")
     first, last = min(days), max(days)
     span = (last - first).days + 1
-    return Answer(
+    return ReportAnswer(
         question=question,
         figure=f"{size_text(sum(days.values()) / span)} a day",
         about=f"Over {_many(span, 'day')}, {first} to {last} (UTC, by the batches' largest timestamps);"

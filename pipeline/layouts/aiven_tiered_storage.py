@@ -77,7 +77,7 @@ def partitions_of_storage(
     ]
 
 
-class _Upload(NamedTuple):
+class _AivenUpload(NamedTuple):
     """The files of an uploaded segment, `stem` and a suffix; how large those beside the manifest are."""
 
     stem: str
@@ -86,18 +86,18 @@ class _Upload(NamedTuple):
     indexes_bytes: int
 
 
-def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> list[_Upload]:
+def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> list[_AivenUpload]:
     sizes = {entry.name: entry.size_bytes for entry in entries}
     found = []
     for entry in entries:
         if match := _SEGMENT.fullmatch(entry.name):
             stem = entry.name.removesuffix(MANIFEST)
             beside = (sizes.get(f"{stem}{suffix}", 0) for suffix in (LOG, INDEXES))
-            found.append(_Upload(f"{directory}/{stem}", int(match["base"]), *beside))
+            found.append(_AivenUpload(f"{directory}/{stem}", int(match["base"]), *beside))
     return found
 
 
-def _segment(files: PlaceFiles, upload: _Upload) -> TieredSegment:
+def _segment(files: PlaceFiles, upload: _AivenUpload) -> TieredSegment:
     path = upload.stem + MANIFEST
     try:
         manifest = json.loads(files.read_whole(path, MAX_MANIFEST_BYTES) or b"")
@@ -106,7 +106,7 @@ def _segment(files: PlaceFiles, upload: _Upload) -> TieredSegment:
         raise DiskFault(f"{path}: no manifest of version 1: {fault!r}") from fault
 
 
-def _segment_of(files: PlaceFiles, manifest: Mapping[str, Any], upload: _Upload) -> TieredSegment:
+def _segment_of(files: PlaceFiles, manifest: Mapping[str, Any], upload: _AivenUpload) -> TieredSegment:
     stem = upload.stem
     if str(manifest["version"]) != "1":
         raise ValueError(f"version {manifest['version']}")
@@ -134,7 +134,7 @@ def _segment_of(files: PlaceFiles, manifest: Mapping[str, Any], upload: _Upload)
     return TieredSegment(file=file, end_offset=end_offset, epochs=_epochs(files, metadata, parts[_LEADER_EPOCHS]))
 
 
-def _part(index: Mapping[str, Any], upload: _Upload) -> FilePart:
+def _part(index: Mapping[str, Any], upload: _AivenUpload) -> FilePart:
     start, size = int(index["position"]), int(index["size"])
     if start < 0 or size < 0 or start + size > upload.indexes_bytes:
         raise ValueError(f"an index at {start} of {size} bytes in {upload.indexes_bytes}")

@@ -22,7 +22,7 @@ from .tiered_segment import UNKNOWN_END, OffsetRange, TieredPartition, TieredSeg
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _LogPart:
     """Offsets of a segment that belong to the history. `whole` is all that the segment has."""
 
     segment: SegmentFile
@@ -78,9 +78,9 @@ def _newest_history(segments: Sequence[TieredSegment]) -> Sequence[EpochEntry]:
     return newest.epochs if newest is not None else ()
 
 
-def _parts(segments: Sequence[TieredSegment], history: Sequence[EpochEntry]) -> tuple[list[_Part], list[str]]:
+def _parts(segments: Sequence[TieredSegment], history: Sequence[EpochEntry]) -> tuple[list[_LogPart], list[str]]:
     """What of each segment belongs to the history, and a line for each of which something does not."""
-    parts: list[_Part] = []
+    parts: list[_LogPart] = []
     notes = []
     for segment in segments:
         ranges = list(_valid_ranges(segment, history))
@@ -88,7 +88,7 @@ def _parts(segments: Sequence[TieredSegment], history: Sequence[EpochEntry]) -> 
         if covered < segment.end_offset - segment.file.base_offset:
             what = "its end is" if ranges else "it is"
             notes.append(f"{segment.file.path}: {what} left out: of a leader epoch that the log has cut off")
-        parts += [_Part(segment=segment.file, range=each, whole=segment.range) for each in ranges]
+        parts += [_LogPart(segment=segment.file, range=each, whole=segment.range) for each in ranges]
     return parts, notes
 
 
@@ -115,15 +115,15 @@ def _valid_ranges(segment: TieredSegment, history: Sequence[EpochEntry]) -> Iter
         yield run
 
 
-def _local_parts(log: PartitionSegments) -> list[_Part]:
+def _local_parts(log: PartitionSegments) -> list[_LogPart]:
     parts = []
     for segment in log.segments:
         whole = OffsetRange(segment.base_offset, UNKNOWN_END if segment.next_base is None else segment.next_base)
-        parts.append(_Part(segment=segment, range=whole, whole=whole, is_local=True))
+        parts.append(_LogPart(segment=segment, range=whole, whole=whole, is_local=True))
     return parts
 
 
-def _in_order(parts: Sequence[_Part], start_offset: int, notes: list[str]) -> Iterator[_Part]:
+def _in_order(parts: Sequence[_LogPart], start_offset: int, notes: list[str]) -> Iterator[_LogPart]:
     """Yield parts that lie one behind the other from `start_offset` on; a line is added for each hole."""
     offset = start_offset
     while True:
@@ -145,7 +145,7 @@ def _in_order(parts: Sequence[_Part], start_offset: int, notes: list[str]) -> It
         offset = end
 
 
-def _trim(files: PlaceFiles, part: _Part, next_base: int | None) -> SegmentFile:
+def _trim(files: PlaceFiles, part: _LogPart, next_base: int | None) -> SegmentFile:
     """The segment with the bytes that hold the part's offsets."""
     segment = replace(part.segment, next_base=next_base)
     start = 0 if part.range.first <= part.whole.first else _position(files, segment, part.range.first)

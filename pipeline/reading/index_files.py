@@ -22,7 +22,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetEntries:
+class OffsetIndexEntries:
     """Last offset of a set, and the position where the set starts; both increase."""
 
     offsets: Numbers
@@ -32,10 +32,10 @@ class OffsetEntries:
         return len(self.offsets)
 
 
-def offset_entries(files: PlaceFiles, segment: SegmentFile) -> OffsetEntries:
+def offset_entries(files: PlaceFiles, segment: SegmentFile) -> OffsetIndexEntries:
     """The entries of the offset index; none where there is no such file."""
     keys, values = _increasing(_read(files, segment, OFFSET_INDEX), _OFFSET_ENTRY, (-1, 0))
-    return OffsetEntries(offsets=keys + segment.base_offset, positions=values)
+    return OffsetIndexEntries(offsets=keys + segment.base_offset, positions=values)
 
 
 def largest_timestamp(files: PlaceFiles, segment: SegmentFile) -> int | None:

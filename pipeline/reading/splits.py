@@ -16,7 +16,7 @@ from ...storage.index.transaction_index import AbortedTransaction
 from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
 from .compressed_chunks import Chunks
-from .index_files import OffsetEntries, largest_timestamp, offset_entries
+from .index_files import OffsetIndexEntries, largest_timestamp, offset_entries
 from .partition_segments import PartitionSegments
 from .segment_location import SegmentFile
 
@@ -157,7 +157,7 @@ def _touches(aborted: AbortedTransaction, segment: SegmentFile) -> bool:
     return aborted.first_offset < behind and aborted.last_offset >= segment.first_offset
 
 
-def _chosen(entries: OffsetEntries, segment: SegmentFile, first: int, end: int, max_bytes: int) -> list[int]:
+def _chosen(entries: OffsetIndexEntries, segment: SegmentFile, first: int, end: int, max_bytes: int) -> list[int]:
     """The positions to cut at: where to begin, then as far as `max_bytes` goes each time, and where to end."""
     before = int(np.searchsorted(entries.offsets, first, "right")) - 1
     start = max(int(entries.positions[before]), segment.start) if before >= 0 else segment.start
@@ -175,7 +175,7 @@ def _chosen(entries: OffsetEntries, segment: SegmentFile, first: int, end: int, 
     return [*cuts, stop]
 
 
-def _is_true(files: PlaceFiles, segment: SegmentFile, entries: OffsetEntries, cut: int) -> bool:
+def _is_true(files: PlaceFiles, segment: SegmentFile, entries: OffsetIndexEntries, cut: int) -> bool:
     """Whether a batch starts at the cut whose offsets lie between the entry before and the cut's own.
 
     Brokers before 0.11 note the first offset of a compressed batch, whose header names its last one.

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
         _write_to_broker(workload, arguments)
     else:
         row["bytes"] = write_log_directory(
-            workload, arguments.target, segment_bytes=arguments.segment_bytes, tell=_Progress(workload)
+            workload, arguments.target, segment_bytes=arguments.segment_bytes, tell=_JobProgress(workload)
         )
     print_rows("workload", [row], as_json=arguments.json)
 
@@ -75,7 +75,7 @@ def _write_to_broker(workload: Workload, arguments: argparse.Namespace) -> None:
     write_to_broker(session, workload, arguments.target, idempotent=not arguments.no_idempotence)
 
 
-class _Progress:
+class _JobProgress:
     """Says how far it is, each million records."""
 
     def __init__(self, workload: Workload) -> None:

@@ -15,7 +15,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple, cast
 
 from ... import __version__
-from ...client.security.settings import Sasl
+from ...client.security.settings import SaslSettings
 from ...client.versions import VersionRanges
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ErrorCode, MalformedFrame
@@ -60,7 +60,7 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     def __init__(
-        self, client_id: str, now: Callable[[], int], changed: Callable[[], None], sasl: Sasl | None = None
+        self, client_id: str, now: Callable[[], int], changed: Callable[[], None], sasl: SaslSettings | None = None
     ) -> None:
         self.fault: ProducerError | None = None
         self.good_until_ms: int | None = None

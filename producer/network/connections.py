@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...client.security.settings import Tls
+from ...client.security.settings import TlsSettings
 from ...client.security.tls_context import tls_context
 from ...client.versions import VersionRanges
 from ...config.keys.addresses import HostPort
@@ -62,7 +62,7 @@ class Network:
         self._settings, self._clock, self._changed = settings, clock, changed
         self.fault: ProducerError | None = None
         tls = settings.security.tls
-        self._tls = tls_context(tls) if isinstance(tls, Tls) else tls
+        self._tls = tls_context(tls) if isinstance(tls, TlsSettings) else tls
         self._log = LimitedLog(settings.client_id, clock.now_ms)
         self._backoff = Backoff(
             initial_ms=settings.reconnect_backoff_ms,

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ...client.errors import AuthenticationFailed as LoginRefused
 from ...client.security.login import LoginRequest, LoginToken, log_in
-from ...client.security.settings import Sasl, TokenProvider
+from ...client.security.settings import SaslSettings, TokenProvider
 from ...client.versions import VersionRanges
 from ...protocol.api import ApiKey
 from ..errors import AuthenticationFailed
@@ -27,7 +27,9 @@ class Carrier(Protocol):
 class Login:
     """One login. `done` gets None and how long it is good for in ms (0: for ever), or why it failed."""
 
-    def __init__(self, sasl: Sasl, carrier: Carrier, done: Callable[[AuthenticationFailed | None, int], None]) -> None:
+    def __init__(
+        self, sasl: SaslSettings, carrier: Carrier, done: Callable[[AuthenticationFailed | None, int], None]
+    ) -> None:
         self._sasl, self._carrier, self._done = sasl, carrier, done
         self._asking: asyncio.Task[str] | None = None  # for a token
 

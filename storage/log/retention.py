@@ -17,7 +17,7 @@ from .segment import Segment
 from .segments import Segments
 
 
-class Retained(Protocol):
+class LogForRetention(Protocol):
     """What is looked at of a log."""
 
     config: LogConfig
@@ -26,7 +26,7 @@ class Retained(Protocol):
     segments: Segments
 
 
-def reasons_to_delete(log: Retained, now_ms: int, high_watermark: int) -> list[str]:
+def reasons_to_delete(log: LogForRetention, now_ms: int, high_watermark: int) -> list[str]:
     """Why each of the oldest segments may go; as many as there are segments means that a new one is rolled first."""
     config = log.config
     count = _count(log, high_watermark, 0, _starts_later(log))
@@ -39,7 +39,7 @@ def reasons_to_delete(log: Retained, now_ms: int, high_watermark: int) -> list[s
     return reasons
 
 
-def describe_deletion(log: Retained, reasons: Sequence[str]) -> Iterator[str]:
+def describe_deletion(log: LogForRetention, reasons: Sequence[str]) -> Iterator[str]:
     """One text for all of the oldest segments that go for the same reason: offsets, segments, bytes, the reason."""
     at = 0
     for reason, same in groupby(reasons):
@@ -52,7 +52,7 @@ def describe_deletion(log: Retained, reasons: Sequence[str]) -> Iterator[str]:
         at += count
 
 
-def _count(log: Retained, high_watermark: int, count: int, may_go: Callable[[Segment, int], bool]) -> int:
+def _count(log: LogForRetention, high_watermark: int, count: int, may_go: Callable[[Segment, int], bool]) -> int:
     segments = log.segments
     while count < len(segments):
         segment = segments[count]
@@ -65,11 +65,11 @@ def _count(log: Retained, high_watermark: int, count: int, may_go: Callable[[Seg
     return count
 
 
-def _starts_later(log: Retained) -> Callable[[Segment, int], bool]:
+def _starts_later(log: LogForRetention) -> Callable[[Segment, int], bool]:
     return lambda segment, next_base: 0 <= next_base <= log.log_start_offset
 
 
-def _is_too_much(log: Retained, gone: int) -> Callable[[Segment, int], bool]:
+def _is_too_much(log: LogForRetention, gone: int) -> Callable[[Segment, int], bool]:
     limit = log.config.retention_bytes
     surplus = sum(segment.size for segment in log.segments.from_number(gone)) - limit
 
@@ -83,6 +83,6 @@ def _is_too_much(log: Retained, gone: int) -> Callable[[Segment, int], bool]:
     return may_go
 
 
-def _is_too_old(log: Retained, now_ms: int) -> Callable[[Segment, int], bool]:
+def _is_too_old(log: LogForRetention, now_ms: int) -> Callable[[Segment, int], bool]:
     limit = log.config.retention_ms
     return lambda segment, next_base: limit >= 0 and now_ms - segment.largest_timestamp() > limit

@@ -64,10 +64,10 @@ def open_log(directory: str, topic: str, partition: int, config: LogConfig, open
 
     Raises: DiskFault.
     """
-    return _Loader(directory, topic, partition, config, opening).load()
+    return _LogLoader(directory, topic, partition, config, opening).load()
 
 
-class _Loader:
+class _LogLoader:
     """The steps of opening one log."""
 
     def __init__(self, directory: str, topic: str, partition: int, config: LogConfig, opening: Opening) -> None:

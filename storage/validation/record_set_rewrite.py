@@ -39,14 +39,14 @@ def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms:
 
     Raises: InvalidRecord, RecordErrors; RecordTooLarge when the batch opens or grows to more than the rules allow.
     """
-    output = _Output(target, rules)
+    output = _RewriteOutput(target, rules)
     found = survey(batch, output.passing(open_records(batch, rules)))
     check_records(batch, found, rules, now_ms)
     if found.oldest < NO_TIMESTAMP:
         raise _negative_timestamp(found.oldest)
     base_timestamp, written_bytes = batch.base_timestamp, found.opened_bytes
     if not found.in_order or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        output = _Output(target, rules)
+        output = _RewriteOutput(target, rules)
         tally = output.encode(batch.records(rules.max_decompressed_bytes))
         base_timestamp, written_bytes = tally.base_timestamp, tally.written_bytes
     body = output.finish()
@@ -73,7 +73,7 @@ def rebuild_plain_messages(
 
     Raises: RecordTooLarge when the batch grows to more than the rules allow.
     """
-    output = _Output(target, rules)
+    output = _RewriteOutput(target, rules)
     up = MessagesUp(magic, True, None)
     pieces = RecordStream((records,))
     try:
@@ -106,7 +106,7 @@ def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: Appen
                 read_bytes += message.size_bytes
                 yield Record(timestamp=message.timestamp, key=message.key, value=message.value)
 
-    output = _Output(target, rules)
+    output = _RewriteOutput(target, rules)
     tally = output.encode(records())
     return _seal(output, replace(tally, read_bytes=read_bytes), batch_count, target, rules, now_ms)
 
@@ -116,7 +116,7 @@ def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now
 
     Raises: as `rebuild_messages`.
     """
-    output = _Output(target, rules)
+    output = _RewriteOutput(target, rules)
     try:
         up = convert_up((wrapper,), output.write, max_opened_bytes=rules.max_decompressed_bytes)
     except (CorruptRecord, InvalidRecord):
@@ -136,7 +136,7 @@ def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now
 
 
 def _seal(
-    output: "_Output", tally: "_Tally", batch_count: int, target: Codec, rules: AppendRules, now_ms: int
+    output: "_RewriteOutput", tally: "_Tally", batch_count: int, target: Codec, rules: AppendRules, now_ms: int
 ) -> Rebuilt:
     body = output.finish()
     head = Head(
@@ -162,7 +162,7 @@ class _Tally:
     read_bytes: int = 0
 
 
-class _Output:
+class _RewriteOutput:
     """The records of the new batch, compressed as they come and held up to max.message.bytes."""
 
     def __init__(self, codec: Codec, rules: AppendRules) -> None:

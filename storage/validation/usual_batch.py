@@ -27,7 +27,7 @@ from .prepared_append import AppendOrigin, PreparedAppend
 BLOCK_CODECS = frozenset(map(int, (Codec.LZ4, Codec.SNAPPY)))
 
 
-class _Kept(threading.local):
+class _BatchTables(threading.local):
     """A thread's tables, made by the first use."""
 
     @cached_property
@@ -35,7 +35,7 @@ class _Kept(threading.local):
         return Blocks()
 
 
-_kept: Final = _Kept()
+_kept: Final = _BatchTables()
 
 
 def prepare_usual(

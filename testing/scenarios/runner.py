@@ -9,14 +9,14 @@ from .steps import STEPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class RunnerResult:
     """`lines` is the time line; `failure` "" when all was as expected."""
 
     lines: Sequence[str]
     failure: str = ""
 
 
-async def run(scenario: Scenario, *, seed: int = 0) -> Result:
+async def run(scenario: Scenario, *, seed: int = 0) -> RunnerResult:
     """What happened. The same scenario and seed give the same lines."""
     async with Simulation(scenario, seed) as simulation:
         failure = ""
@@ -33,4 +33,4 @@ async def run(scenario: Scenario, *, seed: int = 0) -> Result:
         unfired = simulation.control.faults.reset()
         if unfired and not failure:
             failure = f"armed and never fired: {', '.join(each.fault.kind for each in unfired)}"
-        return Result(lines=lines, failure=failure)
+        return RunnerResult(lines=lines, failure=failure)

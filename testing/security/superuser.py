@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping
 
-from ...client.security.settings import Sasl, Security
+from ...client.security.settings import SaslSettings, SecuritySettings
 from ..wire_client import CLIENT_ID
 from .client_settings import ClientSettings
 from .secured_listener import MECHANISMS, SecuredListener
@@ -14,7 +14,7 @@ NAMES_FROM_CERTIFICATES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
 """The user of a certificate is User:alice, as with SASL, so that ACLs are the same at every door."""
 
 
-class OwnAccess:
+class Superuser:
     """`listener`: the users of the test and this one."""
 
     def __init__(self, listener: SecuredListener) -> None:
@@ -44,13 +44,13 @@ class OwnAccess:
         supers = [config.get("super.users", ""), f"User:{CLIENT_ID}"]
         return {**settings, **config, "super.users": ";".join(filter(None, supers))}
 
-    def security(self, config: Mapping[str, str]) -> Security:
+    def security(self, config: Mapping[str, str]) -> SecuritySettings:
         """For the test's own connections, by the first mechanism that `config` leaves enabled."""
         listener = self.listener
         tls = ClientSettings("", listener).ssl_context(CLIENT_ID) if listener.has_tls else None
         if not listener.has_sasl:
-            return Security(tls=tls)
+            return SecuritySettings(tls=tls)
         enabled = config.get("sasl.enabled.mechanisms", ",".join(MECHANISMS)).replace(" ", "").split(",")
         mechanism = next(each for each in enabled if each in MECHANISMS)
-        sasl = Sasl(mechanism=mechanism, username=CLIENT_ID, password=listener.users[CLIENT_ID])
-        return Security(tls=tls, sasl=sasl)
+        sasl = SaslSettings(mechanism=mechanism, username=CLIENT_ID, password=listener.users[CLIENT_ID])
+        return SecuritySettings(tls=tls, sasl=sasl)

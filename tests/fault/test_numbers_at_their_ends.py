@@ -26,7 +26,7 @@ from stepdown.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from stepdown.protocol.primitives import Kind
+from stepdown.protocol.primitives import Primitive
 from stepdown.protocol.schema import schema_of
 from support.authorization_requests import GROUP, OTHER_TOPIC, TOPIC, TRANSACTION, requests
 from support.client import RawClient
@@ -39,13 +39,13 @@ SETTINGS = {
     "group_initial_rebalance_delay_ms": 0,
     "auto_create_topics_enable": "false",
 }
-BITS = {Kind.INT8: 8, Kind.INT16: 16, Kind.INT32: 32, Kind.INT64: 64}
-ENDS: dict[Kind, tuple[float, ...]] = {
+BITS = {Primitive.INT8: 8, Primitive.INT16: 16, Primitive.INT32: 32, Primitive.INT64: 64}
+ENDS: dict[Primitive, tuple[float, ...]] = {
     kind: (-(2 ** (bits - 1)), 1 - 2 ** (bits - 1), -2, -1, 0, 1, 2 ** (bits - 1) - 2, 2 ** (bits - 1) - 1)
     for kind, bits in BITS.items()
 } | {
-    Kind.UINT16: (0, 1, 65_535),
-    Kind.FLOAT64: (float("-inf"), -1.0, 0.0, 5e-324, 1e-320, 1.7e308, float("inf"), float("nan")),
+    Primitive.UINT16: (0, 1, 65_535),
+    Primitive.FLOAT64: (float("-inf"), -1.0, 0.0, 5e-324, 1e-320, 1.7e308, float("inf"), float("nan")),
 }
 
 
@@ -57,7 +57,7 @@ def variants(value: Any) -> Iterator[tuple[str, Any]]:
             yield f"{part.name}{place}", dataclasses.replace(value, **{part.name: changed})
 
 
-def _of_field(kind: Kind, item: Kind | None, content: Any) -> Iterator[tuple[str, Any]]:
+def _of_field(kind: Primitive, item: Primitive | None, content: Any) -> Iterator[tuple[str, Any]]:
     if kind in ENDS:
         yield from ((f"={end}", end) for end in ENDS[kind])
     elif hasattr(type(content), "__schema__"):

@@ -13,7 +13,7 @@ from stepdown.broker.broker import Broker
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.config import ConfigError, load
 from stepdown.config.keys.key import Key, Status
-from stepdown.config.keys.value_types import Kind
+from stepdown.config.keys.value_types import ValueType
 from stepdown.config.tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -23,11 +23,11 @@ from stepdown.protocol.records.record import Record
 from support.client import RawClient
 from support.running import running_broker
 
-TYPES: dict[Kind, tuple[float, float]] = {
-    Kind.SHORT: (-(2**15), 2**15 - 1),
-    Kind.INT: (-(2**31), 2**31 - 1),
-    Kind.LONG: (-(2**63), 2**63 - 1),
-    Kind.DOUBLE: (-1.7e308, 1.7e308),
+TYPES: dict[ValueType, tuple[float, float]] = {
+    ValueType.SHORT: (-(2**15), 2**15 - 1),
+    ValueType.INT: (-(2**31), 2**31 - 1),
+    ValueType.LONG: (-(2**63), 2**63 - 1),
+    ValueType.DOUBLE: (-1.7e308, 1.7e308),
 }
 ALLOWED = (ErrorCode.NONE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_TIMESTAMP)
 """What a limit of size or time may answer to a record."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.cli.support.bootstrap_server import connect_by
-from stepdown.cli.support.failures import CommandFailed
+from stepdown.cli.support.failures import CommandFailure
 from support.certificates import Authority
 from support.command import run_command
 from support.kafka_tools import CONFIG, RELEASES, KafkaTools
@@ -51,7 +51,7 @@ async def logs_in(broker: Broker, user: str, password: str, mechanism: str) -> b
     def tried() -> bool:
         try:
             connect_by(str(broker.addresses["SASL_PLAINTEXT"]), properties).close()
-        except CommandFailed as refused:
+        except CommandFailure as refused:
             assert "was not logged in" in str(refused)
             return False
         return True

@@ -12,7 +12,7 @@ from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.decoder_generator import least_size
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.frame import FrameParser, decode_request_header, encode_request
-from stepdown.protocol.primitives import MAX_ITEMS, MAX_TAGGED_FIELDS, Kind, write_uvarint
+from stepdown.protocol.primitives import MAX_ITEMS, MAX_TAGGED_FIELDS, Primitive, write_uvarint
 from stepdown.protocol.schema import decode, decoder_of, encode, schema_of
 from support.messages import message_id, messages, values
 
@@ -21,11 +21,11 @@ MEMORY_PER_BYTE = 200
 MEMORY_FLOOR = 64 * 1024
 
 PLAIN = {
-    Kind.STRING: "text",
-    Kind.BYTES: b"bytes",
-    Kind.RECORDS: b"records",
-    Kind.UUID: UUID(int=9),
-    Kind.FLOAT64: 1.5,
+    Primitive.STRING: "text",
+    Primitive.BYTES: b"bytes",
+    Primitive.RECORDS: b"records",
+    Primitive.UUID: UUID(int=9),
+    Primitive.FLOAT64: 1.5,
 }
 
 edits = st.lists(st.tuples(st.integers(0, 10_000), st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]) | st.integers(0, 255)))
@@ -173,14 +173,14 @@ def filled(cls, version):
     content = {
         field.name: fill(field, version)
         for field in schema_of(cls).fields
-        if version in field.versions and (field.kind is not Kind.BOOLEAN)
+        if version in field.versions and (field.kind is not Primitive.BOOLEAN)
     }
     return cls(**content)
 
 
 def fill(field, version):
     item = filled(field.element, version) if field.element else PLAIN.get(field.item or field.kind, 7)
-    return (item,) if field.kind is Kind.ARRAY else item
+    return (item,) if field.kind is Primitive.ARRAY else item
 
 
 def elements(cls, version):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.field_declarations import Field
-from stepdown.protocol.primitives import Kind
+from stepdown.protocol.primitives import Primitive
 from stepdown.protocol.schema import decode, encode, schema_of
 from support.java_oracle import JavaError, JavaOracle
 from support.messages import message_id, messages, values
@@ -85,7 +85,7 @@ def as_json(value: Any, version: int) -> dict[str, Any]:
         if version not in field.versions or (field.tag is not None and content == field.default):
             continue
         name = camel_case(field.name)
-        if field.kind is Kind.RECORDS and field.name == "records" and content is not None:
+        if field.kind is Primitive.RECORDS and field.name == "records" and content is not None:
             shown[f"{name}SizeInBytes"] = len(content)
         else:
             shown[name] = json_of(field, content, version)
@@ -95,7 +95,7 @@ def as_json(value: Any, version: int) -> dict[str, Any]:
 def json_of(field: Field, content: Any, version: int) -> Any:
     if content is None:
         return None
-    if field.kind is Kind.ARRAY:
+    if field.kind is Primitive.ARRAY:
         return [json_of_item(field, item, version) for item in content]
     return json_of_item(field, content, version)
 
@@ -104,9 +104,9 @@ def json_of_item(field: Field, content: Any, version: int) -> Any:
     if field.element is not None:
         return as_json(content, version)
     match field.item or field.kind:
-        case Kind.UUID:
+        case Primitive.UUID:
             return urlsafe_b64encode(content.bytes).rstrip(b"=").decode()
-        case Kind.BYTES | Kind.RECORDS:
+        case Primitive.BYTES | Primitive.RECORDS:
             return b64encode(content).decode()
     return content
 

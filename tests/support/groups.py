@@ -10,7 +10,7 @@ from stepdown.broker.groups.classic.group import ClassicGroup
 from stepdown.broker.groups.classic.join import Joins
 from stepdown.broker.groups.classic.member_requests import Members
 from stepdown.broker.groups.classic.rebalance import Rebalancer
-from stepdown.broker.groups.consumer.change_store import ConsumerGroups
+from stepdown.broker.groups.consumer.change_store import ChangeStore
 from stepdown.broker.groups.consumer.changes import Planner
 from stepdown.broker.groups.consumer.group import ConsumerGroup
 from stepdown.broker.groups.consumer.heartbeat import ConsumerHeartbeats
@@ -20,7 +20,7 @@ from stepdown.broker.groups.migration.migration import Migration
 from stepdown.broker.groups.offsets.committed_offsets import Offsets
 from stepdown.broker.groups.offsets.offset_requests import Commits, Committer, NewOffset
 from stepdown.broker.groups.state.record_store_interface import Producer, Stored
-from stepdown.broker.groups.state.registry import Groups
+from stepdown.broker.groups.state.registry import GroupRegistry
 from stepdown.broker.groups.state.replay import Replay
 from stepdown.broker.scheduling.keyed_timers import Timers
 from stepdown.broker.scheduling.round_guard import RoundGuard
@@ -84,7 +84,7 @@ class GroupWorld:
         self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
         self.clock = ManualClock()
         self.store = MemoryStore()
-        self.groups = Groups()
+        self.groups = GroupRegistry()
         self.offsets = Offsets()
         self.topics: dict[str, TopicMetadata] = {}
         self.faults: list[str] = []  # of timers
@@ -96,7 +96,7 @@ class GroupWorld:
         self.replay = Replay(self.groups, self.offsets)
         self.migration = Migration(self.settings, self.topics.get, self._name_of)
         planner = Planner(self.settings, self.topics.get, self.topics.keys)
-        self.consumers = ConsumerGroups(
+        self.consumers = ChangeStore(
             self.settings, self.groups, self.timers, self.store, self.replay, self.rebalancer, planner, self.migration
         )
         self.heartbeats = ConsumerHeartbeats(self.consumers)

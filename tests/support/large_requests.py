@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from stepdown.protocol.field_declarations import Field
-from stepdown.protocol.primitives import Kind
+from stepdown.protocol.primitives import Primitive
 from stepdown.protocol.schema import schema_of
 
 FIXED = {
@@ -53,15 +53,17 @@ class _Maker:
         if field.element is not None:
             return None if field.is_nullable(self._version) else self.make(field.element, depth)
         fixed = FIXED.get(field.name)
-        return self._plain(field.kind) if fixed is None and field.kind is Kind.STRING else _or(fixed, field.default)
+        return (
+            self._plain(field.kind) if fixed is None and field.kind is Primitive.STRING else _or(fixed, field.default)
+        )
 
-    def _plain(self, kind: Kind) -> Any:
+    def _plain(self, kind: Primitive) -> Any:
         number = next(self._numbers)
-        if kind is Kind.STRING:
+        if kind is Primitive.STRING:
             return f"n{number}"
-        if kind is Kind.UUID:
+        if kind is Primitive.UUID:
             return UUID(int=number + 1)
-        return number % 128 if kind is Kind.INT8 else number % 30_000
+        return number % 128 if kind is Primitive.INT8 else number % 30_000
 
 
 def _or(value: Any, default: Any) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from stepdown.bench.servers.maven import SILENT_LOG, JarsMissing, JarStore
+from stepdown.bench.servers.maven import SILENT_LOG, JarsMissing, MavenStore
 
 REPOSITORY_ROOT = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY_ROOT / "build" / "java"
@@ -36,7 +36,7 @@ def require_java() -> None:
         skip_or_fail(f"not installed: {', '.join(missing)}; Kafka's own jars are the oracle of this test")
 
 
-class TestJars(JarStore):
+class TestJars(MavenStore):
     """Skips the test, or fails it in CI, where a jar cannot be had."""
 
     __test__ = False

@@ -7,24 +7,24 @@ from hypothesis import strategies as st
 from stepdown.protocol.api import API, ApiSpec
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.field_declarations import Field
-from stepdown.protocol.primitives import Kind
+from stepdown.protocol.primitives import Primitive
 from stepdown.protocol.schema import schema_of
 
 MAX_ITEMS = 3
 YEAR_2100_MS = 4_102_444_800_000
 
 _WIDE = {
-    Kind.INT8: st.integers(-(2**7), 2**7 - 1),
-    Kind.INT16: st.integers(-(2**15), 2**15 - 1),
-    Kind.UINT16: st.integers(0, 2**16 - 1),
-    Kind.INT32: st.integers(-(2**31), 2**31 - 1),
-    Kind.INT64: st.integers(-(2**63), 2**63 - 1),
-    Kind.FLOAT64: st.floats(allow_nan=False, allow_infinity=False),
-    Kind.BOOLEAN: st.booleans(),
-    Kind.UUID: st.uuids(allow_nil=True),
-    Kind.STRING: st.text(max_size=20) | st.just("x" * 127) | st.just("é" * 100),
-    Kind.BYTES: st.binary(max_size=20) | st.just(b"y" * 200),
-    Kind.RECORDS: st.binary(max_size=300),
+    Primitive.INT8: st.integers(-(2**7), 2**7 - 1),
+    Primitive.INT16: st.integers(-(2**15), 2**15 - 1),
+    Primitive.UINT16: st.integers(0, 2**16 - 1),
+    Primitive.INT32: st.integers(-(2**31), 2**31 - 1),
+    Primitive.INT64: st.integers(-(2**63), 2**63 - 1),
+    Primitive.FLOAT64: st.floats(allow_nan=False, allow_infinity=False),
+    Primitive.BOOLEAN: st.booleans(),
+    Primitive.UUID: st.uuids(allow_nil=True),
+    Primitive.STRING: st.text(max_size=20) | st.just("x" * 127) | st.just("é" * 100),
+    Primitive.BYTES: st.binary(max_size=20) | st.just(b"y" * 200),
+    Primitive.RECORDS: st.binary(max_size=300),
 }
 
 
@@ -56,7 +56,7 @@ def values(cls: type[Any], version: int, *, plain: bool = False) -> st.SearchStr
 
 def _field_values(field: Field, version: int, plain: bool) -> st.SearchStrategy[Any]:
     strategy = _item_values(field, version, plain)
-    if field.kind is Kind.ARRAY:
+    if field.kind is Primitive.ARRAY:
         strategy = st.lists(strategy, max_size=MAX_ITEMS).map(tuple)
     if field.is_nullable(version):
         strategy |= st.none()
@@ -67,8 +67,8 @@ def _item_values(field: Field, version: int, plain: bool) -> st.SearchStrategy[A
     if field.element is not None:
         return values(field.element, version, plain=plain)
     kind = field.item or field.kind
-    if plain and kind is Kind.INT16 and field.name.endswith("error_code"):
+    if plain and kind is Primitive.INT16 and field.name.endswith("error_code"):
         return st.sampled_from([int(code) for code in ErrorCode])
-    if plain and kind in (Kind.INT32, Kind.INT64) and ("_ms" in field.name or "timestamp" in field.name):
-        return st.integers(0, YEAR_2100_MS if kind is Kind.INT64 else 2**31 - 1) | st.just(0)
+    if plain and kind in (Primitive.INT32, Primitive.INT64) and ("_ms" in field.name or "timestamp" in field.name):
+        return st.integers(0, YEAR_2100_MS if kind is Primitive.INT64 else 2**31 - 1) | st.just(0)
     return _WIDE[kind]

@@ -17,7 +17,7 @@ from typing import Any
 
 from stepdown.broker.broker_cluster import BrokerCluster
 from stepdown.broker.replication import fetcher
-from stepdown.broker.replication.fetch_between_replicas import Ask, serve
+from stepdown.broker.replication.fetch_between_replicas import ReplicaFetch, serve
 from stepdown.broker.replication.replicated_partition import ReplicatedPartition
 from stepdown.protocol.errors import ApiError, ErrorCode
 
@@ -231,7 +231,9 @@ class Storm:
         for node_id, partition in replicas.items():
             follower = next(each for each in IDS if each != node_id)
             for epoch in {partition.leader_epoch - partition.is_leader, partition.leader_epoch + partition.is_leader}:
-                ask = Ask(follower=follower, offset=0, last_epoch=-1, leader_epoch=max(0, epoch), log_start_offset=0)
+                ask = ReplicaFetch(
+                    follower=follower, offset=0, last_epoch=-1, leader_epoch=max(0, epoch), log_start_offset=0
+                )
                 with suppress(ApiError):
                     if max(0, epoch) != partition.leader_epoch or not partition.is_leader:
                         serve(partition, ask, 1)

@@ -16,7 +16,7 @@ from ..group_settings import GroupSettings
 from ..migration.migration import Migration
 from ..state.error_mapping import group_error
 from ..state.record_store_interface import GroupStore
-from ..state.registry import Groups
+from ..state.registry import GroupRegistry
 from ..state.replay import Replay
 from .changes import Change, Planner
 from .group import ConsumerGroup
@@ -26,13 +26,13 @@ from .member_timeouts import MemberTimeouts
 log = logging.getLogger(__name__)
 
 
-class ConsumerGroups:
+class ChangeStore:
     """What requests of both protocols have in common."""
 
     def __init__(
         self,
         settings: GroupSettings,
-        groups: Groups,
+        groups: GroupRegistry,
         timers: Timers,
         store: GroupStore,
         replay: Replay,

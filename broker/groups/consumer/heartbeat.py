@@ -14,7 +14,7 @@ from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ..caller import Caller
-from .change_store import ConsumerGroups
+from .change_store import ChangeStore
 from .changes import Change
 from .group import ConsumerGroup
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sort_topics
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 class ConsumerHeartbeats:
     """Answers the members of consumer groups."""
 
-    def __init__(self, consumers: ConsumerGroups) -> None:
+    def __init__(self, consumers: ChangeStore) -> None:
         self._consumers = consumers
         self._settings = consumers.settings
 

@@ -6,14 +6,14 @@ from uuid import UUID
 from ....protocol.coordinator.consumer_group_records import PartitionMetadata, TopicMetadata
 
 if TYPE_CHECKING:
-    from ...metadata.image import Cluster, Topic
+    from ...metadata.image import MetadataImage, Topic
     from ...metadata.partition import Partition
 
 
 class TopicLookup:
     """Looks into the metadata image."""
 
-    def __init__(self, cluster: "Cluster") -> None:
+    def __init__(self, cluster: "MetadataImage") -> None:
         self._cluster = cluster
 
     def find(self, name: str) -> TopicMetadata | None:

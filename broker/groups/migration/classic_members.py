@@ -19,7 +19,7 @@ from ..caller import Caller
 from ..classic.group import UNKNOWN_MEMBER
 from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
-from ..consumer.change_store import ConsumerGroups
+from ..consumer.change_store import ChangeStore
 from ..consumer.changes import Change
 from ..consumer.group import NOT_OWNED, ConsumerGroup
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sort_topics
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 class ClassicInConsumer:
     """Answers classic members of consumer groups."""
 
-    def __init__(self, consumers: ConsumerGroups, migration: Migration) -> None:
+    def __init__(self, consumers: ChangeStore, migration: Migration) -> None:
         self._consumers = consumers
         self._migration = migration
 

@@ -29,7 +29,7 @@ from ..consumer.group import ConsumerGroup
 from ..group_settings import GroupSettings
 from ..state.error_mapping import offset_error
 from ..state.record_store_interface import GroupStore, Producer, Stored
-from ..state.registry import Group, Groups
+from ..state.registry import Group, GroupRegistry
 from .committed_offsets import NO_OFFSET, NO_PRODUCER, CommittedOffset, Offsets, TopicPartition, offset_tombstone
 from .expiration_rule import find_expired_offsets
 
@@ -81,7 +81,7 @@ class Commits:
     def __init__(
         self,
         settings: GroupSettings,
-        groups: Groups,
+        groups: GroupRegistry,
         offsets: Offsets,
         rebalancer: Rebalancer,
         store: GroupStore,

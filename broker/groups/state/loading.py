@@ -14,7 +14,7 @@ from ...scheduling.round_guard import RoundGuard
 from ..classic.group import ClassicGroup
 from ..offsets.committed_offsets import Offsets
 from .offsets_topic_store import OffsetsTopic
-from .registry import Group, Groups
+from .registry import Group, GroupRegistry
 from .replay import Replay
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Loading(PartitionLoading):
         self,
         rounds: RoundGuard,
         topic: OffsetsTopic,
-        groups: Groups,
+        groups: GroupRegistry,
         offsets: Offsets,
         replay: Replay,
         on_loaded: Callable[[Group], None],

@@ -9,7 +9,7 @@ from ..consumer.group import ConsumerGroup
 Group = ClassicGroup | ConsumerGroup
 
 
-class Groups:
+class GroupRegistry:
     """The groups of one broker."""
 
     def __init__(self) -> None:

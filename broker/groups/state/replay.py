@@ -13,7 +13,7 @@ from ....protocol.coordinator.offset_records import OffsetCommitKey
 from ..classic.group import ClassicGroup, load_classic_group
 from ..consumer.group import ConsumerGroup
 from ..offsets.committed_offsets import NO_PRODUCER, Offsets
-from .registry import Groups
+from .registry import GroupRegistry
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 class Replay:
     """Follows the log."""
 
-    def __init__(self, groups: Groups, offsets: Offsets) -> None:
+    def __init__(self, groups: GroupRegistry, offsets: Offsets) -> None:
         self._groups = groups
         self._offsets = offsets
 

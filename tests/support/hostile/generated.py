@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from stepdown.protocol.field_declarations import Field
-from stepdown.protocol.primitives import Kind
+from stepdown.protocol.primitives import Primitive
 from stepdown.protocol.schema import schema_of
 
 Value = Callable[[Field], Any]
@@ -20,13 +20,13 @@ def crowded(cls: type[Any], version: int, items: int, depth: int = 0) -> Any:
     def plain(field: Field) -> Any:
         kind = field.item or field.kind
         number = next(numbers)
-        if kind is Kind.STRING:
+        if kind is Primitive.STRING:
             return "hostile" if field.name in ("group_id", "topic") and number < 2 else f"n{number}"
-        if kind is Kind.UUID:
+        if kind is Primitive.UUID:
             return UUID(int=number + 1)
-        if kind in (Kind.BYTES, Kind.RECORDS):
+        if kind in (Primitive.BYTES, Primitive.RECORDS):
             return b""
-        if kind is Kind.INT32:
+        if kind is Primitive.INT32:
             return number if "partition" in field.name or "index" in field.name else 1
         return field.default if field.item is None else 1
 
@@ -35,12 +35,12 @@ def crowded(cls: type[Any], version: int, items: int, depth: int = 0) -> Any:
         for field in schema_of(cls).fields:
             if version not in field.versions or field.tag is not None:
                 continue
-            if field.kind is Kind.ARRAY:
+            if field.kind is Primitive.ARRAY:
                 count = items if level == depth else 1
                 values[field.name] = tuple(
                     made(field.element, level + 1) if field.element is not None else plain(field) for _ in range(count)
                 )
-            elif field.kind is Kind.STRUCT:
+            elif field.kind is Primitive.STRUCT:
                 values[field.name] = made(field.element, level)  # type: ignore[arg-type]
             else:
                 values[field.name] = plain(field)
@@ -53,7 +53,7 @@ def depth_of(cls: type[Any], version: int) -> int:
     """How many arrays lie in each other."""
     return max(
         (
-            int(field.kind is Kind.ARRAY) + (depth_of(field.element, version) if field.element is not None else 0)
+            int(field.kind is Primitive.ARRAY) + (depth_of(field.element, version) if field.element is not None else 0)
             for field in schema_of(cls).fields
             if version in field.versions and field.tag is None
         ),
@@ -63,7 +63,13 @@ def depth_of(cls: type[Any], version: int) -> int:
 
 NAMES = ("t", "u", "g", "", "no-such", "__consumer_offsets", "1", "range", "consumer", "cleanup.policy", "é" * 60)
 NUMBERS = (-2, -1, 0, 0, 0, 1, 1, 1, 2, 3, 5, 100, 1000)
-EXTREMES = {Kind.INT8: 127, Kind.INT16: 32767, Kind.UINT16: 65535, Kind.INT32: 2**31 - 1, Kind.INT64: 2**63 - 1}
+EXTREMES = {
+    Primitive.INT8: 127,
+    Primitive.INT16: 32767,
+    Primitive.UINT16: 65535,
+    Primitive.INT32: 2**31 - 1,
+    Primitive.INT64: 2**63 - 1,
+}
 RARELY = 0.02
 
 
@@ -72,17 +78,17 @@ def by_chance(random: Random, cls: type[Any], version: int, records: Callable[[]
 
     def plain(field: Field) -> Any:
         kind = field.item or field.kind
-        if kind is Kind.STRING:
+        if kind is Primitive.STRING:
             return random.choice(NAMES)
-        if kind is Kind.UUID:
+        if kind is Primitive.UUID:
             return UUID(int=random.choice((0, 1, random.getrandbits(128))))
-        if kind is Kind.BYTES:
+        if kind is Primitive.BYTES:
             return random.randbytes(random.choice((0, 1, 4, 30)))
-        if kind is Kind.RECORDS:
+        if kind is Primitive.RECORDS:
             return records()
-        if kind is Kind.BOOLEAN:
+        if kind is Primitive.BOOLEAN:
             return random.random() < 0.5
-        if kind is Kind.FLOAT64:
+        if kind is Primitive.FLOAT64:
             return random.choice((0.0, -1.0, 1e300))
         if field.name.endswith("_ms"):
             return random.choice((-1, 0, 1, 10, 300))
@@ -95,12 +101,12 @@ def by_chance(random: Random, cls: type[Any], version: int, records: Callable[[]
                 continue
             if field.is_nullable(version) and random.random() < 0.2:
                 values[field.name] = None
-            elif field.kind is Kind.ARRAY:
+            elif field.kind is Primitive.ARRAY:
                 values[field.name] = tuple(
                     made(field.element) if field.element is not None else plain(field)
                     for _ in range(random.choice((0, 1, 1, 1, 2, 3)))
                 )
-            elif field.kind is Kind.STRUCT:
+            elif field.kind is Primitive.STRUCT:
                 values[field.name] = made(field.element)  # type: ignore[arg-type]
             else:
                 values[field.name] = plain(field)

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from stepdown.bench.load.admin_connection import Connection
-from stepdown.bench.servers.contenders import Server
+from stepdown.bench.servers.contenders import Contender
 from stepdown.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
@@ -195,7 +195,7 @@ ROWS = (
 )
 
 
-def felt(row: Row, server: Server, seconds: float) -> Felt:
+def felt(row: Row, server: Contender, seconds: float) -> Felt:
     """What others feel of a row for so many seconds. The server has been started; topics are made here."""
     row.prepare(server.address)
     run_probe(server.address, 1)

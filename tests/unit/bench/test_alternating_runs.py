@@ -5,14 +5,14 @@ import json
 from pathlib import Path
 
 import pytest
-from stepdown.bench.alternating_runs import Contest, Measured, Terms, quantile
-from stepdown.bench.failures import BenchFailed
+from stepdown.bench.alternating_runs import AlternatingRun, MeasuredRun, Terms, quantile
+from stepdown.bench.failures import BenchFailure
 from stepdown.bench.load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.result import LoadResult
 from stepdown.bench.results.results import Journal
-from stepdown.bench.servers.contenders import Server, make_peer
-from stepdown.bench.servers.maven import JarStore
+from stepdown.bench.servers.contenders import Contender, make_peer
+from stepdown.bench.servers.maven import MavenStore
 
 
 def result(*latencies: float, received: int = 0, sent: int = 0, seconds: float = 1.0, cpu: float = 0.0) -> LoadResult:
@@ -95,14 +95,14 @@ def a_plan() -> LoadPlan:
 
 def test_servers_take_turns_after_a_warm_up_of_their_own() -> None:
     turns: list[tuple[str, float]] = []
-    servers: list[Server] = [FakeServer("stepdown"), FakeServer("kafka")]
+    servers: list[Contender] = [FakeServer("stepdown"), FakeServer("kafka")]
 
-    def turn(server: Server, seconds: float) -> dict[str, float]:
+    def turn(server: Contender, seconds: float) -> dict[str, float]:
         turns.append((server.name, seconds))
         return {"mb_per_s": 1.0}
 
     terms = Terms(rounds=2, seconds=2.0, warm_up_s=1.0, jvm_warm_up_s=10.0)
-    found = Contest("fetch", {"readers": 1}, terms, Journal(), lambda _: None).play(servers, turn)
+    found = AlternatingRun("fetch", {"readers": 1}, terms, Journal(), lambda _: None).play(servers, turn)
     assert turns == [("stepdown", 1.0), ("kafka", 10.0)] + [("stepdown", 2.0), ("kafka", 2.0)] * 2
     assert [each.kind for each in found] == ["median", "median", "ratio"]
 
@@ -110,19 +110,19 @@ def test_servers_take_turns_after_a_warm_up_of_their_own() -> None:
 def test_a_server_may_count_from_its_first_turn() -> None:
     turns: list[float] = []
 
-    def turn(server: Server, seconds: float) -> dict[str, float]:
+    def turn(server: Contender, seconds: float) -> dict[str, float]:
         turns.append(seconds)
         return {}
 
-    Contest("fetch", {}, Terms(rounds=1, warm_up_s=0.0), Journal(), print).play([FakeServer("stepdown")], turn)
+    AlternatingRun("fetch", {}, Terms(rounds=1, warm_up_s=0.0), Journal(), print).play([FakeServer("stepdown")], turn)
     assert turns == [2.0]
 
 
 def test_events_are_those_of_the_rounds() -> None:
     events = io.StringIO()
-    contest = Contest("fetch", {"readers": 1}, Terms(rounds=1), Journal(events=events), lambda _: None)
+    contest = AlternatingRun("fetch", {"readers": 1}, Terms(rounds=1), Journal(events=events), lambda _: None)
 
-    def turn(server: Server, seconds: float) -> dict[str, float]:
+    def turn(server: Contender, seconds: float) -> dict[str, float]:
         return contest.measure(server, [a_plan()], [FakeLoad(result(0.002, 0.004, received=9))]).values()
 
     contest.play([FakeServer("stepdown")], turn)
@@ -134,7 +134,7 @@ def test_events_are_those_of_the_rounds() -> None:
 
 def test_the_figures_of_a_turn() -> None:
     found = result(0.001, 0.003, received=3_000_000, sent=1_000_000, seconds=2.0, cpu=0.5)
-    measured = Measured(cpu_seconds=0.5, results=[found], loop_p99_ms=None)
+    measured = MeasuredRun(cpu_seconds=0.5, results=[found], loop_p99_ms=None)
     assert measured.values() == {
         "mb_per_s": 1.5,
         "mb_per_cpu_s": 6.0,
@@ -150,7 +150,7 @@ def test_the_figures_of_a_turn() -> None:
 
 
 def test_no_cpu_time_at_all_is_taken_for_a_tick() -> None:
-    measured = Measured(cpu_seconds=0.0, results=[result(0.001, received=1_000_000)], loop_p99_ms=0.2)
+    measured = MeasuredRun(cpu_seconds=0.0, results=[result(0.001, received=1_000_000)], loop_p99_ms=0.2)
     assert measured.values()["mb_per_cpu_s"] == 100.0
     assert measured.values()["loop_p99_ms"] == 0.2
 
@@ -165,6 +165,6 @@ def test_a_quantile_of_nothing_is_0() -> None:
 
 
 def test_a_peer_that_is_not_known_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(BenchFailed, match=r"kafka:3\.9\.1, kafka:1\.1\.1"):
-        make_peer("kafka:4.0.0", tmp_path, JarStore(tmp_path), {}, "1g")
-    assert make_peer("none", tmp_path, JarStore(tmp_path), {}, "1g") is None
+    with pytest.raises(BenchFailure, match=r"kafka:3\.9\.1, kafka:1\.1\.1"):
+        make_peer("kafka:4.0.0", tmp_path, MavenStore(tmp_path), {}, "1g")
+    assert make_peer("none", tmp_path, MavenStore(tmp_path), {}, "1g") is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.client import Admin, AsyncAdmin, AuthenticationFailed, ClientError, KafkaError, NewTopic
-from stepdown.client.security.settings import Sasl, Security
+from stepdown.client.security.settings import SaslSettings, SecuritySettings
 from stepdown.protocol.acls import AclFilter
 from support.certificates import Authority
 from support.running import running_broker
@@ -91,7 +91,7 @@ async def test_a_token_that_the_application_cannot_give_ends_the_login(tmp_path:
         raise RuntimeError("no token today")
 
     authority = Authority(tmp_path)
-    security = Security(sasl=Sasl(mechanism="OAUTHBEARER", token_provider=provide))
+    security = SecuritySettings(sasl=SaslSettings(mechanism="OAUTHBEARER", token_provider=provide))
     async with (
         secure_broker(tmp_path / "data", secure_settings(authority)) as broker,
         AsyncAdmin(str(broker.addresses["SASL_PLAINTEXT"]), security=security) as admin,

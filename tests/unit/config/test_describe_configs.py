@@ -1,14 +1,14 @@
-from stepdown.config import Layers, Row, Source, describe_broker, describe_cluster_defaults, describe_topic, load
+from stepdown.config import ConfigRow, Layers, Source, describe_broker, describe_cluster_defaults, describe_topic, load
 from stepdown.config.tables.all_keys import TOPIC_KEYS
 
 CODES = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9}
 
 
-def row_of(rows: list[Row], name: str) -> Row:
+def row_of(rows: list[ConfigRow], name: str) -> ConfigRow:
     return next(row for row in rows if row.name == name)
 
 
-def synonyms_of(row: Row) -> list[tuple[str, str | None, int]]:
+def synonyms_of(row: ConfigRow) -> list[tuple[str, str | None, int]]:
     return [(synonym.name, synonym.value, synonym.source) for synonym in row.synonyms]
 
 

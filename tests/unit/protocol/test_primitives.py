@@ -1,6 +1,6 @@
 import pytest
 from stepdown.protocol.errors import MalformedFrame
-from stepdown.protocol.primitives import Kind, read_uvarint, size_of, skip_tagged_fields, write_uvarint
+from stepdown.protocol.primitives import Primitive, read_uvarint, size_of, skip_tagged_fields, write_uvarint
 
 UVARINTS = [(0, "00"), (1, "01"), (127, "7f"), (128, "8001"), (300, "ac02"), (16383, "ff7f"), (2**32 - 1, "ffffffff0f")]
 
@@ -38,4 +38,6 @@ def test_a_piece_has_the_size_of_its_bytes():
 
 
 def test_widths_are_those_of_the_wire():
-    assert [kind.width for kind in (Kind.INT8, Kind.INT16, Kind.INT64, Kind.UUID, Kind.STRING)] == [1, 2, 8, 16, 0]
+    assert [
+        kind.width for kind in (Primitive.INT8, Primitive.INT16, Primitive.INT64, Primitive.UUID, Primitive.STRING)
+    ] == [1, 2, 8, 16, 0]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from stepdown.bench.cases.cleaning import CleaningTest
-from stepdown.bench.failures import BenchFailed
+from stepdown.bench.failures import BenchFailure
 from support.command import run_command
 
 
@@ -23,7 +23,7 @@ def test_only_the_last_update_is_expected_to_stay() -> None:
 
 @pytest.mark.parametrize("wrong", [{"updates": 6}, {"keys": 7919}])
 def test_what_the_model_cannot_tell_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(BenchFailed):
+    with pytest.raises(BenchFailure):
         CleaningTest(**wrong)
 
 

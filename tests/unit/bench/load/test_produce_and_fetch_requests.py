@@ -7,12 +7,12 @@ from struct import unpack_from
 import pytest
 from stepdown.bench.load.produce_and_fetch_requests import (
     Filling,
-    Writing,
+    ProduceRequests,
     batches_of,
     produce_error_at,
     produce_frames,
 )
-from stepdown.bench.load.values import Data, values
+from stepdown.bench.load.values import ValueKind, values
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import decode_request_header, encode_response
 from stepdown.protocol.messages.produce import (
@@ -65,7 +65,7 @@ def test_the_error_code_is_found_in_an_answer(magic: int, version: int) -> None:
 
 def test_connections_begin_at_different_partitions() -> None:
     filling = a_filling()
-    connections = Writing(connections=4, in_flight=2).loads("t", filling)
+    connections = ProduceRequests(connections=4, in_flight=2).loads("t", filling)
     frames = produce_frames("t", filling, rounds=44)
     assert [connection.requests[0] for connection in connections] == frames[:4]
     assert {connection.in_flight for connection in connections} == {2}
@@ -73,7 +73,7 @@ def test_connections_begin_at_different_partitions() -> None:
 
 def test_a_request_may_write_to_several_partitions() -> None:
     filling = a_filling()
-    connections = Writing(connections=2, request_partitions=2).loads("t", filling)
+    connections = ProduceRequests(connections=2, request_partitions=2).loads("t", filling)
     written = [
         [(data.index, bytes(data.records or b"")) for data in produced.topic_data[0].partition_data]
         for produced in map(_produced, connections[0].requests[:3])
@@ -83,22 +83,22 @@ def test_a_request_may_write_to_several_partitions() -> None:
 
 
 def test_batches_do_not_come_again_at_once() -> None:
-    filling = Filling(partitions=3, partition_bytes=1, record_bytes=1000, batch_bytes=64_000, data=Data.JSON)
+    filling = Filling(partitions=3, partition_bytes=1, record_bytes=1000, batch_bytes=64_000, data=ValueKind.JSON)
     assert len(set(batches_of(filling, filling.different_batches))) == 32
-    requests = Writing(connections=1).loads("t", filling)[0].requests
+    requests = ProduceRequests(connections=1).loads("t", filling)[0].requests
     assert len(requests) == len(set(requests)) == 33
 
 
 def test_a_partition_is_filled_with_different_batches() -> None:
-    filling = Filling(partitions=2, partition_bytes=192_000, record_bytes=1000, batch_bytes=64_000, data=Data.JSON)
+    filling = Filling(partitions=2, partition_bytes=192_000, record_bytes=1000, batch_bytes=64_000, data=ValueKind.JSON)
     produced = [_produced(frame).topic_data[0].partition_data[0] for frame in produce_frames("t", filling, rounds=3)]
     batches = batches_of(filling, 6)
     assert [each.index for each in produced] == [0, 1] * 3
     assert [bytes(each.records or b"") for each in produced if each.index == 1] == list(batches[1::2])
 
 
-@pytest.mark.parametrize("data", Data)
-def test_values_have_the_size_and_are_the_same_every_time(data: Data) -> None:
+@pytest.mark.parametrize("data", ValueKind)
+def test_values_have_the_size_and_are_the_same_every_time(data: ValueKind) -> None:
     first, again = ([next(made) for _ in range(5)] for made in (values(data, 1000), values(data, 1000)))
     assert first == again
     assert [len(value) for value in first] == [1000] * 5
@@ -106,6 +106,6 @@ def test_values_have_the_size_and_are_the_same_every_time(data: Data) -> None:
 
 def test_letters_of_one_kind_are_no_text() -> None:
     """What codecs make of the kinds of data: text to a half or so, one letter to next to nothing, chance to itself."""
-    parts = {data: len(zlib.compress(b"".join(islice(values(data, 1000), 64)))) / 64_000 for data in Data}
-    assert parts[Data.UNIFORM] < 0.01 < parts[Data.LOGS] < 0.4
-    assert 0.2 < parts[Data.TEXT] < 0.6 < 0.99 < parts[Data.RANDOM]
+    parts = {data: len(zlib.compress(b"".join(islice(values(data, 1000), 64)))) / 64_000 for data in ValueKind}
+    assert parts[ValueKind.UNIFORM] < 0.01 < parts[ValueKind.LOGS] < 0.4
+    assert 0.2 < parts[ValueKind.TEXT] < 0.6 < 0.99 < parts[ValueKind.RANDOM]

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 from stepdown.bench.reference.full_run import TITLES, summary
-from stepdown.bench.reference.target_values import BARS, Bar, judge
+from stepdown.bench.reference.target_values import BARS, Target, judge
 from stepdown.bench.results.results import Journal, Kind, Result, Value
 
-FASTER = Bar(work="fetch", bench="fetch", value="mb_per_s", bound=1.5, where={"codec": "none"})
-SMALL = Bar(work="memory", bench="memory", value="above_idle_bytes", bound=32.0, is_ratio=False, is_most=True)
+FASTER = Target(work="fetch", bench="fetch", value="mb_per_s", bound=1.5, where={"codec": "none"})
+SMALL = Target(work="memory", bench="memory", value="above_idle_bytes", bound=32.0, is_ratio=False, is_most=True)
 
 
 def found(kind: Kind, server: str, value: float, *, bench: str = "fetch", name: str = "mb_per_s") -> Result:
@@ -35,7 +35,7 @@ def test_without_a_peer_a_ratio_was_not_measured() -> None:
 
 
 def test_another_case_is_not_looked_at() -> None:
-    other = Bar(work="fetch", bench="fetch", value="mb_per_s", bound=1.5, where={"codec": "lz4"})
+    other = Target(work="fetch", bench="fetch", value="mb_per_s", bound=1.5, where={"codec": "lz4"})
     (judged,) = judge([other], [found("median", "stepdown", 3.0), found("ratio", "both", 2.0)])
     assert (judged.ours, judged.verdict) == (None, "not measured")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.bench.servers.kafka import java
-from stepdown.bench.servers.maven import JarsMissing, JarStore
+from stepdown.bench.servers.maven import JarsMissing, MavenStore
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def no_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
 
 
-def keep(store: JarStore, jar: Path) -> None:
+def keep(store: MavenStore, jar: Path) -> None:
     """Leaves in the store what a run of Maven would have found for `a:b:1`."""
     folder = store.folder / "class-paths"
     folder.mkdir()
@@ -20,14 +20,14 @@ def keep(store: JarStore, jar: Path) -> None:
 
 
 def test_a_class_path_that_is_kept_needs_no_maven(no_tools: None, tmp_path: Path) -> None:
-    store, jar = JarStore(tmp_path), tmp_path / "b-1.jar"
+    store, jar = MavenStore(tmp_path), tmp_path / "b-1.jar"
     jar.touch()
     keep(store, jar)
     assert store.class_path("a:b:1") == (jar,)
 
 
 def test_a_kept_jar_that_is_gone_is_looked_for_again(no_tools: None, tmp_path: Path) -> None:
-    store = JarStore(tmp_path)
+    store = MavenStore(tmp_path)
     keep(store, tmp_path / "gone.jar")
     with pytest.raises(JarsMissing, match="not installed: java, mvn"):
         store.class_path("a:b:1")

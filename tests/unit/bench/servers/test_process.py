@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from stepdown.bench.failures import BenchFailed
+from stepdown.bench.failures import BenchFailure
 from stepdown.bench.servers.process import Process, free_port, text_of, wait_until
 
 WAITS = """
@@ -35,7 +35,7 @@ def test_before_it_wrote_anything_its_log_is_empty(tmp_path: Path) -> None:
 
 
 def test_waiting_ends_with_what_was_waited_for() -> None:
-    with pytest.raises(BenchFailed, match="the moon turns blue"):
+    with pytest.raises(BenchFailure, match="the moon turns blue"):
         wait_until(lambda: False, "the moon turns blue", timeout_s=0)
 
 

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from math import inf
 
 import pytest
-from stepdown.bench.failures import BenchFailed
+from stepdown.bench.failures import BenchFailure
 from stepdown.bench.servers.process import wait_until
 from stepdown.bench.servers.scrape import Histogram, ScrapedUsage, Watch, loop_delay_of
 
@@ -106,7 +106,7 @@ def test_a_process_elsewhere_tells_what_it_uses(exporter: Exporter) -> None:
 
 
 def test_who_does_not_answer_is_named() -> None:
-    with pytest.raises(BenchFailed, match="/metrics does not answer"):
+    with pytest.raises(BenchFailure, match="/metrics does not answer"):
         ScrapedUsage("127.0.0.1:1").cpu_seconds()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from stepdown.broker.faults.kinds import KINDS
 from stepdown.cli.commands import app
-from stepdown.cli.support.failures import CommandFailed
+from stepdown.cli.support.failures import CommandFailure
 from stepdown.testing.running import Running
 from typer.testing import CliRunner
 
@@ -41,9 +41,9 @@ def test_the_clock_moves(control: str) -> None:
 
 def test_what_never_fired_ends_a_reset_with_a_failure(control: str) -> None:
     run(control, "faults", "arm", "drop", "api=Fetch")
-    with pytest.raises(CommandFailed, match="has fired 0 times in 5ms, not 1"):
+    with pytest.raises(CommandFailure, match="has fired 0 times in 5ms, not 1"):
         run(control, "faults", "wait", "1", "--timeout", "5ms")
-    with pytest.raises(CommandFailed, match="never fired"):
+    with pytest.raises(CommandFailure, match="never fired"):
         run(control, "faults", "reset")
 
 
@@ -56,12 +56,12 @@ def test_what_never_fired_ends_a_reset_with_a_failure(control: str) -> None:
     ],
 )
 def test_what_is_wrong_is_said(control: str, arguments: tuple[str, ...], said: str) -> None:
-    with pytest.raises(CommandFailed, match=said):
+    with pytest.raises(CommandFailure, match=said):
         run(control, *arguments)
 
 
 def test_where_nothing_listens_the_next_step_is_told() -> None:
-    with pytest.raises(CommandFailed, match="serve --control"):
+    with pytest.raises(CommandFailure, match="serve --control"):
         run("127.0.0.1:1", "faults", "list")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.cli.producer_perf.java_tool import run_java
-from stepdown.cli.support.failures import CommandFailed
+from stepdown.cli.support.failures import CommandFailure
 from support.broker import Stepdown
 from support.command import run_command
 from support.maven import require_java
@@ -50,7 +50,7 @@ def test_a_java_tool_that_fails_is_told_of_by_its_last_line(tmp_path: Path, monk
     tool.write_text("#!/bin/sh\necho first >&2; echo no such topic >&2; exit 3\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    with pytest.raises(CommandFailed, match="java ended with 3: no such topic"):
+    with pytest.raises(CommandFailure, match="java ended with 3: no such topic"):
         run_java(["--topic", "t"])
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.cli.commands import app
-from stepdown.cli.support.failures import CommandFailed
+from stepdown.cli.support.failures import CommandFailure
 from stepdown.testing.scenarios.scenario import names
 from typer.testing import CliRunner
 
@@ -36,12 +36,12 @@ def test_each_classic_runs_by_its_name(name: str) -> None:
 def test_a_file_that_fails_says_which_step(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("name: mine\ntitle: mine\nexplains: x\ntopics: {t: {}}\nsteps: [{expect: {records: {t: [a]}}}]\n")
-    with pytest.raises(CommandFailed, match="step 1, expect: t holds"):
+    with pytest.raises(CommandFailure, match="step 1, expect: t holds"):
         run("run", str(file))
 
 
 def test_a_name_that_is_not_there_is_said() -> None:
-    with pytest.raises(CommandFailed, match="no scenario 'nope'"):
+    with pytest.raises(CommandFailure, match="no scenario 'nope'"):
         run("run", "nope")
 
 
@@ -51,5 +51,5 @@ def test_without_yaml_it_says_what_to_install(arguments: tuple[str, ...], monkey
     for module in [name for name in sys.modules if name.startswith("stepdown.testing.scenarios")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(CommandFailed, match=r"need a library: yaml\n  pip install '.\[testing\]'"):
+    with pytest.raises(CommandFailure, match=r"need a library: yaml\n  pip install '.\[testing\]'"):
         run(*arguments)

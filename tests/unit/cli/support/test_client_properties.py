@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 from stepdown.cli.support.client_properties import security_of, security_properties
-from stepdown.cli.support.failures import CommandFailed
-from stepdown.client.security.settings import Sasl
+from stepdown.cli.support.failures import CommandFailure
+from stepdown.client.security.settings import SaslSettings
 
 LOGIN = 'sasl.jaas.config=a.ScramLoginModule required username="alice" password="a\\\\"b";'
 
@@ -14,7 +14,7 @@ def test_security_is_taken_and_the_rest_left_out(tmp_path: Path) -> None:
     security = security_of(security_properties(file))
     assert security is not None
     assert security.tls is None
-    assert security.sasl == Sasl(mechanism="SCRAM-SHA-512", username="alice", password='a"b')
+    assert security.sasl == SaslSettings(mechanism="SCRAM-SHA-512", username="alice", password='a"b')
 
 
 def test_no_file_is_no_security() -> None:
@@ -35,10 +35,10 @@ def test_no_file_is_no_security() -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, told: str) -> None:
     file = tmp_path / "client.properties"
     file.write_text(text)
-    with pytest.raises(CommandFailed, match=told):
+    with pytest.raises(CommandFailure, match=told):
         security_of(security_properties(file))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailed, match=r"absent: No such file"):
+    with pytest.raises(CommandFailure, match=r"absent: No such file"):
         security_properties(tmp_path / "absent")

@@ -10,7 +10,7 @@ from stepdown.cli.support.bootstrap_server import connect_by
 from stepdown.client import blocking_client
 from stepdown.client.connection import Connection
 from stepdown.client.operation import ask
-from stepdown.client.security.settings import Sasl
+from stepdown.client.security.settings import SaslSettings
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority
 from support.command import Finished, run_command
@@ -87,7 +87,7 @@ async def test_a_login_is_renewed_before_it_ends(broker: Broker, monkeypatch: py
     now = 0.0
     lifetimes: list[int] = []
 
-    def count(connection: Connection, sasl: Sasl) -> int:
+    def count(connection: Connection, sasl: SaslSettings) -> int:
         lifetimes.append(log_in(connection, sasl))
         return lifetimes[-1]
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
-from stepdown.cli.support.failures import CommandFailed
+from stepdown.cli.support.failures import CommandFailure
 from stepdown.cli.users import commands
 from stepdown.client.operation import Operation
 from stepdown.client.operations.users import remove_password, set_password
@@ -46,7 +46,7 @@ def test_a_password_is_salted_before_it_is_sent(mechanism: str, code: int, diges
 
 def test_what_the_broker_refuses_is_said() -> None:
     (outcome,) = Answering(ErrorCode.RESOURCE_NOT_FOUND).run(remove_password("alice", "SCRAM-SHA-512"))
-    with pytest.raises(CommandFailed, match="alice: RESOURCE_NOT_FOUND"):
+    with pytest.raises(CommandFailure, match="alice: RESOURCE_NOT_FOUND"):
         commands._fail_for([outcome])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scramp import ScramException, ScramMechanism
 from stepdown.client.security.scram_client import ScramClient, ScramFailed
-from stepdown.client.security.settings import Sasl
+from stepdown.client.security.settings import SaslSettings
 from stepdown.config import ConfigError
 from stepdown.producer import AuthenticationFailed, Producer
 from stepdown.producer.network.connection import Connection
@@ -106,7 +106,7 @@ SPOKEN = {int(ApiKey.SASL_HANDSHAKE): (0, 1), int(ApiKey.SASL_AUTHENTICATE): (0,
 
 def login(carrier: Carrier, spoken: dict[int, tuple[int, int]] | None = None) -> list[Any]:
     ends: list[Any] = []
-    sasl = Sasl(mechanism="PLAIN", username="alice", password="secret")
+    sasl = SaslSettings(mechanism="PLAIN", username="alice", password="secret")
     Login(sasl, carrier, lambda fault, lifetime: ends.append((fault, lifetime))).start(
         SPOKEN if spoken is None else spoken
     )
@@ -141,7 +141,7 @@ def test_kafkas_jaas_line_is_understood() -> None:
     module = "org.apache.kafka.common.security.scram.ScramLoginModule"
     line = f'{module} required username="al\\"ice"  password=\'p;=w\' tokenauth=false;'
     sasl = producer_settings(SASL | {"sasl.jaas.config": line}).security.sasl
-    assert sasl == Sasl(mechanism="SCRAM-SHA-256", username='al"ice', password="p;=w")
+    assert sasl == SaslSettings(mechanism="SCRAM-SHA-256", username='al"ice', password="p;=w")
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
 import pytest
-from stepdown.config.keys.value_types import Kind, Value, parse, render
+from stepdown.config.keys.value_types import Value, ValueType, parse, render
 
 
 @pytest.mark.parametrize("text", ["true", "TRUE", " True\t"])
 def test_booleans_do_not_mind_their_case(text: str) -> None:
-    assert parse(Kind.BOOLEAN, text) is True
+    assert parse(ValueType.BOOLEAN, text) is True
 
 
 @pytest.mark.parametrize("text", ["yes", "1", "", "tru e"])
 def test_nothing_but_true_and_false_is_a_boolean(text: str) -> None:
     with pytest.raises(ValueError, match="neither"):
-        parse(Kind.BOOLEAN, text)
+        parse(ValueType.BOOLEAN, text)
 
 
 @pytest.mark.parametrize(
@@ -18,15 +18,19 @@ def test_nothing_but_true_and_false_is_a_boolean(text: str) -> None:
     [("a,b", ("a", "b")), (" a , b ", ("a", "b")), ("", ()), ("  ", ()), ("a,,b", ("a", "", "b")), ("a,", ("a", ""))],
 )
 def test_lists_drop_blanks_around_commas_and_keep_empty_items(text: str, items: tuple[str, ...]) -> None:
-    assert parse(Kind.LIST, text) == items
+    assert parse(ValueType.LIST, text) == items
 
 
 @pytest.mark.parametrize(
     ("kind", "low", "high"),
-    [(Kind.SHORT, -(2**15), 2**15 - 1), (Kind.INT, -(2**31), 2**31 - 1), (Kind.LONG, -(2**63), 2**63 - 1)],
+    [
+        (ValueType.SHORT, -(2**15), 2**15 - 1),
+        (ValueType.INT, -(2**31), 2**31 - 1),
+        (ValueType.LONG, -(2**63), 2**63 - 1),
+    ],
     ids=["short", "int", "long"],
 )
-def test_integers_fit_their_width(kind: Kind, low: int, high: int) -> None:
+def test_integers_fit_their_width(kind: ValueType, low: int, high: int) -> None:
     assert parse(kind, str(low)) == low
     assert parse(kind, f" +{high} ") == high
     for number in (low - 1, high + 1):
@@ -37,18 +41,18 @@ def test_integers_fit_their_width(kind: Kind, low: int, high: int) -> None:
 @pytest.mark.parametrize("text", ["1_000", "1.0", "0x10", "", "٣", "1 0", "9" * 5000])
 def test_what_java_does_not_take_for_an_integer_is_none_here(text: str) -> None:
     with pytest.raises(ValueError, match=r"not an integer"):
-        parse(Kind.INT, text)
+        parse(ValueType.INT, text)
 
 
 @pytest.mark.parametrize(("text", "number"), [("0.5", 0.5), ("1e3", 1000.0), ("2d", 2.0), (".5f", 0.5), ("1.", 1.0)])
 def test_numbers_are_written_as_in_java(text: str, number: float) -> None:
-    assert parse(Kind.DOUBLE, text) == number
+    assert parse(ValueType.DOUBLE, text) == number
 
 
 @pytest.mark.parametrize("text", ["", "inf", "1_0.0", "nan", "e3"])
 def test_what_java_does_not_take_for_a_number_is_none_here(text: str) -> None:
     with pytest.raises(ValueError, match="not a number"):
-        parse(Kind.DOUBLE, text)
+        parse(ValueType.DOUBLE, text)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.pipeline.census.report import write_report
-from stepdown.pipeline.census.report_summary import Counted, size_text
+from stepdown.pipeline.census.report_summary import SummaryScope, size_text
 from support.deadline import DEADLINE_S
 
 MB = 1_000_000
@@ -49,7 +49,7 @@ TABLES: dict[str, list[dict[str, object]]] = {
         for name in ("orders", "old")
     ],
 }
-ABOUT = Counted(place="s3://bucket/kafka", segments=12, bytes=43 * MB, magic=1)
+ABOUT = SummaryScope(place="s3://bucket/kafka", segments=12, bytes=43 * MB, magic=1)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HARNESS = """<!doctype html><meta charset=utf-8><iframe width={width} height=900 srcdoc="{page}"></iframe><pre></pre>
 <script>
@@ -97,7 +97,7 @@ def test_the_first_screen_answers_what_people_ask(page: str) -> None:
 
 def test_an_empty_place_has_answers_as_well(tmp_path: Path) -> None:
     empty: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
-    write_report(str(tmp_path), empty, Counted(place="here", segments=0, bytes=0, magic=1))
+    write_report(str(tmp_path), empty, SummaryScope(place="here", segments=0, bytes=0, magic=1))
     found = cards((tmp_path / "report.html").read_text())
     assert [figure for figure, _ in found.values()] == ["0 B", "Nobody", "Nothing", "-", "-"]
 
