@@ -220,7 +220,7 @@ class Broker(Services):
         self.metrics.closed_connections.of(reason).add()
 
     def _as_node(self) -> BrokerNode:
-        """This broker as clients are told: what is advertised, with the real port where a free one was asked for."""
+        """This broker as clients see it: what is advertised, with the real port where a free one was asked for."""
         endpoints = {}
         for listener in self.settings.advertised_listeners:
             bound = self.addresses.get(listener.listener_name)

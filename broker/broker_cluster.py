@@ -139,7 +139,7 @@ class BrokerCluster:
         seed: int = 0,
         on_broker: Callable[[Broker], None] | None = None,
     ) -> None:
-        """`on_broker` is told of each broker before it starts. Raises: ConfigError, DiskFault."""
+        """`on_broker` is called with each broker before it starts. Raises: ConfigError, DiskFault."""
         self._on_broker = on_broker or (lambda _: None)
         self.on_failed: Callable[[int], object] = lambda _: None
         """Told the id of a broker that cannot go on; who runs the cluster then ends it."""
@@ -176,7 +176,7 @@ class BrokerCluster:
         seed: int = 0,
         on_broker: Callable[[Broker], None] | None = None,
     ) -> Self:
-        """So many brokers on free ports of 127.0.0.1, in `directory`; settings by Kafka's names, for all of them."""
+        """A cluster on free ports of 127.0.0.1, in `directory`; settings by Kafka's names, for all of them."""
         texts = {"listeners": "PLAINTEXT://127.0.0.1:0", **(settings or {})}
         overrides = [f"{key}={text}" for key, text in texts.items()]
 

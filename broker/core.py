@@ -52,9 +52,9 @@ MOST_WORKERS = 4
 LONG_FETCHES_AT_ONCE = 4
 LONG_REQUESTS_AT_ONCE = 4
 UNREAD_ANSWERS_SHARE = 2
-"""Long answers that their readers have not taken may have one part in so many of the memory for requests, beside it."""
+"""Beside requests, long answers that their readers have not taken may have this part (1 / 2) of the same size."""
 CONVERSION_BUFFERS_SHARE = 2
-"""One part in so many of the conversion memory can be claimed for buffers. The rest is for what nobody claims: the
+"""This part (1 / 2) of the conversion memory can be claimed for buffers. The rest is for what nobody claims: the
 promised slices of waiting partitions (350 bytes each), the codecs' own state, what malloc keeps of freed blocks."""
 
 

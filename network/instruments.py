@@ -1,4 +1,4 @@
-"""What the serving side counts with: whoever makes a server hands these instruments to it."""
+"""What the serving side counts with; the maker of a server hands these instruments to it."""
 
 from typing import Protocol
 

@@ -57,7 +57,7 @@ class LoopWatch:
         self._stopped.set()
 
     def rang(self, late_s: float, due_s: float) -> None:
-        """The timer rang, so late; the next time is `due_s`. What was found to hold the loop is told."""
+        """The timer rang, that late; the next time is `due_s`. Logs what held the loop."""
         found, self._found, self._due_s = self._found, None, due_s
         if late_s > LONG_S and found is not None:
             api, told = found

@@ -61,7 +61,7 @@ class Claim:
         self._budget._offer(self, drop)
 
     def progress(self, forgiven_ms: float) -> None:
-        """The holder moved: it counts as stalled for so much less."""
+        """The holder moved: it counts as stalled for that much less."""
         self._budget._forgive(self, forgiven_ms)
 
     def in_use(self) -> None:
@@ -93,8 +93,8 @@ class MemoryBudget:
     """A limit in bytes shared by everybody who is handed it.
 
     `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` counts those who had to queue, and
-    `on_wait`, if given, hears for how many seconds, when it is over. With a `clock` a stalled holder is left alone for
-    `patience_ms`.
+    `on_wait`, if given, is called at the end of a wait with its seconds. With a `clock` a stalled holder is left alone
+    for `patience_ms`.
     """
 
     def __init__(

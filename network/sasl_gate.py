@@ -33,7 +33,7 @@ _BEFORE = {
 
 
 class SaslGate:
-    """The answerer of one connection. `on_authenticated` hears of the first success."""
+    """The answerer of one connection. `on_authenticated` is called at the first success."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ def forget_frames(fault: BaseException) -> None:
 
 
 class WorkerThreads:
-    """At most so many threads, made when they are needed; the clock hears when they have work and when it is over."""
+    """A bounded number of threads, made when needed; they tell the clock when they have work and when it is over."""
 
     def __init__(self, most: int, name: str, clock: Clock, *, nicer_by: int = 0) -> None:
         self.most = most
@@ -50,7 +50,7 @@ class WorkerThreads:
                 return
             try:
                 result = work()
-            except BaseException as fault:  # who waits is to hear it
+            except BaseException as fault:  # for the one that waits
                 # Without the frame of this function, which knows the future: what a failed request held would stay
                 # until the collector comes by.
                 fault.__traceback__ = fault.__traceback__.tb_next if fault.__traceback__ else None

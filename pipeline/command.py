@@ -18,7 +18,7 @@ PROGRAM = "stepdown-pipeline"
 JOBS: dict[str, tuple[str, str]] = {
     "census": (".census.job", "count what a log directory holds, and what old clients would cost"),
     "archive": (".archive.job", "keep a broker or a log directory in Parquet or Delta, each record once"),
-    "convert": (".convert.job", "write a log directory anew in another magic"),
+    "convert": (".convert.job", "write a log directory again in another magic"),
     "workload": (".workload.job", "write a seeded load to a broker or a log directory"),
 }
 """Name of a job to its module here and its line in the help."""

@@ -35,7 +35,7 @@ SPARK_HAS = (
 DELTA_SETTINGS: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Each commit reads the table's log anew, by default in 50 tasks: those take longer than the batch they are for.
+    # Each commit reads the table's log again, by default in 50 tasks: those take longer than the batch they are for.
     "spark.databricks.delta.snapshotPartitions": "4",
 }
 """What a session has to be told to read and write Delta tables."""

@@ -116,7 +116,7 @@ class Controller:
             self.enter(node, self._members[node_id])
 
     def forget_member(self, node_id: int) -> None:
-        """The broker was killed: nothing is told to it any more."""
+        """The broker was killed: it gets no more changes."""
         self._members.pop(node_id, None)
         self._held.pop(node_id, None)
 
@@ -161,7 +161,7 @@ class Controller:
     # Topics
 
     def place(self, partitions: int, factor: int) -> list[Ids]:
-        """Replicas for so many new partitions. Raises ApiError INVALID_REPLICATION_FACTOR."""
+        """Replicas for new partitions. Raises ApiError INVALID_REPLICATION_FACTOR."""
         usable = [
             UsableBroker(node_id=each.node_id, rack=each.rack, is_fenced=each.is_fenced)
             for each in self.brokers

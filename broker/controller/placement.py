@@ -23,7 +23,7 @@ class UsableBroker:
 
 
 def place(partitions: int, factor: int, brokers: Iterable[UsableBroker], lots: Random) -> list[Ids]:
-    """The replicas of so many partitions, the leader first. Raises ApiError INVALID_REPLICATION_FACTOR."""
+    """The replicas of new partitions, the leader first. Raises ApiError INVALID_REPLICATION_FACTOR."""
     racks = _RackPlacement(list(brokers), lots)
     if factor > racks.brokers:
         raise _refusal(f"{factor} replicas need as many brokers, there are {racks.brokers}")

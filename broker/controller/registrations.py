@@ -50,7 +50,7 @@ class Registrations:
         return found is not None and found.is_active
 
     def nodes(self) -> dict[int, BrokerNode]:
-        """The living brokers, as clients are told."""
+        """The living brokers, as clients see them."""
         return {
             each.node_id: each.node
             for each in sorted(self._known.values(), key=lambda each: each.node_id)

@@ -2,7 +2,7 @@
 
 An item takes between one and forty microseconds to read, handle and answer. APIs that clients ask about very many
 partitions, groups or topics give the loop to others on their way: they may have as many as
-`stepdown.request.max.items` says. The others are handled in one go.
+`stepdown.request.max.items` says. The others are handled whole.
 """
 
 from ...protocol.api import ApiKey

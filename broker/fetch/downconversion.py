@@ -57,7 +57,7 @@ def target_magic(version: int) -> int | None:
 
 
 class Tally:
-    """Adds up what one response's conversions took; the histograms hear it when the last of them is done."""
+    """Adds up what one response's conversions took; the histograms get it when the last of them is done."""
 
     def __init__(self, metrics: Metrics, seen: SeenClient) -> None:
         self._metrics = metrics
@@ -192,7 +192,7 @@ class _Conversions:
     async def _convert(self, reading: Reading) -> Conversion | Refusal:
         """A slice with its size promised, from the first batch on that becomes something.
 
-        A slice of transaction markers alone becomes nothing: the reading moves on behind it, or an old client would
+        A slice of transaction markers alone becomes nothing: the reading moves on after it, or an old client would
         ask for the same offset for ever, and Kafka's answer (12 bytes) makes it fail.
         """
         topic, partition, terms = reading.topic, reading.partition, self._terms

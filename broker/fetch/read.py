@@ -100,7 +100,7 @@ def find_topic(cluster: MetadataImage, interest: Interest) -> Topic:
 
 
 def _readable_topic(cluster: MetadataImage, interest: Interest, access: Access, *, is_follower: bool) -> Topic:
-    """As `find_topic`, for who may read it. Who may not hears so also about a name that is not there.
+    """As `find_topic`, for who may read it. Others get that error also for a name that does not exist.
 
     Followers need more than that (CVE-2018-1288: a client that claimed to be a follower could read anything, and
     report progress that it had not made).
@@ -146,7 +146,7 @@ def read_few(
 
 
 class Enough:
-    """Whether a parked fetch is to wait no longer: enough bytes are there, or something that the client has to hear.
+    """Whether a parked fetch is to wait no longer: enough bytes are there, or something that the client needs to know.
 
     What counts is what each partition could give on its own. Nothing is waited on that cannot grow, as a segment once
     visible data goes on in the next, or is gone from sight, as after a truncation (Kafka: `DelayedFetch`). After an

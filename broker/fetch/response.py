@@ -31,7 +31,7 @@ Answer = tuple[Interest, PartitionData]
 
 
 def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataImage, listener: str) -> FetchResponse:
-    """The response with those of the answers that the client has to hear.
+    """The response with those of the answers that the client needs.
 
     Leaders that have moved are named with where they listen, on the caller's listener.
     """

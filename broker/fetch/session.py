@@ -58,7 +58,7 @@ class Interest:
         self.last_fetched_epoch = other.last_fetched_epoch
 
     def tell(self, data: PartitionData) -> bool:
-        """Notes what a response would say; True if a client that heard the previous one has to hear this."""
+        """Notes what a response would say; True if a client that has the previous one needs this."""
         news = bool(
             records_bytes(data)
             or data.error_code
@@ -148,7 +148,7 @@ class FetchSession:
 
 @dataclass(slots=True, kw_only=True)
 class FetchContext:
-    """One fetch: what to read, and which answers the client has to hear."""
+    """One fetch: what to read, and which answers the client needs."""
 
     interests: Sequence[Interest]
     session: FetchSession | None = None

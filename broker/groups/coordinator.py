@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_UNUSED_GROUPS = 5_000
-"""Groups that nobody has joined: whoever names new ones makes them, and each takes 3 kB with its pending member."""
+"""Groups that nobody has joined: a client makes one by naming it. Each takes 3 kB with its pending member."""
 
 
 class GroupCoordinator:

@@ -8,7 +8,7 @@ answer does not show it yet: the client asks again. Version notes:
   use it.
 - A topic just created is answered with UNKNOWN_TOPIC_OR_PARTITION, as KRaft does, from v4 on. Before, with
   LEADER_NOT_AVAILABLE as brokers with ZooKeeper did: librdkafka before 1.5 (v0-v2) fails a topic's messages for good
-  when it hears of an unknown topic.
+  when a topic is unknown.
 - Topics that the client may not see are TOPIC_AUTHORIZATION_FAILED, whether they are there or not, and left out where
   all are asked for.
 """

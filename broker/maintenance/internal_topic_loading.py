@@ -33,7 +33,7 @@ class PartitionLoading(ABC):
         return partition in self._waiting
 
     def is_wanted(self, partition: int, loading: object) -> bool:
-        """Whether the partition still waits for this loading: it may be led by another broker now, or anew by ours."""
+        """Whether the partition still waits for this loading: it may be led by another broker now, or again by ours."""
         return self._waiting.get(partition) is loading
 
     def done(self, partition: int, loading: object) -> None:

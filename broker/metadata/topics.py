@@ -61,8 +61,9 @@ class NewTopic:
 
 
 class Topics:
-    """Changes the topics of one broker. `on_deleted` are told which topics went, `on_changed` which came or grew.
+    """Changes the topics of one broker.
 
+    `on_deleted` are called with topics that went, `on_changed` with those that came or grew.
     `on_configured` are called when dynamic settings of the broker have changed, `on_clients` when access rules or
     quotas of clients may have, `on_epoch` when a leader's epoch has begun in a partition here (in a cluster).
     """
@@ -362,7 +363,7 @@ class Topics:
             await self._turn.next()
 
     def _delete_log(self, partition: Partition) -> None:
-        """Removes the log, if there is one here; those who wait for it are told."""
+        """Removes the log, if there is one here, and wakes those who wait for it."""
         if partition.is_here:
             try:
                 self._log_manager.delete(*partition.key)

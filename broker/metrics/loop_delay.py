@@ -15,7 +15,7 @@ INTERVAL_MS = 100
 class LoopDelay:
     """Observes in `histogram` by how many seconds each ring was late. `now_s` counts seconds from anywhere.
 
-    `on_ring` hears that, and when the next ring is due.
+    `on_ring` is called with that, and with the time of the next ring.
     """
 
     def __init__(

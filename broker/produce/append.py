@@ -113,7 +113,7 @@ def _prepare_each(works: Sequence[tuple[memoryview, AppendRules]], now_ms: int) 
         began = perf_counter()
         try:
             made.append((prepare(records, rules, now_ms=now_ms), perf_counter() - began))
-        except Exception as error:  # the others go on; who asked for this one is told
+        except Exception as error:  # the others go on; the one that asked gets the error
             made.append((error, 0.0))
     return made
 

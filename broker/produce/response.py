@@ -56,7 +56,7 @@ class Outcome:
 
 
 def note_failure(core: "Core", outcome: Outcome, error: Exception, client_id: str) -> ApiError:
-    """What the answer tells of a failure, which is logged and counted here."""
+    """The error in the answer for a failure, which is logged and counted here."""
     if isinstance(error, DiskFault):
         log.error("appending to %s for client %r failed: %s", outcome.place, client_id, error)
     if not isinstance(error, ApiError):

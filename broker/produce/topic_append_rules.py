@@ -35,7 +35,7 @@ def _codec(compression_type: str) -> Codec | None:
 
 
 class RulesByTopic:
-    """The rules of each topic, made anew when its settings change."""
+    """The rules of each topic, made again when its settings change."""
 
     def __init__(self, max_decompressed_bytes: int) -> None:
         self._max_decompressed_bytes = max_decompressed_bytes

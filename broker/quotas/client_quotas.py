@@ -38,7 +38,7 @@ class Measured(Generic[M]):
 
 
 class ClientQuotas:
-    """Quotas of users and clients. `on_change`, if set, hears that there are quotas now, or none any more."""
+    """Quotas of users and clients. `on_change`, if set, is called when the first comes and when the last goes."""
 
     def __init__(self, clock: Clock, samples: int, window_s: int, usage: QuotaUsage) -> None:
         self.clock = clock

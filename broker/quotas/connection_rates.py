@@ -25,7 +25,7 @@ class ConnectionRates:
         return Rate(self._quotas.samples, self._quotas.window_s * 1000)
 
     def refuse_ms(self, address: str) -> int:
-        """0: a connection from there is welcome, and counted. Else it has to be closed, after so many ms."""
+        """0: a connection from there is welcome, and counted. Else the time in ms after which it has to be closed."""
         bound = self._quotas.connection_creation_rate.of_address(address)
         if bound is None:
             return 0

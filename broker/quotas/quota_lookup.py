@@ -5,7 +5,7 @@ The first of these that is set; `*` is the default of its kind:
     user + client, user + *, user, * + client, * + *, *, client, client *
 
 A quota of a pair is shared by the connections of that user with that client id, one of a user by all of that user's,
-one of a client by all with that client id, whoever they are. Source: KIP-55, Kafka 3.9 `ClientQuotaManager`.
+one of a client by all users with that client id. Source: KIP-55, Kafka 3.9 `ClientQuotaManager`.
 """
 
 from collections.abc import Mapping

@@ -15,7 +15,7 @@ class TokenBucket:
         self._updated_ms = 0
 
     def take(self, count: float, rate: float, now_ms: int) -> None:
-        """Takes so many, whether they are there or not."""
+        """Takes tokens, whether they are there or not."""
         self._tokens = min(self._burst_s * rate, self.tokens(rate, now_ms) - count)
 
     def tokens(self, rate: float, now_ms: int) -> float:

@@ -55,7 +55,7 @@ class Fetcher:
         self._delay: Timer | None = None
 
     def follow(self, partition: ReplicatedPartition) -> None:
-        """Begins to fetch the partition from its leader, or anew from another one."""
+        """Begins to fetch the partition from its leader; also when that is another one than before."""
         self._following[partition.key] = partition
         self.wake(partition.key)
 

@@ -49,7 +49,7 @@ class Replicas:
             epochs = partition.leader_epoch, partition.partition_epoch
             record = self._controller.alter_isr(self.node_id, partition.key, isr, *epochs)
             if record is not None and record.leader_epoch == partition.leader_epoch:
-                partition.apply(record)  # the answer reaches a leader even while it hears of no other change
+                partition.apply(record)  # the answer reaches a leader even while no other change does
 
     def wake(self, follower: int, partition: ReplicatedPartition) -> None:
         peer = self._peers.get(follower)

@@ -2,7 +2,7 @@
 
 | event | leader | follower |
 |---|---|---|
-| a new record of the controller | an epoch begins at the log's end; followers begin anew | follows the new leader |
+| a new record of the controller | an epoch begins at the log's end; followers start again | follows the new leader |
 | an append | the high watermark may move; waiting followers fetch | |
 | a follower's fetch | notes where it is; it may join the ISR; the high watermark may move | |
 | an answer to its fetch | | truncates, or appends and takes over the high watermark |

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ...storage.files.clock import SystemClock
 
 TURNS = 25
-"""What is ready has so many turns of the loop after each timer: a chain of tasks that wake each other needs some."""
+"""Turns of the loop after each timer, for what is ready: a chain of tasks that wake each other needs some."""
 
 
 class _Timer:

@@ -52,7 +52,7 @@ class Waiter:
 
 
 class Purgatory:
-    """Waiters by what they watch, who is told first who came first."""
+    """Waiters by what they watch, woken in the order in which they came."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

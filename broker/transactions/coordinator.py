@@ -84,7 +84,7 @@ class TransactionCoordinator:
         await self._completion.wait()
 
     def hold_markers(self) -> None:
-        """Leaves decided transactions without markers, so that one can look at what lies in between."""
+        """Leaves decided transactions without markers, so that one can look at the state before the markers."""
         self._completion.gate.clear()
 
     def release_markers(self) -> None:

@@ -1,6 +1,6 @@
 """`__transaction_state` as the coordinator's store: which partition a transactional id is in, records written and read.
 
-One record a batch, uncompressed; the topic is made when it is first needed. What clients are told when a record could
+One record a batch, uncompressed; the topic is made when it is first needed. Which error clients get when a record could
 not be written (Kafka 3.9, TransactionStateManager.appendTransactionToLog):
 
     3, 19, 20, 7      COORDINATOR_NOT_AVAILABLE

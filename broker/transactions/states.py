@@ -43,7 +43,7 @@ class State(IntEnum):
 
     @property
     def label(self) -> str:
-        """As clients are told it: `PrepareCommit`."""
+        """The name that clients see: `PrepareCommit`."""
         return self.name.title().replace("_", "")
 
     @property

@@ -123,7 +123,7 @@ class Transaction:
             raise ApiError(message, ErrorCode.PRODUCER_FENCED)
 
     def check_former(self, producer_id: int, producer_epoch: int) -> None:
-        """Raises: ApiError PRODUCER_FENCED when a producer that begins anew was not the last one to do so."""
+        """Raises: ApiError PRODUCER_FENCED when a producer that starts again was not the last one to do so."""
         now = self.now
         is_last = producer_id == now.last_producer_id and is_exhausted(producer_epoch)
         if now.producer_epoch != NO_EPOCH and producer_id != now.producer_id and not is_last:
@@ -152,7 +152,7 @@ class Transaction:
     # The next standings
 
     def next_epoch(self, expected_epoch: int | None, timeout_ms: int, now_ms: int) -> Standing:
-        """For a producer that begins anew, `expected_epoch` the one it says it had.
+        """For a producer that starts again, `expected_epoch` the one it says it had.
 
         Raises: ApiError PRODUCER_FENCED.
         """

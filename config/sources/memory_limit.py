@@ -42,7 +42,7 @@ BUDGETS = (
     LimitedBudget("stepdown.conversion.memory.bytes", 32 * MIB, 0.25, 1 * MIB),
     LimitedBudget("log.cleaner.dedupe.buffer.size", 128 * MIB, 0.25, 2 * MIB),
 )
-"""Answers that are not read may take half as much as requests, beside them: with it these are 95 % of what is there.
+"""Answers that are not read may take half of what requests may, beside them: with it these are 95 % of what is there.
 A request larger than the budget of requests passes alone, so the largest one is no larger than that budget."""
 
 

@@ -145,7 +145,7 @@ CONSUMER = (
         5000,
         AtLeast(1),
         AT_START,
-        "Time between heartbeats that members of consumer groups are told.",
+        "Time between heartbeats that members of consumer groups have to keep.",
     ),
     active(
         "group.consumer.min.heartbeat.interval.ms",

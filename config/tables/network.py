@@ -21,7 +21,7 @@ LISTENERS = (
         None,
         None,
         PER_BROKER,
-        "Addresses that clients are told to connect to, where they differ from listeners. Names must be among those of "
+        "Addresses that clients have to connect to, where they differ from listeners. Names must be among those of "
         "listeners.",
     ),
     active(

@@ -165,7 +165,7 @@ KEYS = (
         10_000,
         AtLeast(0),
         AT_START,
-        "Time that requests in flight have to finish once the broker is told to stop.",
+        "Time that requests in flight have to finish once the broker has to stop.",
     ),
     active(
         "stepdown.cluster.id",

@@ -349,7 +349,7 @@ OWN = (
         None,
         CLUSTER,
         "The topic was taken over from its folders and its settings are not known: it is kept whole until "
-        "`stepdown topics adopt`, or whoever replaces its settings, says what they are. Kafka ignores this setting.",
+        "`stepdown topics adopt`, or a change of its settings, says what they are. Kafka ignores this setting.",
         internal=True,
     ),
 )

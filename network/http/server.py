@@ -39,7 +39,7 @@ NO_PAGES: Mapping[str, MakePage] = MappingProxyType({})
 
 
 class HttpServer:
-    """Answers GET and HEAD on a fixed set of paths; each page is made anew when asked for.
+    """Answers GET and HEAD on a fixed set of paths; each page is made when it is asked for.
 
     `local_pages` are for programs on this machine, whatever the address is that the server listens on.
     """

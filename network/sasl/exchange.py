@@ -89,7 +89,7 @@ class SaslExchange:
     def step(self, token: bytes | memoryview) -> tuple[bytes, int]:
         """The answer to a token, and after the last one how long the session may last, in ms; 0 has no end.
 
-        Raises: Refused, with what the client is told in `told`.
+        Raises: Refused; its `told` is the answer to the client.
         """
         running = self._running
         assert running is not None

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Refused(Exception):
-    """The client is not who it says. `told` is what it hears; None: a text that tells nothing.
+    """The client is not who it says. `told` is the text of the answer; None: a text that explains nothing.
 
     The message is for the log: it names no password, no key and no token.
     """

@@ -1,7 +1,7 @@
-"""The TLS context of a listener, made anew when its settings or files change.
+"""The TLS context of a listener, made again when its settings or files change.
 
 Connections keep the context that they began with, so a change of certificates ends none of them. Files are looked at
-when somebody connects, once a second at most. New files that cannot be used are told in the log, and the old stay.
+when somebody connects, once a second at most. New files that cannot be used are logged, and the old stay.
 """
 
 import logging

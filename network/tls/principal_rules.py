@@ -70,7 +70,7 @@ def _rule(found: re.Match[str]) -> Rule:
 def _referred(reference: re.Match[str], found: re.Match[str]) -> str:
     """`$12` is group 12, or group 1 and a 2 where there are fewer; `$9` without such a group is those two letters.
 
-    Raises: NoMatchingRule where Java throws: a `$` with nothing behind it, a reference where there are no groups.
+    Raises: NoMatchingRule where Java throws: a `$` at the end, a reference where there are no groups.
     """
     if reference[1] is not None:
         return reference[1]

@@ -65,7 +65,7 @@ class LogArchive:
 def archive_new(start: Callable[[], SparkSession], archive: LogArchive) -> Iterator[list[ArchivedFile]]:
     """Archive what is there now and was not before, yielding the files of each batch when it is committed.
 
-    `start` is called when there is something to write: what is wrong or not new is told without Spark.
+    `start` is called when there is something to write: what is wrong or not new is reported without Spark.
 
     Raises: PipelineFailure, DiskFault.
     """

@@ -28,7 +28,7 @@ TopicPartition = tuple[str, int]
 
 
 class Position(NamedTuple):
-    """The next offset to archive; a topic that was made anew has another id. None: the source has no ids."""
+    """The next offset to archive; a topic that was created again has another id. None: the source has no ids."""
 
     offset: int
     topic_id: str | None

@@ -119,7 +119,7 @@ class _Walk:
                 self.position += batch.size_bytes
                 yield from self._pop_finished_costs()
             if self.position == before:
-                if len(window) < wanted:  # a torn end; the headers' census tells of it where it may not be
+                if len(window) < wanted:  # a torn end; the headers' census reports it where it may not be
                     break
                 wanted = int.from_bytes(window[8:12], "big") + 12
             else:

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Count, print and keep. Raises: PipelineFailure."""
     source = source_of(arguments)
-    tasks = exact_tasks(arguments, source)  # bad usage is told before Spark starts
+    tasks = exact_tasks(arguments, source)  # bad usage fails before Spark starts
     say(f"{len(tasks)} segments, {sum(task.segment.counted_bytes for task in tasks):,} bytes")
     session = build_session("census", master=arguments.master)
     size_bytes = sum(task.segment.counted_bytes for task in tasks)

@@ -16,7 +16,7 @@ DRAWN_DAILY = 6
 DRAWN_DATES = 4
 """How many topics have a colour of their own by day, and how many dates are written below."""
 DRAWN_TOPICS = 20
-"""A picture has so many topics at most, those with the most bytes; the table has all."""
+"""Topics of a picture: those with the most bytes. The table has all."""
 
 Row = Mapping[str, object]
 _ABOUT = {

@@ -46,7 +46,7 @@ _IN_ORDER = (OFFSET_INDEX, TIME_INDEX, LOG)
 class Task:
     """A segment to convert into the partition's folder `target`. `recompress` is what zstd becomes below magic 2.
 
-    `store` are options of the object stores that source and target may lie in.
+    `store` are options of the object stores that source and target may be in.
     """
 
     topic: str

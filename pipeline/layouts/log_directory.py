@@ -84,7 +84,7 @@ def _check_one_each(served: Sequence[tuple[LogDirectoryName, str]]) -> None:
 
 
 def log_start_checkpoint(files: PlaceFiles, path: str, topic: str, partition: int) -> int | None:
-    """The log start offset that a broker noted, which may lie in tiered storage; None when it noted none."""
+    """The log start offset that a broker noted, which may be in tiered storage; None when it noted none."""
     return _checkpoint(files, path, LOG_STARTS).get((topic, partition))
 
 

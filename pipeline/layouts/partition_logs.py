@@ -83,7 +83,7 @@ def _partitions_of_storage(
 
 
 def _logs_without_broker(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionSegments]:
-    """Of a topic that was made anew the id that was written to last."""
+    """Of a topic that was deleted and created again: the id that was written to last."""
     return [tiered_log(files, partition, None, (), None) for partition in _newest_ids(files, found)]
 
 

@@ -35,7 +35,7 @@ class TieredSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieredPartition:
-    """What tiered storage has of one partition. A topic that was made anew has another `topic_id`."""
+    """What tiered storage has of one partition. A topic that was deleted and created again has another `topic_id`."""
 
     topic: str
     topic_id: str

@@ -46,7 +46,7 @@ def largest_timestamp(files: PlaceFiles, segment: SegmentFile) -> int | None:
 
 
 def offset_before_time(files: PlaceFiles, segment: SegmentFile, time_ms: int) -> int | None:
-    """An offset up to which, inclusive, no record of the segment is so late; None where the index tells of none."""
+    """An offset up to which, inclusive, no record of the segment is so late; None where the index has none."""
     times, offsets = _increasing(_read(files, segment, TIME_INDEX), _TIME_ENTRY, (0, -1))
     before = int(np.searchsorted(times, time_ms, "left")) - 1
     return segment.base_offset + int(offsets[before]) if before >= 0 else None

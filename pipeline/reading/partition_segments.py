@@ -1,4 +1,4 @@
-"""The segments of one partition that can be read, from whatever places they lie in."""
+"""The segments of one partition that can be read, wherever they are stored."""
 
 from dataclasses import dataclass
 

@@ -3,7 +3,7 @@
 | what | where it is from |
 |---|---|
 | aborted transactions | the transaction indexes, in a folder with producer snapshots, as a broker leaves it |
-| open transactions | the newest producer snapshot that lies in the log, and the batches behind it |
+| open transactions | the newest producer snapshot in the log, and the batches after it |
 | either, where a file is missing | the headers and markers of all batches, which are walked over once |
 
 In such a folder a segment without a transaction index has no aborted transaction: the first one makes the file. A
@@ -67,7 +67,7 @@ class AbortedBatches:
                         yield start, header.position
                     start = header.end
         except CorruptRecord:
-            pass  # whoever decodes the run reports it
+            pass  # the decoder of the run reports it
         yield start, len(data)
 
 

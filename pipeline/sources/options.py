@@ -76,7 +76,7 @@ class ReadOptions:
         return PlaceFiles(self.store)
 
     def logs(self, files: PlaceFiles, *, all_there: bool = True) -> list[PartitionSegments]:
-        """The logs to read, as `partition_logs` finds them; what was found missing or double is told."""
+        """The logs to read, as `partition_logs` finds them; what is missing or there twice is logged."""
         found = partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path, all_there=all_there)
         if all_there:
             self._check_names(found)

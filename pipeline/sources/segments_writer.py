@@ -148,7 +148,7 @@ def _complete(staging: Staging, writer: LogWriter) -> StagedLog:
 
 @contextmanager
 def _one_line_failures(name: str | None = None) -> Iterator[None]:
-    """What is wrong becomes one line that begins with `name`, which Spark carries to whoever asked for the write."""
+    """What is wrong becomes one line that begins with `name`, which Spark carries to the caller of the write."""
     try:
         yield
     except (ApiError, ValueError) as error:

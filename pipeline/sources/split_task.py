@@ -20,7 +20,7 @@ from ..values.schemas import ValueSchemas
 from .options import ReadOptions
 
 MOST_ALONE = 1000
-"""Of up to so many splits each is a task; of more, small ones share one, as a task costs more than a small segment."""
+"""Up to this number each split is a task; of more, small ones share one: a task costs more than a small segment."""
 OPEN_BYTES = 64 << 10
 """What a split counts for beside its size where it shares a task."""
 

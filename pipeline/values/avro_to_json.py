@@ -66,7 +66,7 @@ class _Shape:
         return self._recursive
 
     def _may_be_empty(self, schema: Any, around: frozenset[str]) -> bool:
-        """Whether a value may take no bytes. `around` are the records that it lies in."""
+        """Whether a value may take no bytes. `around` are the records around it."""
         if isinstance(schema, list):
             for branch in schema:
                 self._may_be_empty(branch, around)

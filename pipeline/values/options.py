@@ -37,7 +37,7 @@ class ValueOptions:
     subjects: tuple[str, ...] | None = None
 
     def schemas(self, files: PlaceFiles, topics: Sequence[str] | None) -> ValueSchemas:
-        """Read the schemas; one of a registry that cannot be used is told, since its values may not be there.
+        """Read the schemas; one of a registry that cannot be used is logged, since its values may not be there.
 
         Raises: BadUsage, PipelineFailure, DiskFault.
         """

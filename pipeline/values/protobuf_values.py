@@ -102,7 +102,7 @@ def _add_file(pool: Any, file: Any) -> None:
 
 
 def _message_path(value: memoryview) -> tuple[tuple[int, ...], memoryview]:
-    """The path of the message in its file, and what is behind it. Raises: ValueError."""
+    """The path of the message in its file, and the bytes after that. Raises: ValueError."""
     count, at = _zigzag(value, 0)
     if not 0 <= count <= MAX_PATH:
         raise ValueError(f"a path of {count} message indexes")

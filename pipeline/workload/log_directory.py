@@ -24,7 +24,7 @@ _TOPIC_IDS = UUID("6e0f3cbb-1c0b-4f0b-9d0a-3c7b8f1d5a52")
 def write_log_directory(
     workload: Workload, directory: str, *, segment_bytes: int = 1 << 30, tell: Callable[[int], None] | None = None
 ) -> int:
-    """Write the records and return the bytes that they take. `tell` hears how many records are written so far.
+    """Write the records and return the bytes that they take. `tell` gets the number of records written so far.
 
     Raises: PipelineFailure when the directory is in use by a broker, or cannot be written.
     """

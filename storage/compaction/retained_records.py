@@ -4,7 +4,7 @@
     marker that ends nothing any more     gets a delete horizon, goes when that has come
     records                               as `protocol/records/compaction_loops.py` says, opened and compressed again
     last batch of an active producer      stays, if need be empty: a header of 61 bytes with its sequence (KIP-98)
-    magic 0 and 1                         tombstones stay while their segment is young; a wrapper is built anew around
+    magic 0 and 1                         tombstones stay while their segment is young; a wrapper is built again around
                                           what is left
 
 Base offset, last offset, sequence, producer and leader epoch of a v2 batch stay as they were.

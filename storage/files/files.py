@@ -192,7 +192,7 @@ class Files:
                 os.close(fd)
 
     def create(self, path: str, data: bytes = b"") -> None:
-        """Make the file anew with `data`, replacing what had its name; not synced."""
+        """Make the file with `data`, replacing what had its name; not synced."""
         with self._disk(path):
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
             try:

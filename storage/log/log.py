@@ -95,7 +95,7 @@ class Log(LogReading):
         is_clean: bool = False,
         rolled: Callable[["Log"], None] | None = None,
     ) -> None:
-        """`is_clean`: all of it is on the disk. `rolled` is told of a closed segment that nothing flushed yet."""
+        """`is_clean`: all of it is on the disk. `rolled` is called with a closed segment that nothing flushed yet."""
         self.files = files
         self.clock = clock
         self.directory = directory

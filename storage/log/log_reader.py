@@ -61,7 +61,7 @@ class LogReading:
         return EMPTY_SLICE
 
     def segment_base_of(self, offset: int) -> int:
-        """The base offset of the segment that `offset` lies in, or will."""
+        """The base offset of the segment that has `offset`, or will have it."""
         return self.segments[max(0, self.segments.index_of(offset))].base_offset
 
     def _visible_bytes(self, at: int, below: int) -> int:

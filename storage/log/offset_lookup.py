@@ -103,7 +103,7 @@ def legacy_offsets_before(log: "Bounds", timestamp: int, max_count: int) -> list
 def find_aborted_transactions(
     segments: Segments, fetch_offset: int, found: FileSlice, log_end_offset: int
 ) -> list[tuple[int, int]]:
-    """(producer id, first offset) of the transactions whose records may lie in the slice."""
+    """(producer id, first offset) of the transactions whose records the slice may have."""
     if not found.size_bytes:
         return []
     at = segments.index_of(found.segment_base_offset)

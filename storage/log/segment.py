@@ -328,7 +328,7 @@ class Segment:
                     self.max_timestamp_offset = header.last_offset
 
     def reset_indexes(self) -> None:
-        """Empty all indexes, to fill them anew."""
+        """Empty all indexes, to fill them again."""
         self.offset_index.keep_first(0)
         self.time_index.keep_first(0)
         if self.transaction_index is not None:

@@ -93,7 +93,7 @@ class ProducerTracking:
             self.snapshots.take(offset, self.state.producers.values(), sync=sync)
 
     def restore(self, up_to: int, start: int) -> int:
-        """Begin anew with the newest snapshot not above `up_to`; the offset to read on from, `start` or more."""
+        """Start again with the newest snapshot not above `up_to`; the offset to read on from, `start` or more."""
         self.state.clear()
         found = self.snapshots.read_latest(up_to)
         if found is None:

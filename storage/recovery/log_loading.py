@@ -4,7 +4,7 @@
     2. open each segment; drop those without a batch that lie within another; rebuild indexes that are missing or
        cannot be true
     3. without the mark of a clean stop: recover the segments that reach the recovery point, drop those after a cut
-    4. find the end; a log that ends below its checkpointed start begins anew there
+    4. find the end; a log that ends below its checkpointed start starts again there
     5. bring leader epochs and producer state into [start, end)
 
 Source: Kafka 3.9 `LogLoader`. Beyond Kafka: index contents are looked at (last entry), a damaged tail is cut after a

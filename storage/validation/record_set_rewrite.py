@@ -1,4 +1,4 @@
-"""A record set written anew as one batch of magic 2: for old magics, for another codec, for records numbered wrongly.
+"""A record set written again as one batch of magic 2: for old magics, for another codec, for records numbered wrongly.
 
 Records keep key, value, headers, order and timestamps; the batch keeps the producer's id, epoch, sequence and flags of
 the first one (Kafka 3.9, `LogValidator.buildRecordsAndAssignOffsets`). A batch that only changes its codec goes from

@@ -256,7 +256,7 @@ def _check_client_batch(batch: RecordBatch) -> None:
 def _prepare_messages(
     first: LegacyBatch, records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin
 ) -> PreparedAppend:
-    """Magic 0 and 1 are always written anew: the log takes magic 2."""
+    """Magic 0 and 1 are always rewritten: the log takes magic 2."""
     if not first.is_compressed:
         usual = _prepare_usual_messages(records, first.magic, rules, now_ms, origin)
         if usual is not None:

@@ -225,7 +225,7 @@ class ClassicGroup:
     def join_response(
         self, member_id: str, *, with_members: bool, skip_assignment: bool = False, leader: str | None = None
     ) -> JoinGroupResponse:
-        """The current generation as its members hear of it; `leader` if the member is to take another for it."""
+        """The current generation, as a response to its members; `leader` if the member is to take another for it."""
         return JoinGroupResponse(
             generation_id=self.generation,
             protocol_type=self.protocol_type,

@@ -43,7 +43,7 @@ class Joins:
         self._store = store
 
     def join(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
-        """What the member is told, at once or when the join phase has ended."""
+        """The member's response, at once or when the join phase has ended."""
         member_id = request.member_id
         if not self._has_room(group, member_id):
             group.remove(member_id)

@@ -24,7 +24,7 @@ from .state_table import State
 log = logging.getLogger(__name__)
 
 MOST_PENDING_MEMBERS = 5_000
-"""Clients may come back with one of the last so many ids that were handed out, which takes milliseconds; 3 kB each."""
+"""Ids that were handed out last, 3 kB each: clients come back with theirs within milliseconds."""
 
 
 def _session(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
@@ -40,7 +40,7 @@ def _sync_phase(group: ClassicGroup) -> tuple[str, str]:
 
 
 class Rebalancer:
-    """Moves classic groups from one generation to the next. `on_unused` hears of groups that nobody joined."""
+    """Moves classic groups from one generation to the next. `on_unused` is called with groups that nobody joined."""
 
     def __init__(self, settings: GroupSettings, timers: Timers, store: GroupStore) -> None:
         self._settings = settings
@@ -72,7 +72,7 @@ class Rebalancer:
             self._forget_pending(*self._handed_out.popleft())
 
     def _forget_pending(self, group: ClassicGroup, member_id: str) -> None:
-        """Who comes back after all is told UNKNOWN_MEMBER_ID, and joins anew."""
+        """A member that comes back later gets UNKNOWN_MEMBER_ID and joins again."""
         if member_id in group.pending_members:
             self.remove_pending(group, member_id)
             if group.is_unused:

@@ -1,6 +1,6 @@
 """Members that speak the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup there.
 
-The broker makes their assignments. The member epoch is their generation; there is no leader. A member is told to rejoin
+The broker makes their assignments. The member epoch is their generation; there is no leader. A member has to rejoin
 when the group has a newer epoch, when it has to give partitions back, and when partitions it waits for are free.
 Source: Kafka 3.9, GroupMetadataManager.classicGroupJoinToConsumerGroup and its siblings.
 """

@@ -95,7 +95,7 @@ class Migration:
         ]
 
     def release(self, classic: ClassicGroup) -> None:
-        """Members that wait in the classic group are told to rejoin."""
+        """Members that wait in the classic group get the error that makes them rejoin."""
         for member in classic.members.values():
             classic.answer_join(member, join_error(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
             member.answer_sync(sync_error(ErrorCode.REBALANCE_IN_PROGRESS))

@@ -1,4 +1,4 @@
-"""What clients are told when a group's record, or an offset, could not be written.
+"""Which error clients get when a group's record, or an offset, could not be written.
 
 Source: Kafka 3.9, GroupMetadataManager.
 """
@@ -29,7 +29,7 @@ _OFFSET_ONLY_ERRORS: Final = {
 
 
 def group_error(error: ApiError) -> ErrorCode:
-    """What members are told when the record of their group could not be written."""
+    """Which error members get when the record of their group could not be written."""
     return (_GROUP_ERRORS | _GROUP_ONLY_ERRORS).get(error.code, error.code)
 
 

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Loading(PartitionLoading):
-    """Loads partitions one after the other; `on_loaded` is told each group of a partition, so that its timers run."""
+    """Loads partitions one after the other; `on_loaded` is called with each group, so that its timers run."""
 
     def __init__(
         self,

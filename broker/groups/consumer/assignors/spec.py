@@ -1,4 +1,4 @@
-"""What an assignor is told and what it returns."""
+"""What an assignor is given and what it returns."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
