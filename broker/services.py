@@ -12,7 +12,7 @@ from ..protocol.coordinator.partitioning import partition_of
 from ..protocol.errors import ApiError, ErrorCode
 from ..storage.files.files import Files
 from .core import Core
-from .maintenance.log_moves import LogMoves
+from .metadata.log_moves import LogMoves
 from .metadata.topic_rules import TRANSACTION_TOPIC
 from .metadata.topics import Topics
 from .security.authorization.acls import Acls

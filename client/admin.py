@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ..config.keys.addresses import parse_host_port
+from ..config.keys.endpoints import parse_host_port
 from .async_client import AsyncClient
 from .blocking_client import BlockingClient
 from .connection import TIMEOUT_S

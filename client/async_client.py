@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from ..config.keys.addresses import HostPort
+from ..config.keys.endpoints import HostPort
 from ..protocol.errors import code_of
 from .async_connection import AsyncConnection
 from .clock import Clock, SystemClock

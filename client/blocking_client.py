@@ -9,7 +9,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from ..config.keys.addresses import HostPort
+from ..config.keys.endpoints import HostPort
 from ..protocol.errors import code_of
 from .cluster import TRIES, Cluster, Send
 from .connection import TIMEOUT_S, Connection

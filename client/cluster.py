@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from ..config.keys.addresses import HostPort
+from ..config.keys.endpoints import HostPort
 from ..protocol.api import ApiKey
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.find_coordinator import FindCoordinatorRequest

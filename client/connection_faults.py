@@ -4,7 +4,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..config.keys.addresses import HostPort
+from ..config.keys.endpoints import HostPort
 from ..protocol.errors import ErrorCode, MalformedFrame
 from .errors import (
     AuthenticationFailed,

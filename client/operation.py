@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from ..config.keys.addresses import HostPort
+from ..config.keys.endpoints import HostPort
 from ..protocol.api import API, ApiKey, spec_of_request
 from ..protocol.errors import ErrorCode
 from .errors import UnsupportedVersion

@@ -7,11 +7,11 @@ with the broker's defaults. `keys` says what a key is, `tables` has all keys, `s
 options.
 """
 
+from .alterations import Alteration, Operation, alter, lay_over
 from .broker_settings_builder import broker_settings
 from .describe_configs import ConfigRow, Synonym, describe_broker, describe_cluster_defaults, describe_topic
-from .dynamic_changes import Alteration, Operation, alter, lay_over
 from .errors import ConfigError, Problem
-from .keys.addresses import Endpoint, HostPort
+from .keys.endpoints import Endpoint, HostPort
 from .layered_values import Layers, Source
 from .settings import BrokerSettings, TopicSettings
 from .sources.origin import Given, Origin

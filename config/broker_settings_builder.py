@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from .errors import ConfigError, Problem, wrong_value
-from .keys.addresses import (
+from .keys.endpoints import (
     Endpoint,
     HostPort,
     parse_host_port,

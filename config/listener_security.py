@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .errors import Problem, wrong_value
-from .keys.addresses import Endpoint
+from .keys.endpoints import Endpoint
 from .keys.jaas import parse_jaas
 from .keys.key import MAX_INT, Key
 from .keys.value_types import Value

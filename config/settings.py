@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .keys.addresses import Endpoint, HostPort
+from .keys.endpoints import Endpoint, HostPort
 from .listener_security import ListenerSecurity
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from uuid import UUID
 
-from ..config.keys.addresses import HostPort
+from ..config.keys.endpoints import HostPort
 from ..protocol.errors import ErrorCode, code_of
 from ..protocol.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from ..protocol.schema import NO_UUID

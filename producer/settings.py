@@ -18,7 +18,7 @@ from typing import TypeAlias
 from ..client.security import settings as security_settings
 from ..client.security.settings import SecuritySettings, TokenProvider, security_of
 from ..config.errors import ConfigError, Problem
-from ..config.keys.addresses import HostPort, parse_host_port
+from ..config.keys.endpoints import HostPort, parse_host_port
 from ..config.keys.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, active
 from ..config.keys.value_checks import AtLeast, Between, BetweenOr, Check, Matching, OneOf
 from ..config.keys.value_types import Value, ValueType, render

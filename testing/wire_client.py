@@ -9,7 +9,7 @@ from ..client.operation import ask
 from ..client.operations.topics import metadata_request
 from ..client.security.settings import OPEN, SecuritySettings
 from ..client.versions import ANY_VERSION
-from ..config.keys.addresses import parse_host_port
+from ..config.keys.endpoints import parse_host_port
 
 CLIENT_ID = "stepdown-testing"
 NEWEST = ANY_VERSION[1]

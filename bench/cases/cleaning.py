@@ -27,11 +27,11 @@ from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
 from ..alternating_runs import Terms, Told, contestants, quantile
 from ..failures import BenchFailure
-from ..load.admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, run_on
 from ..load.filled_topics import create_topic, delete_topic
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling, ProduceRequests
 from ..results.results import Journal, Result, Value
+from ..servers.admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, run_on
 from ..servers.contenders import Contender
 from ..servers.kafka import KafkaServer
 from ..servers.maven import MavenStore

@@ -17,13 +17,13 @@ from time import sleep
 from ...protocol.records.layout import Codec
 from ..alternating_runs import Terms, Told, case_with_security, contestants, reaching
 from ..failures import BenchFailure
-from ..load.admin_connection import frame_of
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.filled_topics import await_leaders, fill
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import BATCH_BYTES, Filling, fetch_request
 from ..load.values import ValueKind
 from ..results.results import Journal, Result, Sample, Value, time_of
+from ..servers.admin_connection import frame_of
 from ..servers.contenders import Contender
 from ..servers.maven import MavenStore
 from ..servers.scrape import Moment, Watch

@@ -13,13 +13,13 @@ from pathlib import Path
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
 from ..alternating_runs import AlternatingRun, Terms, Told, contestants
-from ..load.admin_connection import frame_of
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import fill
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import BATCH_BYTES, Filling, check_fetch, fetch_request
 from ..load.values import ValueKind
 from ..results.results import Journal, Result, Value
+from ..servers.admin_connection import frame_of
 from ..servers.contenders import Contender
 from ..servers.maven import MavenStore
 from ..servers.stepdown import Stepdown

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from ..alternating_runs import MEGABYTE, AlternatingRun, Terms, Told, contestants, quantile
 from ..failures import BenchFailure
-from ..load.admin_connection import frame_of
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import create_topic, fill
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling, ProduceRequests, check_fetch, fetch_request
 from ..load.result import LoadResult
 from ..results.results import Journal, Result
+from ..servers.admin_connection import frame_of
 from ..servers.contenders import Contender
 from ..servers.maven import MavenStore
 

@@ -12,11 +12,11 @@ from time import perf_counter, sleep
 
 from ...client.operations.topics import NewTopic, create_topics
 from ..alternating_runs import AlternatingRun, Terms, Told, contestants
-from ..load.admin_connection import REQUEST_TIMEOUT_MS, change
 from ..load.filled_topics import await_leaders, write_records
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling
 from ..results.results import Journal, Result
+from ..servers.admin_connection import REQUEST_TIMEOUT_MS, change
 from ..servers.contenders import Contender
 from ..servers.maven import MavenStore
 

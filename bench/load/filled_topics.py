@@ -3,8 +3,8 @@
 from ...client.operations.topics import NewTopic, create_topics, delete_topics
 from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ..failures import BenchFailure
+from ..servers.admin_connection import REQUEST_TIMEOUT_MS, Connection, change
 from ..servers.process import wait_until
-from .admin_connection import REQUEST_TIMEOUT_MS, Connection, change
 from .connection_loads import Asking, ConnectionLoad, LoadPlan
 from .process import LoadProcess
 from .produce_and_fetch_requests import Filling, produce_error_at, produce_frames

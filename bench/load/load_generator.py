@@ -19,7 +19,7 @@ from time import perf_counter, process_time, time
 from ...client.connection import parse_address
 from ...protocol.messages.api_versions import ApiVersionsRequest
 from ..failures import BenchFailure
-from .admin_connection import frame_of
+from ..servers.admin_connection import frame_of
 from .connection_loads import ConnectionLoad, LoadPlan
 from .result import LoadResult
 

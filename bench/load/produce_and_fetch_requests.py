@@ -17,7 +17,7 @@ from ...protocol.records.builder import build_batch
 from ...protocol.records.layout import Codec
 from ...protocol.records.record import Record
 from ..failures import BenchFailure
-from .admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, frame_of
+from ..servers.admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, frame_of
 from .connection_loads import Asking, ConnectionLoad, LoadPlan
 from .values import ValueKind, values
 

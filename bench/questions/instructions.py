@@ -147,7 +147,7 @@ def batch_of(row: Row) -> tuple[bytes, int]:
 
 
 def produce_frame(row: Row, batch: bytes) -> bytes:
-    from stepdown.bench.load.admin_connection import frame_of
+    from stepdown.bench.servers.admin_connection import frame_of
     from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
     data = tuple(PartitionProduceData(index=index, records=batch) for index in range(row.partitions))
@@ -156,7 +156,7 @@ def produce_frame(row: Row, batch: bytes) -> bytes:
 
 
 def fetch_frame(version: int) -> bytes:
-    from stepdown.bench.load.admin_connection import frame_of
+    from stepdown.bench.servers.admin_connection import frame_of
     from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
     wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=FETCH_BYTES)

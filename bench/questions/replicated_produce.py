@@ -16,10 +16,10 @@ from statistics import median
 
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
 from stepdown.bench.failures import BenchFailure
-from stepdown.bench.load.admin_connection import change
 from stepdown.bench.load.filled_topics import await_leaders, create_topic, delete_topic
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.produce_and_fetch_requests import ProduceRequests
+from stepdown.bench.servers.admin_connection import change
 from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.client.operations.topics import NewTopic, create_topics
 

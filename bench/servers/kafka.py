@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ...protocol.messages.metadata import MetadataRequest
 from ..failures import BenchFailure
-from ..load.admin_connection import Connection
+from .admin_connection import Connection
 from .maven import STDERR_LOG, MavenStore
 from .process import Process, Restartable, free_port, text_of, wait_until
 from .tls_listener import tls_listener

@@ -29,11 +29,11 @@ from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
-from ..quotas.metering import meter, telling
 from ..security.authorization.authorization_rule import Rule
-from ..security.authorization.guard import Handle, guarded
 from . import request_item_limits
 from .call import Call
+from .guard import Handle, guarded
+from .metering import meter, telling
 
 if TYPE_CHECKING:
     from ..core import Core

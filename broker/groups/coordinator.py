@@ -22,19 +22,20 @@ from ..metadata.topic_rules import OFFSETS_TOPIC
 from ..scheduling.keyed_timers import Timers
 from ..scheduling.periodic_task import Periodic
 from .caller import Caller
+from .change_store import ChangeStore
 from .classic.group import UNKNOWN_MEMBER, ClassicGroup
 from .classic.join import Joins
 from .classic.member import join_error, sync_error
 from .classic.member_requests import Members
 from .classic.rebalance import Rebalancer
 from .classic.state_table import DELETE
-from .consumer.change_store import ChangeStore
 from .consumer.changes import Planner
 from .consumer.group import ConsumerGroup
 from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.topic_lookup import TopicLookup
 from .consumer.topic_regex import compile_pattern
 from .describing import describe_classic, describe_consumer, unknown_classic
+from .group_registry import Group, GroupRegistry
 from .group_settings import GroupSettings
 from .migration.classic_members import ClassicInConsumer
 from .migration.migration import Migration
@@ -42,7 +43,6 @@ from .offsets.committed_offsets import CommittedOffset, Offsets, TopicPartition
 from .offsets.offset_requests import Commits, Committer, NewOffset
 from .state.loading import Loading
 from .state.offsets_topic_store import OffsetsTopic
-from .state.registry import Group, GroupRegistry
 from .state.replay import Replay
 
 if TYPE_CHECKING:

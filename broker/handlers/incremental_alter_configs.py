@@ -9,7 +9,7 @@ of client metrics (KIP-714) are not supported.
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...config.dynamic_changes import Alteration, Operation
+from ...config.alterations import Alteration, Operation
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.incremental_alter_configs import (
     AlterableConfig,

@@ -22,9 +22,9 @@ from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from ..dispatch.call import Call
+from ..groups.group_store import Producer
 from ..groups.offsets.committed_offsets import TopicPartition
 from ..groups.offsets.offset_requests import Committer, NewOffset
-from ..groups.state.record_store_interface import Producer
 from ..metadata.topic_rules import OFFSETS_TOPIC
 from ..transactions.verification import verify
 from .offset_commit import OFFSETS_A_BATCH, has_partition

@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...config import ConfigError
-from ...config.dynamic_changes import Alteration, Operation, alter
+from ...config.alterations import Alteration, Operation, alter
 from ...config.keys.key import Key
 from ...config.tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 from ...network.turn import Turn

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from ...config import ConfigError, Layers, TopicSettings, broker_settings, topic_settings
-from ...config.dynamic_changes import lay_over
+from ...config.alterations import lay_over
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.log.log_config import LogConfig
 from ...storage.metadata.metadata_store import MetadataStore

@@ -42,7 +42,7 @@ from .unknown_settings import warn_of_unknown
 
 if TYPE_CHECKING:
     from ..core import Core
-    from ..maintenance.log_moves import LogMoves
+    from .log_moves import LogMoves
 
 log = logging.getLogger(__name__)
 

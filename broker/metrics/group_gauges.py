@@ -14,7 +14,7 @@ from ...network.metrics.instruments import GaugeRow
 if TYPE_CHECKING:
     from ..core import Core
     from ..groups.coordinator import GroupCoordinator
-    from ..groups.state.registry import Group
+    from ..groups.group_registry import Group
 
     Groups = Callable[[], GroupCoordinator | None]
 

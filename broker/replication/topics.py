@@ -27,7 +27,7 @@ from .replicated_partition import ReplicatedPartition
 
 if TYPE_CHECKING:
     from ..core import Core
-    from ..maintenance.log_moves import LogMoves
+    from ..metadata.log_moves import LogMoves
 
 log = logging.getLogger(__name__)
 

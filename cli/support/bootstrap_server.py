@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...config.keys.addresses import parse_host_port
+from ...config.keys.endpoints import parse_host_port
 from .client_properties import security_of, security_properties
 from .failures import EXIT_BAD_USAGE, CommandFailure
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..keys.addresses import PROTOCOLS
+from ..keys.endpoints import PROTOCOLS
 from ..keys.key import (
     AT_START,
     BOOLEAN,

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ...client.security.settings import TlsSettings
 from ...client.security.tls_context import tls_context
 from ...client.versions import VersionRanges
-from ...config.keys.addresses import HostPort
+from ...config.keys.endpoints import HostPort
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from ..backoff import Backoff

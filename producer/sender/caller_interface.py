@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...client.versions import ANY_VERSION
-from ...config.keys.addresses import HostPort
+from ...config.keys.endpoints import HostPort
 from ...protocol.api import ApiKey
 from ..accumulator.sequence_numbers import Sequences
 from ..errors import FATAL_CODES, ProducerError

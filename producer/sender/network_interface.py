@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ...client.versions import VersionRanges
-from ...config.keys.addresses import HostPort
+from ...config.keys.endpoints import HostPort
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode
 from ..errors import ProducerError

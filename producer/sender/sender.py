@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ...client.versions import VersionRanges, common_version
-from ...config.keys.addresses import HostPort
+from ...config.keys.endpoints import HostPort
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode, PeerFault, code_of
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

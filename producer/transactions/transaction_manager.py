@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from ...config.keys.addresses import HostPort
+from ...config.keys.endpoints import HostPort
 from ...protocol.errors import ErrorCode
 from ..accumulator.producer_batch import TopicPartition
 from ..accumulator.sequence_numbers import Identity

@@ -13,7 +13,7 @@ from ...client.async_client import AsyncClient, Connect, open_tcp
 from ...client.errors import ClientError, KafkaError
 from ...client.group_member import GroupMember, Membership
 from ...client.operation import Operation
-from ...config.keys.addresses import parse_host_port
+from ...config.keys.endpoints import parse_host_port
 from ...network.clock import Clock
 
 T = TypeVar("T")

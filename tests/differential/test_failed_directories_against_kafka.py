@@ -10,7 +10,7 @@ from urllib.request import urlopen
 from uuid import uuid4
 
 import pytest
-from stepdown.bench.load.admin_connection import Connection
+from stepdown.bench.servers.admin_connection import Connection
 from stepdown.bench.servers.kafka import CLUSTER_ID
 from stepdown.bench.servers.process import wait_until
 from stepdown.protocol.errors import ErrorCode

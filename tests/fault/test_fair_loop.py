@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from stepdown.bench.load.admin_connection import Connection, frame_of
+from stepdown.bench.servers.admin_connection import Connection, frame_of
 from stepdown.bench.servers.process import wait_until
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.describe_groups import DescribeGroupsRequest

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from stepdown.bench.load.admin_connection import Connection
+from stepdown.bench.servers.admin_connection import Connection
 from stepdown.bench.servers.process import wait_until
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

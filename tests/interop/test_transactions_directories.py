@@ -11,7 +11,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from stepdown.bench.load.admin_connection import Connection
+from stepdown.bench.servers.admin_connection import Connection
 from stepdown.broker.transactions.states import State
 from stepdown.protocol.messages.list_transactions import ListTransactionsRequest
 from support.broker import Stepdown

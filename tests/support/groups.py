@@ -6,21 +6,21 @@ from typing import Any
 from uuid import UUID
 
 from stepdown.broker.groups.caller import Caller
+from stepdown.broker.groups.change_store import ChangeStore
 from stepdown.broker.groups.classic.group import ClassicGroup
 from stepdown.broker.groups.classic.join import Joins
 from stepdown.broker.groups.classic.member_requests import Members
 from stepdown.broker.groups.classic.rebalance import Rebalancer
-from stepdown.broker.groups.consumer.change_store import ChangeStore
 from stepdown.broker.groups.consumer.changes import Planner
 from stepdown.broker.groups.consumer.group import ConsumerGroup
 from stepdown.broker.groups.consumer.heartbeat import ConsumerHeartbeats
+from stepdown.broker.groups.group_registry import GroupRegistry
 from stepdown.broker.groups.group_settings import GroupSettings
+from stepdown.broker.groups.group_store import Producer, Stored
 from stepdown.broker.groups.migration.classic_members import ClassicInConsumer
 from stepdown.broker.groups.migration.migration import Migration
 from stepdown.broker.groups.offsets.committed_offsets import Offsets
 from stepdown.broker.groups.offsets.offset_requests import Commits, Committer, NewOffset
-from stepdown.broker.groups.state.record_store_interface import Producer, Stored
-from stepdown.broker.groups.state.registry import GroupRegistry
 from stepdown.broker.groups.state.replay import Replay
 from stepdown.broker.scheduling.keyed_timers import Timers
 from stepdown.broker.scheduling.round_guard import RoundGuard

@@ -39,7 +39,7 @@ from confluent_kafka.admin import (
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
-from stepdown.bench.load.admin_connection import Connection
+from stepdown.bench.servers.admin_connection import Connection
 from stepdown.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from stepdown.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
 

@@ -10,9 +10,9 @@ import logging
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from ..caller import Caller
+from ..error_mapping import group_error
 from ..group_settings import GroupSettings
-from ..state.error_mapping import group_error
-from ..state.record_store_interface import GroupStore
+from ..group_store import GroupStore
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, JoinAnswer, join_error
 from .rebalance import Rebalancer

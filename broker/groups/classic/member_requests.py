@@ -11,8 +11,8 @@ from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.heartbeat import HeartbeatRequest
 from ....protocol.messages.leave_group import MemberIdentity, MemberResponse
 from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from ..state.error_mapping import group_error
-from ..state.record_store_interface import GroupStore
+from ..error_mapping import group_error
+from ..group_store import GroupStore
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, SyncAnswer
 from .rebalance import Rebalancer

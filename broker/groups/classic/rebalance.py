@@ -16,7 +16,7 @@ from collections.abc import Callable
 from ....protocol.errors import ApiError, ErrorCode
 from ...scheduling.keyed_timers import Timers
 from ..group_settings import GroupSettings
-from ..state.record_store_interface import GroupStore
+from ..group_store import GroupStore
 from .group import ClassicGroup
 from .member import ClassicMember, join_error, sync_error
 from .state_table import State

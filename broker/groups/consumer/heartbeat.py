@@ -14,7 +14,7 @@ from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ..caller import Caller
-from .change_store import ChangeStore
+from ..change_store import ChangeStore
 from .changes import Change
 from .group import ConsumerGroup
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sort_topics

@@ -16,10 +16,10 @@ from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ....protocol.messages.leave_group import MemberIdentity, MemberResponse
 from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ..caller import Caller
+from ..change_store import ChangeStore
 from ..classic.group import UNKNOWN_MEMBER
 from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
-from ..consumer.change_store import ChangeStore
 from ..consumer.changes import Change
 from ..consumer.group import NOT_OWNED, ConsumerGroup
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sort_topics

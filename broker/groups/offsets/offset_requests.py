@@ -26,10 +26,10 @@ from ..classic.group import UNKNOWN_MEMBER, ClassicGroup
 from ..classic.rebalance import Rebalancer
 from ..classic.state_table import COMMIT, State
 from ..consumer.group import ConsumerGroup
+from ..error_mapping import offset_error
+from ..group_registry import Group, GroupRegistry
 from ..group_settings import GroupSettings
-from ..state.error_mapping import offset_error
-from ..state.record_store_interface import GroupStore, Producer, Stored
-from ..state.registry import Group, GroupRegistry
+from ..group_store import GroupStore, Producer, Stored
 from .committed_offsets import NO_OFFSET, NO_PRODUCER, CommittedOffset, Offsets, TopicPartition, offset_tombstone
 from .expiration_rule import find_expired_offsets
 

@@ -12,9 +12,9 @@ from ....protocol.errors import ApiError
 from ...maintenance.internal_topic_loading import PartitionLoading
 from ...scheduling.round_guard import RoundGuard
 from ..classic.group import ClassicGroup
+from ..group_registry import Group, GroupRegistry
 from ..offsets.committed_offsets import Offsets
 from .offsets_topic_store import OffsetsTopic
-from .registry import Group, GroupRegistry
 from .replay import Replay
 
 log = logging.getLogger(__name__)

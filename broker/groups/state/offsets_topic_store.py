@@ -21,8 +21,8 @@ from ....storage.validation.record_sets import prepare
 from ...maintenance.internal_topic_loading import read_back
 from ...metadata.partition import Partition
 from ...metadata.topic_rules import OFFSETS_TOPIC
+from ..group_store import Producer, Stored
 from ..offsets.committed_offsets import NO_PRODUCER
-from .record_store_interface import Producer, Stored
 
 if TYPE_CHECKING:
     from ...core import Core

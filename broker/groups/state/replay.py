@@ -12,8 +12,8 @@ from ....protocol.coordinator.group_records import GroupMetadataKey
 from ....protocol.coordinator.offset_records import OffsetCommitKey
 from ..classic.group import ClassicGroup, load_classic_group
 from ..consumer.group import ConsumerGroup
+from ..group_registry import GroupRegistry
 from ..offsets.committed_offsets import NO_PRODUCER, Offsets
-from .registry import GroupRegistry
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from itertools import count
 from random import Random
 from uuid import uuid4
 
-from stepdown.bench.load.admin_connection import frame_of
+from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from stepdown.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

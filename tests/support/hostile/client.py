@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from itertools import count, repeat
 
-from stepdown.bench.load.admin_connection import Connection, frame_of
+from stepdown.bench.servers.admin_connection import Connection, frame_of
 from stepdown.client.connection import parse_address
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest

@@ -19,7 +19,7 @@ from math import inf
 from random import Random
 from time import sleep
 
-from stepdown.bench.load.admin_connection import frame_of
+from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 

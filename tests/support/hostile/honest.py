@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from time import monotonic
 
-from stepdown.bench.load.admin_connection import Connection, frame_of
+from stepdown.bench.servers.admin_connection import Connection, frame_of
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import decode_response
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -31,7 +31,7 @@ from time import monotonic, sleep
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
-from stepdown.bench.load.admin_connection import frame_of
+from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.broker.handlers import SERVED
 from stepdown.client.connection import parse_address
 from stepdown.protocol.api import API

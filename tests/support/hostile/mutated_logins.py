@@ -24,7 +24,7 @@ from random import Random
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
-from stepdown.bench.load.admin_connection import frame_of
+from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.bench.servers.process import free_port
 from stepdown.client.connection import parse_address
 from stepdown.client.security.scram_client import ScramClient

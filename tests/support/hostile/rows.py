@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from stepdown.bench.load.admin_connection import Connection
+from stepdown.bench.servers.admin_connection import Connection
 from stepdown.bench.servers.contenders import Contender
 from stepdown.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest

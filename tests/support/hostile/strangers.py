@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from stepdown.bench.load.admin_connection import frame_of
+from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.client.connection import parse_address
 from stepdown.protocol.api import spec_of_request
 from stepdown.protocol.frame import encode_request

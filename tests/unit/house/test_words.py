@@ -9,11 +9,11 @@ from support.house_words import COUNTS
 
 BOUNDS = {  # today, and the aim
     "functions named by a participle": (86, 60),
-    "files whose classes share no word with them": (24, 20),
+    "files whose classes share no word with them": (22, 20),
     "phrases that one has to read twice": (20, 30),
     "results of five values without names": (5, 0),
     "circles of modules, stubs included": (0, 0),
-    "folders that import each other": (4, 0),
+    "folders that import each other": (0, 0),
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 from stepdown.broker.groups.classic.group import ClassicGroup
 from stepdown.broker.groups.classic.state_table import State
 from stepdown.broker.groups.consumer.group import ConsumerGroup
-from stepdown.broker.groups.state.record_store_interface import Producer
+from stepdown.broker.groups.group_store import Producer
 from stepdown.protocol.errors import ApiError, ErrorCode
 from support.clock import settle
 from support.groups import GROUP, GroupWorld

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from stepdown.broker.groups.group_store import Producer
 from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset
-from stepdown.broker.groups.state.record_store_interface import Producer
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.protocol.coordinator.partitioning import partition_of
 from stepdown.protocol.errors import ApiError, ErrorCode

@@ -1,7 +1,7 @@
 """When committed offsets are too old."""
 
 import pytest
-from stepdown.broker.groups.state.record_store_interface import Producer
+from stepdown.broker.groups.group_store import Producer
 from support.groups import GROUP, GroupWorld
 
 RETENTION_MS = 1_000

@@ -12,7 +12,7 @@ from stepdown.broker.broker import Broker
 from stepdown.broker.metadata.config_resources import Change, alter_topic, replace_topic
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.broker.metadata.unknown_settings import KEEP_EVERYTHING, MARKER
-from stepdown.config.dynamic_changes import Alteration, Operation
+from stepdown.config.alterations import Alteration, Operation
 from stepdown.storage.metadata.metadata_log_contents import FOLDER
 from support.admin import write
 from support.client import RawClient

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from stepdown.bench.load.admin_connection import frame_of
+from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.broker.broker import Broker
 from stepdown.network.tls.tls_transport import TlsWire
 from stepdown.protocol.errors import MalformedFrame

@@ -8,7 +8,7 @@ from ...client.connection import parse_address
 from ...client.errors import ClientError
 from ...client.operation import Operation
 from ...client.operations.outcome import Outcome
-from ...config.keys.addresses import parse_host_port
+from ...config.keys.endpoints import parse_host_port
 from ...protocol.api import spec_of_request
 from ...protocol.errors import ErrorCode
 from ...protocol.frame import encode_request

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.log_move import LogMove, find_unfinished_copies
 from ...storage.files.file_names import fits_future_directory
-from ..metadata.image import Topic
-from ..metadata.partition import Partition
+from .image import Topic
+from .partition import Partition
 
 if TYPE_CHECKING:
     from ..core import Core

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.maintenance import log_moves
+from stepdown.broker.metadata import log_moves
 from stepdown.network.clock import Clock
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import DiskFault, ErrorCode

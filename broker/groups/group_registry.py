@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from ....protocol.errors import ApiError, ErrorCode
-from ..classic.group import ClassicGroup
-from ..consumer.group import ConsumerGroup
+from ...protocol.errors import ApiError, ErrorCode
+from .classic.group import ClassicGroup
+from .consumer.group import ConsumerGroup
 
 Group = ClassicGroup | ConsumerGroup
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from types import CoroutineType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ....protocol.errors import ApiError, ErrorCode
-from .access import RestrictedAccess
-from .authorization_rule import Items, Rule
-from .authorizer import Authorizer
+from ...protocol.errors import ApiError, ErrorCode
+from ..security.authorization.access import RestrictedAccess
+from ..security.authorization.authorization_rule import Items, Rule
+from ..security.authorization.authorizer import Authorizer
 
 if TYPE_CHECKING:
-    from ...core import Core
-    from ...dispatch.call import Call
+    from ..core import Core
+    from .call import Call
 
 FEW_ITEMS = 16
 

@@ -1,5 +1,5 @@
 import pytest
-from stepdown.config.keys.addresses import (
+from stepdown.config.keys.endpoints import (
     HostPort,
     parse_host_port,
     parse_listeners,

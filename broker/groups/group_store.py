@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ....protocol.coordinator.group_log import GroupRecord
+from ...protocol.coordinator.group_log import GroupRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,20 +8,20 @@ Source: Kafka 3.9, GroupMetadataManager.
 
 import logging
 
-from ....protocol.errors import ApiError, ErrorCode
-from ...scheduling.keyed_timers import Timers
-from ..classic.group import ClassicGroup
-from ..classic.rebalance import Rebalancer
-from ..group_settings import GroupSettings
-from ..migration.migration import Migration
-from ..state.error_mapping import group_error
-from ..state.record_store_interface import GroupStore
-from ..state.registry import GroupRegistry
-from ..state.replay import Replay
-from .changes import Change, Planner
-from .group import ConsumerGroup
-from .member import ConsumerMember
-from .member_timeouts import MemberTimeouts
+from ...protocol.errors import ApiError, ErrorCode
+from ..scheduling.keyed_timers import Timers
+from .classic.group import ClassicGroup
+from .classic.rebalance import Rebalancer
+from .consumer.changes import Change, Planner
+from .consumer.group import ConsumerGroup
+from .consumer.member import ConsumerMember
+from .consumer.member_timeouts import MemberTimeouts
+from .error_mapping import group_error
+from .group_registry import GroupRegistry
+from .group_settings import GroupSettings
+from .group_store import GroupStore
+from .migration.migration import Migration
+from .state.replay import Replay
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from types import CoroutineType, coroutine
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api import ApiKey
-from .client_quotas import ClientQuotas
-from .request_charging import LimitedRequest
+from ..quotas.client_quotas import ClientQuotas
+from ..quotas.request_charging import LimitedRequest
 
 if TYPE_CHECKING:
-    from ..dispatch.call import Call
+    from .call import Call
 
 Handle = Callable[[Any, Any, "Call"], Any]
 EXEMPT = frozenset({ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})

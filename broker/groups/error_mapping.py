@@ -5,7 +5,7 @@ Source: Kafka 3.9, GroupMetadataManager.
 
 from typing import Final
 
-from ....protocol.errors import ApiError, ErrorCode
+from ...protocol.errors import ApiError, ErrorCode
 
 _GROUP_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
