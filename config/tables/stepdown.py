@@ -97,7 +97,7 @@ KEYS = (
         "Address of /metrics, /healthz, /readyz and /clients; port 0 is a free one, which the broker names when it is "
         "ready.",
     ),
-    acted_on(
+    active(
         "stepdown.client.report.max.clients",
         INT,
         1_000,
@@ -106,7 +106,7 @@ KEYS = (
         "Clients that the report of /clients remembers, each by its address, principal, client id and software. A new "
         "one takes the place of one that has been silent for long.",
     ),
-    acted_on(
+    active(
         "stepdown.client.report.file",
         STRING,
         None,
