@@ -31,7 +31,7 @@ from .memory_budget import Claim, MemoryBudget, NoRoomToWait
 from .principal import ANONYMOUS, KafkaPrincipal
 from .sasl.exchange import SaslExchange
 from .sender import Sender
-from .transport import PlainWire
+from .transport import PlainTransport
 from .turn import Turn, Turns
 from .worker_threads import forget_frames
 
@@ -151,7 +151,7 @@ class Answerer(Protocol):
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]: ...
 
-    def answered(self, reply: Reply) -> None: ...
+    def note_reply(self, reply: Reply) -> None: ...
 
 
 class Connection:
@@ -165,7 +165,7 @@ class Connection:
 
     def __init__(
         self,
-        wire: PlainWire,
+        wire: PlainTransport,
         peer: Peer,
         parser: FrameParser,
         sender: Sender,
@@ -210,14 +210,14 @@ class Connection:
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
                     if self._held or self._unsent:
-                        await self._send_held(answerer)
+                        await self._send_held_replies(answerer)
                     elif self._at_end or self._is_draining:
                         return "end"
                     else:
                         await self._more()
                     continue
                 if self._turn.is_over():
-                    await self._send_held(answerer)
+                    await self._send_held_replies(answerer)
                     await self._turn.end()
                 if self._claim is not None:
                     self._claim.in_use()
@@ -227,7 +227,7 @@ class Connection:
                 if isinstance(answer, Reply):
                     reply = answer
                 else:
-                    self._try_to_send_held(answerer)
+                    self._try_to_send_held_replies(answerer)
                     reply = await answer
                 self.is_waiting = False
                 del frame, answer  # a peer that does not read its answer must not keep us holding what it sent
@@ -237,11 +237,11 @@ class Connection:
                 if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
                     self._held.append(reply)
                     if len(self._held) >= MOST_HELD:
-                        await self._send_held(answerer)
+                        await self._send_held_replies(answerer)
                 else:
                     await self._send(reply, pieces, answerer)
                 if reply.throttle_ms:
-                    await self._send_held(answerer)
+                    await self._send_held_replies(answerer)
                     await self._mute(reply.throttle_ms)
                 del reply, pieces  # nor a connection that idles what it was answered: slices of files that are deleted
         except (MalformedFrame, CloseConnection) as fault:
@@ -250,7 +250,7 @@ class Connection:
             self._release()
             forget_frames(fault)  # with the request in them, while the held answers are sent
             with suppress(OSError):
-                await self._send_held(answerer)
+                await self._send_held_replies(answerer)
                 if isinstance(fault, CloseConnection) and fault.last:
                     await self._sender.send((fault.last,))
             return "fault"
@@ -328,7 +328,7 @@ class Connection:
         claim = reply.claim
         try:
             if self._held or self._unsent:
-                await self._send_held(answerer)
+                await self._send_held_replies(answerer)
             if claim is None:
                 await self._sender.send(pieces)
             else:
@@ -338,27 +338,27 @@ class Connection:
         finally:
             if claim is not None:
                 claim.release()
-        self._sent((reply,), answerer)
+        self._note_replies((reply,), answerer)
 
-    async def _send_held(self, answerer: Answerer) -> None:
+    async def _send_held_replies(self, answerer: Answerer) -> None:
         """Sends all that is held. Raises OSError when the peer has gone."""
         if self._held or self._unsent:
-            data, held = self._take_held()
+            data, held = self._take_held_replies()
             if data:
                 await self._sender.send((data,))
-            self._sent(held, answerer)
+            self._note_replies(held, answerer)
 
-    def _try_to_send_held(self, answerer: Answerer) -> None:
+    def _try_to_send_held_replies(self, answerer: Answerer) -> None:
         """Sends what the socket takes now: a handler waits, perhaps for others, and must not wait for this peer too."""
         if not self._held:
             return
-        data, held = self._take_held()
+        data, held = self._take_held_replies()
         with suppress(OSError):  # found again, and told, when the handler's own answer is sent
             self._unsent = data[self._wire.try_send(data) :] if data else b""
-        self._sent(held, answerer)
+        self._note_replies(held, answerer)
         self.is_busy = True
 
-    def _take_held(self) -> tuple[bytes, list[Reply]]:
+    def _take_held_replies(self) -> tuple[bytes, list[Reply]]:
         held, self._held = self._held, []
         parts = [self._unsent]
         for reply in held:
@@ -366,9 +366,9 @@ class Connection:
         self._unsent = b""
         return b"".join(parts), held
 
-    def _sent(self, replies: Iterable[Reply], answerer: Answerer) -> None:
+    def _note_replies(self, replies: Iterable[Reply], answerer: Answerer) -> None:
         for reply in replies:
-            answerer.answered(reply)
+            answerer.note_reply(reply)
         self._seen_sent_bytes = self._wire.sent_bytes
         self.last_active_ms = self._clock.now_ms()
         self.is_busy = False

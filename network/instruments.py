@@ -28,11 +28,11 @@ class SentBytes(Protocol):
 class RequestMeter(Protocol):
     """Counts the requests of one API in one version."""
 
-    def handled(self, size_bytes: int, seconds: float, waited_s: float) -> None:
+    def observe_handling(self, size_bytes: int, seconds: float, waited_s: float) -> None:
         """A request of `size_bytes` took `seconds`, of which it was parked for `waited_s`."""
 
-    def sent(self, seconds: float, total_s: float) -> None:
+    def observe_sending(self, seconds: float, total_s: float) -> None:
         """Its answer took `seconds` to send, `total_s` since the request came."""
 
-    def throttled(self, throttle_ms: int) -> None:
+    def count_throttling(self, throttle_ms: int) -> None:
         """Its client has to wait for that long."""

@@ -30,6 +30,6 @@ class LineLimit:
         return self._left_out.pop(key, 0)
 
 
-def repeated(left_out: int) -> str:
+def repetition_text(left_out: int) -> str:
     """What such a line says of those that were left out."""
     return f" ({left_out} times more since the last line)" if left_out else ""

@@ -13,7 +13,7 @@ from ..config.keys.ip_address import address_forms
 from .admission.strangers import Strangers
 from .clock import Clock, Timer
 from .connection import Answerer, Connection, Peer
-from .line_limit import LineLimit, repeated
+from .line_limit import LineLimit, repetition_text
 
 MOST_IDLE_CHECKS_MS = 10_000
 ACCEPTS_A_TURN = 64
@@ -261,7 +261,7 @@ class Server:
         left_out = self._lines.count_left_out(name)
         if left_out is not None:
             advice = "raise the limit of open files or lower max.connections"
-            log.error("cannot accept on %s%s: %s; %s", name, repeated(left_out), fault, advice)
+            log.error("cannot accept on %s%s: %s; %s", name, repetition_text(left_out), fault, advice)
 
     def _refuse(self, sock: socket.socket, peer: Peer, refuse_ms: int) -> None:
         """Hangs up, but not at once: who is refused at once comes again at once."""

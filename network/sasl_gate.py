@@ -62,17 +62,17 @@ class SaslGate:
             raise CloseConnection("no request, and no login")
         key, version = _KEY_AND_VERSION.unpack_from(frame)
         if key not in _BEFORE.get(exchange.state, ()):
-            raise CloseConnection(f"{_named(key)} before the login is done")
+            raise CloseConnection(f"{_name_of(key)} before the login is done")
         if key == ApiKey.API_VERSIONS:
             self._count_version_request(version)
         reply = self._inside.answer(frame, peer)
         if isinstance(reply, Reply) and exchange.state is not State.FAILED:
             self._note(peer)
             return reply
-        return self._checked(reply, peer)
+        return self._check(reply, peer)
 
-    def answered(self, reply: Reply) -> None:
-        self._inside.answered(reply)
+    def note_reply(self, reply: Reply) -> None:
+        self._inside.note_reply(reply)
 
     def _count_version_request(self, version: int) -> None:
         """Raises: CloseConnection."""
@@ -90,7 +90,7 @@ class SaslGate:
             raise CloseConnection("its session has expired and was not renewed")
         return False
 
-    async def _checked(self, reply: Reply | Coroutine[Any, Any, Reply], peer: Peer) -> Reply:
+    async def _check(self, reply: Reply | Coroutine[Any, Any, Reply], peer: Peer) -> Reply:
         """The reply; after a failure it is the last. Raises: CloseConnection."""
         done = reply if isinstance(reply, Reply) else await reply
         if self._exchange.state is State.FAILED:
@@ -107,7 +107,7 @@ class SaslGate:
             return self._hang_up()
         self._note(peer)
         meter = self._meter_of_tokens()
-        meter.handled(len(frame), perf_counter() - began, 0.0)
+        meter.observe_handling(len(frame), perf_counter() - began, 0.0)
         return Reply([_SIZE.pack(len(token)) + token], meter, began, perf_counter())
 
     async def _hang_up(self) -> Reply:
@@ -129,7 +129,7 @@ class SaslGate:
                 self._on_authenticated = None
 
 
-def _named(key: int) -> str:
+def _name_of(key: int) -> str:
     try:
         return ApiKey(key).name
     except ValueError:

@@ -18,7 +18,7 @@ from ..protocol.primitives import BUFFER_TYPES
 from .conversion import Conversion
 from .instruments import SentBytes
 from .pieces import FilePiece
-from .transport import PlainWire
+from .transport import PlainTransport
 
 TURN_BYTES = 1 << 20
 """Sent in one go while the peer takes all: then others have their turn."""
@@ -33,7 +33,7 @@ SLICE_BYTES = 16 * 1024
 class Sender:
     """Sends one connection's responses, one at a time."""
 
-    def __init__(self, wire: PlainWire, metrics: SentBytes) -> None:
+    def __init__(self, wire: PlainTransport, metrics: SentBytes) -> None:
         self._wire = wire
         self._metrics = metrics
         self._file_bytes = metrics.sendfile_bytes if wire.sends_files else metrics.copied_bytes
@@ -160,7 +160,7 @@ class Sender:
         return True
 
 
-def _fill_and_send(piece: Conversion, wire: PlainWire, may_send_bytes: int) -> tuple[int, int, int]:
+def _fill_and_send(piece: Conversion, wire: PlainTransport, may_send_bytes: int) -> tuple[int, int, int]:
     """Fills the buffer in a worker, sends it, and goes on with the next bytes as long as the peer takes all.
 
     Returns: the bytes in the buffer, the bytes sent from it before these, and how many of these were sent.

@@ -1,6 +1,6 @@
 """Non-blocking socket reads and writes, and waiting for readability or writability without holding a buffer.
 
-`PlainWire` is a raw non-blocking socket watched by the loop. Not an asyncio transport: those copy what a slow reader
+`PlainTransport` is a raw non-blocking socket under the loop. Not an asyncio transport: those copy what a slow reader
 has not taken, have no sendfile under uvloop, and may not share their socket with `add_writer`.
 """
 
@@ -14,7 +14,7 @@ MSG_MORE = getattr(socket, "MSG_MORE", 0)
 LINGER_NOT = Struct("ii").pack(1, 0)
 
 
-class PlainWire:
+class PlainTransport:
     """An accepted TCP socket. `sent_bytes` is what it took so far; `on_readable` is called whenever there are bytes, or
     the end, to be read. `sends_files`: bytes of files do not pass through this process. `sends_in_threads`: `try_send`
     may be called in a thread, while the wire is lent to it.

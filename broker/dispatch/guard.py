@@ -22,7 +22,7 @@ Handle = Callable[[Any, Any, "Call"], Any]
 """What a handler's module has: the response, or what to await for it."""
 
 
-def guarded(module: ModuleType, rule: Rule, authorizer: Authorizer) -> Handle:
+def guard(module: ModuleType, rule: Rule, authorizer: Authorizer) -> Handle:
     """The module's `handle`, behind its rule. It raises the ApiError that refuses a whole request."""
 
     def handle(core: "Core", request: Any, call: "Call") -> Any:
@@ -41,12 +41,12 @@ def guarded(module: ModuleType, rule: Rule, authorizer: Authorizer) -> Handle:
         errors = [judge(item) for item in asked]
         if not any(errors):
             return module.handle(core, request, call)
-        return _handle_allowed(module, rule.items, core, request, call, _Judged(asked, errors))
+        return _handle_allowed_items(module, rule.items, core, request, call, _GuardedItems(asked, errors))
 
     return handle
 
 
-class _Judged:
+class _GuardedItems:
     """The items that are allowed, and those that are not, by the error they get."""
 
     def __init__(self, items: Iterable[Any], errors: Iterable[ApiError | None]) -> None:
@@ -63,14 +63,14 @@ async def _handle_in_turns(module: ModuleType, items: Items, core: "Core", reque
     """As below, for a request of many items."""
     asked = getattr(request, items.field)
     judge = items.judge(call.access, request, call.version)
-    judged = _Judged(asked, await call.turn.map(judge, asked))
+    judged = _GuardedItems(asked, await call.turn.map(judge, asked))
     if not judged.refused:
         return await _await(module.handle(core, request, call))
-    return await _handle_allowed(module, items, core, request, call, judged)
+    return await _handle_allowed_items(module, items, core, request, call, judged)
 
 
-async def _handle_allowed(
-    module: ModuleType, items: Items, core: "Core", request: Any, call: "Call", judged: _Judged
+async def _handle_allowed_items(
+    module: ModuleType, items: Items, core: "Core", request: Any, call: "Call", judged: _GuardedItems
 ) -> Any | None:
     """The answers to what is allowed, which has to be done first, then the refusals."""
     response, refusals = None, []

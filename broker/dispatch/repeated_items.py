@@ -18,7 +18,7 @@ class TopicWithIndexes(Protocol):
     def partition_indexes(self) -> Sequence[int]: ...
 
 
-async def find_repeated(names: Iterable[T], turn: Turn) -> set[T]:
+async def find_repeated_names(names: Iterable[T], turn: Turn) -> set[T]:
     """Those that come more than once."""
     seen: set[T] = set()
     repeated: set[T] = set()

@@ -16,7 +16,7 @@ from ...protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from ..dispatch.call import Call
-from ..dispatch.repeated_items import find_repeated
+from ..dispatch.repeated_items import find_repeated_names
 from ..metadata.config_resources import (
     Change,
     ResourceType,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 async def handle(broker: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
     replace = partial(_replace, broker, change=Change(by=call.requester, is_check=request.validate_only))
     named = ((each.resource_type, each.resource_name) for each in request.resources)
-    repeated = await find_repeated(named, call.turn)
+    repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, replace, call.turn)
     return AlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
 

@@ -29,7 +29,7 @@ async def handle(broker: "Services", request: DeleteAclsRequest, call: Call) -> 
     for wanted in request.filters:
         await call.turn.next()
         try:
-            found = acls.found(filter_of(wanted))
+            found = acls.find(filter_of(wanted))
         except ApiError as error:
             results.append(_failure(error))
             continue

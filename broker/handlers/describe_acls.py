@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def handle(broker: "Services", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
     by_resource: dict[tuple[int, str, int], list[AclDescription]] = {}
-    for acl in broker.acls.found(filter_of(request)):
+    for acl in broker.acls.find(filter_of(request)):
         by_resource.setdefault((acl.resource_type, acl.resource_name, acl.pattern_type), []).append(
             AclDescription(
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type

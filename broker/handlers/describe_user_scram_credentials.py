@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def handle(
     broker: "Services", request: DescribeUserScramCredentialsRequest, call: Call
 ) -> DescribeUserScramCredentialsResponse:
-    known = broker.scram_credentials.described()
+    known = broker.scram_credentials.describe()
     names = Counter(known.keys() if not request.users else (user.name for user in request.users))
     results = []
     for name, count in names.items():

@@ -19,7 +19,7 @@ from ...protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from ..dispatch.call import Call
-from ..dispatch.repeated_items import find_repeated
+from ..dispatch.repeated_items import find_repeated_names
 from ..metadata.config_resources import (
     Change,
     ResourceType,
@@ -40,7 +40,7 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     alter = partial(_alter, broker, change=Change(by=call.requester, is_check=request.validate_only))
     named = ((each.resource_type, each.resource_name) for each in request.resources)
-    repeated = await find_repeated(named, call.turn)
+    repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, alter, call.turn)
     return IncrementalAlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
 

@@ -27,7 +27,7 @@ from ...protocol.messages.list_offsets import (
 )
 from ...storage.log.offset_lookup import TimestampOffset
 from ..dispatch.call import Call
-from ..dispatch.repeated_items import find_repeated
+from ..dispatch.repeated_items import find_repeated_names
 from ..metadata.partition import DEBUGGING_REPLICA, Partition
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ NOTHING = TimestampOffset(timestamp=-1, offset=-1)
 
 async def handle(broker: "Services", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
     named = ((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
-    repeated = await find_repeated(named, call.turn) if call.version > 0 else set()
+    repeated = await find_repeated_names(named, call.turn) if call.version > 0 else set()
 
     def answer(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         try:

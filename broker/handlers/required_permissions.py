@@ -21,7 +21,7 @@ from ...protocol.records.layout import (
 )
 from ..metadata.config_resources import ResourceType as ConfigType
 from ..metadata.topic_rules import METADATA_TOPIC, is_legal_name
-from ..security.authorization.access import Access, denied
+from ..security.authorization.access import Access, denial
 from ..security.authorization.authorization_rule import Check, Items, Judge, Rule
 
 
@@ -30,7 +30,7 @@ def _needs(operation: AclOperation, kind: ResourceType, field: str = "") -> Chec
 
     def check(access: Access, request: Any, version: int) -> ApiError | None:
         name = getattr(request, field) if field else CLUSTER_NAME
-        return None if access.may(operation, kind, name) else denied(operation, kind, name)
+        return None if access.may(operation, kind, name) else denial(operation, kind, name)
 
     return check
 
@@ -41,7 +41,7 @@ def _each(operation: AclOperation, kind: ResourceType, field: str = "name") -> C
     def judge(access: Access, request: Any, version: int) -> Judge:
         def judge_item(item: Any) -> ApiError | None:
             name = getattr(item, field) if field else item
-            return None if access.may(operation, kind, name) else denied(operation, kind, name)
+            return None if access.may(operation, kind, name) else denial(operation, kind, name)
 
         return judge_item
 
@@ -116,7 +116,7 @@ def _producer_id(access: Access, request: Any, version: int) -> ApiError | None:
         return None
     if access.may_some(AclOperation.WRITE, ResourceType.TOPIC):
         return None
-    return denied(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
+    return denial(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 def _markers(access: Access, request: Any, version: int) -> ApiError | None:
@@ -169,7 +169,7 @@ def _configs(operation: AclOperation) -> Callable[[Access, Any, int], Judge]:
                 return None
             if code == ConfigType.TOPIC:
                 on_topic = access.may(operation, ResourceType.TOPIC, name)
-                return None if on_topic else denied(operation, ResourceType.TOPIC, name)
+                return None if on_topic else denial(operation, ResourceType.TOPIC, name)
             return _ON_CLUSTER[operation](access, request, version)
 
         return judge_item

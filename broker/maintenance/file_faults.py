@@ -9,7 +9,7 @@ import logging
 from typing import Final
 
 from ...network.clock import Clock
-from ...network.line_limit import LineLimit, repeated
+from ...network.line_limit import LineLimit, repetition_text
 from ...protocol.errors import DiskFault
 from ...storage.files.files import DISK_FAILURES, NO_DESCRIPTORS, Files, errno_of
 
@@ -32,4 +32,4 @@ class FileFaults:
             return
         more = self._lines.count_left_out(number if number in NO_DESCRIPTORS else (number, path))
         if more is not None:
-            log.error("a file cannot be used%s: %s", repeated(more), fault)
+            log.error("a file cannot be used%s: %s", repetition_text(more), fault)

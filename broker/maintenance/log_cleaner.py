@@ -136,7 +136,7 @@ class Cleaner:
     def _is_wanted(self, number: int) -> bool:
         return not self._is_stopping and number < self._core.settings.log_cleaner_threads
 
-    async def _compacted_partitions_at_rest(self) -> list[Partition]:
+    async def _find_compacted_partitions(self) -> list[Partition]:
         """Compacted partitions that nobody works on."""
         found, turn = [], self._core.turns.begin()
         for partition in self._core.cluster.partitions():
@@ -149,7 +149,7 @@ class Cleaner:
         best: tuple[Partition, Cleanable] | None = None
         self._looked_ms = now_ms = self._core.clock.now_ms()
         highest, turn = 0.0, self._core.turns.begin()
-        for partition in await self._compacted_partitions_at_rest():
+        for partition in await self._find_compacted_partitions():
             what = self._cleanable(partition, now_ms)
             if what is not None:
                 highest = max(highest, what.dirty_ratio)
@@ -208,7 +208,7 @@ class Cleaner:
     async def _retain(self) -> None:
         """Deletes old segments of compacted logs, by time and size only if their policy has delete too."""
         turn = self._core.turns.begin()
-        for partition in await self._compacted_partitions_at_rest():
+        for partition in await self._find_compacted_partitions():
             if partition.key not in self._in_progress and partition.log.fault is None:
                 with self._core.rounds.item("retention", partition.log.name):
                     delete_old_segments(self._core, partition)

@@ -22,7 +22,7 @@ class RequestMeter:
         self._send: Histogram = phase(api_name, "send", label)
         self._total: Histogram = phase(api_name, "total", label)
 
-    def handled(self, size_bytes: int, seconds: float, waited_s: float) -> None:
+    def observe_handling(self, size_bytes: int, seconds: float, waited_s: float) -> None:
         """A request of `size_bytes` took `seconds`, for `waited_s` of which it was parked."""
         self._requests.value += 1.0
         self._size.observe(size_bytes)
@@ -32,15 +32,15 @@ class RequestMeter:
         else:
             self._remote.observe_zero()
 
-    def sent(self, seconds: float, total_s: float) -> None:
+    def observe_sending(self, seconds: float, total_s: float) -> None:
         """Its answer took `seconds` to send, `total_s` since the request came."""
         self._send.observe(seconds)
         self._total.observe(total_s)
 
-    def throttled(self, throttle_ms: int) -> None:
+    def count_throttling(self, throttle_ms: int) -> None:
         """Its client has to wait that long."""
         self._throttle.of(self._labels[0]).value += throttle_ms / 1000
 
-    def deprecated(self, software_name: str, software_version: str) -> None:
+    def count_deprecation(self, software_name: str, software_version: str) -> None:
         """It was in a version that should not be used any more, by this software."""
         self._deprecated.of(*self._labels, software_name, software_version).value += 1.0

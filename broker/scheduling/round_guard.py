@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ...network.clock import Clock
-from ...network.line_limit import LineLimit, repeated
+from ...network.line_limit import LineLimit, repetition_text
 from ...protocol.errors import ApiError
 
 log = logging.getLogger(__name__)
@@ -41,5 +41,5 @@ class RoundGuard:
         if left_out is None:
             return
         trace = None if isinstance(fault, ApiError) else fault
-        more = repeated(left_out)
+        more = repetition_text(left_out)
         log.error("%s of %s failed and is left out of this round%s: %s", work, name, more, fault, exc_info=trace)

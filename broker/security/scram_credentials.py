@@ -56,7 +56,7 @@ class ScramCredentials:
     def find(self, user: str, mechanism: str) -> ScramCredential | None:
         return self._store().state.scram_credentials.get((user, mechanism))
 
-    def described(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+    def describe(self) -> Mapping[str, Sequence[tuple[int, int]]]:
         """Mechanism code and iterations by user."""
         codes = {name: code for code, name in SCRAM_MECHANISMS.items()}
         users: dict[str, list[tuple[int, int]]] = {}

@@ -116,14 +116,14 @@ def _printer_of(
     as_json: bool, form: str | None, separator: str | None, delimiter: str, null_value: str, null_key: str
 ) -> RecordPrinter:
     """How records are printed. Raises: ValueError."""
-    from .record_output import NullMarks, as_text, by_format
+    from .record_output import NullOutput, as_text, by_format
     from .record_output import as_json as json_shown
 
     if as_json and (form is not None or separator is not None):
         raise ValueError("--json prints all there is: no --format or --key-separator with it")
     if as_json:
         return json_shown
-    marks = NullMarks(key=null_key.encode(), value=null_value.encode())
+    marks = NullOutput(key=null_key.encode(), value=null_value.encode())
     if form is not None:
         return by_format(form, marks)
     return as_text(None if separator is None else unescape(separator), unescape(delimiter), marks)

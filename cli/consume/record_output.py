@@ -24,7 +24,7 @@ NULL: Final = "null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NullMarks:
+class NullOutput:
     """What stands for null."""
 
     key: bytes = NULL.encode()
@@ -36,7 +36,7 @@ def as_json(topic_partition: TopicPartition, record: Record) -> bytes:
     return line_of(*topic_partition, record).encode() + b"\n"
 
 
-def as_text(separator: bytes | None, end: bytes, marks: NullMarks) -> RecordPrinter:
+def as_text(separator: bytes | None, end: bytes, marks: NullOutput) -> RecordPrinter:
     """Prints values, after their keys with a separator between."""
 
     def show(topic_partition: TopicPartition, record: Record) -> bytes:
@@ -46,7 +46,7 @@ def as_text(separator: bytes | None, end: bytes, marks: NullMarks) -> RecordPrin
     return show
 
 
-def by_format(text: str, marks: NullMarks) -> RecordPrinter:
+def by_format(text: str, marks: NullOutput) -> RecordPrinter:
     """Prints what the format says. Raises: ValueError for a % or an escape that is none of ours."""
     known: dict[str, Part] = {
         "t": lambda topic_partition, record: topic_partition[0].encode(),
@@ -80,7 +80,7 @@ def _constant(text: str) -> Part:
     return lambda topic_partition, record: data
 
 
-def _headers(marks: NullMarks, topic_partition: TopicPartition, record: Record) -> bytes:
+def _headers(marks: NullOutput, topic_partition: TopicPartition, record: Record) -> bytes:
     return b",".join(name.encode() + b"=" + _or(value, marks.value) for name, value in record.headers)
 
 

@@ -10,7 +10,7 @@ from enum import Enum, auto
 
 from ..clock import Clock
 from ..principal import USER_TYPE, KafkaPrincipal
-from .mechanism import Mechanism, Refused, shown
+from .mechanism import Mechanism, Refused, for_log
 
 LEAST_REAUTHENTICATION_MS = 1_000
 """Earlier than that after the last one a SaslHandshake is an ordinary request, and refused."""
@@ -72,7 +72,7 @@ class SaslExchange:
         """The client has chosen; False when the mechanism is not there."""
         make = self._mechanisms.get(mechanism)
         if make is None:
-            self.fail(f"the mechanism {shown(mechanism)} is not enabled")
+            self.fail(f"the mechanism {for_log(mechanism)} is not enabled")
             return False
         if self.principal is not None and mechanism != self.mechanism:
             told = (
@@ -114,7 +114,7 @@ class SaslExchange:
         if self.principal is not None and found != self.principal:
             before = f"{self.principal.type}.{self.principal.name}"
             told = f"Cannot change principals during re-authentication from {before}: {found.type}.{found.name}"
-            raise Refused(f"{shown(user)} after {shown(self.principal.name)}", told)
+            raise Refused(f"{for_log(user)} after {for_log(self.principal.name)}", told)
         now_ms = self._clock.now_ms()
         most_ms = self._max_session_ms.get(self.mechanism, 0)
         lifetimes = [most_ms] if most_ms > 0 else []

@@ -28,6 +28,6 @@ class Mechanism(Protocol):
         """The answer to the client's next token. Raises: Refused."""
 
 
-def shown(text: str) -> str:
+def for_log(text: str) -> str:
     """A name that a stranger chose, for the log."""
     return repr(text if len(text) <= 100 else text[:100] + "…")

@@ -23,7 +23,7 @@ from ...protocol.errors import DiskFault
 from ...protocol.scram import unescape_name
 from ..clock import Clock
 from ..file_stamp import file_stamp
-from .mechanism import Refused, shown
+from .mechanism import Refused, for_log
 
 if TYPE_CHECKING:
     import jwt
@@ -68,7 +68,7 @@ class OAuthBearer:
     def step(self, token: bytes) -> bytes:
         if self._refusal is not None:
             raise Refused(self._refusal, INVALID_TOKEN.decode())
-        wanted, bearer = _parsed(token)
+        wanted, bearer = _parse(token)
         try:
             claims = self._tokens.claims(bearer)
             user = claims.get(self._settings.subject_claim)
@@ -79,7 +79,7 @@ class OAuthBearer:
             return INVALID_TOKEN
         if wanted and wanted != user:
             told = "Authentication failed: Client requested an authorization id that is different from the token's"
-            raise Refused(f"{shown(user)} asks to be {shown(wanted)}", told)
+            raise Refused(f"{for_log(user)} asks to be {for_log(wanted)}", told)
         self.user, self.expires_ms = user, self._end_ms(claims["exp"])
         return b""
 
@@ -93,7 +93,7 @@ class OAuthBearer:
         return int(expires_s * 1000)
 
 
-def _parsed(token: bytes) -> tuple[str, str]:
+def _parse(token: bytes) -> tuple[str, str]:
     """The authorization id and the token in a client's first message. Raises: Refused."""
     found = _FIRST.fullmatch(token.decode(errors="replace"))
     if found is None:
@@ -178,7 +178,7 @@ class SignedTokens:
             if algorithm in key.by_algorithm and (kid is None or key.key_id in (None, kid))
         ]
         if not candidates:
-            raise Refused(f"a token of {shown(algorithm)} with a key that is not known, {shown(str(kid))}")
+            raise Refused(f"a token of {for_log(algorithm)} with a key that is not known, {for_log(str(kid))}")
         return candidates
 
     def _read_again(self) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
-from .mechanism import Refused, shown
+from .mechanism import Refused, for_log
 
 
 class Plain:
@@ -30,10 +30,10 @@ class Plain:
         is_right = hmac.compare_digest(_digest(known or ""), _digest(password))
         if known is None or not is_right:
             why = "there is no user" if known is None else "wrong password of"
-            raise Refused(f"{why} {shown(user)}", "Authentication failed: Invalid username or password")
+            raise Refused(f"{why} {for_log(user)}", "Authentication failed: Invalid username or password")
         if wanted and wanted != user:
             told = "Authentication failed: Client requested an authorization id that is different from username"
-            raise Refused(f"{shown(user)} asks to be {shown(wanted)}", told)
+            raise Refused(f"{for_log(user)} asks to be {for_log(wanted)}", told)
         self.user = user
         return b""
 

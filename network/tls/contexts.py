@@ -15,7 +15,7 @@ from ...protocol.errors import DiskFault
 from ..clock import Clock
 from ..file_stamp import FileStamp, file_stamp
 from .principal_rules import Rule, principal_rules
-from .stores import UnusableStore, own_pem, trusted_pem
+from .stores import UnusableStore, own_pem, read_trusted_certificates
 
 LOOK_MS = 1_000
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -95,7 +95,7 @@ def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
         where = settings.own_file or "ssl.keystore.key"
         _load_own(context, settings)
         where = settings.trusted_file or "ssl.truststore.certificates"
-        _load_trusted(context, settings)
+        _load_trusted_certificates(context, settings)
     except (OSError, ValueError) as fault:
         why = fault.strerror if isinstance(fault, FileNotFoundError | PermissionError) else fault
         raise UnusableTls(f"listener {listener}: {where} cannot be used: {why}") from None
@@ -116,12 +116,12 @@ def _load_own(context: ssl.SSLContext, settings: TlsSettings) -> None:
         context.load_cert_chain(file, password=password or "")
 
 
-def _load_trusted(context: ssl.SSLContext, settings: TlsSettings) -> None:
+def _load_trusted_certificates(context: ssl.SSLContext, settings: TlsSettings) -> None:
     if settings.client_auth == "none":
         return
     trusted = settings.trusted
     if settings.trusted_file is not None:
-        trusted = trusted_pem(settings.trusted_file, settings.trusted_password)
+        trusted = read_trusted_certificates(settings.trusted_file, settings.trusted_password)
     context.load_verify_locations(cadata=trusted)
 
 

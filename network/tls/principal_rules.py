@@ -55,19 +55,19 @@ def _rule(found: re.Match[str]) -> Rule:
     except (re.error, FutureWarning) as fault:
         raise ValueError(f"{pattern!r} is no pattern that can be used here: {fault}") from fault
 
-    def replaced(found: re.Match[str]) -> str:
-        return _REFERENCE.sub(lambda reference: _referred(reference, found), replacement)
+    def replace(found: re.Match[str]) -> str:
+        return _REFERENCE.sub(lambda reference: _resolve(reference, found), replacement)
 
     def apply(name: str) -> str | None:
         if compiled.fullmatch(name) is None:
             return None
-        user = compiled.sub(replaced, name)  # each match in it, as Java's replaceAll does: `.*` has two, one is empty
+        user = compiled.sub(replace, name)  # each match in it, as Java's replaceAll does: `.*` has two, one is empty
         return {"L": user.lower(), "U": user.upper()}.get(letters, user)
 
     return apply
 
 
-def _referred(reference: re.Match[str], found: re.Match[str]) -> str:
+def _resolve(reference: re.Match[str], found: re.Match[str]) -> str:
     """`$12` is group 12, or group 1 and a 2 where there are fewer; `$9` without such a group is those two letters.
 
     Raises: NoMatchingRule where Java throws: a `$` at the end, a reference where there are no groups.

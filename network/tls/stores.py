@@ -37,7 +37,7 @@ def own_pem(path: str, store_password: str | None, key_password: str | None) -> 
     return _own_of_pkcs12(data, store_password), None
 
 
-def trusted_pem(path: str, password: str | None) -> str:
+def read_trusted_certificates(path: str, password: str | None) -> str:
     """Certificates, as PEM. Raises: UnusableStore, OSError."""
     data = _read(path)
     if _is_pem(data):
@@ -45,7 +45,7 @@ def trusted_pem(path: str, password: str | None) -> str:
     if data.startswith(JKS_MAGIC):
         store = _jks(data, password)
         return _certificates(entry.cert for entry in store.certs.values())
-    return _trusted_of_pkcs12(data, password)
+    return _certificates_of_pkcs12(data, password)
 
 
 def _read(path: str) -> bytes:
@@ -71,7 +71,7 @@ def _own_of_pkcs12(data: bytes, password: str | None) -> str:
     return key + _certificates_of([store.cert, *store.additional_certs])
 
 
-def _trusted_of_pkcs12(data: bytes, password: str | None) -> str:
+def _certificates_of_pkcs12(data: bytes, password: str | None) -> str:
     store = _pkcs12(data, password)
     found = ([] if store.cert is None else [store.cert]) + list(store.additional_certs)
     if not found:

@@ -55,7 +55,7 @@ def _elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
 
 def _part(pair: bytes) -> str:
     (_, oid, _), (tag, value, encoded) = _elements(pair)
-    dotted = _dotted(oid)
+    dotted = _oid_text(oid)
     name = SHORT_NAMES.get(dotted)
     if name is None or tag not in TEXT_TAGS:
         return f"{name or dotted}=#{encoded.hex()}"
@@ -67,7 +67,7 @@ def _part(pair: bytes) -> str:
     return f"{name}=" + "\\ " * lead + body.replace("\0", "\\00") + "\\ " * trail
 
 
-def _dotted(oid: bytes) -> str:
+def _oid_text(oid: bytes) -> str:
     numbers, number = [], 0
     for byte in oid:
         number = number << 7 | byte & 0x7F

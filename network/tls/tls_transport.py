@@ -1,4 +1,4 @@
-"""TLS over a connection's socket, with the same interface as `PlainWire`; docs/decisions/tls-transport.md has the
+"""TLS over a connection's socket, with the same interface as `PlainTransport`; docs/decisions/tls-transport.md has the
 reasons.
 
 OpenSSL reads and writes the non-blocking socket itself. It is handed 64 KiB at a time; if the socket did not take all
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ..memory_budget import Claim, MemoryBudget
-from ..transport import PlainWire
+from ..transport import PlainTransport
 
 RECORD_BYTES = 16 * 1024
 CHUNK_BYTES = 64 * 1024
@@ -34,7 +34,7 @@ class HandshakeFailed(Exception):
     """No TLS with this peer; the message says why."""
 
 
-class TlsWire(PlainWire):
+class TlsWire(PlainTransport):
     """A TCP socket on which the peer begins with TLS. `scratch` is for the bytes of files, shared by all wires."""
 
     sends_files = sends_in_threads = False
@@ -136,7 +136,7 @@ class TlsWire(PlainWire):
             self._bytes_wait.set_result(None)
 
     def try_receive(self, most_bytes: int) -> bytes | None:
-        """As `PlainWire`; whole records, so that nothing stays decrypted inside OpenSSL while the socket is silent."""
+        """As `PlainTransport`; whole records, nothing stays decrypted inside OpenSSL while the socket is silent."""
         parts: list[bytes] = []
         left = most_bytes
         while left > 0:

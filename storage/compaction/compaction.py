@@ -120,7 +120,7 @@ class Compaction:
     def _fill_map(self) -> Iterator[int]:
         start, end = self._what.first_dirty, self._what.end
         aborted = AbortedData()
-        aborted.expect(self._find_aborted(start, end))
+        aborted.expect(self._find_aborted_transactions(start, end))
         keys = DirtyKeys(
             self._offsets,
             self._log.files,
@@ -135,7 +135,7 @@ class Compaction:
         first = max(0, bisect_right(self._segments, start, key=attrgetter("base_offset")) - 1)
         return [segment for segment in self._segments[first:] if end is None or segment.base_offset < end]
 
-    def _find_aborted(self, start: int, end: int) -> list[AbortedTransaction]:
+    def _find_aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         found: list[AbortedTransaction] = []
         for segment in self._reaching(start):
             index = segment.transaction_index
@@ -179,7 +179,7 @@ class Compaction:
         for segment in group:
             retained.keeps_old_tombstones = self._mtime_ms(segment) > legacy_horizon_ms
             next_base = self._segments[self._segments.index(segment) + 1].base_offset
-            aborted.expect(self._find_aborted(segment.base_offset, next_base))
+            aborted.expect(self._find_aborted_transactions(segment.base_offset, next_base))
             for window in windows(self._log.files, segment, 0, self._limits.io_bytes):
                 written = writer.bytes_written
                 self._sift(window, retained, writer)

@@ -63,7 +63,7 @@ class ConsumerHeartbeats:
         joins = request.member_epoch == JOINS
         change = consumers.open(request.group_id, may_create=joins)
         consumers.check_room(change.group, request.member_id)
-        owned = _owned_partitions_of(request)
+        owned = _partitions_of(request)
         before = self._member(change, request, owned, joins=joins)
         after = _update(before, request, caller)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms())
@@ -229,7 +229,7 @@ def _update(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, call
     )
 
 
-def _owned_partitions_of(request: ConsumerGroupHeartbeatRequest) -> Assignment | None:
+def _partitions_of(request: ConsumerGroupHeartbeatRequest) -> Assignment | None:
     if request.topic_partitions is None:
         return None
     return {each.topic_id: frozenset(each.partitions) for each in request.topic_partitions}

@@ -78,7 +78,7 @@ class Access:
     def check(self, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME) -> None:
         """Raises ApiError 29, 30, 31 or 53 when it is not allowed."""
         if not self.may(operation, kind, name):
-            raise denied(operation, kind, name)
+            raise denial(operation, kind, name)
 
     def operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
         """What may be done with a resource, as the bit field that responses have (KIP-430): bit n is operation n."""
@@ -135,6 +135,6 @@ def cluster_operations(access: Access, is_asked: bool) -> int:
     return access.operations(ResourceType.CLUSTER) if may_know else 0
 
 
-def denied(operation: AclOperation, kind: ResourceType, name: str) -> ApiError:
+def denial(operation: AclOperation, kind: ResourceType, name: str) -> ApiError:
     """The error that says so."""
     return ApiError(f"{operation.name} is not allowed on {kind.name} {name}", CODES[kind])

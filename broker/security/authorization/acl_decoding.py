@@ -12,26 +12,26 @@ E = TypeVar("E", bound=IntEnum)
 def acl_of(creation: Any, pattern_type: int) -> Acl:
     """The rule that CreateAcls has; not checked."""
     return Acl(
-        resource_type=_known(ResourceType, creation.resource_type),
+        resource_type=_decode(ResourceType, creation.resource_type),
         resource_name=creation.resource_name,
-        pattern_type=_known(PatternType, pattern_type),
+        pattern_type=_decode(PatternType, pattern_type),
         principal=creation.principal,
         host=creation.host,
-        operation=_known(AclOperation, creation.operation),
-        permission_type=_known(PermissionType, creation.permission_type),
+        operation=_decode(AclOperation, creation.operation),
+        permission_type=_decode(PermissionType, creation.permission_type),
     )
 
 
 def filter_of(asked: Any) -> AclFilter:
     """The filter that DescribeAcls and DeleteAcls have. Raises ApiError INVALID_REQUEST when a code is not known."""
     wanted = AclFilter(
-        resource_type=_known(ResourceType, asked.resource_type_filter),
+        resource_type=_decode(ResourceType, asked.resource_type_filter),
         resource_name=asked.resource_name_filter,
-        pattern_type=_known(PatternType, asked.pattern_type_filter),
+        pattern_type=_decode(PatternType, asked.pattern_type_filter),
         principal=asked.principal_filter,
         host=asked.host_filter,
-        operation=_known(AclOperation, asked.operation),
-        permission_type=_known(PermissionType, asked.permission_type),
+        operation=_decode(AclOperation, asked.operation),
+        permission_type=_decode(PermissionType, asked.permission_type),
     )
     for code in (wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission_type):
         if not code:
@@ -39,5 +39,5 @@ def filter_of(asked: Any) -> AclFilter:
     return wanted
 
 
-def _known(kind: type[E], code: int) -> E:
+def _decode(kind: type[E], code: int) -> E:
     return kind(code) if code in kind.__members__.values() else kind(0)

@@ -27,7 +27,7 @@ class Acls:
         self._store = store
         self._on_changed = on_changed
 
-    def found(self, wanted: AclFilter) -> list[Acl]:
+    def find(self, wanted: AclFilter) -> list[Acl]:
         """The rules that the filter matches, in order."""
         return sorted(acl for acl in self._store.state.acls if matches(wanted, acl))
 

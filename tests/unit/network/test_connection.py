@@ -26,7 +26,7 @@ from stepdown.network.connection import (
 )
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.sender import Sender
-from stepdown.network.transport import PlainWire
+from stepdown.network.transport import PlainTransport
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.frame import FrameParser
@@ -125,13 +125,13 @@ async def test_small_answers_to_what_was_read_together_leave_together(
     async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         sends: list[int] = []
-        try_send = PlainWire.try_send
+        try_send = PlainTransport.try_send
 
-        def counted(wire: PlainWire, data: bytes, *, more: bool = False) -> int:
+        def counted(wire: PlainTransport, data: bytes, *, more: bool = False) -> int:
             sends.append(len(data))
             return try_send(wire, data, more=more)
 
-        monkeypatch.setattr(PlainWire, "try_send", counted)
+        monkeypatch.setattr(PlainTransport, "try_send", counted)
         monkeypatch.setattr(turn, "TURN_S", 60.0)  # however busy this machine is
         await client.send_raw(client.frame(ApiVersionsRequest(), 0) * 5)
         for _ in range(5):
@@ -149,7 +149,7 @@ class Crowded:
         for sock in (ours, self.theirs):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4608)
         self.theirs.setblocking(False)
-        wire = PlainWire(ours, asyncio.get_running_loop())
+        wire = PlainTransport(ours, asyncio.get_running_loop())
         sender = Sender(wire, Metrics())
         peer = Peer(host="", port=0, listener="")
         self.connection = Connection(
@@ -165,7 +165,7 @@ class Crowded:
     def answer(self, frame: memoryview, peer: Peer) -> Reply:
         return Reply([bytes(self.ANSWER_BYTES)], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
 
-    def answered(self, reply: Reply) -> None: ...
+    def note_reply(self, reply: Reply) -> None: ...
 
     async def read_answers(self) -> int:
         """How many bytes of answers come, of all that are due."""
@@ -390,7 +390,7 @@ async def test_a_request_is_let_go_before_its_answer_is_read(tmp_path: Path) -> 
             held.append(weakref.ref(frame))
             return Reply([bytes(4_000_000)], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
 
-        def answered(self, reply: Reply) -> None: ...
+        def note_reply(self, reply: Reply) -> None: ...
 
     async with running_broker(tmp_path) as broker:
         broker._dispatcher = Answering()  # type: ignore[assignment]
@@ -423,7 +423,7 @@ async def test_a_request_that_is_refused_is_let_go_without_the_collector(tmp_pat
             held.append(frame.obj)  # type: ignore[arg-type]
             return dispatcher.answer(frame, peer)
 
-        def answered(self, reply: Reply) -> None: ...
+        def note_reply(self, reply: Reply) -> None: ...
 
     async with running_broker(tmp_path, stepdown_request_max_items=1_000) as broker:
         dispatcher, broker._dispatcher = broker._dispatcher, Watching()  # type: ignore[assignment]
@@ -540,7 +540,7 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
                 raise CloseConnection("enough")
             return Reply(None, None, 0.0, 0.0)  # type: ignore[arg-type]
 
-        def answered(self, reply: Reply) -> None: ...
+        def note_reply(self, reply: Reply) -> None: ...
 
     peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
     shared = SharedByConnections.of(ManualClock(), memory, 1_000, lambda: RULES)

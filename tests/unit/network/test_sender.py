@@ -15,7 +15,7 @@ from stepdown.network.conversion import Conversion, ConversionMemory
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.output_buffer_pool import BufferPool
 from stepdown.network.sender import Sender
-from stepdown.network.transport import PlainWire
+from stepdown.network.transport import PlainTransport
 from stepdown.network.worker_threads import WorkerThreads
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
@@ -84,7 +84,7 @@ class Line:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
             sock.setblocking(False)
         loop = asyncio.get_running_loop()
-        self.wire = PlainWire(ours, loop)
+        self.wire = PlainTransport(ours, loop)
         self.workers = self.memory.workers
         self.sender = Sender(self.wire, Metrics())
 

@@ -1,11 +1,11 @@
 """What records look like."""
 
 import pytest
-from stepdown.cli.consume.record_output import NullMarks, as_text, by_format
+from stepdown.cli.consume.record_output import NullOutput, as_text, by_format
 from stepdown.protocol.records.record import Record
 
 RECORD = Record(offset=7, timestamp=5, key=b"k", value=None, headers=(("a", b"1"), ("b", None)))
-MARKS = NullMarks(key=b"-", value=b"NULL")
+MARKS = NullOutput(key=b"-", value=b"NULL")
 
 
 def test_a_format_names_the_parts_of_a_record() -> None:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 from cryptography.x509 import Certificate, load_pem_x509_certificates
-from stepdown.network.tls.stores import UnusableStore, own_pem, trusted_pem
+from stepdown.network.tls.stores import UnusableStore, own_pem, read_trusted_certificates
 from support.certificates import Authority
 
 PASSWORD = "a password"
@@ -75,7 +75,7 @@ def test_certificates_that_are_trusted(
     trusted = load_pem_x509_certificates(authority.file.read_bytes())
     store = tmp_path / "store"
     store.write_bytes(wrap(trusted))
-    assert load_pem_x509_certificates(trusted_pem(str(store), PASSWORD).encode()) == trusted
+    assert load_pem_x509_certificates(read_trusted_certificates(str(store), PASSWORD).encode()) == trusted
 
 
 @pytest.mark.parametrize("wrap", [as_pkcs12, as_jks])
