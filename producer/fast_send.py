@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import cython
 
+from .pending_record import WAITING_BYTES
 from .record_encoding import NO_HEADERS
 
 if cython.compiled:
@@ -22,6 +23,7 @@ if cython.compiled:
     from cython.cimports.stepdown.producer.loop_clock import LoopClock
     from cython.cimports.stepdown.producer.partitioners.murmur2 import partition_for_key
     from cython.cimports.stepdown.producer.partitioners.sticky_partition import StickyPartition
+    from cython.cimports.stepdown.producer.pending_record import PendingRecord
     from cython.cimports.stepdown.producer.record_encoding import encode_headers, most_bytes
     from cython.cimports.stepdown.protocol.records.growing_batch import GrowingBatch
 else:
@@ -32,35 +34,13 @@ else:
     from .loop_clock import LoopClock
     from .partitioners.murmur2 import partition_for_key
     from .partitioners.sticky_partition import StickyPartition
+    from .pending_record import PendingRecord
     from .record_encoding import encode_headers, most_bytes
 
 COMPILED: bool = cython.compiled
 
-WAITING_BYTES = 300
-"""What a record in line takes beside its bytes, as objects of Python."""
-
 _WAITING = cython.declare(cython.Py_ssize_t, WAITING_BYTES)
 _NO_HEADERS = cython.declare(bytes, NO_HEADERS)
-
-
-class WaitingRecord:
-    """A record in line. `chosen` is the partition that a partitioner gave it after a new batch.
-
-    `entry` is its `Entry` of `producer_batch.py`. `short_of` is how much memory was free when it found too little.
-    """
-
-    def __init__(self, topic: str, partition: object, entry: tuple, deadline_ms: cython.longlong) -> None:
-        self.topic, self.partition, self.entry, self.deadline_ms = topic, partition, entry, deadline_ms
-        self.short_of, self.chosen = -1, None
-
-    @property
-    def delivery(self):
-        return self.entry[5]
-
-    @property
-    def held_bytes(self):
-        """What it counts for while it waits."""
-        return self.entry[4] + _WAITING
 
 
 class FastAppend:
@@ -168,10 +148,10 @@ class FastAppend:
         bound: cython.longlong = most_bytes(delivery.key_size, delivery.value_size, len(headers))
         if bound > self._most_record_bytes or not self._memory.admit(bound + _WAITING):
             return False
-        waiting: WaitingRecord = WaitingRecord.__new__(WaitingRecord)
-        waiting.topic, waiting.partition, waiting.chosen = self._topic, partition, None
-        waiting.entry = (delivery.timestamp, key, value, headers, bound, delivery)
-        waiting.deadline_ms, waiting.short_of = now_ms + self._max_block_ms, -1
+        waiting: PendingRecord = PendingRecord.__new__(PendingRecord)
+        waiting.topic, waiting.partition, waiting.delivery = self._topic, partition, delivery
+        waiting.key, waiting.value, waiting.headers, waiting.bound_bytes = key, value, headers, bound
+        waiting.deadline_ms, waiting.short_of, waiting.chosen = now_ms + self._max_block_ms, -1, None
         self._line.append(waiting)
         self._memory.begin_wait()
         return True
@@ -182,14 +162,13 @@ class FastAppend:
         left_bytes: cython.longlong = 0
         waited_ms: cython.longlong = 0
         while line:
-            waiting: WaitingRecord = line[0]
+            waiting: PendingRecord = line[0]
             if waiting.topic != self._topic:
                 break
-            delivery: Delivery = waiting.entry[5]
-            if not self._append(waiting.entry[1], waiting.entry[2], waiting.partition, waiting.entry[3], delivery):
+            if not self._append(waiting.key, waiting.value, waiting.partition, waiting.headers, waiting.delivery):
                 break
             line.popleft()
-            left_bytes += waiting.entry[4] + _WAITING
+            left_bytes += waiting.bound_bytes + _WAITING
             waited_ms += now_ms - waiting.deadline_ms + self._max_block_ms
         if left_bytes:
             self._memory.leave(left_bytes, waited_ms)

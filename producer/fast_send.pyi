@@ -2,36 +2,18 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from .accumulator.producer_batch import Entry
 from .accumulator.record_accumulator import Accumulator
 from .clock import Clock
 from .delivery import Callback, Delivery
 from .metadata import Metadata
 from .partitioners.built_in_partitioner import BuiltInPartitioner
 from .partitioners.partitioner import TopicView
+from .pending_record import PendingRecord
 from .record import Headers, Serializer
 
 COMPILED: bool
-WAITING_BYTES: Final[int]
-
-class WaitingRecord:
-    @property
-    def topic(self) -> str: ...
-    @property
-    def partition(self) -> int | None: ...
-    @property
-    def entry(self) -> Entry: ...
-    @property
-    def deadline_ms(self) -> int: ...
-    @property
-    def delivery(self) -> Delivery: ...
-    @property
-    def held_bytes(self) -> int: ...
-    short_of: int
-    chosen: int | None
-    def __init__(self, topic: str, partition: int | None, entry: Entry, deadline_ms: int) -> None: ...
 
 class FastAppend:
     def __init__(
@@ -40,7 +22,7 @@ class FastAppend:
         built_in: BuiltInPartitioner,
         accumulator: Accumulator,
         metadata: Metadata,
-        line: deque[WaitingRecord],
+        line: deque[PendingRecord],
         wake: Callable[[], None],
     ) -> None: ...
     @property

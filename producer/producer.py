@@ -33,6 +33,7 @@ from .interceptors import call_interceptors_first
 from .limited_log import LimitedLog
 from .metadata import Metadata
 from .metrics.metrics import ProducerMetrics
+from .pending_record import PendingRecord
 from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_callable, ensure_valid, headers_of
 from .record_encoding import encode_headers, most_bytes
 from .sender.caller_interface import Caller
@@ -312,7 +313,7 @@ class Producer(FastSend, TransactionCalls):
         if error is not None:
             self._appender.refuse(delivery, partition, error)
         else:
-            self._appender.take(topic, partition, (timestamp, key, value, headers, bound, delivery), now_ms)
+            self._appender.take(PendingRecord(partition, key, value, headers, bound, delivery), now_ms)
         return delivery
 
     def _ensure_taking(self) -> None:

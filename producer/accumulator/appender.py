@@ -13,15 +13,15 @@ from ..awaited_result import AwaitedResult
 from ..clock import NEVER_MS, Clock
 from ..delivery import Delivery
 from ..errors import FOREIGN_FAULTS, BufferExhausted, ProducerError, Timeout, error_of
-from ..fast_send import FastAppend, WaitingRecord
+from ..fast_send import FastAppend
 from ..limited_log import LimitedLog
 from ..metadata import FATAL_TOPIC_CODES, Metadata, Topic
 from ..metrics.metrics import ProducerMetrics
 from ..partitioners.murmur2 import partition_for_key
 from ..partitioners.partitioner import Partitioner, TopicView
+from ..pending_record import PendingRecord
 from ..record_encoding import MAX_RECORD_OVERHEAD
 from ..settings import ProducerSettings
-from .producer_batch import Entry
 from .record_accumulator import NO_MEMORY, WOULD_OPEN, Accumulator
 
 _Line = tuple[str, int | None]
@@ -50,8 +50,8 @@ class Appender:
         self._partitioner: Partitioner | None = settings.partitioner
         self._ignore_keys = settings.ignore_keys
         self._max_block_ms = settings.max_block_ms
-        self._lines: dict[_Line, deque[WaitingRecord]] = {}
-        self._for_memory: deque[WaitingRecord] = deque()
+        self._lines: dict[_Line, deque[PendingRecord]] = {}
+        self._for_memory: deque[PendingRecord] = deque()
         self._counted_wait_ms = 0
         self._deadlines_increase = True  # of those who wait for memory
         self._asked_for: dict[str, AwaitedResult] = {}  # topics that somebody asks the metadata of
@@ -63,22 +63,23 @@ class Appender:
         self._has_fast_appends = self._partitioner is None and appended is None and room_bytes > MAX_RECORD_OVERHEAD
 
     @property
-    def waiting(self) -> list[WaitingRecord]:
+    def waiting(self) -> list[PendingRecord]:
         """The records in line, by line."""
         return [waiting for line in (*self._lines.values(), self._for_memory) for waiting in line]
 
-    def take(self, topic: str, partition: int | None, entry: Entry, now_ms: int) -> None:
+    def take(self, record: PendingRecord, now_ms: int) -> None:
         """Puts the record into a batch, or in line."""
+        topic, partition = record.topic, record.partition
         known = self._metadata.use(topic, now_ms)
         if self._lines or self._for_memory or self._partitioner is not None or not known or not known.view.partitions:
-            self._take_slowly(topic, partition, entry, known, now_ms)
+            self._take_slowly(record, known, now_ms)
             return
         if partition is not None and partition >= known.view.partitions:
             placed = NO_MEMORY
         else:
-            placed = self._put(known.view, partition, entry, now_ms)
+            placed = self._put(known.view, record, now_ms)
         if placed == NO_MEMORY:
-            self._take_slowly(topic, partition, entry, known, now_ms)
+            self._take_slowly(record, known, now_ms)
             return
         if self._appended is not None:
             self._appended(topic, placed)
@@ -86,22 +87,23 @@ class Appender:
         if self._has_fast_appends:
             self.fast_appends[topic] = self._fast_append(known)
 
-    def _put(self, view: TopicView, partition: int | None, entry: Entry, now_ms: int) -> int:
+    def _put(self, view: TopicView, record: PendingRecord, now_ms: int) -> int:
         """Appends the record to its own partition, that of its key, or the built-in one's; returns it, or NO_MEMORY."""
-        if partition is not None:
-            return self._accumulator.append(view, partition, entry, now_ms)
-        if entry[1] is None or self._ignore_keys:
-            return self._accumulator.append_sticky(view, entry, now_ms)
-        return self._accumulator.append(view, partition_for_key(entry[1], view.partitions), entry, now_ms)
+        partition = record.partition
+        if partition is None:
+            if record.key is None or self._ignore_keys:
+                return self._accumulator.append_sticky(view, record, now_ms)
+            partition = partition_for_key(record.key, view.partitions)
+        return self._accumulator.append(view, partition, record, now_ms)
 
     def _wake_for_pass(self) -> None:
         if self._accumulator.needs_pass:
             self._accumulator.needs_pass = False
             self._wake()
 
-    def _take_slowly(self, topic: str, partition: int | None, entry: Entry, known: Topic | None, now_ms: int) -> None:
+    def _take_slowly(self, waiting: PendingRecord, known: Topic | None, now_ms: int) -> None:
         """What `take` does when there may be something to wait for, or somebody to ask."""
-        waiting = WaitingRecord(topic, partition, entry, now_ms + self._max_block_ms)
+        waiting.deadline_ms = now_ms + self._max_block_ms
         line = self._line_of(waiting, known)
         if line is not None:
             self._admit(waiting)
@@ -112,7 +114,7 @@ class Appender:
         else:
             self._wake_for_pass()
 
-    def _admit(self, waiting: WaitingRecord) -> None:
+    def _admit(self, waiting: PendingRecord) -> None:
         """Counts a record that has to wait. Raises: BufferExhausted when waiting records have reached their limit."""
         if not self._memory.admit(waiting.held_bytes):
             error = BufferExhausted(
@@ -123,10 +125,10 @@ class Appender:
             self._count_refusal(error)
             raise error
 
-    def _leave(self, waiting: WaitingRecord, waited_ms: int = 0) -> None:
+    def _leave(self, waiting: PendingRecord, waited_ms: int = 0) -> None:
         self._memory.leave(waiting.held_bytes, waited_ms)
 
-    def _wait_time_ms(self, waiting: WaitingRecord, now_ms: int) -> int:
+    def _wait_time_ms(self, waiting: PendingRecord, now_ms: int) -> int:
         return now_ms - waiting.deadline_ms + self._max_block_ms
 
     async def room(self, clock: Clock) -> None:
@@ -214,7 +216,7 @@ class Appender:
         for waiting in everybody:
             self._refuse(waiting, error)
 
-    def _line_of(self, waiting: WaitingRecord, known: Topic | None) -> _Line | None:
+    def _line_of(self, waiting: PendingRecord, known: Topic | None) -> _Line | None:
         """The line in which the record has to wait for metadata, or None."""
         if known is None or not known.view.partitions or (self._lines and (waiting.topic, None) in self._lines):
             return waiting.topic, None
@@ -225,7 +227,7 @@ class Appender:
             return waiting.topic, partition
         return None
 
-    def _stand_in(self, line: _Line, waiting: WaitingRecord) -> None:
+    def _stand_in(self, line: _Line, waiting: PendingRecord) -> None:
         self.fast_appends.clear()
         self._lines.setdefault(line, deque()).append(waiting)
         if not self._metadata.is_new(waiting.topic):
@@ -258,7 +260,7 @@ class Appender:
                 self._metadata.request_update()  # the partition may be created later
         self._refuse_each(late, self._unknown(topic, partition))
 
-    def _again_safely(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> None:
+    def _again_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
         """As `_again`; a fault ends the record that it was met with, and not those behind."""
         try:
             self._again(waiting, known, now_ms)
@@ -267,7 +269,7 @@ class Appender:
             self._leave(waiting)
             self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
 
-    def _again(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> None:
+    def _again(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
         line = self._line_of(waiting, known)
         if line is not None:
             self._stand_in(line, waiting)
@@ -278,7 +280,7 @@ class Appender:
         else:
             self._leave(waiting)
 
-    def _wait_for_memory(self, waiting: WaitingRecord) -> None:
+    def _wait_for_memory(self, waiting: PendingRecord) -> None:
         if not self._for_memory:
             # What is there goes out at once, from now on.
             self._wake()
@@ -320,13 +322,13 @@ class Appender:
                 self._give_up(waiting, now_ms)
         memory.count_waiting(len(line))
 
-    def _give_up(self, waiting: WaitingRecord, now_ms: int) -> None:
+    def _give_up(self, waiting: PendingRecord, now_ms: int) -> None:
         self._leave(waiting, self._wait_time_ms(waiting, now_ms))
         self._meters.count("exhausted")
         text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
         self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {self._memory.total_bytes}"))
 
-    def _place_safely(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> bool:
+    def _place_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
         """As `_place`; a fault ends the record that it was met with."""
         try:
             return self._place(waiting, known, now_ms)
@@ -335,18 +337,18 @@ class Appender:
             self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
             return True
 
-    def _place(self, waiting: WaitingRecord, known: Topic, now_ms: int) -> bool:
+    def _place(self, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
         """Whether the record is dealt with: it found memory, or was refused."""
         if self._partitioner is not None:
             return self._place_by(self._partitioner, waiting, known, now_ms)
-        placed = self._put(known.view, waiting.partition, waiting.entry, now_ms)
+        placed = self._put(known.view, waiting, now_ms)
         if placed == NO_MEMORY:
             return False
         if self._appended is not None:
             self._appended(waiting.topic, placed)
         return True
 
-    def _place_by(self, partitioner: Partitioner, waiting: WaitingRecord, known: Topic, now_ms: int) -> bool:
+    def _place_by(self, partitioner: Partitioner, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
         """As `_place`, where a partitioner is to be asked, and asked again before a batch is opened."""
         try:
             placed = self._put_by(partitioner, waiting, known, now_ms)
@@ -359,24 +361,23 @@ class Appender:
             self._appended(waiting.topic, placed)
         return True
 
-    def _put_by(self, partitioner: Partitioner, waiting: WaitingRecord, known: Topic, now_ms: int) -> int:
+    def _put_by(self, partitioner: Partitioner, waiting: PendingRecord, known: Topic, now_ms: int) -> int:
         """As `_put`. Raises what the partitioner raises, and ValueError for a partition below 0."""
         partition = self._partition(partitioner, waiting, known)
-        entry, new_batch = waiting.entry, waiting.chosen is not None
-        placed = self._accumulator.append(known.view, partition, entry, now_ms, new_batch=new_batch)
+        placed = self._accumulator.append(known.view, partition, waiting, now_ms, new_batch=waiting.chosen is not None)
         if placed == WOULD_OPEN:
             partitioner.on_new_batch(known.view, partition)
             waiting.chosen = self._partition(partitioner, waiting, known)
-            placed = self._accumulator.append(known.view, waiting.chosen, entry, now_ms)
+            placed = self._accumulator.append(known.view, waiting.chosen, waiting, now_ms)
         return placed
 
     @staticmethod
-    def _partition(partitioner: Partitioner, waiting: WaitingRecord, known: Topic) -> int:
+    def _partition(partitioner: Partitioner, waiting: PendingRecord, known: Topic) -> int:
         if waiting.partition is not None:
             return waiting.partition
         if waiting.chosen is not None:
             return waiting.chosen
-        chosen = partitioner.partition(known.view, *waiting.entry[1:3])
+        chosen = partitioner.partition(known.view, waiting.key, waiting.value)
         if type(chosen) is not int:
             raise TypeError(f"the partitioner gave {chosen!r} for {waiting.topic}, not an int")
         if chosen < 0:
@@ -394,13 +395,13 @@ class Appender:
         name = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
         return Timeout(f"{name} is not in the metadata after {self._max_block_ms} ms")
 
-    def _refuse_each(self, those: Sequence[WaitingRecord], error: ProducerError) -> None:
+    def _refuse_each(self, those: Sequence[PendingRecord], error: ProducerError) -> None:
         """Ends those who have left the line: their callbacks may send again, into lines as they are then."""
         for waiting in those:
             self._leave(waiting)
             self._refuse(waiting, error)
 
-    def _refuse(self, waiting: WaitingRecord, error: ProducerError) -> None:
+    def _refuse(self, waiting: PendingRecord, error: ProducerError) -> None:
         if self._refused is not None:
             self._refused(error)
         self.refuse(waiting.delivery, waiting.partition, error)

@@ -28,13 +28,12 @@ from ...protocol.records.layout import (
 from ...protocol.records.record import Buffer, Record
 from ..delivery import Delivery, finish_all
 from ..outcome import Outcome
+from ..pending_record import PendingRecord
 from ..record_encoding import encode_headers, most_bytes
 from .batch_header_writer import write_header
 from .compression_estimator import SAFETY_FACTOR
 
 TopicPartition = tuple[str, int]
-Entry = tuple[int, bytes | None, bytes | None, bytes, int, Delivery]
-"""A record on its way: timestamp, key, value, encoded headers, the most it takes alone, delivery."""
 
 _PLAIN: Final = Codec.NONE
 MAX_OPENED_BYTES: Final = 2**31 - 1
@@ -151,10 +150,10 @@ class Batch:
     def is_done(self) -> bool:
         return self.outcome is not None or bool(self.children)
 
-    def take(self, entry: Entry) -> int:
+    def take(self, record: PendingRecord) -> int:
         """By how many bytes the estimate grew, at least 1; 0: the record had no room."""
-        timestamp, key, value, headers, _, delivery = entry
-        grown = self.append(timestamp, key, value, headers)
+        delivery = record.delivery
+        grown = self.append(delivery.timestamp, record.key, record.value, record.headers)
         if grown:
             delivery.lie_in(self, self.count - 1)
         return grown

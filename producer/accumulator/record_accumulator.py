@@ -9,7 +9,6 @@ starting behind the partition it ended with. Source: Kafka 3.9, RecordAccumulato
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from ...protocol.records.layout import Codec
 from ..backoff import Backoff
@@ -18,17 +17,16 @@ from ..metadata import Metadata
 from ..partitioners.built_in_partitioner import BuiltInPartitioner
 from ..partitioners.partitioner import TopicView
 from ..partitioners.sticky_partition import StickyPartition
+from ..pending_record import PendingRecord
 from ..settings import ProducerSettings
 from .batch_queues import Queue, Queues
 from .buffer_memory import BufferMemory
 from .compression_estimator import INITIAL, CompressionRatios
-from .producer_batch import Batch, Entry, TopicPartition
+from .producer_batch import Batch, TopicPartition
 from .sequence_numbers import Sequences, comes_before
 
 WOULD_OPEN = -1
 NO_MEMORY = -2
-BOUND: Final = 4
-"""Where an Entry has the most bytes that it takes alone."""
 
 
 class Ready:
@@ -82,10 +80,12 @@ class Accumulator:
 
     # --- appending ----------------------------------------------------------------------------------------------------
 
-    def append(self, view: TopicView, partition: int, entry: Entry, now_ms: int, *, new_batch: bool = True) -> int:
+    def append(
+        self, view: TopicView, partition: int, record: PendingRecord, now_ms: int, *, new_batch: bool = True
+    ) -> int:
         """The partition; WOULD_OPEN a batch while `new_batch` is not allowed, or NO_MEMORY."""
         queue = self._queues.at(view.topic, partition)
-        taken = queue[-1].take(entry) if queue else 0
+        taken = queue[-1].take(record) if queue else 0
         if taken:
             self.needs_pass |= queue[-1].is_full
             return partition
@@ -93,23 +93,23 @@ class Accumulator:
             if queue:
                 queue[-1].buffer.full = True
             return WOULD_OPEN
-        taken = self._append_to_new(view.topic, partition, queue, entry, now_ms)
+        taken = self._append_to_new(view.topic, partition, queue, record, now_ms)
         return partition if taken > 0 else taken
 
-    def append_sticky(self, view: TopicView, entry: Entry, now_ms: int) -> int:
+    def append_sticky(self, view: TopicView, record: PendingRecord, now_ms: int) -> int:
         """The partition that the built-in partitioner gave it, or NO_MEMORY."""
         built_in = self._built_in.get(view.topic) or self.partitioner_of(view.topic)
         while True:
             choice = built_in.choice or built_in.current(view)
             batch = choice.batch
-            taken = batch.take(entry) if batch is not None else 0
+            taken = batch.take(record) if batch is not None else 0
             if not taken or batch is None:
                 queue = self._queues.at(view.topic, choice.partition)
-                taken = queue[-1].take(entry) if queue else 0
+                taken = queue[-1].take(record) if queue else 0
                 if not taken:
                     if _last_is_full(queue) and built_in.count_append(choice, 0, view, True):
                         continue
-                    taken = self._append_to_new(view.topic, choice.partition, queue, entry, now_ms)
+                    taken = self._append_to_new(view.topic, choice.partition, queue, record, now_ms)
                     if taken == NO_MEMORY:
                         return taken
                 batch = queue[-1]
@@ -136,16 +136,16 @@ class Accumulator:
             built_in = self._built_in[topic] = BuiltInPartitioner(self.settings.batch_size, self._draws)
         return built_in
 
-    def _append_to_new(self, topic: str, partition: int, queue: Queue, entry: Entry, now_ms: int) -> int:
+    def _append_to_new(self, topic: str, partition: int, queue: Queue, record: PendingRecord, now_ms: int) -> int:
         """The size of the batch that was opened for the record, or NO_MEMORY. The last one gets no more."""
         if queue:
             queue[-1].buffer.full = True
-        size = max(self._batch_size, entry[BOUND])
+        size = max(self._batch_size, record.bound_bytes)
         if self.memory.waiting or not self.memory.take(size):
             return NO_MEMORY
         batch = self._open(topic, partition, size, now_ms)
         try:
-            taken = batch.take(entry)
+            taken = batch.take(record)
         except Exception:
             self.release(batch)
             raise

@@ -6,17 +6,6 @@ from stepdown.producer.delivery cimport Delivery
 
 
 @cython.final
-@cython.freelist(256)
-cdef class WaitingRecord:
-    cdef readonly object topic
-    cdef readonly object partition
-    cdef readonly tuple entry
-    cdef readonly long long deadline_ms
-    cdef public long long short_of
-    cdef public object chosen
-
-
-@cython.final
 cdef class FastAppend:
     cdef object _view
     cdef object _topic

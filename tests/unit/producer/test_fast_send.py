@@ -20,7 +20,7 @@ def way_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         twin: Any = load_twin("fast_send", stepdown.producer)
         for module, name in (
             (appender, "FastAppend"),
-            (appender, "WaitingRecord"),
+            (sending, "PendingRecord"),
             (built_in_partitioner, "StickyPartition"),
             (sending, "Delivery"),
             (sending, "encode_headers"),

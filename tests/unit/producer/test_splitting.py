@@ -6,6 +6,7 @@ import pytest
 from stepdown.producer import Delivery, ProducerError, RecordTooLarge
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.accumulator.producer_batch import Batch
+from stepdown.producer.pending_record import PendingRecord
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.layout import Codec
 from support.producing import producing
@@ -181,7 +182,7 @@ async def test_a_late_message_too_large_does_not_split_an_expired_batch() -> Non
 def test_children_continue_the_parents_sequence_and_wrap() -> None:
     batch = Batch("t", 0, codec=Codec.NONE, limit_bytes=1000, ratio=1.0, now_ms=0)
     for _ in range(3):
-        assert batch.take((0, None, b"x" * 100, b"\0", 182, Delivery("t", 0, -1, 100, None)))
+        assert batch.take(PendingRecord(None, None, b"x" * 100, b"\0", 182, Delivery("t", 0, -1, 100, None)))
     batch.close(None)
     batch.set_producer(7, 1, 2**31 - 2)
     children = batch.split_into(100, 1.0)

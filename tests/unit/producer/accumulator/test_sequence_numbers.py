@@ -9,6 +9,7 @@ from stepdown.producer import Delivery, ProducerError
 from stepdown.producer.accumulator.producer_batch import Batch
 from stepdown.producer.accumulator.sequence_numbers import Identity, Sequences, comes_before
 from stepdown.producer.errors import FATAL_CODES
+from stepdown.producer.pending_record import PendingRecord
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.layout import Codec
@@ -335,7 +336,7 @@ async def test_an_old_broker_without_ids_is_told_apart() -> None:
 def batch(count: int) -> Batch:
     made = Batch("t", 0, codec=Codec.NONE, limit_bytes=100, ratio=1.0, now_ms=0)
     for _ in range(count):
-        assert made.take((0, None, None, b"\0", 82, Delivery("t", 0, -1, -1, None)))
+        assert made.take(PendingRecord(None, None, None, b"\0", 82, Delivery("t", 0, -1, -1, None)))
     return made
 
 
