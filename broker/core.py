@@ -108,7 +108,7 @@ class Core:
         self.on_failed: Callable[[], object] = lambda: None
         """Called when the broker cannot go on; who runs it then ends it."""
         self.spare_descriptors = SpareDescriptors()
-        node_id = self.log_manager.node_id
+        node_id = self.log_manager.identity.node_id
         self.cluster = MetadataImage(
             cluster_id=self.log_manager.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )

@@ -36,7 +36,7 @@ async def handle(broker: "Services", request: DeleteRecordsRequest, call: Call) 
         partitions = await call.turn.map(partial(_result, broker, call, topic.name), topic.partitions)
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=partitions))
         await call.turn.next()
-    await broker.heavy(broker.log_manager.checkpoint_log_starts)
+    await broker.heavy(broker.log_manager.checkpoints.write_log_starts)
     return DeleteRecordsResponse(topics=topics)
 
 

@@ -28,7 +28,7 @@ class DeletionNotice:
     def __init__(self, clock: Clock, log_manager: LogManager) -> None:
         self._clock = clock
         self._log_manager = log_manager
-        self._waiting = log_manager.first_deletions()
+        self._waiting = log_manager.checkpoints.first_deletions()
         self._saved = frozenset(self._waiting)
         self._given_ms: dict[tuple[str, int], int] = {}
 
@@ -47,7 +47,7 @@ class DeletionNotice:
         """Write which partitions wait, where that has changed. Raises: DiskFault."""
         waiting = frozenset(self._waiting)
         if waiting != self._saved:
-            self._log_manager.checkpoint_first_deletions(waiting)
+            self._log_manager.checkpoints.write_first_deletions(waiting)
             self._saved = waiting
 
     def is_over(self, partition: Partition, describe: Callable[[], Sequence[str]]) -> bool:

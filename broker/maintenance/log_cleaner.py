@@ -74,7 +74,7 @@ class Cleaner:
         """Nothing happens before `log.cleaner.backoff.ms` have passed."""
         if not self._core.settings.log_cleaner_enable:
             return
-        self._clean_below = self._core.log_manager.cleaner_offsets()
+        self._clean_below = self._core.log_manager.checkpoints.cleaner_offsets()
         self._topics.on_deleted.append(self._forget)
         self._topics.on_configured.append(self._configure)
         # It makes no more threads than there are tasks that work.
@@ -131,7 +131,7 @@ class Cleaner:
                     break
             finally:
                 self._in_progress.discard(partition.key)
-        await self._core.heavy(self._core.log_manager.checkpoint_cleaner_offsets, dict(self._clean_below))
+        await self._core.heavy(self._core.log_manager.checkpoints.write_cleaner_offsets, dict(self._clean_below))
 
     def _is_wanted(self, number: int) -> bool:
         return not self._is_stopping and number < self._core.settings.log_cleaner_threads

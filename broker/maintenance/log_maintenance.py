@@ -103,14 +103,14 @@ class LogMaintenance:
                 await self._sync(due, due.plan_flush())
 
     async def _checkpoint_recovery(self) -> None:
-        await self._core.heavy(self._core.log_manager.checkpoint_recovery_points)
+        await self._core.heavy(self._core.log_manager.checkpoints.write_recovery_points)
 
     async def _checkpoint_starts(self) -> None:
-        await self._core.heavy(self._core.log_manager.checkpoint_log_starts)
+        await self._core.heavy(self._core.log_manager.checkpoints.write_log_starts)
 
     async def _checkpoint_watermarks(self) -> None:
         marks = {partition.key: partition.high_watermark for partition in self._core.cluster.partitions()}
-        await self._core.heavy(self._core.log_manager.checkpoint_high_watermarks, marks)
+        await self._core.heavy(self._core.log_manager.checkpoints.write_high_watermarks, marks)
 
     async def _tidy(self) -> None:
         """Syncs segments that were closed meanwhile, removes files whose readers had their time, misses folders."""
@@ -126,7 +126,7 @@ class LogMaintenance:
 
     def _tidy_directories(self, now_ms: int) -> list[Log]:
         """Removes what is due; the logs whose folder is missing. For a worker."""
-        self._core.log_manager.delete_due(now_ms)
+        self._core.log_manager.deletions.delete_due(now_ms)
         return self._core.log_manager.without_folder()
 
     async def _sync(self, which: Log, flush: Flush) -> None:

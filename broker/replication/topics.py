@@ -57,7 +57,7 @@ class ReplicatedTopics(Topics):
         """As of a single broker. Folders of deleted topics and of partitions that moved away are set aside."""
         self.moves.clean_up()
         self._log_manager.accept_new_directories()
-        self._checkpointed = self._log_manager.high_watermarks()
+        self._checkpointed = self._log_manager.checkpoints.high_watermarks()
         self._log_manager.settle_rivals({name: stored.topic_id for name, stored in self.store.state.topics.items()})
         for (name, index), opened in tuple(self._log_manager.logs.items()):
             stored = self.controller.topics.get(name)

@@ -253,7 +253,7 @@ while True:
     print(log.log_end_offset, flush=True)
     if log.log_end_offset % 50 == 0:
         log.flush()
-        dirs.checkpoint_recovery_points()
+        dirs.checkpoints.write_recovery_points()
 """
 
 

@@ -30,7 +30,7 @@ def open_dirs(
 def test_a_directory_that_is_missing_is_made_and_marked(tmp_path: Path) -> None:
     dirs = open_dirs(tmp_path / "a" / "b")
     assert file_names(tmp_path / "a" / "b") == [".lock", "meta.properties"]
-    assert dirs.node_id == 1
+    assert dirs.identity.node_id == 1
     assert len(dirs.cluster_id) == 22
     text = (tmp_path / "a" / "b" / "meta.properties").read_text()
     assert f"version=1\nnode.id=1\ncluster.id={dirs.cluster_id}\ndirectory.id=" in text
@@ -85,7 +85,7 @@ def test_the_topic_id_is_on_the_disk_before_anything_is_appended(tmp_path: Path)
 def test_without_the_mark_logs_are_recovered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     dirs = open_dirs(tmp_path)
     append(dirs.create("t", 0, TOPIC_ID), b"a", b"b")
-    dirs.checkpoint_recovery_points()
+    dirs.checkpoints.write_recovery_points()
     dirs._release()
     with caplog.at_level(logging.INFO):
         dirs = open_dirs(tmp_path)
@@ -156,14 +156,14 @@ def test_settings_that_contradict_the_directory_stop_the_start(tmp_path: Path) -
     open_dirs(tmp_path, identity=Identity(node_id=4)).shutdown()
     with pytest.raises(DiskFault, match="node 4, but"):
         open_dirs(tmp_path, identity=Identity(node_id=5))
-    assert open_dirs(tmp_path).node_id == 4
+    assert open_dirs(tmp_path).identity.node_id == 4
 
 
 def test_a_new_directory_gets_the_identity_of_the_others_when_it_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "meta.properties").write_text("version=0\nbroker.id=7\ncluster.id=c\n")
     dirs = open_dirs(tmp_path / "b", tmp_path / "a")
-    assert (dirs.node_id, dirs.cluster_id) == (7, "c")
+    assert (dirs.identity.node_id, dirs.cluster_id) == (7, "c")
     assert dirs.new_directories == [str(tmp_path / "b")]
     assert not (tmp_path / "b" / "meta.properties").exists()
     dirs.accept_new_directories()
@@ -197,7 +197,7 @@ def test_logs_aside_are_neither_served_nor_deleted(tmp_path: Path, suffix: str) 
     folder = tmp_path / f"t-0.0123456789abcdef0123456789abcdef-{suffix}"
     folder.mkdir()
     dirs = open_dirs(tmp_path)
-    dirs.delete_due(NOW + 10**9)
+    dirs.deletions.delete_due(NOW + 10**9)
     assert not dirs.logs
     assert folder.exists()
 
@@ -210,8 +210,8 @@ def test_a_deleted_log_is_renamed_and_removed_later(tmp_path: Path) -> None:
     dirs.delete("t", 0)
     (folder,) = tmp_path.glob("t-0.*-delete")
     assert len(folder.name) == len("t-0.") + 32 + len("-delete")
-    assert dirs.delete_due(NOW + 499) == 0
-    assert dirs.delete_due(NOW + 500) == 1
+    assert dirs.deletions.delete_due(NOW + 499) == 0
+    assert dirs.deletions.delete_due(NOW + 500) == 1
     assert not folder.exists()
     assert found.read(0, 1000)
 
@@ -234,7 +234,7 @@ def test_a_deleted_log_does_not_write_into_one_that_got_its_name(tmp_path: Path)
 def test_a_deletion_that_was_interrupted_is_completed(tmp_path: Path) -> None:
     (tmp_path / ("t-0." + "0" * 32 + "-delete")).mkdir()
     dirs = open_dirs(tmp_path, file_delete_delay_ms=100)
-    assert dirs.delete_due(NOW + 100) == 1
+    assert dirs.deletions.delete_due(NOW + 100) == 1
 
 
 def test_a_new_log_does_not_inherit_the_start_of_a_deleted_one(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_new_log_does_not_inherit_the_start_of_a_deleted_one(tmp_path: Path) -
     log = dirs.create("t", 0, TOPIC_ID)
     append(log, b"a", b"b", b"c")
     log.advance_log_start(3)
-    dirs.checkpoint_log_starts()
+    dirs.checkpoints.write_log_starts()
     dirs.delete("t", 0)
     append(dirs.create("t", 0, TOPIC_ID), b"new")
     dirs._release()
@@ -265,9 +265,9 @@ def test_high_watermarks_are_written_as_given(tmp_path: Path) -> None:
     dirs = open_dirs(tmp_path)
     append(dirs.create("t", 0, TOPIC_ID), b"a", b"b")
     append(dirs.create("t", 1, TOPIC_ID), b"a", b"b")
-    dirs.checkpoint_high_watermarks({("t", 0): 1})
+    dirs.checkpoints.write_high_watermarks({("t", 0): 1})
     assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n2\nt 0 1\nt 1 2\n"
-    assert dirs.high_watermarks() == {("t", 0): 1, ("t", 1): 2}
+    assert dirs.checkpoints.high_watermarks() == {("t", 0): 1, ("t", 1): 2}
 
 
 def test_logs_are_due_for_a_flush_when_flush_ms_is_over(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_a_directory_that_fails_does_not_keep_the_others_from_their_checkpoints(
         append(dirs.create(topic, 0, None), b"x")
     files.broken = str(tmp_path / "a")
     with pytest.raises(DiskFault, match="the disk is gone"):
-        dirs.checkpoint_high_watermarks({("one", 0): 1, ("two", 0): 1})
+        dirs.checkpoints.write_high_watermarks({("one", 0): 1, ("two", 0): 1})
     assert not (tmp_path / "a" / "replication-offset-checkpoint").exists()
     assert (tmp_path / "b" / "replication-offset-checkpoint").read_text() == "0\n1\ntwo 0 1\n"
 
