@@ -69,7 +69,7 @@ class MemoryStore:
         self.batches += 1
         return Stored(partition=0, first_offset=first, end_offset=len(self.records))
 
-    async def replicated(self, stored: Stored, timeout_ms: int) -> None:
+    async def await_replication(self, stored: Stored, timeout_ms: int) -> None:
         if self.replication is not None:
             await self.replication
 
