@@ -16,7 +16,7 @@ from dataclasses import replace
 from struct import Struct
 from typing import Any, TypeVar
 
-from ..config.keys.addresses import HostPort
+from ..config.keys.endpoints import HostPort
 from ..protocol.api import API, ApiKey
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import decode_response, encode_response

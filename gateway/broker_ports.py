@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Callable
 
-from ..config.keys.addresses import HIGHEST_PORT, HostPort
+from ..config.keys.endpoints import HIGHEST_PORT, HostPort
 from ..network.clock import Clock
-from ..network.line_limit import LineLimit, repeated
+from ..network.line_limit import LineLimit, repetition_text
 
 BOOTSTRAP_LISTENER = "bootstrap"
 _PREFIX = "broker-"
@@ -64,7 +64,7 @@ class BrokerPorts:
         except OSError as fault:
             left_out = self._lines.count_left_out(broker)
             if left_out is not None:
-                log.error("%s%s", fault, repeated(left_out))
+                log.error("%s%s", fault, repetition_text(left_out))
 
 
 def broker_of(listener: str) -> int | None:

@@ -24,7 +24,7 @@ from ..network.http.server import HttpServer, Page
 from ..network.listener import Limits, Server
 from ..network.memory_budget import MemoryBudget
 from ..network.sasl.login_credential import LoginCredential
-from ..network.transport import PlainWire
+from ..network.transport import PlainTransport
 from ..network.turn import Turn, Turns
 from ..network.worker_threads import WorkerThreads
 from ..protocol.frame import FrameParser
@@ -189,7 +189,7 @@ class Gateway:
 
     def _connect(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
         loop, network = asyncio.get_running_loop(), self.settings.network
-        wire = PlainWire(sock, loop) if self._admission is None else self._admission.wire(sock, loop)
+        wire = PlainTransport(sock, loop) if self._admission is None else self._admission.wire(sock, loop)
         peer.turn = Turn(self._turns)
         sender = RelayingSender(wire, self.metrics)
         parser = FrameParser(network.socket_request_max_bytes)

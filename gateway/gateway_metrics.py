@@ -89,12 +89,12 @@ class GatewayMeter:
         self._requests = requests
         self._seconds = seconds
 
-    def handled(self, size_bytes: int, seconds: float, waited_s: float) -> None:
+    def observe_handling(self, size_bytes: int, seconds: float, waited_s: float) -> None:
         self._requests.value += 1.0
         self._seconds.observe(seconds)
 
-    def sent(self, seconds: float, total_s: float) -> None:
+    def observe_sending(self, seconds: float, total_s: float) -> None:
         pass
 
-    def throttled(self, throttle_ms: int) -> None:
+    def count_throttling(self, throttle_ms: int) -> None:
         pass

@@ -347,7 +347,7 @@ class Dispatcher:
         self._modules[served.module] = module
 
     def _refuse_api_versions(self, route: Route, header: RequestHeader, began: float) -> Reply:
-        refusal = route.module.unsupported(route.served)
+        refusal = route.module.refuse_version(route.served)
         pieces = route.encode(header.correlation_id, refusal)
         return Reply(pieces, route.meter or self._metered(route), began, perf_counter())
 

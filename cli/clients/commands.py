@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..support.bootstrap_server import AsJson
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
     from ...network.clients.client_row import ClientRow
@@ -46,7 +46,7 @@ def clients_command(
 ) -> None:
     """Say who is there, what each client asks for, and whether Kafka 4 would answer it."""
     if (http is None) == (request_log is None) or (as_json and as_csv):
-        raise CommandFailed(
+        raise CommandFailure(
             "nothing to read, or two things",
             "Pass --http HOST:PORT of a running stepdown, or --from-request-log FILE; and --json or --csv, not both.",
             EXIT_BAD_USAGE,
@@ -68,7 +68,7 @@ def _rows_of(document: dict[str, Any]) -> list[ClientRow]:
     try:
         return [read_row(values) for values in document["clients"]]
     except (KeyError, TypeError) as fault:
-        raise CommandFailed(f"this is no report of clients that this version reads: {fault} is missing") from fault
+        raise CommandFailure(f"this is no report of clients that this version reads: {fault} is missing") from fault
 
 
 def _read_page(address: str) -> dict[str, Any]:
@@ -85,9 +85,9 @@ def _read_log(path: Path) -> dict[str, Any]:
         with open(sys.stdin.fileno(), "rb", closefd=False) if path == STDIN else path.open("rb") as file:
             log.read(file)
     except OSError as fault:
-        raise CommandFailed(f"--from-request-log: {path}: {fault.strerror or fault}", "", EXIT_BAD_USAGE) from fault
+        raise CommandFailure(f"--from-request-log: {path}: {fault.strerror or fault}", "", EXIT_BAD_USAGE) from fault
     if not log.requests:
-        raise CommandFailed(
+        raise CommandFailure(
             f"{path} has no request of a client in {log.lines} lines"
             + (f"; {log.examples[0]}" if log.examples else ""),
             "Set the logger kafka.request.logger of the broker to DEBUG and pass the file that it writes.",

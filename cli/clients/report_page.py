@@ -7,37 +7,37 @@ import json
 from http import HTTPStatus
 from typing import Any
 
-from ...config.keys.addresses import parse_host_port
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ...config.keys.endpoints import parse_host_port
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 TIMEOUT_S = 30.0
 MOST_BYTES = 256 * 1024 * 1024
 
 
 def fetch_report(address: str) -> dict[str, Any]:
-    """The report as JSON has it. Raises: CommandFailed."""
+    """The report as JSON has it. Raises: CommandFailure."""
     try:
         where = parse_host_port(address)
     except ValueError as fault:
-        raise CommandFailed(f"--http: expected {fault}, found {address!r}", "", EXIT_BAD_USAGE) from fault
+        raise CommandFailure(f"--http: expected {fault}, found {address!r}", "", EXIT_BAD_USAGE) from fault
     connection = http.client.HTTPConnection(where.host, where.port, timeout=TIMEOUT_S)
     try:
         connection.request("GET", "/clients")
         response = connection.getresponse()
         data = response.read(MOST_BYTES)
     except (OSError, http.client.HTTPException) as fault:
-        raise CommandFailed(
+        raise CommandFailure(
             f"nobody answers at http://{address}/clients: {fault}",
             "`stepdown serve` names its http address when it is ready; --http sets it.",
         ) from fault
     finally:
         connection.close()
     if response.status != HTTPStatus.OK:
-        raise CommandFailed(f"{address} answered {response.status}: {data[:200].decode(errors='replace').strip()}")
+        raise CommandFailure(f"{address} answered {response.status}: {data[:200].decode(errors='replace').strip()}")
     try:
         document = json.loads(data)
     except ValueError as fault:
-        raise CommandFailed(f"{address} does not answer as stepdown: {data[:100]!r}") from fault
+        raise CommandFailure(f"{address} does not answer as stepdown: {data[:100]!r}") from fault
     if not isinstance(document, dict):
-        raise CommandFailed(f"{address} does not answer as stepdown: {data[:100]!r}")
+        raise CommandFailure(f"{address} does not answer as stepdown: {data[:100]!r}")
     return document

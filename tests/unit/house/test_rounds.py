@@ -163,4 +163,4 @@ def test_the_rounds_of_the_broker_are_read() -> None:
         for name in periodic_methods(node)
     }
     assert read >= {"_retain", "_flush", "_tidy", "_expire_producers", "expire_offsets", "abort_timed_out", "clean_all"}
-    assert read >= {"remove_expired", "shrink_all", "load_all"}
+    assert read >= {"remove_expired_ids", "shrink_all", "load_all"}
