@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from ..network.clock import Clock
-from ..network.line_limit import LineLimit, repeated
+from ..network.line_limit import LineLimit, repetition_text
 
 REFUSE_MS = 1_000
 """A refused connection is closed after that time: who is refused at once comes again at once."""
@@ -48,7 +48,7 @@ class AllowList:
             return 0
         left_out = self._lines.count_left_out(address)
         if left_out is not None:
-            log.warning("refusing %s%s: %s; see allow in the settings", address, repeated(left_out), why)
+            log.warning("refusing %s%s: %s; see allow in the settings", address, repetition_text(left_out), why)
         return REFUSE_MS
 
     def pause_ms(self) -> int:

@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from ..client.versions import VersionRanges
-from ..config.keys.addresses import HostPort
+from ..config.keys.endpoints import HostPort
 from ..network.clients.client_report import ClientReport
 from ..network.clients.seen_client import SeenClient
 from ..network.clock import Clock
@@ -101,8 +101,8 @@ class ClientSession:
     def answer(self, frame: memoryview, peer: Peer) -> Coroutine[Any, Any, Reply]:
         return self._answer(frame, peer)
 
-    def answered(self, reply: Reply) -> None:
-        reply.meter.sent(0.0, perf_counter() - reply.began_s)
+    def note_reply(self, reply: Reply) -> None:
+        reply.meter.observe_sending(0.0, perf_counter() - reply.began_s)
 
     async def _answer(self, frame: memoryview, peer: Peer) -> Reply:
         """Raises: CloseConnection, MalformedFrame, OSError."""
@@ -221,7 +221,7 @@ class ClientSession:
         answer: list[Piece] = [first, RelayedAnswer(upstream, size)]
         if size <= WHOLE_BYTES:
             answer = [first + await upstream.read(size)]
-        meter.handled(0, perf_counter() - began_s, 0.0)
+        meter.observe_handling(0, perf_counter() - began_s, 0.0)
         return Reply(answer, meter, began_s, perf_counter())
 
     async def _pass_api_versions(
@@ -249,7 +249,7 @@ class ClientSession:
         is_known: bool = True,
     ) -> Reply:
         meter = self._metrics.meter_of(head.key, head.version if is_known else -1, sent_as if is_known else -1)
-        meter.handled(0, perf_counter() - began_s, 0.0)
+        meter.observe_handling(0, perf_counter() - began_s, 0.0)
         return Reply(pieces, meter, began_s, perf_counter())
 
     async def _read_head(self, upstream: UpstreamConnection, head: RequestHead) -> int:
@@ -369,7 +369,7 @@ class ClientSession:
     async def _relay_token(self, login: LoginRelay, frame: memoryview, began_s: float) -> Reply:
         token = await login.step(bytes(frame))
         meter = self._metrics.meter_of(ApiKey.SASL_AUTHENTICATE, 0, 1)
-        meter.handled(len(frame), perf_counter() - began_s, 0.0)
+        meter.observe_handling(len(frame), perf_counter() - began_s, 0.0)
         return Reply([SIZE.pack(len(token)) + token], meter, began_s, perf_counter())
 
     def _log_in_here(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:

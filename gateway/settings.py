@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ..client.security.settings import KEYS as SECURITY_KEYS
-from ..client.security.settings import PROTOCOLS, Security, parse_security
+from ..client.security.settings import PROTOCOLS, SecuritySettings, parse_security
 from ..config import BROKER_KEYS, BrokerSettings, ConfigError, Given, HostPort, Origin, Problem, load
 from ..config.errors import wrong_value
-from ..config.keys.addresses import parse_host_port
-from ..config.keys.key import AT_START, INT, LIST, LONG, STRING, Key, acted_on
+from ..config.keys.endpoints import parse_host_port
+from ..config.keys.key import AT_START, INT, LIST, LONG, STRING, Key, active
 from ..config.keys.value_checks import AtLeast, Between, OneOf
 from ..config.keys.value_types import Value
 from ..config.similar_names import nearest
@@ -40,9 +40,9 @@ NETWORK = (
 KEYS: dict[str, Key] = {
     key.name: key
     for key in (
-        acted_on("listen", STRING, "127.0.0.1:9092", None, AT_START, "Address of the bootstrap port; 0 picks one."),
-        acted_on("http", STRING, "127.0.0.1:0", None, AT_START, "Address of /metrics, /healthz and /readyz."),
-        acted_on(
+        active("listen", STRING, "127.0.0.1:9092", None, AT_START, "Address of the bootstrap port; 0 picks one."),
+        active("http", STRING, "127.0.0.1:0", None, AT_START, "Address of /metrics, /healthz and /readyz."),
+        active(
             "upstream.bootstrap.servers",
             LIST,
             (),
@@ -50,7 +50,7 @@ KEYS: dict[str, Key] = {
             AT_START,
             "Brokers of the cluster, HOST:PORT each. The next one is asked when one is down.",
         ),
-        acted_on(
+        active(
             "advertised.host",
             STRING,
             "",
@@ -58,7 +58,7 @@ KEYS: dict[str, Key] = {
             AT_START,
             "The host that clients connect to; that of `listen` unless it is given.",
         ),
-        acted_on(
+        active(
             "first.port",
             INT,
             -1,
@@ -66,7 +66,7 @@ KEYS: dict[str, Key] = {
             AT_START,
             "Broker N is reached at this port + N. -1: the port after that of `listen`. 0: any free port for each.",
         ),
-        acted_on(
+        active(
             "brokers",
             LIST,
             (),
@@ -75,7 +75,7 @@ KEYS: dict[str, Key] = {
             "Brokers that are known before a client asks, ID=HOST:PORT each. Needed where the gateway cannot ask "
             "the cluster itself: clients log in to the cluster, and the gateway has no login of its own.",
         ),
-        acted_on(
+        active(
             "authentication",
             STRING,
             "relay",
@@ -84,8 +84,8 @@ KEYS: dict[str, Key] = {
             "relay: clients log in to the cluster, through the gateway. swap: the gateway logs in by upstream.sasl.*, "
             "and clients log in to the gateway, if security.protocol says so.",
         ),
-        acted_on("security.protocol", STRING, "PLAINTEXT", OneOf(PROTOCOLS), AT_START, "What clients speak here."),
-        acted_on(
+        active("security.protocol", STRING, "PLAINTEXT", OneOf(PROTOCOLS), AT_START, "What clients speak here."),
+        active(
             "allow",
             LIST,
             (),
@@ -93,13 +93,13 @@ KEYS: dict[str, Key] = {
             AT_START,
             "Addresses that may connect, NETWORK or NETWORK until YYYY-MM-DD each; all where nothing is named.",
         ),
-        acted_on(
+        active(
             "refresh.interval.ms", LONG, 10_000, AtLeast(100), AT_START, "How often the cluster is asked for brokers."
         ),
-        acted_on(
+        active(
             "drain.timeout.ms", LONG, 30_000, AtLeast(0), AT_START, "For how long requests are answered after SIGTERM."
         ),
-        acted_on(
+        active(
             "answer.memory.bytes",
             LONG,
             33_554_432,
@@ -121,7 +121,7 @@ class GatewaySettings:
     advertised_host: str
     first_port: int
     brokers: Mapping[int, HostPort]
-    security: Security
+    security: SecuritySettings
     swaps: bool
     network: BrokerSettings
     allowed: tuple[AllowedNetwork, ...]
@@ -296,7 +296,7 @@ class _Builder:
                 self._refuse("allow", "expected NETWORK or NETWORK until YYYY-MM-DD", text)
         return tuple(found)
 
-    def _security(self) -> Security:
+    def _security(self) -> SecuritySettings:
         texts = {
             name.removeprefix(UPSTREAM): given.text
             for name, given in self._given.items()
@@ -309,9 +309,9 @@ class _Builder:
                 Problem(key=UPSTREAM + each.key, expected=each.expected, found=each.found, nearest=each.nearest)
                 for each in fault.problems
             ]
-            return Security()
+            return SecuritySettings()
 
-    def _swaps(self, security: Security) -> bool:
+    def _swaps(self, security: SecuritySettings) -> bool:
         swaps = self._values["authentication"] == "swap"
         protocol = str(self._values["security.protocol"])
         if swaps and security.sasl is None:

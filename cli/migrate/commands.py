@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...protocol.errors import DiskFault
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
     from ...storage.migration.directory_survey import PlannedBroker
@@ -63,15 +63,15 @@ def plan(
     from ...storage.migration.release_preparation import RELEASES
 
     if (zookeeper, zookeeper_data, without_zookeeper or None).count(None) != 2:
-        raise CommandFailed("it is not said where the metadata are", SOURCES_HINT, EXIT_BAD_USAGE)
+        raise CommandFailure("it is not said where the metadata are", SOURCES_HINT, EXIT_BAD_USAGE)
     if release not in RELEASES:
-        raise CommandFailed(f"--to: {' or '.join(RELEASES)} expected, found {release}", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"--to: {' or '.join(RELEASES)} expected, found {release}", "", EXIT_BAD_USAGE)
     try:
         found = _survey(out, _directories_by_broker(brokers))
         made = _make(found, release, zookeeper, zookeeper_data)
         write_plan(Files(), str(out.absolute()), made)
     except DiskFault as fault:
-        raise CommandFailed(str(fault), NOTHING_CHANGED) from fault
+        raise CommandFailure(str(fault), NOTHING_CHANGED) from fault
     _show(made, out)
 
 
@@ -86,7 +86,7 @@ def apply(path: PlanFile) -> None:
         read = read_plan(Files(read_only=True), str(path))
         done = PlanApplication(Files(), read, lambda line: typer.echo(line, err=True)).apply()
     except DiskFault as fault:
-        raise CommandFailed(str(fault)) from fault
+        raise CommandFailure(str(fault)) from fault
     _print_properties(read, done)
 
 
@@ -101,21 +101,21 @@ def undo(path: PlanFile) -> None:
         read = read_plan(Files(read_only=True), str(path))
         PlanReversal(Files(), read, typer.echo).undo()
     except DiskFault as fault:
-        raise CommandFailed(str(fault)) from fault
+        raise CommandFailure(str(fault)) from fault
 
 
 def _directories_by_broker(texts: Sequence[str]) -> dict[int, list[str]]:
-    """Raises: CommandFailed."""
+    """Raises: CommandFailure."""
     found: dict[int, list[str]] = {}
     for text in texts:
         broker_id, equals, paths = text.partition("=")
         if not equals or not broker_id.isdecimal() or not all(paths.split(",")):
-            raise CommandFailed(f"--broker: ID=DIR,DIR expected, found {text!r}", "", EXIT_BAD_USAGE)
+            raise CommandFailure(f"--broker: ID=DIR,DIR expected, found {text!r}", "", EXIT_BAD_USAGE)
         found.setdefault(int(broker_id), []).extend(str(Path(path).absolute()) for path in paths.split(","))
     used = [path for paths in found.values() for path in paths]
     twice = sorted({path for path in used if used.count(path) > 1})
     if twice:
-        raise CommandFailed(f"--broker: {twice[0]} is named twice", "", EXIT_BAD_USAGE)
+        raise CommandFailure(f"--broker: {twice[0]} is named twice", "", EXIT_BAD_USAGE)
     return found
 
 

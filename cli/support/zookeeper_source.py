@@ -10,7 +10,7 @@ from ...storage.files.files import Files
 from ...storage.zookeeper.data_directory import read_data_directory
 from ...storage.zookeeper.kafka_cluster import KafkaCluster, find_cluster, read_cluster
 from ...storage.zookeeper.live_zookeeper import LiveZookeeperFault, read_live_zookeeper
-from .failures import CommandFailed
+from .failures import CommandFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class ZookeeperSource:
 
 
 def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) -> ZookeeperSource:
-    """What one of both says; of several clusters that with the id. Raises: CommandFailed."""
+    """What one of both says; of several clusters that with the id. Raises: CommandFailure."""
     try:
         if hosts is not None:
             tree = read_live_zookeeper(hosts)
@@ -38,6 +38,6 @@ def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) 
             gaps=found.gaps,
         )
     except LiveZookeeperFault as fault:
-        raise CommandFailed(str(fault)) from fault
+        raise CommandFailure(str(fault)) from fault
     except DiskFault as fault:
-        raise CommandFailed(str(fault), "Nothing was changed.") from fault
+        raise CommandFailure(str(fault), "Nothing was changed.") from fault

@@ -12,7 +12,7 @@ import typer
 from ...protocol.errors import ApiError, DiskFault
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailed, fail_for
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
 from .hints import HINTS
 from .kafka_tool_output import NotUnderstood, ToolOutput
 from .setting_pairs import pairs
@@ -69,9 +69,9 @@ def adopt(
     configs, described = pairs(override or [], "-o"), read_files(from_files or [])
     sources = (defaults, bool(configs), described is not None, zookeeper is not None, zookeeper_data is not None)
     if sources.count(True) != 1:
-        raise CommandFailed("it is not said what the settings are", SOURCES_HINT, EXIT_BAD_USAGE)
+        raise CommandFailure("it is not said what the settings are", SOURCES_HINT, EXIT_BAD_USAGE)
     if config is not None and not log_dirs:
-        raise CommandFailed("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
+        raise CommandFailure("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
     cluster = _read_cluster(zookeeper, zookeeper_data, log_dirs or [])
     if cluster is not None:
         described = _describe_cluster(cluster)
@@ -102,7 +102,7 @@ def adopt(
 
 
 def _read_cluster(hosts: str | None, data: str | None, log_dirs: Sequence[str]) -> KafkaCluster | None:
-    """What ZooKeeper has of the cluster of these directories; None without one. Raises: CommandFailed."""
+    """What ZooKeeper has of the cluster of these directories; None without one. Raises: CommandFailure."""
     from ...storage.directories.meta_properties import read_meta_properties
     from ...storage.files.files import Files
     from ..support.zookeeper_source import read_zookeeper
@@ -112,7 +112,7 @@ def _read_cluster(hosts: str | None, data: str | None, log_dirs: Sequence[str]) 
     try:
         metas = [read_meta_properties(Files(read_only=True), path) for path in log_dirs]
     except DiskFault as fault:
-        raise CommandFailed(str(fault)) from fault
+        raise CommandFailure(str(fault)) from fault
     cluster_id = next((meta.cluster_id for meta in metas if meta is not None and meta.cluster_id), None)
     source = read_zookeeper(hosts, data, cluster_id)
     for line in [*source.notes, *source.gaps]:
@@ -139,7 +139,7 @@ def _open_directories(
     *,
     dry_run: bool,
 ) -> Iterator[TopicPlace]:
-    """The topics of directories, which are only read for a dry run. Raises: CommandFailed."""
+    """The topics of directories, which are only read for a dry run. Raises: CommandFailure."""
     from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
     from ..support.directories_at_rest import load_for, open_at_rest
     from .directory_reading import DirectoryReading
@@ -179,7 +179,7 @@ def internal_partition_counts(described: ToolOutput) -> dict[str, int]:
 
 
 def read_files(paths: Sequence[Path]) -> ToolOutput | None:
-    """What all files say together; None without any. Raises: CommandFailed."""
+    """What all files say together; None without any. Raises: CommandFailure."""
     if not paths:
         return None
     output = ToolOutput()
@@ -188,9 +188,9 @@ def read_files(paths: Sequence[Path]) -> ToolOutput | None:
             with path.open(encoding="utf-8") as lines:
                 output.read(lines, str(path))
         except (OSError, UnicodeDecodeError) as fault:
-            raise CommandFailed(f"{path} cannot be read: {fault}", "", EXIT_BAD_USAGE) from fault
+            raise CommandFailure(f"{path} cannot be read: {fault}", "", EXIT_BAD_USAGE) from fault
         except NotUnderstood as fault:
-            raise CommandFailed(str(fault), "Nothing was changed.") from fault
+            raise CommandFailure(str(fault), "Nothing was changed.") from fault
     return output
 
 

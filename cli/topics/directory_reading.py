@@ -20,7 +20,7 @@ from ...storage.files.partition_metadata import read_topic_id
 from ...storage.log.log_config import LogConfig
 from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.zookeeper.kafka_cluster import KafkaCluster
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 from .adoption import Adoption, KnownTopic
 from .directory_topics import describe_changes, partition_changes
 from .zookeeper_adoption import add_access
@@ -36,7 +36,7 @@ class DirectoryReading:
     """What a start would find in the directories of these settings."""
 
     def __init__(self, loaded: Loaded) -> None:
-        """Raises: CommandFailed when they cannot be read, or folders of partitions are missing."""
+        """Raises: CommandFailure when they cannot be read, or folders of partitions are missing."""
         settings = loaded.settings
         self._files = Files(read_only=True)
         directories = [self._files.absolute(path) for path in settings.log_dirs]
@@ -47,7 +47,7 @@ class DirectoryReading:
             self._folders = self._find_folders(directories)
             self._take_over()
         except DiskFault as fault:
-            raise CommandFailed(str(fault)) from fault
+            raise CommandFailure(str(fault)) from fault
         self._refuse_missing()
 
     def _find_folders(self, directories: Sequence[str]) -> dict[str, dict[int, str]]:
@@ -76,7 +76,7 @@ class DirectoryReading:
         missing = list(self._missing())
         if missing:
             more = ", …" if len(missing) > NAMES_SHOWN else ""
-            raise CommandFailed(
+            raise CommandFailure(
                 f"{len(missing)} partitions have no folder in the directories given "
                 f"({', '.join(missing[:NAMES_SHOWN])}{more}); nothing was changed",
                 ALL_DIRECTORIES_HINT,
@@ -110,6 +110,6 @@ class DirectoryReading:
         return add_access(self._store.state.copy(), cluster)
 
     def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
-        """Only says what would be. Raises: CommandFailed where a folder contradicts a number."""
+        """Only says what would be. Raises: CommandFailure where a folder contradicts a number."""
         present = self._store.state.topics
         return describe_changes(present, partition_changes(present, counts))

@@ -13,7 +13,7 @@ from ...storage.log.log_config import LogConfig
 from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
 from ...storage.zookeeper.kafka_cluster import KafkaCluster
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 from .adoption import Adoption, KnownTopic
 from .zookeeper_adoption import add_access
 
@@ -46,7 +46,7 @@ class DirectoryTopics:
         return Outcome(name=adoption.topic)
 
     def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
-        """Raises: CommandFailed where a folder contradicts a number."""
+        """Raises: CommandFailure where a folder contradicts a number."""
         store = self._topics.store
         present = dict(store.state.topics)
         changed = partition_changes(present, counts)
@@ -62,7 +62,7 @@ class DirectoryTopics:
 
 
 def partition_changes(present: Mapping[str, StoredTopic], counts: Mapping[str, int]) -> dict[str, StoredTopic]:
-    """The topics that would have another number of partitions. Raises: CommandFailed where a folder contradicts it."""
+    """The topics that would have another number of partitions. Raises: CommandFailure where a folder contradicts it."""
     return {
         name: with_partitions(name, present[name], count)
         for name, count in counts.items()
@@ -80,11 +80,11 @@ def describe_changes(before: Mapping[str, StoredTopic], after: Mapping[str, Stor
 def with_partitions(name: str, topic: StoredTopic, count: int) -> StoredTopic:
     """The topic with that many partitions; those that are added are another broker's.
 
-    Raises: CommandFailed when one that would go has a folder here.
+    Raises: CommandFailure when one that would go has a folder here.
     """
     surplus = [index for index in range(count, topic.partitions) if topic.replicas[index].replicas]
     if surplus:
-        raise CommandFailed(
+        raise CommandFailure(
             f"{name} has {count} partitions by the file, but a folder of partition {surplus[-1]} is here",
             "Groups and transactions are found by that number: find out which of both is the old cluster's.",
         )

@@ -15,7 +15,7 @@ from ...storage.metadata.metadata_store import DOCUMENT
 from ...storage.migration.plan_making import drop_unreadable, number_acls
 from ...storage.migration.release_preparation import RELEASES, Preparation
 from ...storage.zookeeper.kafka_cluster import KafkaCluster
-from ..support.failures import CommandFailed
+from ..support.failures import CommandFailure
 from .kafka_tool_output import DescribedTopic, ToolOutput
 
 AS_SERVED = "3.9"
@@ -51,7 +51,7 @@ def add_access(state: ClusterState, cluster: KafkaCluster) -> list[str]:
 
 
 def write_topic_ids(log_dirs: Sequence[str], cluster: KafkaCluster) -> None:
-    """Give folders without an id that of their topic, before they are taken over. Raises: CommandFailed.
+    """Give folders without an id that of their topic, before they are taken over. Raises: CommandFailure.
 
     Directories with metadata have the ids of their topics already.
     """
@@ -65,4 +65,4 @@ def write_topic_ids(log_dirs: Sequence[str], cluster: KafkaCluster) -> None:
                 if topic is not None and topic.topic_id and not name.suffix and read_topic_id(files, folder) is None:
                     write_topic_id(files, folder, topic.topic_id)
     except DiskFault as fault:
-        raise CommandFailed(str(fault)) from fault
+        raise CommandFailure(str(fault)) from fault

@@ -120,12 +120,12 @@ def _lines(files: Files, path: str, renamed: Mapping[str, str]) -> Iterator[str]
         if entry.name in _WRITTEN_BY_PLANS or entry.name.endswith(_TEMPORARY):
             continue
         if not entry.is_directory:
-            yield f"{name} {entry.size_bytes} {files.modified_ms(f'{path}/{entry.name}')}\n"
+            yield f"{name} {entry.size_bytes} {files.mtime_ms(f'{path}/{entry.name}')}\n"
             continue
         yield f"{name}/\n"
         for inner in files.entries(f"{path}/{entry.name}"):
             if not inner.name.startswith(PARTITION_METADATA):
-                time_ms = files.modified_ms(f"{path}/{entry.name}/{inner.name}")
+                time_ms = files.mtime_ms(f"{path}/{entry.name}/{inner.name}")
                 yield f"{name}/{inner.name} {inner.size_bytes} {time_ms}\n"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stepdown.bench.load.admin_connection import Connection
+from stepdown.bench.servers.admin_connection import Connection
 from stepdown.bench.servers.process import wait_until
 from stepdown.broker.broker import Broker
 from stepdown.broker.http.pages import pages_of

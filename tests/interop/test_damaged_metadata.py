@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from stepdown.bench.failures import BenchFailed
+from stepdown.bench.failures import BenchFailure
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.protocol.errors import DiskFault
 from stepdown.storage.metadata.metadata_log_contents import FOLDER
@@ -105,7 +105,7 @@ def topics_of_kafka(folder: Path) -> Topics:
     kafka = kafka_over(folder)
     try:
         kafka.start()
-    except BenchFailed:
+    except BenchFailure:
         return None
     try:
         return set(AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=DEADLINE_S).topics)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from stepdown.bench.servers.kafka import KafkaServer, joined
+from stepdown.bench.servers.kafka import KafkaServer, join_paths
 
 from .java_build import JVM_OPTIONS
 from .maven import BUILD, JARS, build_lock
@@ -17,7 +17,7 @@ from .maven import BUILD, JARS, build_lock
 
 def shared_classes(jars: Sequence[Path]) -> str:
     """The option of the JVM that uses the file of this class path, which is made where there is none."""
-    kept = BUILD / "shared-classes" / f"{hashlib.sha256(joined(jars).encode()).hexdigest()[:16]}.jsa"
+    kept = BUILD / "shared-classes" / f"{hashlib.sha256(join_paths(jars).encode()).hexdigest()[:16]}.jsa"
     with build_lock("shared-classes"):
         if not kept.exists():
             _record(tuple(jars), kept)
