@@ -12,7 +12,7 @@ from ...broker.metadata.configuration import Configuration, log_config
 from ...broker.metadata.topic_loading import take_over
 from ...broker.metadata.unknown_settings import MARKER
 from ...client.operations.outcome import Outcome
-from ...config import Loaded
+from ...config import StartupSettings
 from ...protocol.errors import DiskFault
 from ...storage.directories.log_directory import log_folders
 from ...storage.files.files import Files
@@ -35,7 +35,7 @@ NAMES_SHOWN = 5
 class DirectoryReading:
     """What a start would find in the directories of these settings."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: StartupSettings) -> None:
         """Raises: CommandFailure when they cannot be read, or folders of partitions are missing."""
         settings = loaded.settings
         self._files = Files(read_only=True)
