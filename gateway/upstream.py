@@ -11,11 +11,11 @@ from ..client.connection_faults import asking_faults, connecting_faults
 from ..client.errors import ClientError
 from ..client.operation import Coordinator, ask
 from ..client.security.login import LoginRequest, LoginStep, log_in
-from ..client.security.settings import Sasl, Security, Tls
+from ..client.security.settings import SaslSettings, SecuritySettings, TlsSettings
 from ..client.security.tls_context import tls_context
 from ..client.steps import await_steps
 from ..client.versions import VersionRanges
-from ..config.keys.addresses import HostPort
+from ..config.keys.endpoints import HostPort
 from ..network.clock import Clock
 from ..protocol.api import API, ApiKey
 from ..protocol.errors import MalformedFrame
@@ -42,7 +42,7 @@ class Upstream:
     def __init__(
         self,
         bootstrap: Sequence[HostPort],
-        security: Security,
+        security: SecuritySettings,
         clock: Clock,
         on_broker: Callable[[int], None],
         *,
@@ -58,7 +58,7 @@ class Upstream:
         self._bootstrap = list(bootstrap)
         self._clock = clock
         self._on_broker = on_broker
-        self._tls = tls_context(security.tls) if isinstance(security.tls, Tls) else None
+        self._tls = tls_context(security.tls) if isinstance(security.tls, TlsSettings) else None
         self.sasl = security.sasl
         self._logs_clients_in = logs_clients_in
         self._client = self._make_client()
@@ -67,7 +67,7 @@ class Upstream:
     def close(self) -> None:
         self._client.close()
 
-    def replace_login(self, sasl: Sasl | None) -> None:
+    def replace_login(self, sasl: SaslSettings | None) -> None:
         """Connections that are opened from now on log in so."""
         if sasl != self.sasl:
             self.sasl = sasl
@@ -75,7 +75,7 @@ class Upstream:
             self._client = self._make_client()
 
     def _make_client(self) -> AsyncClient:
-        own = Security(tls=self._tls, sasl=self.sasl)
+        own = SecuritySettings(tls=self._tls, sasl=self.sasl)
         return AsyncClient(self._bootstrap, client_id=CLIENT_ID, security=own, timeout_s=CONNECT_TIMEOUT_S, tries=5)
 
     def learn(self, broker: int, address: HostPort) -> None:

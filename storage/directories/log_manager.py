@@ -8,21 +8,14 @@ Source: Kafka 3.9 `LogManager`, `MetaPropertiesEnsemble`.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
-from ..files.checkpoint_file import (
-    CLEANER_OFFSETS,
-    FIRST_DELETIONS,
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-    TopicPartition,
-)
+from ..files.checkpoint_file import LOG_STARTS, RECOVERY_POINTS, TopicPartition
 from ..files.clock import Clock
 from ..files.file_names import (
     DELETE_DIRECTORY,
@@ -39,15 +32,13 @@ from ..log.log import Log
 from ..log.log_config import LogConfig
 from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
 from .broker_identity import Identity, mark_directory, new_directories, settle_identity
+from .checkpoints import Checkpoints, late_starts, recovery_points
 from .log_directory import DirectoryInUse, LogDirectory
 from .log_move import LogMove, is_moved
 from .offline_directories import OfflineDirectories
 
 if TYPE_CHECKING:
     from ...config.settings import BrokerSettings
-
-Logs = Mapping[TopicPartition, Log]
-OffsetsOf = Callable[[Logs], Mapping[TopicPartition, int]]
 
 _logger = logging.getLogger(__name__)
 
@@ -82,6 +73,7 @@ class LogManager:
         self._directories: list[LogDirectory] = []
         self._of_metadata: list[LogDirectory] = []
         self.offline = OfflineDirectories()
+        self.checkpoints = Checkpoints(self._directories, self.logs, self.offline)
         self.unusable: dict[TopicPartition, DiskFault] = {}
         """The logs that could not be opened, in directories that are online."""
         try:
@@ -127,10 +119,6 @@ class LogManager:
         """Where the metadata log may be; a new one belongs in the first."""
         own = [directory.path for directory in self._of_metadata]
         return own + [path for path in self.directories if path not in own]
-
-    @property
-    def node_id(self) -> int | None:
-        return self.identity.node_id
 
     @property
     def cluster_id(self) -> str:
@@ -290,7 +278,7 @@ class LogManager:
         self._open_or_do_without(path, key, opening)
 
     def _set_aside(self, path: str, topic: str, partition: int) -> None:
-        """Rename a log's folder so that it is removed when `delete_due` finds that its time has come."""
+        """Rename a log's folder so that it is removed once its time has come."""
         target = f"{self._directory_of(path).path}/{deletion_directory(topic, partition, uuid4().hex)}"
         self.files.rename(path, target)
         self.deletions.add_directory(target, self.clock.now_ms() + self.default_config.file_delete_delay_ms)
@@ -331,7 +319,7 @@ class LogManager:
             raise ApiError(f"the log {topic}-{partition} exists", ErrorCode.TOPIC_ALREADY_EXISTS)
         directory = self._emptiest()
         if self._has_stale_checkpoints:  # an old log of that name must not lend this one its start
-            faults = self._write(RECOVERY_POINTS, _recovery_points) | self._write(LOG_STARTS, _late_starts)
+            faults = self.checkpoints.write_points_and_starts()
             if directory.path in faults:
                 raise faults[directory.path]
             self._has_stale_checkpoints = bool(faults)
@@ -380,7 +368,7 @@ class LogManager:
         missing: list[Log] = []
         for directory in self._of_metadata:
             self._names_in(directory)
-        for directory, logs in list(self._by_directory()):
+        for directory, logs in list(self.checkpoints.by_directory()):
             present = self._names_in(directory)
             missing += [log for log in logs.values() if log.directory.rpartition("/")[2] not in present]
         return [log for log in missing if not log.is_offline]
@@ -411,7 +399,7 @@ class LogManager:
             _logger.error("%s is offline until the broker is started again: %s", log.name, log.fault)
 
     def delete(self, topic: str, partition: int, reason: str = "the topic is deleted") -> None:
-        """Rename the log's folder away; it is removed when `delete_due` finds that its time has come.
+        """Rename the log's folder away; it is removed once its time has come.
 
         Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION, DiskFault.
         """
@@ -471,8 +459,8 @@ class LogManager:
             self._set_aside(old.directory, old.topic, old.partition)
         except DiskFault as fault:
             _logger.warning("a log was moved, its old folder stays until the next start: %s", fault)
-        self.checkpoint_log_starts()
-        self.checkpoint_recovery_points()
+        self.checkpoints.write_log_starts()
+        self.checkpoints.write_recovery_points()
         return log
 
     def _directory_of(self, path: str) -> LogDirectory:
@@ -483,10 +471,6 @@ class LogManager:
         )
 
     # What timers call for
-
-    def delete_due(self, now_ms: int) -> int:
-        """How many files and folders were removed whose time has come."""
-        return self.deletions.delete_due(now_ms)
 
     def due_for_flush(self, now_ms: int) -> Iterator[Log]:
         """The logs with unflushed data whose last flush is `flush.ms` ago."""
@@ -501,85 +485,6 @@ class LogManager:
         self._rolled.clear()
         return rolled
 
-    def checkpoint_recovery_points(self) -> None:
-        """Write up to where each log is known to be on the disk.
-
-        Raises: DiskFault, as the others do, once it is written where it can be.
-        """
-        self._checkpoint(RECOVERY_POINTS, _recovery_points)
-
-    def checkpoint_log_starts(self) -> None:
-        """Write where logs start that do not start with their first segment.
-
-        Raises: DiskFault.
-        """
-        self._checkpoint(LOG_STARTS, _late_starts)
-
-    def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        """Write these high watermarks; a log that is not named has its end as such.
-
-        Raises: DiskFault.
-        """
-        self._checkpoint(
-            HIGH_WATERMARKS,
-            lambda logs: {key: high_watermarks.get(key, log.log_end_offset) for key, log in logs.items()},
-        )
-
-    def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermarks that were last written."""
-        found: dict[TopicPartition, int] = {}
-        for directory in self._directories:
-            found |= directory.high_watermarks()
-        return found
-
-    def cleaner_offsets(self) -> dict[TopicPartition, int]:
-        """Up to where each log was cleaned, as last written."""
-        found: dict[TopicPartition, int] = {}
-        for directory, logs in self._by_directory():
-            found |= {key: offset for key, offset in directory.cleaner_offsets().items() if key in logs}
-        return found
-
-    def checkpoint_cleaner_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write up to where logs are clean.
-
-        Raises: DiskFault.
-        """
-        self._checkpoint(CLEANER_OFFSETS, lambda logs: {key: offsets[key] for key in logs if key in offsets})
-
-    def first_deletions(self) -> set[TopicPartition]:
-        """The logs that `checkpoint_first_deletions` was told last."""
-        return {key for directory, logs in self._by_directory() for key in directory.first_deletions() if key in logs}
-
-    def checkpoint_first_deletions(self, waiting: Collection[TopicPartition]) -> None:
-        """Write in which logs nothing was deleted yet since they were taken over.
-
-        Raises: DiskFault.
-        """
-        self._checkpoint(
-            FIRST_DELETIONS, lambda logs: {key: log.log_end_offset for key, log in logs.items() if key in waiting}
-        )
-
-    def _checkpoint(self, name: str, offsets_of: OffsetsOf) -> None:
-        for fault in self._write(name, offsets_of).values():
-            raise fault
-
-    def _write(self, name: str, offsets_of: OffsetsOf) -> dict[str, DiskFault]:
-        """What went wrong, by directory: one that fails does not keep the others from theirs."""
-        faults = {}
-        for directory, logs in self._by_directory():
-            if directory.path in self.offline:
-                continue
-            try:
-                directory.write(name, offsets_of(logs))
-            except DiskFault as fault:
-                faults[directory.path] = fault
-        return faults
-
-    def _by_directory(self) -> Iterator[tuple[LogDirectory, dict[TopicPartition, Log]]]:
-        for directory in self._directories:
-            start = directory.path + "/"
-            yield directory, {key: log for key, log in list(self.logs.items()) if log.directory.startswith(start)}
-
     # Ending
 
     def shutdown(self) -> None:
@@ -587,7 +492,7 @@ class LogManager:
 
         A directory in which something cannot be written gets no mark and is recovered at the next start.
         """
-        for directory, logs in list(self._by_directory()):
+        for directory, logs in list(self.checkpoints.by_directory()):
             if directory.path not in self.offline and self._close_all(directory, logs):
                 with suppress(DiskFault):
                     directory.write_clean_mark()
@@ -607,8 +512,8 @@ class LogManager:
                 trace = None if isinstance(fault, DiskFault) else fault
                 _logger.error("%s could not be closed cleanly: %s", log.name, fault, exc_info=trace)
         try:
-            directory.write(RECOVERY_POINTS, _recovery_points(logs))
-            directory.write(LOG_STARTS, _late_starts(logs))
+            directory.write(RECOVERY_POINTS, recovery_points(logs))
+            directory.write(LOG_STARTS, late_starts(logs))
         except DiskFault as fault:
             complete = False
             _logger.error("checkpoints could not be written: %s", fault)
@@ -619,11 +524,3 @@ class LogManager:
             log.release()
         for directory in self._all_directories():
             directory.release()
-
-
-def _recovery_points(logs: Logs) -> dict[TopicPartition, int]:
-    return {key: log.recovery_point for key, log in logs.items()}
-
-
-def _late_starts(logs: Logs) -> dict[TopicPartition, int]:
-    return {key: log.log_start_offset for key, log in logs.items() if log.starts_late}
