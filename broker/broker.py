@@ -21,7 +21,7 @@ from ..network.http.server import HttpServer
 from ..network.listener import Limits, Server
 from ..network.loop_watch import LoopWatch
 from ..network.sender import Sender
-from ..network.transport import PlainWire
+from ..network.transport import PlainTransport
 from ..network.turn import Turn
 from ..protocol.errors import DiskFault
 from ..protocol.frame import FrameParser
@@ -78,7 +78,7 @@ class Broker(Services):
             lambda listener: self.settings.listener_max_connection_creation_rate[listener],
         )
         self._shared = SharedByConnections.of(self.clock, self.request_memory, SLOW_REQUEST_MS, self._request_rules)
-        self._server = Server(self._limits, self.clock, self._connect, self._on_closed, self._rates)
+        self._server = Server(self._limits, self.clock, self._connect, self._count_closed, self._rates)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready), local_pages_of(self))
         self._upkeep = LogMaintenance(self)
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
@@ -198,7 +198,7 @@ class Broker(Services):
     def _connect(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
         loop = asyncio.get_running_loop()
         admission = self._admissions.get(peer.listener)
-        wire = PlainWire(sock, loop) if admission is None else admission.wire(sock, loop)
+        wire = PlainTransport(sock, loop) if admission is None else admission.wire(sock, loop)
         parser = FrameParser(self.settings.socket_request_max_bytes)
         peer.turn = Turn(self.turns, self.long_requests)
         sender = Sender(wire, self.metrics)
@@ -216,7 +216,7 @@ class Broker(Services):
     def _limits(self) -> Limits:
         return _limits(self.settings)
 
-    def _on_closed(self, reason: str) -> None:
+    def _count_closed(self, reason: str) -> None:
         self.metrics.closed_connections.of(reason).add()
 
     def _as_node(self) -> BrokerNode:

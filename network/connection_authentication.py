@@ -21,7 +21,7 @@ from .principal import USER_TYPE, KafkaPrincipal
 from .sasl.exchange import SaslExchange
 from .sasl.mechanisms import CredentialOf, mechanisms_of
 from .sasl_gate import SaslGate
-from .transport import PlainWire
+from .transport import PlainTransport
 
 if TYPE_CHECKING:
     from .tls.contexts import TlsContexts
@@ -82,24 +82,24 @@ class ListenerAdmission:
 
         return contexts.TlsContexts(self._name, lambda: security().tls, self._shared.clock)
 
-    def wire(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> PlainWire:
+    def wire(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> PlainTransport:
         if self._contexts is None:
-            return PlainWire(sock, loop)
+            return PlainTransport(sock, loop)
         from .tls.tls_transport import TlsWire
 
         return TlsWire(sock, loop, self._shared.scratch)
 
-    def admit(self, connection: Connection, wire: PlainWire, inside: Answerer) -> Answerer:
+    def admit(self, connection: Connection, wire: PlainTransport, inside: Answerer) -> Answerer:
         """Has the connection authenticated before anything else; the answerer of its frames."""
         peer = connection.peer
         sasl = self._sasl
         timer = self._shared.clock.call_later(self._shared.timeout_ms, partial(self._too_late, connection))
-        authenticated = partial(self._authenticated, connection, timer)
+        authenticated = partial(self._admit, connection, timer)
         connection.restrict(sasl.max_token_bytes if sasl is not None else None, self._shared.memory)
         if self._contexts is not None:
             wire = cast("TlsWire", wire)
             connection.first = partial(self._handshake, wire, connection, sasl is None, authenticated)
-        connection.at_end = partial(self._ended, connection, timer)
+        connection.at_end = partial(self._count_failure, connection, timer)
         if sasl is None:
             return inside
         peer.sasl = exchange = SaslExchange(self._mechanisms, sasl.max_session_ms, self._shared.clock)
@@ -121,11 +121,11 @@ class ListenerAdmission:
         else:
             connection.asked_ms = self._shared.clock.now_ms()
 
-    def _authenticated(self, connection: Connection, timer: Timer) -> None:
+    def _admit(self, connection: Connection, timer: Timer) -> None:
         timer.cancel()
         connection.unrestrict()
 
-    def _ended(self, connection: Connection, timer: Timer) -> None:
+    def _count_failure(self, connection: Connection, timer: Timer) -> None:
         """Counts connections that end before they are authenticated, or lose that."""
         timer.cancel()
         sasl = connection.peer.sasl
