@@ -281,7 +281,7 @@ class Server:
             left_out = self._lines.count_left_out(peer.host)
             if left_out is not None:
                 told = "refusing %s%s: it has %d connections, max.connections.per.ip is %d"
-                log.warning(told, peer, repeated(left_out), allowed, allowed)
+                log.warning(told, peer, repetition_text(left_out), allowed, allowed)
             sock.close()
             return
         with contextlib.suppress(OSError):
@@ -305,7 +305,7 @@ class Server:
                 log.warning(
                     "closing %s%s: %d connections have sent no request yet or do not go on with their login; those of "
                     "the address with most of them are closed, the oldest first; see %s",
-                    *(closed.peer, repeated(left_out), self._limits.silent, SILENT_SETTING),
+                    *(closed.peer, repetition_text(left_out), self._limits.silent, SILENT_SETTING),
                 )
             closed.close()
 
