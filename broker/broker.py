@@ -78,7 +78,7 @@ class Broker(Services):
             lambda listener: self.settings.listener_max_connection_creation_rate[listener],
         )
         self._shared = SharedByConnections.of(self.clock, self.request_memory, SLOW_REQUEST_MS, self._request_rules)
-        self._server = Server(self._limits, self.clock, self._connect, self._count_closed, self._rates)
+        self._server = Server(self._limits, self.clock, self._connect, self._count_close, self._rates)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready), local_pages_of(self))
         self._upkeep = LogMaintenance(self)
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
@@ -216,7 +216,7 @@ class Broker(Services):
     def _limits(self) -> Limits:
         return _limits(self.settings)
 
-    def _count_closed(self, reason: str) -> None:
+    def _count_close(self, reason: str) -> None:
         self.metrics.closed_connections.of(reason).add()
 
     def _as_node(self) -> BrokerNode:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.layout import CODEC_MASK, CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT, Codec
-from .arrow_columns import microseconds, repeated_int, repeated_text
+from .arrow_columns import microseconds, repeat_int, repeat_text
 from .splits import Split
 
 TYPES: dict[str, Any] = {
@@ -70,9 +70,9 @@ class _Columns:
     def array(self, name: str) -> Any:
         match name:
             case "topic":
-                return repeated_text(self._split.topic, self._rows)
+                return repeat_text(self._split.topic, self._rows)
             case "partition":
-                return repeated_int(self._split.partition, self._rows)
+                return repeat_int(self._split.partition, self._rows)
             case "segment":
                 return self._numbers(name, np.full(self._rows, self._split.base_offset))
             case "codec":
