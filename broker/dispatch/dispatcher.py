@@ -32,7 +32,7 @@ from ..metrics.response_errors import ErrorTally
 from ..security.authorization.authorization_rule import Rule
 from . import request_item_limits
 from .call import Call
-from .guard import Handle, guarded
+from .guard import Handle, guard
 from .metering import meter, telling
 
 if TYPE_CHECKING:
@@ -270,17 +270,17 @@ class Dispatcher:
 
     def _count(self, route: Route, call: Call, began: float) -> RequestMeter:
         meter = route.meter or self._metered(route)
-        meter.handled(call.request_bytes, perf_counter() - began, call.waited_s)
+        meter.observe_handling(call.request_bytes, perf_counter() - began, call.waited_s)
         if route.is_deprecated:
-            meter.deprecated(*call.peer.seen.labels)
+            meter.count_deprecation(*call.peer.seen.labels)
         return meter
 
-    def answered(self, reply: Reply) -> None:
+    def note_reply(self, reply: Reply) -> None:
         """Counts how long it took until all was sent; conversion while sending is part of it."""
         now = perf_counter()
-        reply.meter.sent(now - reply.ready_s, now - reply.began_s)
+        reply.meter.observe_sending(now - reply.ready_s, now - reply.began_s)
         if reply.throttle_ms:
-            reply.meter.throttled(reply.throttle_ms)
+            reply.meter.count_throttling(reply.throttle_ms)
 
     def _metered(self, route: Route) -> RequestMeter:
         if route.meter is None:
@@ -327,7 +327,7 @@ class Dispatcher:
         authorizer, quotas = self._core.authorizer, self._core.quotas
         handle: Handle = module.handle
         if authorizer is not None:
-            handle = guarded(module, self._rules[key], authorizer)
+            handle = guard(module, self._rules[key], authorizer)
         return meter(handle, quotas) if quotas.limits_requests else handle
 
     def _read_module(self, served: Served) -> None:

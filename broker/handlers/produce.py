@@ -112,16 +112,16 @@ def _answer(
     if request.acks == ACKS_ALL:
         waiting = [outcome for outcome in outcomes if outcome.info is not None and outcome.info.last_offset >= 0]
         if not are_settled(broker, waiting):
-            return _answer_replicated(broker, request, call, outcomes, waiting)
+            return _answer_after_replication(broker, request, call, outcomes, waiting)
     if request.acks == ACKS_NONE:
-        _check_unanswered(outcomes)
+        _close_on_failure(outcomes)
         return None
     if call.has_many_items:
         return broker.heavy(response_of, broker, outcomes, call)
     return response_of(broker, outcomes, call)
 
 
-async def _answer_replicated(
+async def _answer_after_replication(
     broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], waiting: Sequence[Outcome]
 ) -> Answer:
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
@@ -206,7 +206,7 @@ def _produce(
     check = None
     try:
         records = _records(data)
-        topic, partition = _admitted(broker, request, records, call, outcome)
+        topic, partition = _admit(broker, request, records, call, outcome)
         if request.transactional_id is not None:
             check = partial(_check_transaction, broker, outcome, request.transactional_id, records, call.version)
         outcome.info = info = append_inline(broker, topic, partition, records, check, effort)
@@ -234,7 +234,7 @@ async def _produce_by_worker(
             _count_success(broker, outcome.topic, result, len(job.records))
 
 
-def _admitted(
+def _admit(
     broker: "Services", request: ProduceRequest, records: memoryview, call: Call, outcome: Outcome
 ) -> tuple[Topic, Partition]:
     """Where the records go, if nothing but what they hold stands against it. Raises: ApiError."""
@@ -297,7 +297,7 @@ def _count_success(broker: "Services", name: str, info: AppendInfo, received_byt
         broker.metrics.messages_in.of(name).value += info.last_offset - info.first_offset + 1
 
 
-def _check_unanswered(outcomes: Sequence[Outcome]) -> None:
+def _close_on_failure(outcomes: Sequence[Outcome]) -> None:
     """Raises: CloseConnection when a partition failed: with acks 0 that is the only sign there can be."""
     failed = [f"{o.topic}-{o.index} {o.error.code.name}" for o in outcomes if o.error is not None]
     if failed:
