@@ -14,7 +14,7 @@ from ...protocol.errors import DiskFault
 from ..directories.log_directory import LOCK, log_folders
 from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ..directories.meta_properties import MetaProperties, read_meta_properties
-from ..files.file_names import DELETE_DIRECTORY, STRAY_DIRECTORY, stray_directory
+from ..files.file_names import DELETE_DIRECTORY, stray_directory
 from ..files.files import Files
 from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
@@ -133,10 +133,6 @@ def name_aside(directory: PlannedDirectory, folder: str) -> str:
     """What a folder that is set aside is called: the same each time."""
     topic, _, partition = folder.rpartition("-")
     return stray_directory(topic, int(partition), directory.directory_id.hex)
-
-
-def is_aside(name: str) -> bool:
-    return name.endswith(STRAY_DIRECTORY)
 
 
 @contextmanager
