@@ -42,6 +42,7 @@ class LoopWatch:
         self._peer_of = peer_of
         self._now_s = now_s
         self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._look_again_and_again, name="loop watch", daemon=True)
         self._loop_thread = 0
         self._due_s = 0.0
         self._found: tuple[str, str] | None = None
@@ -51,10 +52,13 @@ class LoopWatch:
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._due_s = self._now_s()
-        threading.Thread(target=self._look_again_and_again, name="loop watch", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
+        """Returns when the thread has ended, which takes no longer than a look."""
         self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def rang(self, late_s: float, due_s: float) -> None:
         """The timer rang, that late; the next time is `due_s`. Logs what held the loop."""

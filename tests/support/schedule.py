@@ -47,7 +47,6 @@ LONGEST = (
     "property/test_singles.py",
     "interop/test_archive.py",
     "interop/test_access_tools.py",
-    "unit/pipeline/bench_report/test_report.py",
     "differential/test_fetch_against_kafka.py",
     "differential/test_compaction_against_kafka.py",
     "interop/test_transactions_directories.py",
