@@ -28,7 +28,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 LISTEN ?= 127.0.0.1:9092
 BIN    := $(VENV)/bin
-ROOMS  := protocol config storage network broker client producer testing cli bench pipeline
+ROOMS  := protocol config storage network broker client producer gateway testing cli bench pipeline
 STAMP  := $(VENV)/.installed
 SERVES := $(VENV)/.serves
 KERNEL := $(shell find include -name '*.pxd') $(wildcard protocol/records/kernel/*.h) $(shell grep -rl --include='*.py' '^\# cython:' protocol storage network broker producer)

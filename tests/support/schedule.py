@@ -1,20 +1,20 @@
 """Which worker of pytest-xdist runs which tests, and which begin first.
 
-A file's tests stay together. Files of LONGEST begin first, so that no worker waits at the end for one that came late;
-those that ask for Spark share one worker, as it takes longer to start than most of them.
+A file's tests stay together. Files of LONGEST begin first, so that no worker waits at the end for one that came late.
 """
 
-import re
 from pathlib import Path
 
-from xdist.scheduler import LoadScopeScheduling
+from xdist.scheduler import LoadFileScheduling
 
 TESTS = Path(__file__).parents[1]
-SPARK = "spark"
-ASKS_FOR_SPARK = re.compile(r"\bspark: ")
 
 LONGEST = (
     "interop/test_compaction_directories.py",
+    "interop/test_migration_cluster.py",
+    "interop/test_migration.py",
+    "differential/test_gateway_against_kafka.py",
+    "interop/test_gateway.py",
     "interop/test_java_generations.py",
     "interop/test_convert.py",
     "fault/test_fair_loop.py",
@@ -86,27 +86,15 @@ LONGEST = (
 """Files from `tests/` on, by how long they take; `pytest --junitxml` tells. All others are short."""
 
 
-def scope_of(file: str) -> str:
-    """What has to stay in one worker with a file, which is named from the root of the repository."""
-    return SPARK if ASKS_FOR_SPARK.search((TESTS.parent / file).read_text(encoding="utf-8")) else file
-
-
 def place_of(path: Path) -> int:
     """Where a file comes in order."""
     name = path.relative_to(TESTS).as_posix()
     return LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
 
-class LongestFirst(LoadScopeScheduling):
+class LongestFirst(LoadFileScheduling):
     """Hands out the files as they are collected, which is in the order of `place_of`."""
 
     def __init__(self, config: object, log: object = None) -> None:
         super().__init__(config, log)
         self.config.option.loadscopereorder = False
-        self._scopes: dict[str, str] = {}
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        if file not in self._scopes:
-            self._scopes[file] = scope_of(file)
-        return self._scopes[file]

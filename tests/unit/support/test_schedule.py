@@ -1,7 +1,7 @@
-"""Which tests begin first, and which share a worker."""
+"""Which tests begin first."""
 
 import pytest
-from support.schedule import LONGEST, SPARK, TESTS, place_of, scope_of
+from support.schedule import LONGEST, TESTS, place_of
 
 
 @pytest.mark.parametrize("name", LONGEST)
@@ -17,10 +17,3 @@ def test_no_file_is_named_twice() -> None:
 def test_long_files_come_in_order_before_all_others() -> None:
     first, second, short = TESTS / LONGEST[0], TESTS / LONGEST[1], TESTS / "unit/support/test_schedule.py"
     assert sorted([short, second, first], key=place_of) == [first, second, short]
-
-
-def test_files_that_ask_for_spark_share_a_worker() -> None:
-    """Each worker started a Spark of its own."""
-    with_spark = [f"tests/unit/pipeline/{name}.py" for name in ("census/test_job", "convert/test_job")]
-    assert {scope_of(file) for file in with_spark} == {SPARK}
-    assert scope_of("tests/unit/support/test_parts.py") == "tests/unit/support/test_parts.py"
