@@ -170,5 +170,6 @@ class Core:
     def wake_waiting(self, partition: Partition) -> None:
         """Tells those who wait that a partition's high watermark has moved, or its leader."""
         key = partition.key
-        self.fetch_purgatory.notify(key)
-        self.produce_purgatory.notify(key)
+        for purgatory in (self.fetch_purgatory, self.produce_purgatory):
+            if key in purgatory.watched:
+                purgatory.notify(key)

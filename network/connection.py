@@ -20,7 +20,6 @@ from ..config.keys.ip_address import network_of
 from ..protocol.api import ApiKey
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
-from ..protocol.primitives import BUFFER_TYPES, size_of
 from ..protocol.schema import Piece
 from .admission.closing_lines import ClosingLines
 from .admission.half_frames import HalfFrames
@@ -344,8 +343,9 @@ class Connection:
         """Sends all that is held. Raises OSError when the peer has gone."""
         if self._held or self._unsent:
             data, held = self._take_held_replies()
-            if data:
-                await self._sender.send((data,))
+            sent = self._wire.try_send(data) if data else 0
+            if sent < len(data):
+                await self._sender.send((data[sent:],))
             self._note_replies(held, answerer)
 
     def _try_to_send_held_replies(self, answerer: Answerer) -> None:
@@ -375,15 +375,17 @@ class Connection:
 
     async def _more(self) -> None:
         """Returns when there may be another frame, or the stream has ended."""
-        await self._charge_frame()
+        held_bytes = self._parser.held_bytes
+        if held_bytes:
+            await self._charge_frame()
         self._release_ahead()
         if not self._turn.is_over() and self._read():
             return
-        is_half = self._claim is None and self._parser.held_bytes > 0
+        is_half = self._claim is None and held_bytes > 0
         self._arrival = asyncio.get_running_loop().create_future()
         self._wire.watch(self._on_readable)
         if is_half:
-            self._shared.half_frames.keep(self, self.peer.network, self._parser.held_bytes, self._give_up_half_frame)
+            self._shared.half_frames.keep(self, self.peer.network, held_bytes, self._give_up_half_frame)
         try:
             await self._arrival
         finally:
@@ -528,4 +530,4 @@ class Connection:
 
 
 def _is_small(piece: Piece) -> bool:
-    return type(piece) in BUFFER_TYPES and size_of(piece) <= SMALL_ANSWER_BYTES
+    return isinstance(piece, bytes | bytearray | memoryview) and len(piece) <= SMALL_ANSWER_BYTES

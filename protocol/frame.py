@@ -98,7 +98,8 @@ class FrameParser:
             if end <= len(fed):
                 self._at = end
                 return fed[at + SIZE_BYTES : end]
-        self._take(left)
+        if left:
+            self._take(left)
         self._fed, self._at = _NOTHING, 0
         return None
 

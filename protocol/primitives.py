@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias
 from uuid import UUID
 
 from .errors import MalformedFrame
@@ -76,9 +76,9 @@ class Primitive(Enum):
 
 def size_of(piece: Piece) -> int:
     """Bytes that a piece puts on the wire."""
-    if type(piece) not in BUFFER_TYPES:
-        return cast(SizedPiece, piece).size_bytes
-    return piece.nbytes if isinstance(piece, memoryview) else len(cast(bytes, piece))
+    if isinstance(piece, bytes | bytearray):
+        return len(piece)
+    return piece.nbytes if isinstance(piece, memoryview) else piece.size_bytes
 
 
 def write_uvarint(value: int) -> bytes:

@@ -104,8 +104,7 @@ class Tally:
             self._observe()
 
     def _observe(self) -> None:
-        self._metrics.conversion_seconds.of("Fetch").observe(self._seconds)
-        self._metrics.temporary_bytes.of("Fetch").observe(self._temporary_bytes)
+        self._metrics.fetch_meter.observe(self._seconds, self._temporary_bytes)
 
 
 async def convert_for(
@@ -117,11 +116,11 @@ async def convert_for(
     """
     target = target_magic(terms.version)
     if target is None:
-        return {**refuse_for(core, readings, terms, seen)}
+        return {**refuse_for(core, readings, terms)}
     return await _Conversions(core, readings, terms, target, seen).made()
 
 
-def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms, seen: SeenClient) -> dict[int, Refusal]:
+def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, Refusal]:
     """As `convert_for` of a version whose readers understand all that is stored: which partitions they may not have."""
     refused: dict[int, Refusal] = {}
     unrefused: Topic | None = None
@@ -132,7 +131,7 @@ def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms, seen: Se
                 unrefused = reading.topic
             else:
                 refused[index] = refusal
-    Tally(core.metrics, seen).opened()
+    core.metrics.fetch_meter.observe(0, 0)
     return refused
 
 

@@ -59,7 +59,7 @@ def handle(broker: "Services", request: FetchRequest, call: Call) -> FetchRespon
     if not fetch.is_due(readings):
         return fetch.wait(readings)
     if target_magic(fetch.terms.version) is None:
-        return fetch.answer(readings, refuse_for(broker, readings, fetch.terms, call.peer.seen))
+        return fetch.answer(readings, refuse_for(broker, readings, fetch.terms))
     return fetch.convert(readings)
 
 

@@ -108,7 +108,7 @@ async def _handle_rest(
 def _answer(
     broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], effort: Effort
 ) -> Answer | Coroutine[Any, Any, Answer]:
-    effort.observe(broker.metrics)
+    broker.metrics.produce_meter.observe(effort.seconds, effort.temporary_bytes)
     if request.acks == ACKS_ALL:
         waiting = [outcome for outcome in outcomes if outcome.info is not None and outcome.info.last_offset >= 0]
         if not are_settled(broker, waiting):
@@ -209,11 +209,12 @@ def _produce(
         topic, partition = _admit(broker, request, records, call, outcome)
         if request.transactional_id is not None:
             check = partial(_check_transaction, broker, outcome, request.transactional_id, records, call.version)
-        outcome.info = info = append_inline(broker, topic, partition, records, check, effort)
+        job = Job(topic, partition, records, check)
+        outcome.info = info = append_inline(broker, job, effort)
         if info is None:
-            jobs.append((outcome, Job(topic, partition, records, check)))
+            jobs.append((outcome, job))
         else:
-            _count_success(broker, name, info, len(records))
+            _count_success(outcome, info, len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
         note_failure(broker, outcome, _blame(error, check), call.client_id)
     return outcome
@@ -231,7 +232,7 @@ async def _produce_by_worker(
             note_failure(broker, outcome, _blame(result, job.check), call.client_id)
         else:
             outcome.info = result
-            _count_success(broker, outcome.topic, result, len(job.records))
+            _count_success(outcome, result, len(job.records))
 
 
 def _admit(
@@ -244,8 +245,8 @@ def _admit(
     check_version(records, call.version)
     if request.acks not in ACKS:
         raise ApiError(f"acks is -1, 0 or 1, found {request.acks}", ErrorCode.INVALID_REQUIRED_ACKS)
-    broker.metrics.produce_partition_requests.of(name).value += 1
-    outcome.is_counted = True
+    outcome.meter = meter = broker.metrics.of_topic(name)
+    meter.requests.value += 1
     if topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
         raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)
     outcome.partition = partition
@@ -282,7 +283,8 @@ def _check_transaction(
 
 
 def _check_leader(broker: "Services", outcome: Outcome, partition: Partition, acks: int) -> None:
-    broker.cluster.check_led_here(partition)
+    if partition.leader_id != broker.cluster.node_id or partition.log.is_offline:
+        broker.cluster.check_led_here(partition)
     if acks == ACKS_ALL and len(partition.isr) < outcome.min_in_sync:
         raise ApiError(
             f"{outcome.place} has {len(partition.isr)} replicas in sync,"
@@ -291,10 +293,9 @@ def _check_leader(broker: "Services", outcome: Outcome, partition: Partition, ac
         )
 
 
-def _count_success(broker: "Services", name: str, info: AppendInfo, received_bytes: int) -> None:
-    if info.last_offset >= 0:
-        broker.metrics.bytes_in.of(name).value += received_bytes
-        broker.metrics.messages_in.of(name).value += info.last_offset - info.first_offset + 1
+def _count_success(outcome: Outcome, info: AppendInfo, received_bytes: int) -> None:
+    if outcome.meter is not None and info.last_offset >= 0:
+        outcome.meter.count_append(received_bytes, info.last_offset - info.first_offset + 1)
 
 
 def _close_on_failure(outcomes: Sequence[Outcome]) -> None:

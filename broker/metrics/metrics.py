@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from ...network.metrics.instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
 from ...protocol.records.layout import CODEC_MASK, Codec
+from .conversion_meter import ConversionMeter
+from .topic_meter import TopicMeter
 
 if TYPE_CHECKING:
     from ..metadata.image import Topic
@@ -27,6 +29,7 @@ class Metrics:
     def __init__(self) -> None:
         kept = Instruments()
         self.instruments = kept
+        self._topic_meters: dict[str, TopicMeter] = {}
 
         self.requests = kept.counter("stepdown_requests", "Requests answered", "request", "version")
         self.deprecated_requests = kept.counter(
@@ -117,6 +120,10 @@ class Metrics:
             SIZE_BUCKETS,
             "request",
         )
+        self.produce_meter, self.fetch_meter = (
+            ConversionMeter(self.conversion_seconds.of(name), self.temporary_bytes.of(name))
+            for name in ("Produce", "Fetch")
+        )
         self.conversion_chunks = kept.counter("stepdown_downconversion_chunks", "Chunks converted down")
         self.padding_bytes = kept.counter("stepdown_downconversion_padding_bytes", "Bytes of overflow entries sent")
         self.truncated_slices = kept.counter(
@@ -168,7 +175,16 @@ class Metrics:
             "stepdown_log_flush_duration_seconds", "Time to sync a log", DURATION_BUCKETS
         )
 
+    def of_topic(self, name: str) -> TopicMeter:
+        """What is counted of a topic that there is."""
+        meter = self._topic_meters.get(name)
+        if meter is None:
+            families = self.produce_partition_requests, self.bytes_in, self.messages_in
+            meter = self._topic_meters[name] = TopicMeter(*(family.of(name) for family in families))
+        return meter
+
     def forget_topics(self, topics: "Sequence[Topic]") -> None:
         """Drops what was counted for deleted topics, so that names cannot pile up."""
         for topic in topics:
+            self._topic_meters.pop(topic.name, None)
             self.instruments.forget_topic(topic.name)

@@ -49,13 +49,6 @@ class Effort:
     temporary_bytes: int = 0
     seconds: float = 0.0
 
-    def observe(self, metrics: "Metrics") -> None:
-        metrics.temporary_bytes.of("Produce").observe(self.temporary_bytes)
-        if self.seconds:
-            metrics.conversion_seconds.of("Produce").observe(self.seconds)
-        else:
-            metrics.conversion_seconds.of("Produce").observe_zero()
-
 
 Check = Callable[[], None]
 """May refuse the records, by an ApiError; it is called in the same turn of the loop as the append."""
@@ -70,15 +63,14 @@ class Job(NamedTuple):
     check: Check | None = None
 
 
-def append_inline(
-    core: "Core", topic: "Topic", partition: "Partition", records: memoryview, check: Check | None, effort: Effort
-) -> AppendInfo | None:
+def append_inline(core: "Core", job: Job, effort: Effort) -> AppendInfo | None:
     """Where the records of a client went; None where getting them ready would hold up the event loop.
 
     Waiting readers of the partition have been told.
 
     Raises: ApiError, of which `RecordErrors` names single records.
     """
+    topic, partition, records, check = job
     rules = core.append_rules.of(topic)
     began = perf_counter()
     try:
@@ -91,7 +83,9 @@ def append_inline(
     effort.temporary_bytes += prepared.temporary_bytes
     if prepared.conversions:
         _count_conversions(core.metrics, topic, records, prepared, effort, perf_counter() - began)
-    return _written(core, partition, prepared, check)
+    if check is not None:
+        check()
+    return core.append(partition, prepared)
 
 
 _Prepared = tuple[PreparedAppend | Exception, float]
@@ -129,15 +123,11 @@ def _finished(
     if made.conversions:
         _count_conversions(core.metrics, job.topic, job.records, made, effort, seconds)
     try:
-        return _written(core, job.partition, made, job.check)
+        if job.check is not None:
+            job.check()
+        return core.append(job.partition, made)
     except Exception as error:  # as above
         return error
-
-
-def _written(core: "Core", partition: "Partition", prepared: PreparedAppend, check: Check | None) -> AppendInfo:
-    if check is not None:
-        check()
-    return core.append(partition, prepared)
 
 
 def _count_refusal(metrics: "Metrics", topic: "Topic", records: memoryview, refusal: ApiError) -> None:

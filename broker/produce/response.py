@@ -21,6 +21,7 @@ from ...protocol.schema import maker
 from ...storage.log.log import AppendInfo
 from ...storage.validation.errors import RecordErrors
 from ..metadata.partition import Partition
+from ..metrics.topic_meter import TopicMeter
 from .append import EXPECTED_FAILURES
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Outcome:
     index: int
     partition: Partition | None = None
     min_in_sync: int = 0
-    is_counted: bool = False  # as a request to a partition that is known
+    meter: TopicMeter | None = None  # of a topic that is known
     reached_log: bool = True  # not so where the transaction coordinator knows better
     info: AppendInfo | None = None
     error: ApiError | None = None
@@ -63,7 +64,7 @@ def note_failure(core: "Core", outcome: Outcome, error: Exception, client_id: st
         log.error("appending to %s for client %r failed", outcome.place, client_id, exc_info=error)
         error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
     outcome.error = error
-    if outcome.is_counted and error.code not in EXPECTED_FAILURES:
+    if outcome.meter is not None and error.code not in EXPECTED_FAILURES:
         core.metrics.failed_produce_requests.of(outcome.topic).add()
     return error
 

@@ -52,11 +52,11 @@ class Waiter:
 
 
 class Purgatory:
-    """Waiters by what they watch, woken in the order in which they came."""
+    """Waiters by what they watch, woken in the order in which they came. `watched`: the keys that any of them does."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._watchers: dict[Hashable, dict[Waiter, None]] = {}
+        self.watched: dict[Hashable, dict[Waiter, None]] = {}
         self._parked: dict[Waiter, None] = {}
         self._is_closed = False
 
@@ -82,7 +82,7 @@ class Purgatory:
         waiter = Waiter(is_satisfied)
         watched = tuple(keys)
         for key in watched:
-            self._watchers.setdefault(key, {})[waiter] = None
+            self.watched.setdefault(key, {})[waiter] = None
         self._parked[waiter] = None
         if peer is not None:
             peer.on_leave = waiter.give_up
@@ -99,7 +99,7 @@ class Purgatory:
 
     def notify(self, key: Hashable) -> None:
         """Something happened to `key`."""
-        watchers = self._watchers.get(key)
+        watchers = self.watched.get(key)
         if watchers:
             for waiter in tuple(watchers):
                 waiter.look(key)
@@ -112,8 +112,8 @@ class Purgatory:
 
     def _forget(self, waiter: Waiter, keys: tuple[Hashable, ...]) -> None:
         for key in keys:
-            watchers = self._watchers.get(key)
+            watchers = self.watched.get(key)
             if watchers is not None:
                 watchers.pop(waiter, None)
                 if not watchers:
-                    del self._watchers[key]
+                    del self.watched[key]

@@ -34,8 +34,9 @@ from .layout import (
 from .record import Buffer
 
 LAYOUT: Final = Struct(">qiibIhiqqqhii")
-APPENDED: Final = Struct(">q15xi16xqhii")
-"""What each append needs of it: base offset, last offset delta, producer id and epoch, base sequence, record count."""
+APPENDED: Final = Struct(">qi4xb6xi16xqhii")
+"""What each append needs of it: base offset, size, magic, last offset delta, producer id and epoch, base sequence,
+record count."""
 _PLACE: Final = Struct(">q4si")
 
 

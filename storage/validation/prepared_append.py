@@ -58,9 +58,9 @@ class PreparedAppend:
             return -1
         return (self.base_sequence + self.last_offset_delta) % _SEQUENCES
 
-    def pieces(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
+    def pieces(self, base_offset: int, leader_epoch: int) -> tuple[bytes, memoryview]:
         """What to write, in order, where there is a batch: the head with its place in the log, and the body."""
-        return [stamp_header(self.head, base_offset, leader_epoch), self.body]
+        return stamp_header(self.head, base_offset, leader_epoch), self.body
 
 
 EMPTY_APPEND = PreparedAppend(b"", memoryview(b""), record_count=0, last_offset_delta=-1, max_timestamp=-1)

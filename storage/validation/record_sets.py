@@ -108,9 +108,14 @@ def prepare(
     """
     if api_version is not None:
         check_version(records, api_version)
-    prepared = _prepare(records, rules, now_ms, origin, False)
-    assert prepared is not None
-    return prepared
+    # zstd that is small enough was looked at in the loop: it opens to too much
+    if len(records) > RECORD_BATCH_OVERHEAD and (
+        _codec_bits(records) != ZSTD or len(records) > INLINE_COMPRESSED_BYTES
+    ):
+        usual = prepare_usual(records, rules, now_ms, origin, rules.max_decompressed_bytes)
+        if usual is not None:
+            return usual
+    return _prepare_in_steps(records, rules, now_ms, origin)
 
 
 def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> PreparedAppend | None:
@@ -118,35 +123,22 @@ def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> P
 
     What a compressed batch opens to is not known beforehand: one that opens to much is given up on the way.
     """
-    return _prepare(records, rules, now_ms, AppendOrigin.CLIENT, True)
-
-
-def _prepare(
-    records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin, in_loop: bool
-) -> PreparedAppend | None:
-    """One look at what is as nearly every producer sends it; step by step what that does not take."""
-    if _is_one_batch(records):
-        codec = records[ATTRIBUTES_OFFSET + 1] & CODEC_MASK
-        if in_loop:
-            is_looked_at, most_opened = len(records) <= MOST_INLINE_BYTES[codec], INLINE_OPENED_BLOCKS_BYTES
-        else:  # zstd that is small enough was looked at in the loop: it opens to too much
-            is_looked_at = codec != ZSTD or len(records) > INLINE_COMPRESSED_BYTES
-            most_opened = rules.max_decompressed_bytes
-        if is_looked_at:
-            usual = prepare_usual(records, rules, now_ms, origin, most_opened)
+    origin = AppendOrigin.CLIENT
+    if len(records) > RECORD_BATCH_OVERHEAD:
+        if len(records) <= MOST_INLINE_BYTES[_codec_bits(records)]:
+            usual = prepare_usual(records, rules, now_ms, origin, INLINE_OPENED_BLOCKS_BYTES)
             if usual is not None:
                 return usual
-        if in_loop and (codec or _takes_long(records, rules)):
-            return None
-        only = RecordBatch(records)
-        _check(only, rules, origin)
-        return _prepare_batch(only, only.codec, rules, now_ms, origin)
-    if in_loop and len(records) > RECORD_BATCH_OVERHEAD:
         magic = records[MAGIC_OFFSET]
-        if _is_compressed(records) or _takes_long(records, rules):
+        if magic > MAGIC_V2 or _is_compressed(records) or _takes_long(records, rules):
             return None
-        if magic != MAGIC_V2:
-            return _prepare_usual_messages(records, magic, rules, now_ms, origin) if magic < MAGIC_V2 else None
+        if magic < MAGIC_V2:
+            return _prepare_usual_messages(records, magic, rules, now_ms, origin)
+    return _prepare_in_steps(records, rules, now_ms, origin)
+
+
+def _prepare_in_steps(records: memoryview, rules: AppendRules, now_ms: int, origin: AppendOrigin) -> PreparedAppend:
+    """What one look did not take: it is wrong, or has to be changed."""
     first = next(iter_batches(records), None)
     if first is None:
         return EMPTY_APPEND

@@ -15,6 +15,8 @@ from ...protocol.records.kernel import Blocks, glance, glance_at_blocks
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
+    LOG_OVERHEAD,
+    MAGIC_V2,
     RECORD_BATCH_OVERHEAD,
     TRANSACTIONAL_BIT,
     Codec,
@@ -48,6 +50,11 @@ def prepare_usual(
     size = len(records)
     if size <= RECORD_BATCH_OVERHEAD:
         return None
+    (base_offset, batch_size, magic, last_offset_delta, producer_id, producer_epoch, base_sequence, count) = (
+        APPENDED.unpack_from(records)
+    )
+    if magic != MAGIC_V2 or batch_size != size - LOG_OVERHEAD:
+        return None
     attributes = records[ATTRIBUTES_OFFSET + 1]
     codec = attributes & CODEC_MASK
     if (rules.codec is not None and rules.codec != codec) or rules.stamps_append_time or size > rules.max_message_bytes:
@@ -71,7 +78,6 @@ def prepare_usual(
         oldest, newest, keyless = seen
     if (keyless and rules.compacted) or not rules.accept_span(oldest, newest, now_ms):
         return None
-    base_offset, last_offset_delta, producer_id, producer_epoch, base_sequence, count = APPENDED.unpack_from(records)
     if origin is AppendOrigin.CLIENT and (base_offset != 0 or (base_sequence < 0 <= producer_id)):
         return None
     return PreparedAppend(

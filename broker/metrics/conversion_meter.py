@@ -1,0 +1,21 @@
+"""Metrics of the conversions of one request."""
+
+from dataclasses import dataclass
+
+from ...network.metrics.counts import Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionMeter:
+    """What the conversions of all requests of one API, Produce or Fetch, took."""
+
+    seconds: Histogram
+    temporary_bytes: Histogram
+
+    def observe(self, seconds: float, temporary_bytes: int) -> None:
+        """One request's; both are 0 when nothing was converted."""
+        self.temporary_bytes.observe(temporary_bytes)
+        if seconds:
+            self.seconds.observe(seconds)
+        else:
+            self.seconds.observe_zero()
