@@ -15,6 +15,7 @@
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
 # make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc; SANITIZE_S=… SEED=…)
 # make client-suites  run the clients' own tests against a broker: franz-go (needs Go), librdkafka (needs Debian's sources), kafka-python; old and new clients through each listener
+# make access-cases  random rights, requests and conversations about logins, 2,000 of each, answered as by Kafka 3.9.1 (ACCESS_CASES=… SEED=…)
 # make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
 # make mutated-logins  throw a million mutated logins at a broker, before and during SASL and TLS (INPUTS=… SEED=…)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
@@ -186,6 +187,13 @@ mutated-frames: setup
 		$(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 	cd tests && $(CURDIR)/$(BIN)/python -m support.hostile.mutated_frames $(FRAMES) $(SEED) PYTHONPATH=$(CURDIR)/$(ASAN) \
 		LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64
+
+ACCESS_CASES ?= 2000
+
+.PHONY: access-cases
+access-cases: setup
+	ACCESS_CASES=$(ACCESS_CASES) SEED=$(SEED) $(BIN)/python -m pytest -m "java and not slow" tests/property/test_authorizer.py \
+		tests/differential/test_authorization_against_kafka.py tests/differential/test_logins_against_kafka.py
 
 INPUTS ?= 1000000
 

@@ -1,4 +1,6 @@
-"""The authorizer against a plain model, and against Kafka's StandardAuthorizer."""
+"""The authorizer against a plain model, and against Kafka's StandardAuthorizer; more often with `make access-cases`."""
+
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from stepdown.broker.security.authorization.authorizer import Authorizer
 from support.authorizing import Question, answers_of_kafka, filters, matches_of_kafka, modelled, questions, rules
 
 SUPER_USERS = frozenset({"User:root", "User:a:b"})
+CASES = int(os.environ.get("ACCESS_CASES", "400"))
 some_rules = st.lists(rules, max_size=8, unique=True)
 
 
@@ -29,7 +32,7 @@ def test_kafka_allows_the_same_but_for_names_that_begin_with_an_asterisk(java_or
     oracle = java_oracle("authorizer")
     compared = questions.filter(lambda each: each.name == "*" or not each.name.startswith("*"))
 
-    @settings(max_examples=400, database=None)
+    @settings(max_examples=CASES, database=None)
     @given(default=st.booleans(), acls=some_rules, asked=st.lists(compared, min_size=1, max_size=12))
     def check(default, acls, asked):
         authorizer = Authorizer(SUPER_USERS, allows_without_acls=default, acls=acls)

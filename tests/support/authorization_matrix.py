@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from stepdown.protocol.acls import CLUSTER_NAME, Acl, AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -13,6 +14,7 @@ from .authorization_requests import GROUP, TOPIC, TRANSACTION
 from .client import RawClient
 from .deadline import DEADLINE_S
 
+HALF = 0.5
 SUBJECT = "User:ANONYMOUS"
 KINDS = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID, ResourceType.CLUSTER)
 NAMES = {
@@ -114,6 +116,39 @@ def _columns_of(kind: ResourceType, operation: AclOperation) -> Iterator[Column]
     yield Column(f"{what} of all", (rule(kind, "*", operation), *rest))
     no_prefix = rule(kind, name[:2], operation, pattern=PatternType.PREFIXED, permission=PermissionType.DENY)
     yield Column(f"everything but {what} by prefix", (*EVERYTHING, no_prefix))
+
+
+def random_column(dice: Random) -> Column:
+    """Up to six rules about what the requests name, of which some are not for the subject; one time in two beside all
+    rights."""
+    acls = [_random_rule(dice) for _ in range(dice.randint(1, 6))]
+    given = EVERYTHING if dice.random() < HALF else ()
+    return Column(
+        ", ".join(map(_in_short, acls)) + (", and everything" if given else ""), (*dict.fromkeys((*given, *acls)),)
+    )
+
+
+def _random_rule(dice: Random) -> Acl:
+    kind = dice.choice(KINDS)
+    name, pattern = NAMES[kind], PatternType.LITERAL
+    if kind is not ResourceType.CLUSTER:
+        prefix = name[: dice.randint(1, len(name))]
+        name, pattern = dice.choice(((name, pattern), ("*", pattern), (prefix, PatternType.PREFIXED)))
+    return rule(
+        kind,
+        name,
+        dice.choice(OPERATIONS[kind]),
+        pattern=pattern,
+        permission=dice.choice((PermissionType.ALLOW, PermissionType.ALLOW, PermissionType.DENY)),
+        principal=dice.choice((SUBJECT, SUBJECT, "User:*", "User:bob")),
+        host=dice.choice(("*", "127.0.0.1", "127.0.0.1", "0:0:0:0:0:0:0:1", "10.11.12.13")),
+    )
+
+
+def _in_short(acl: Acl) -> str:
+    name = f"{acl.pattern_type.name} {acl.resource_name}"
+    who = f"{acl.principal} from {acl.host}"
+    return f"{acl.permission_type.name} {acl.resource_type.name} {name} {acl.operation.name} {who}"
 
 
 async def set_rules(admin: RawClient, acls: Sequence[Acl]) -> None:

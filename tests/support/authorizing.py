@@ -13,7 +13,17 @@ from .java_oracle import JavaOracle
 KINDS = st.sampled_from([ResourceType.TOPIC, ResourceType.GROUP])
 NAMES = st.sampled_from(["*", "a", "ab", "abc", "b", "+", "hardcode", "hard", "\u20ac", "**"])
 USERS = ["alice", "bob", "*", "a:b"]
-HOSTS = st.sampled_from(["10.0.0.1", "10.0.0.2"])
+CLIENTS = {
+    "10.0.0.1": "10.0.0.1",
+    "10.0.0.2": "10.0.0.2",
+    "::ffff:10.0.0.2": "10.0.0.2",
+    "::1": "0:0:0:0:0:0:0:1",
+    "0:0:0:0:0:0:0:1": "0:0:0:0:0:0:0:1",
+    "2001:DB8::000A": "2001:db8:0:0:0:0:0:a",
+    "fe80::1%3": "fe80:0:0:0:0:0:0:1%3",
+}
+"""Addresses that clients may have, each with what Java writes for it, which is what Kafka compares with rules."""
+HOSTS = st.sampled_from(sorted(set(CLIENTS.values())))
 REAL_OPERATIONS = st.sampled_from([each for each in AclOperation if each > AclOperation.ALL])
 
 
@@ -41,7 +51,7 @@ rules = st.builds(
 questions = st.builds(
     Question,
     st.builds(KafkaPrincipal, st.sampled_from(["User", "Role"]), st.sampled_from(USERS)),
-    HOSTS,
+    st.sampled_from(sorted(CLIENTS)),
     REAL_OPERATIONS,
     KINDS,
     st.one_of(NAMES, st.just("")),
@@ -64,7 +74,8 @@ def modelled(super_users: frozenset[str], default: bool, acls: Sequence[Acl], as
     if who in super_users:
         return True
     applicable = [acl for acl in acls if _applies(acl, asked)]
-    mine = [acl for acl in applicable if acl.principal in (who, "User:*") and acl.host in ("*", asked.host)]
+    hosts = ("*", CLIENTS[asked.host])
+    mine = [acl for acl in applicable if acl.principal in (who, "User:*") and acl.host in hosts]
     if any(acl.permission_type is PermissionType.DENY and _covers(acl, asked.operation) for acl in mine):
         return False
     if any(acl.permission_type is PermissionType.ALLOW and _implies(acl, asked.operation) for acl in mine):
