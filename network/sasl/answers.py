@@ -26,4 +26,4 @@ def answer_token(exchange: SaslExchange | None, request: SaslAuthenticateRequest
         token, lifetime_ms = exchange.step(request.auth_bytes)
     except Refused as refusal:
         return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=refusal.told)
-    return SaslAuthenticateResponse(error_message=None, auth_bytes=token, session_lifetime_ms=lifetime_ms)
+    return SaslAuthenticateResponse(error_message="", auth_bytes=token, session_lifetime_ms=lifetime_ms)

@@ -68,6 +68,10 @@ class RawClient:
         self._writer.write(data)
         await self._writer.drain()
 
+    def end(self) -> None:
+        """Sends no more; answers still come."""
+        self._writer.write_eof()
+
     async def read_frame(self) -> bytes | None:
         """The next frame without its size; None when the broker has closed the connection."""
         async with asyncio.timeout(DEADLINE_S):
