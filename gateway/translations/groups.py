@@ -54,11 +54,45 @@ async def translate_join(call: Call) -> JoinGroupResponse:
 
 
 async def _ask_coordinator(call: Call, request: OffsetCommitRequest | OffsetFetchRequest) -> Any:
+    """Only for the partitions that the client may see or change: the others have another answer already."""
     response = await call.ask(request, call.sent_as)
-    codes = {each.error_code for topic in response.topics for each in topic.partitions}
-    if call.version > 0 or ErrorCode.NOT_COORDINATOR not in codes:
+    unanswered = {
+        (topic.name, each.partition_index)
+        for topic in response.topics
+        for each in topic.partitions
+        if each.error_code == ErrorCode.NOT_COORDINATOR
+    }
+    if call.version > 0 or not unanswered:
         return response
     try:
-        return await call.ask_coordinator(request.group_id, request, call.sent_as)
+        rest = await call.ask_coordinator(request.group_id, _part_of(request, unanswered), call.sent_as)
     except ClientError:
         return response
+    return _with_answers_of(rest, response)
+
+
+def _part_of(request: OffsetCommitRequest | OffsetFetchRequest, wanted: set[tuple[str, int]]) -> Any:
+    """The request about these partitions alone."""
+    if isinstance(request, OffsetCommitRequest):
+        commits = [
+            replace(
+                topic, partitions=[each for each in topic.partitions if (topic.name, each.partition_index) in wanted]
+            )
+            for topic in request.topics
+        ]
+        return replace(request, topics=[topic for topic in commits if topic.partitions])
+    fetches = [
+        replace(topic, partition_indexes=[each for each in topic.partition_indexes if (topic.name, each) in wanted])
+        for topic in request.topics or ()
+    ]
+    return replace(request, topics=[topic for topic in fetches if topic.partition_indexes])
+
+
+def _with_answers_of(rest: Any, response: Any) -> Any:
+    """The response, and for each partition that is in `rest` what that says."""
+    found = {(topic.name, each.partition_index): each for topic in rest.topics for each in topic.partitions}
+    topics = [
+        replace(topic, partitions=[found.get((topic.name, each.partition_index), each) for each in topic.partitions])
+        for topic in response.topics
+    ]
+    return replace(response, topics=topics)
