@@ -29,7 +29,6 @@ from ..storage.files.files import Files
 from .core import SLOW_REQUEST_MS
 from .dispatch.dispatcher import Dispatcher
 from .handlers import SERVED
-from .handlers.required_permissions import RULES
 from .http.pages import local_pages_of, pages_of
 from .maintenance.log_cleaner import Cleaner
 from .maintenance.log_maintenance import LogMaintenance
@@ -70,7 +69,7 @@ class Broker(Services):
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
-        self._dispatcher = Dispatcher(self, SERVED, RULES)
+        self._dispatcher = Dispatcher(self, SERVED)
         self._admissions: dict[str, ListenerAdmission] = {}
         self._rates = ConnectionRates(
             self.quotas,

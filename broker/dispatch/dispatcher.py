@@ -11,7 +11,6 @@ v0.
 
 import logging
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from time import perf_counter
 from types import CoroutineType, ModuleType
@@ -29,11 +28,10 @@ from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
-from ..security.authorization.authorization_rule import Rule
-from . import request_item_limits
 from .call import Call
 from .guard import Handle, guard
 from .metering import meter, telling
+from .served_api import MOST_ITEMS_SETTING, ServedApi
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -44,19 +42,6 @@ MOST_ITEMS_READ_AT_ONCE = 1_000
 CHARGED_ANSWER_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """An API that this broker answers: `module` in handlers/, versions from `first` to `last` inclusive.
-
-    `coordinator`: the room of the coordinator that answers it, which is read with the handler.
-    """
-
-    module: str
-    first: int
-    last: int
-    coordinator: str = ""
 
 
 class Route:
@@ -74,7 +59,7 @@ class Route:
         "version",
     )
 
-    def __init__(self, spec: ApiSpec, version: int, served: Served, module: ModuleType, handle: Handle) -> None:
+    def __init__(self, spec: ApiSpec, version: int, served: ServedApi, module: ModuleType, handle: Handle) -> None:
         self.spec = spec
         self.version = version
         self.served = served
@@ -89,18 +74,13 @@ class Route:
 class Dispatcher:
     """Answers frames by the table of handlers."""
 
-    def __init__(self, core: "Core", served: Mapping[ApiKey, Served], rules: Mapping[ApiKey, Rule]) -> None:
-        """Raises: LookupError when an API is served and nothing says who may ask for it."""
-        missing = [key.name for key in served if key not in rules]
-        if missing:
-            raise LookupError(f"no rule says who may ask for {', '.join(missing)}")
+    def __init__(self, core: "Core", served: Mapping[ApiKey, ServedApi]) -> None:
         self._core = core
         self._served = served
-        self._rules = rules
         core.quotas.on_change = lambda: self._routes.clear()
         # Where a clock is moved by hand, things happen in the same order each time: no worker has a part in it.
         self._has_real_time = isinstance(core.clock, LoopClock)
-        self._modules: dict[str, ModuleType] = {}
+        self._modules: dict[ApiKey, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
         self._errors = ErrorTally(core.metrics.request_errors)
 
@@ -115,10 +95,10 @@ class Dispatcher:
         route = self._routes.get((header.api_key, header.api_version))
         if route is None:
             spec, served = self._look_up(header, peer)
-            if served.module not in self._modules:
+            if spec.key not in self._modules:
                 if self._has_real_time:
-                    return self._read_and_answer(served, frame, peer)
-                self._read_module(served)
+                    return self._read_and_answer(spec.key, served, frame, peer)
+                self._read_module(spec.key, served)
             route = self._make_route(spec, served, header.api_version)
         if route.version != header.api_version:
             return self._refuse_api_versions(route, header, began)
@@ -144,13 +124,13 @@ class Dispatcher:
     ) -> Call:
         """Raises: MalformedFrame; TooManyItems, also where there are more than `at_once`."""
         setting = self._core.settings.stepdown_request_max_items
-        most_items = request_item_limits.most_items(route.spec.key, setting)
+        most_items = route.served.most_items(setting)
         if at_once is not None:
             most_items = min(most_items, at_once)
         try:
             request = route.decode(body, most_items)
         except TooManyItems as fault:
-            which = f"; see {request_item_limits.SETTING}" if most_items == setting else ""
+            which = f"; see {MOST_ITEMS_SETTING}" if most_items == setting else ""
             raise TooManyItems(f"{_named(route)} request: {fault}{which}") from None
         except MalformedFrame as fault:
             raise MalformedFrame(f"{_named(route)} request: {fault}") from None
@@ -287,7 +267,7 @@ class Dispatcher:
             route.meter = RequestMeter(self._core.metrics, route.spec.name, route.version)
         return route.meter
 
-    def _look_up(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, Served]:
+    def _look_up(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, ServedApi]:
         """An API that was not asked for in this version yet.
 
         Raises: MalformedFrame where it is not served; only ApiVersions answers other versions then.
@@ -305,46 +285,46 @@ class Dispatcher:
             )
         return spec, served
 
-    def _make_route(self, spec: ApiSpec, served: Served, version: int) -> Route:
+    def _make_route(self, spec: ApiSpec, served: ServedApi, version: int) -> Route:
         """The route of that version; of version 0 where it is not served."""
         version = version if served.first <= version <= served.last else 0
         route = self._routes.get((spec.key, version))
         if route is None:
-            module = self._modules[served.module]
-            route = Route(spec, version, served, module, self._handle_of(spec.key, module))
+            module = self._modules[spec.key]
+            route = Route(spec, version, served, module, self._handle_of(served, module))
             self._routes[spec.key, version] = route
         return route
 
-    async def _read_and_answer(self, served: Served, frame: memoryview, peer: Peer) -> Reply:
+    async def _read_and_answer(self, key: ApiKey, served: ServedApi, frame: memoryview, peer: Peer) -> Reply:
         """As `answer`, of an API that was not asked for yet: a worker reads its handler."""
-        await self._core.heavy(self._read_module, served)
+        await self._core.heavy(self._read_module, key, served)
         reply = self.answer(frame, peer)
         return reply if isinstance(reply, Reply) else await reply
 
-    def _handle_of(self, key: ApiKey, module: ModuleType) -> Handle:
+    def _handle_of(self, served: ServedApi, module: ModuleType) -> Handle:
         """What handles requests: the module; it asks first if there is an authorizer, and is metered if there are
         quotas."""
         authorizer, quotas = self._core.authorizer, self._core.quotas
         handle: Handle = module.handle
         if authorizer is not None:
-            handle = guard(module, self._rules[key], authorizer)
-        return meter(handle, quotas) if quotas.limits_requests else handle
+            handle = guard(module, served.rule, authorizer)
+        return meter(handle, quotas) if quotas.limits_requests and served.is_metered else handle
 
-    def _read_module(self, served: Served) -> None:
+    def _read_module(self, key: ApiKey, served: ServedApi) -> None:
         """Reads a handler when it is first needed: all of them take 10 MB. With it its coordinator, which takes 0.1 s.
 
         Raises: CloseConnection when it cannot be read.
         """
         try:
             with self._core.spare_descriptors.free():
-                module = import_module(f"..handlers.{served.module}", __package__)
+                module = import_module(f"..handlers.{key.name.lower()}", __package__)
                 if served.coordinator:
                     import_module(f"..{served.coordinator}.coordinator", __package__)
         except OSError as fault:  # not the peer's: EMFILE, most likely
             raise CloseConnection(
-                f"the handler {served.module} cannot be read, is the limit of open files too low? {fault}"
+                f"the handler of {key.name} cannot be read, is the limit of open files too low? {fault}"
             ) from fault
-        self._modules[served.module] = module
+        self._modules[key] = module
 
     def _refuse_api_versions(self, route: Route, header: RequestHeader, began: float) -> Reply:
         refusal = route.module.refuse_version(route.served)

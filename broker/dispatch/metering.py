@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from .call import Call
 
 Handle = Callable[[Any, Any, "Call"], Any]
-EXEMPT = frozenset({ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""What brokers send each other, and what comes before anybody is known."""
 
 
 def meter(handle: Handle, quotas: ClientQuotas) -> Handle:
@@ -74,8 +72,7 @@ class _Meter:
 def _count(quota: LimitedRequest, call: "Call", spent_s: float) -> None:
     if call.key is ApiKey.PRODUCE:
         quota.count_produce(call.request_bytes)
-    if call.key not in EXEMPT:
-        quota.count_work(spent_s)
+    quota.count_work(spent_s)
     call.throttle_ms = quota.settle()
 
 

@@ -10,7 +10,6 @@ from uuid import UUID
 from ...network.connection import CloseConnection
 from ...protocol.api import ApiKey
 from ...protocol.errors import ApiError
-from ..handlers import SERVED
 from .error_responses import Meant, join, split
 from .request_log import RequestEvent
 from .request_topics_and_groups import Place, groups_of, places_of
@@ -112,4 +111,4 @@ class PassingRequest:
         return response
 
     def _handler(self) -> Any:
-        return import_module(f"..handlers.{SERVED[self.call.key].module}", __package__)
+        return import_module(f"..handlers.{self.call.key.name.lower()}", __package__)

@@ -1,67 +1,266 @@
 """One module per API, named as in protocol/messages/, and the table of what this broker answers.
 
+A row of the table is all that is declared of an API: its versions, who may ask for it, how many items a request may
+have, and whose coordinator answers it. Dispatch, ApiVersions, authorization, limits, quotas and the pages of docs/
+follow from it. It is not in the handlers, since a handler is imported when it is first asked for.
+
 A handler module has `handle(broker, request, call)`, where `broker` is `Services`. It returns a response (None: none is
 sent), is `async`, or returns a coroutine of a response. Its `refuse(request, error, call)` says in the API's own form
 that the whole request failed.
 """
 
-from ...protocol.api import ApiKey
-from ..dispatch.dispatcher import Served
+from collections.abc import Mapping
 
-SERVED: dict[ApiKey, Served] = {
-    ApiKey.PRODUCE: Served(module="produce", first=0, last=11),
-    ApiKey.FETCH: Served(module="fetch", first=0, last=17),
-    ApiKey.LIST_OFFSETS: Served(module="list_offsets", first=0, last=9),
-    ApiKey.METADATA: Served(module="metadata", first=0, last=12),
-    ApiKey.API_VERSIONS: Served(module="api_versions", first=0, last=4),
-    ApiKey.CREATE_TOPICS: Served(module="create_topics", first=0, last=7),
-    ApiKey.DELETE_TOPICS: Served(module="delete_topics", first=0, last=6),
-    ApiKey.DELETE_RECORDS: Served(module="delete_records", first=0, last=2),
-    ApiKey.INIT_PRODUCER_ID: Served(module="init_producer_id", first=0, last=5, coordinator="transactions"),
-    ApiKey.ADD_PARTITIONS_TO_TXN: Served(module="add_partitions_to_txn", first=0, last=5, coordinator="transactions"),
-    ApiKey.ADD_OFFSETS_TO_TXN: Served(module="add_offsets_to_txn", first=0, last=4, coordinator="transactions"),
-    ApiKey.END_TXN: Served(module="end_txn", first=0, last=4, coordinator="transactions"),
-    ApiKey.WRITE_TXN_MARKERS: Served(module="write_txn_markers", first=0, last=1, coordinator="transactions"),
-    ApiKey.TXN_OFFSET_COMMIT: Served(module="txn_offset_commit", first=0, last=4, coordinator="transactions"),
-    ApiKey.DESCRIBE_TRANSACTIONS: Served(module="describe_transactions", first=0, last=0, coordinator="transactions"),
-    ApiKey.LIST_TRANSACTIONS: Served(module="list_transactions", first=0, last=1, coordinator="transactions"),
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: Served(module="offset_for_leader_epoch", first=0, last=4),
-    ApiKey.DESCRIBE_CONFIGS: Served(module="describe_configs", first=0, last=4),
-    ApiKey.ALTER_CONFIGS: Served(module="alter_configs", first=0, last=2),
-    ApiKey.DESCRIBE_LOG_DIRS: Served(module="describe_log_dirs", first=0, last=4),
-    ApiKey.CREATE_PARTITIONS: Served(module="create_partitions", first=0, last=3),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(module="incremental_alter_configs", first=0, last=1),
-    ApiKey.DESCRIBE_CLUSTER: Served(module="describe_cluster", first=0, last=1),
-    ApiKey.FIND_COORDINATOR: Served(module="find_coordinator", first=0, last=6),
-    ApiKey.JOIN_GROUP: Served(module="join_group", first=0, last=9, coordinator="groups"),
-    ApiKey.HEARTBEAT: Served(module="heartbeat", first=0, last=4, coordinator="groups"),
-    ApiKey.LEAVE_GROUP: Served(module="leave_group", first=0, last=5, coordinator="groups"),
-    ApiKey.SYNC_GROUP: Served(module="sync_group", first=0, last=5, coordinator="groups"),
-    ApiKey.OFFSET_COMMIT: Served(module="offset_commit", first=0, last=9, coordinator="groups"),
-    ApiKey.OFFSET_FETCH: Served(module="offset_fetch", first=0, last=9, coordinator="groups"),
-    ApiKey.DESCRIBE_GROUPS: Served(module="describe_groups", first=0, last=5, coordinator="groups"),
-    ApiKey.LIST_GROUPS: Served(module="list_groups", first=0, last=5, coordinator="groups"),
-    ApiKey.DELETE_GROUPS: Served(module="delete_groups", first=0, last=2, coordinator="groups"),
-    ApiKey.OFFSET_DELETE: Served(module="offset_delete", first=0, last=0, coordinator="groups"),
-    ApiKey.SASL_HANDSHAKE: Served(module="sasl_handshake", first=0, last=1),
-    ApiKey.SASL_AUTHENTICATE: Served(module="sasl_authenticate", first=0, last=2),
-    ApiKey.DESCRIBE_ACLS: Served(module="describe_acls", first=0, last=3),
-    ApiKey.CREATE_ACLS: Served(module="create_acls", first=0, last=3),
-    ApiKey.DELETE_ACLS: Served(module="delete_acls", first=0, last=3),
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Served(module="describe_user_scram_credentials", first=0, last=0),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Served(module="alter_user_scram_credentials", first=0, last=0),
-    ApiKey.ALTER_REPLICA_LOG_DIRS: Served(module="alter_replica_log_dirs", first=0, last=2),
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Served(module="describe_topic_partitions", first=0, last=0),
-    ApiKey.ELECT_LEADERS: Served(module="elect_leaders", first=0, last=2),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Served(module="alter_partition_reassignments", first=0, last=0),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: Served(module="list_partition_reassignments", first=0, last=0),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: Served(module="describe_client_quotas", first=0, last=1),
-    ApiKey.ALTER_CLIENT_QUOTAS: Served(module="alter_client_quotas", first=0, last=1),
-    ApiKey.DESCRIBE_QUORUM: Served(module="describe_quorum", first=0, last=2),
-    ApiKey.UPDATE_FEATURES: Served(module="update_features", first=0, last=1),
-    ApiKey.DESCRIBE_PRODUCERS: Served(module="describe_producers", first=0, last=0),
-    ApiKey.UNREGISTER_BROKER: Served(module="unregister_broker", first=0, last=0),
-    ApiKey.LIST_CLIENT_METRICS_RESOURCES: Served(module="list_client_metrics_resources", first=0, last=0),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: Served(module="consumer_group_heartbeat", first=0, last=1, coordinator="groups"),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: Served(module="consumer_group_describe", first=0, last=1, coordinator="groups"),
+from ...protocol.acls import AclOperation, ResourceType
+from ...protocol.api import ApiKey
+from ..dispatch.served_api import AS_SET, CHEAP, ServedApi
+from ..security.authorization.authorization_rule import Items, Rule
+from . import required_permissions as permissions
+
+MOST_PROTOCOLS = 100
+"""Of a JoinGroup: each member's are kept, and compared with those of all others. Clients have one to three."""
+FIRST_VERSION_OF_BROKERS = 4  # of AddPartitionsToTxn
+
+SERVED: Mapping[ApiKey, ServedApi] = {
+    ApiKey.PRODUCE: ServedApi(
+        first=0,
+        last=11,
+        limit=AS_SET,
+        rule=Rule(
+            whole=(permissions.check_transactional_produce,),
+            items=permissions.topics(AclOperation.WRITE, field="topic_data", answers="responses"),
+        ),
+    ),
+    ApiKey.FETCH: ServedApi(
+        first=0, last=17, limit=CHEAP, rule=Rule(asks="READ of each topic; CLUSTER_ACTION for followers")
+    ),
+    ApiKey.LIST_OFFSETS: ServedApi(
+        first=0, last=9, limit=AS_SET, rule=Rule(items=permissions.topics(AclOperation.DESCRIBE))
+    ),
+    ApiKey.METADATA: ServedApi(
+        first=0,
+        last=12,
+        limit=AS_SET,
+        rule=Rule(asks="DESCRIBE of each topic; CREATE of it, or on the cluster, where it is to be made"),
+    ),
+    ApiKey.API_VERSIONS: ServedApi(first=0, last=4, rule=permissions.OPEN),
+    ApiKey.CREATE_TOPICS: ServedApi(
+        first=0,
+        last=7,
+        limit=AS_SET,
+        rule=Rule(
+            items=Items(field="topics", answers="topics", judge=permissions.judge_creations),
+            asks="DESCRIBE_CONFIGS of what was created, to show its settings",
+        ),
+    ),
+    ApiKey.DELETE_TOPICS: ServedApi(
+        first=0,
+        last=6,
+        limit=AS_SET,
+        rule=Rule(asks="DELETE of each topic, or on the cluster; DESCRIBE of it, to tell whether it is there"),
+    ),
+    ApiKey.DELETE_RECORDS: ServedApi(
+        first=0, last=2, limit=AS_SET, rule=Rule(items=permissions.topics(AclOperation.DELETE))
+    ),
+    ApiKey.INIT_PRODUCER_ID: ServedApi(
+        first=0, last=5, coordinator="transactions", rule=Rule(whole=(permissions.check_producer_id,))
+    ),
+    ApiKey.ADD_PARTITIONS_TO_TXN: ServedApi(
+        first=0,
+        last=5,
+        limit=CHEAP,
+        coordinator="transactions",
+        rule=Rule(
+            whole=(
+                permissions.since(FIRST_VERSION_OF_BROKERS, permissions.ON_CLUSTER[AclOperation.CLUSTER_ACTION]),
+                permissions.before(
+                    FIRST_VERSION_OF_BROKERS,
+                    permissions.needs(
+                        AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "v3_and_below_transactional_id"
+                    ),
+                ),
+            ),
+            asks="WRITE of each topic that is not internal",
+        ),
+    ),
+    ApiKey.ADD_OFFSETS_TO_TXN: ServedApi(
+        first=0,
+        last=4,
+        coordinator="transactions",
+        rule=Rule(whole=(permissions.WRITE_TRANSACTION, permissions.READ_GROUP)),
+    ),
+    ApiKey.END_TXN: ServedApi(
+        first=0, last=4, coordinator="transactions", rule=Rule(whole=(permissions.WRITE_TRANSACTION,))
+    ),
+    ApiKey.WRITE_TXN_MARKERS: ServedApi(
+        first=0,
+        last=1,
+        limit=AS_SET,
+        coordinator="transactions",
+        is_metered=False,
+        rule=Rule(whole=(permissions.check_markers,)),
+    ),
+    ApiKey.TXN_OFFSET_COMMIT: ServedApi(
+        first=0,
+        last=4,
+        limit=CHEAP,
+        coordinator="transactions",
+        rule=Rule(
+            whole=(permissions.WRITE_TRANSACTION, permissions.READ_GROUP), items=permissions.topics(AclOperation.READ)
+        ),
+    ),
+    ApiKey.DESCRIBE_TRANSACTIONS: ServedApi(
+        first=0,
+        last=0,
+        limit=AS_SET,
+        coordinator="transactions",
+        rule=Rule(
+            items=Items(
+                field="transactional_ids",
+                answers="transaction_states",
+                judge=permissions.each(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, ""),
+            ),
+            asks="DESCRIBE of each topic that is shown",
+        ),
+    ),
+    ApiKey.LIST_TRANSACTIONS: ServedApi(
+        first=0, last=1, coordinator="transactions", rule=Rule(asks="DESCRIBE of each transactional id that is shown")
+    ),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: ServedApi(
+        first=0,
+        last=4,
+        limit=AS_SET,
+        rule=Rule(items=Items(field="topics", answers="topics", judge=permissions.judge_epochs)),
+    ),
+    ApiKey.DESCRIBE_CONFIGS: ServedApi(
+        first=0,
+        last=4,
+        limit=AS_SET,
+        rule=Rule(
+            items=Items(field="resources", answers="results", judge=permissions.configs(AclOperation.DESCRIBE_CONFIGS))
+        ),
+    ),
+    ApiKey.ALTER_CONFIGS: ServedApi(
+        first=0,
+        last=2,
+        limit=AS_SET,
+        rule=Rule(
+            items=Items(field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS))
+        ),
+    ),
+    ApiKey.DESCRIBE_LOG_DIRS: ServedApi(first=0, last=4, limit=CHEAP, rule=permissions.cluster(AclOperation.DESCRIBE)),
+    ApiKey.CREATE_PARTITIONS: ServedApi(
+        first=0, last=3, rule=Rule(items=Items(field="topics", answers="results", judge=permissions.judge_growths))
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: ServedApi(
+        first=0,
+        last=1,
+        limit=AS_SET,
+        rule=Rule(
+            items=Items(field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS))
+        ),
+    ),
+    ApiKey.DESCRIBE_CLUSTER: ServedApi(
+        first=0, last=1, rule=Rule(asks="DESCRIBE on the cluster, to tell what may be done with it")
+    ),
+    ApiKey.FIND_COORDINATOR: ServedApi(
+        first=0,
+        last=6,
+        limit=AS_SET,
+        rule=Rule(
+            whole=(permissions.check_coordinator,),
+            items=Items(field="coordinator_keys", answers="coordinators", judge=permissions.judge_coordinators),
+        ),
+    ),
+    ApiKey.JOIN_GROUP: ServedApi(first=0, last=9, limit=MOST_PROTOCOLS, coordinator="groups", rule=permissions.MEMBER),
+    ApiKey.HEARTBEAT: ServedApi(first=0, last=4, coordinator="groups", rule=permissions.MEMBER),
+    ApiKey.LEAVE_GROUP: ServedApi(first=0, last=5, limit=CHEAP, coordinator="groups", rule=permissions.MEMBER),
+    ApiKey.SYNC_GROUP: ServedApi(first=0, last=5, limit=CHEAP, coordinator="groups", rule=permissions.MEMBER),
+    ApiKey.OFFSET_COMMIT: ServedApi(
+        first=0,
+        last=9,
+        limit=AS_SET,
+        coordinator="groups",
+        rule=Rule(whole=(permissions.READ_GROUP,), items=permissions.topics(AclOperation.READ)),
+    ),
+    ApiKey.OFFSET_FETCH: ServedApi(
+        first=0,
+        last=9,
+        limit=AS_SET,
+        coordinator="groups",
+        rule=Rule(
+            whole=(permissions.before(8, permissions.needs(AclOperation.DESCRIBE, ResourceType.GROUP, "group_id")),),
+            items=permissions.groups(AclOperation.DESCRIBE, "groups", "groups", "group_id"),
+            asks="DESCRIBE of each topic",
+        ),
+    ),
+    ApiKey.DESCRIBE_GROUPS: ServedApi(
+        first=0,
+        last=5,
+        limit=AS_SET,
+        coordinator="groups",
+        rule=Rule(
+            items=permissions.groups(AclOperation.DESCRIBE, "groups", "groups"), asks="what may be done with a group"
+        ),
+    ),
+    ApiKey.LIST_GROUPS: ServedApi(
+        first=0,
+        last=5,
+        coordinator="groups",
+        rule=Rule(asks="DESCRIBE on the cluster, or of each group that is shown"),
+    ),
+    ApiKey.DELETE_GROUPS: ServedApi(
+        first=0,
+        last=2,
+        limit=AS_SET,
+        coordinator="groups",
+        rule=Rule(items=permissions.groups(AclOperation.DELETE, "groups_names", "results")),
+    ),
+    ApiKey.OFFSET_DELETE: ServedApi(
+        first=0,
+        last=0,
+        limit=CHEAP,
+        coordinator="groups",
+        rule=Rule(
+            whole=(permissions.needs(AclOperation.DELETE, ResourceType.GROUP, "group_id"),), asks="READ of each topic"
+        ),
+    ),
+    ApiKey.SASL_HANDSHAKE: ServedApi(first=0, last=1, is_metered=False, rule=permissions.OPEN),
+    ApiKey.SASL_AUTHENTICATE: ServedApi(first=0, last=2, is_metered=False, rule=permissions.OPEN),
+    ApiKey.DESCRIBE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.DESCRIBE)),
+    ApiKey.CREATE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.DELETE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE)),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: ServedApi(first=0, last=0, rule=Rule(asks="DESCRIBE of each topic")),
+    ApiKey.ELECT_LEADERS: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE)),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: ServedApi(first=0, last=1, rule=permissions.cluster(AclOperation.DESCRIBE_CONFIGS)),
+    ApiKey.ALTER_CLIENT_QUOTAS: ServedApi(first=0, last=1, rule=permissions.cluster(AclOperation.ALTER_CONFIGS)),
+    ApiKey.DESCRIBE_QUORUM: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.DESCRIBE)),
+    ApiKey.UPDATE_FEATURES: ServedApi(first=0, last=1, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.DESCRIBE_PRODUCERS: ServedApi(
+        first=0,
+        last=0,
+        limit=AS_SET,
+        rule=Rule(items=Items(field="topics", answers="topics", judge=permissions.judge_producers)),
+    ),
+    ApiKey.UNREGISTER_BROKER: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.LIST_CLIENT_METRICS_RESOURCES: ServedApi(
+        first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE_CONFIGS)
+    ),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ServedApi(
+        first=0, last=1, limit=CHEAP, coordinator="groups", rule=permissions.MEMBER
+    ),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ServedApi(
+        first=0,
+        last=1,
+        limit=AS_SET,
+        coordinator="groups",
+        rule=Rule(
+            items=permissions.groups(AclOperation.DESCRIBE, "group_ids", "groups"), asks="what may be done with a group"
+        ),
+    ),
 }

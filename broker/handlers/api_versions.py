@@ -20,7 +20,7 @@ from ...protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 from ..dispatch.call import Call
-from ..dispatch.dispatcher import Served
+from ..dispatch.served_api import ServedApi
 from ..metadata.features import SUPPORTED, levels_in_force
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ def refuse(request: ApiVersionsRequest, error: ApiError, call: Call) -> ApiVersi
     return ApiVersionsResponse(error_code=error.code)
 
 
-def refuse_version(served: Served) -> ApiVersionsResponse:
+def refuse_version(served: ServedApi) -> ApiVersionsResponse:
     """The answer, in v0, to a version that this broker does not know."""
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(_range(ApiKey.API_VERSIONS, served),)
     )
 
 
-def _range(key: ApiKey, served: Served) -> ApiVersion:
+def _range(key: ApiKey, served: ServedApi) -> ApiVersion:
     return ApiVersion(api_key=key, min_version=served.first, max_version=served.last)
 
 

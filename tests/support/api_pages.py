@@ -50,9 +50,9 @@ def page_with(text: str, generated: Mapping[str, str]) -> str:
 
 def docstring(key: ApiKey) -> str:
     """What the handler's module says of the API, as Markdown."""
-    tree = ast.parse((HANDLERS / f"{SERVED[key].module}.py").read_text())
+    tree = ast.parse((HANDLERS / f"{key.name.lower()}.py").read_text())
     text = ast.get_docstring(tree)
-    assert text, f"{SERVED[key].module} has no docstring"
+    assert text, f"{key.name.lower()} has no docstring"
     return text
 
 
@@ -65,8 +65,8 @@ def versions_in_docstring(key: ApiKey) -> tuple[int, int]:
 
 def _first_paragraph(key: ApiKey) -> re.Match[str]:
     match = _FIRST_PARAGRAPH.match(docstring(key).split("\n\n")[0])
-    assert match is not None, f"{SERVED[key].module}: 'Name, versions 0-1 (KIP-1): what it does.' expected first"
-    assert match["name"] == API[key].name, f"{SERVED[key].module} speaks of {match['name']}"
+    assert match is not None, f"{key.name.lower()}: 'Name, versions 0-1 (KIP-1): what it does.' expected first"
+    assert match["name"] == API[key].name, f"{key.name.lower()} speaks of {match['name']}"
     return match
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.dispatch.request_item_limits import most_items
 from stepdown.broker.handlers import SERVED
 from stepdown.network.connection import Peer, Reply
 from stepdown.network.turn import Turn
@@ -97,7 +96,7 @@ async def test_no_step_of_a_handler_holds_the_loop(
     version = SERVED[key].last
     calls = Calls()
     broker.turns.elapsed_s = lambda: calls.count / CALLS_A_SECOND
-    limit = min(MOST_ITEMS, most_items(key, broker.settings.stepdown_request_max_items))
+    limit = min(MOST_ITEMS, SERVED[key].most_items(broker.settings.stepdown_request_max_items))
     for name, request in large_requests(API[key].request, version, limit - 1):
         frame = frame_of(key, version, request)
         with calls.counted(monkeypatch):

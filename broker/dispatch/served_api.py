@@ -1,0 +1,36 @@
+"""What is declared of an API that this broker answers; the table is in `handlers/__init__.py`.
+
+An item of a request takes between one and forty microseconds to read, handle and answer (docs/limits.md). APIs that
+clients ask about very many partitions, groups or topics give the loop to others after each item: they may have as many
+as `stepdown.request.max.items` says. The others are handled whole.
+"""
+
+from dataclasses import dataclass
+
+from ..security.authorization.authorization_rule import Rule
+
+MOST_ITEMS_SETTING = "stepdown.request.max.items"
+AS_SET = 1 << 31
+"""As many items as the setting says: the handler asks its turn after each of them."""
+CHEAP = 20_000
+IN_ONE_GO = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedApi:
+    """An API in its versions from `first` to `last`, inclusive. Its handler is the module of its name in handlers/.
+
+    `rule`: who may ask. `limit`: the most items of all arrays of a request. `coordinator`: the room of the coordinator
+    that answers it, which is imported with the handler. `is_metered`: whether its work counts against request quotas.
+    """
+
+    first: int
+    last: int
+    rule: Rule
+    limit: int = IN_ONE_GO
+    coordinator: str = ""
+    is_metered: bool = True
+
+    def most_items(self, setting: int) -> int:
+        """The most items of a request where `setting` is the most of any."""
+        return min(setting, self.limit)
