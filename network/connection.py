@@ -378,7 +378,8 @@ class Connection:
         held_bytes = self._parser.held_bytes
         if held_bytes:
             await self._charge_frame()
-        self._release_ahead()
+        if self._ahead is not None:
+            self._release_ahead()
         if not self._turn.is_over() and self._read():
             return
         is_half = self._claim is None and held_bytes > 0

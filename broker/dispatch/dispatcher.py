@@ -26,6 +26,7 @@ from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, TooManyItems
 from ...protocol.frame import RequestHeader, decode_request_header, response_encoder
 from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece, decoder_of, schema_of
+from ..metrics.metrics import Metrics
 from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ErrorTally
 from .call import Call
@@ -50,6 +51,7 @@ class Route:
     __slots__ = (
         "decode",
         "encode",
+        "errors",
         "handle",
         "is_deprecated",
         "meter",
@@ -59,7 +61,9 @@ class Route:
         "version",
     )
 
-    def __init__(self, spec: ApiSpec, version: int, served: ServedApi, module: ModuleType, handle: Handle) -> None:
+    def __init__(
+        self, metrics: Metrics, spec: ApiSpec, version: int, served: ServedApi, module: ModuleType, handle: Handle
+    ) -> None:
         self.spec = spec
         self.version = version
         self.served = served
@@ -68,7 +72,8 @@ class Route:
         self.decode: Decode = decoder_of(spec.request, version)
         self.encode = response_encoder(spec, version)
         self.is_deprecated = spec.is_deprecated(version)
-        self.meter: RequestMeter | None = None
+        self.meter = RequestMeter(metrics, spec.name, version)
+        self.errors = ErrorTally(metrics.request_errors, spec.name, spec.response)
 
 
 class Dispatcher:
@@ -82,7 +87,6 @@ class Dispatcher:
         self._has_real_time = isinstance(core.clock, LoopClock)
         self._modules: dict[ApiKey, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
-        self._errors = ErrorTally(core.metrics.request_errors)
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
         """The reply; what to await for it where the handler is one that may wait.
@@ -135,7 +139,7 @@ class Dispatcher:
         except MalformedFrame as fault:
             raise MalformedFrame(f"{_named(route)} request: {fault}") from None
         call = Call(route.spec.key, route.version, header, peer, request, len(body))
-        call.has_many_items = not call.is_small and route.spec.key is not ApiKey.PRODUCE
+        call.has_many_items = route.spec.key is not ApiKey.PRODUCE and not call.is_small
         return call
 
     async def _answer_large(
@@ -162,7 +166,7 @@ class Dispatcher:
         told = {"error_message": str(fault)} if "error_message" in fields else {}
         refusal = route.spec.response(error_code=ErrorCode.INVALID_REQUEST, **told)
         pieces = route.encode(header.correlation_id, refusal)
-        return Reply(pieces, self._metered(route), began, perf_counter())
+        return Reply(pieces, route.meter, began, perf_counter())
 
     def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
         if self._core.interceptors:
@@ -239,7 +243,7 @@ class Dispatcher:
 
     def _note(self, route: Route, call: Call, response: Any) -> Any:
         """The response as it is sent, with its error codes counted."""
-        self._errors.add(route.spec.name, response)
+        route.errors.add(response)
         return telling(response, call.throttle_ms) if call.throttle_ms else response
 
     def _passed(self, call: Call, pieces: list[Piece]) -> list[Piece]:
@@ -249,7 +253,7 @@ class Dispatcher:
         return pieces
 
     def _count(self, route: Route, call: Call, began: float) -> RequestMeter:
-        meter = route.meter or self._metered(route)
+        meter = route.meter
         meter.observe_handling(call.request_bytes, perf_counter() - began, call.waited_s)
         if route.is_deprecated:
             meter.count_deprecation(*call.peer.seen.labels)
@@ -261,11 +265,6 @@ class Dispatcher:
         reply.meter.observe_sending(now - reply.ready_s, now - reply.began_s)
         if reply.throttle_ms:
             reply.meter.count_throttling(reply.throttle_ms)
-
-    def _metered(self, route: Route) -> RequestMeter:
-        if route.meter is None:
-            route.meter = RequestMeter(self._core.metrics, route.spec.name, route.version)
-        return route.meter
 
     def _look_up(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, ServedApi]:
         """An API that was not asked for in this version yet.
@@ -291,7 +290,7 @@ class Dispatcher:
         route = self._routes.get((spec.key, version))
         if route is None:
             module = self._modules[spec.key]
-            route = Route(spec, version, served, module, self._handle_of(served, module))
+            route = Route(self._core.metrics, spec, version, served, module, self._handle_of(served, module))
             self._routes[spec.key, version] = route
         return route
 
@@ -329,7 +328,7 @@ class Dispatcher:
     def _refuse_api_versions(self, route: Route, header: RequestHeader, began: float) -> Reply:
         refusal = route.module.refuse_version(route.served)
         pieces = route.encode(header.correlation_id, refusal)
-        return Reply(pieces, route.meter or self._metered(route), began, perf_counter())
+        return Reply(pieces, route.meter, began, perf_counter())
 
 
 async def _awaited(response: Any) -> Any | None:

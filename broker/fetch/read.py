@@ -128,8 +128,8 @@ def read_few(
     """As `read_all`, at once; what was read `before` counts towards the limits."""
     taken = sum(reading.slice.size_bytes for reading in before)
     left = max(0, terms.max_bytes - taken)
-    allow_partial = not terms.limits_are_soft
-    owes_one_batch = terms.limits_are_soft and not taken
+    is_soft = terms.limits_are_soft
+    allow_partial, owes_one_batch = not is_soft, is_soft and not taken
     readings = []
     for interest in interests:
         reading = Reading(interest, min(interest.max_bytes, left))

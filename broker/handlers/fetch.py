@@ -189,18 +189,18 @@ def _count(broker: "Services", readings: Sequence[Reading], answers: Sequence[An
     topic, partitions, size_bytes = None, 0, 0
     for reading, (_, data) in zip(readings, answers, strict=True):
         if reading.topic is not topic:
-            _count_topic(metrics, topic, partitions, size_bytes, terms)
+            if topic is not None:
+                _count_topic(metrics, topic, partitions, size_bytes, terms)
             topic, partitions, size_bytes = reading.topic, 0, 0
         partitions += 1
         size_bytes += records_bytes(data)
         if reading.error and topic is not None and reading.error not in EXPECTED_FAILURES:
             metrics.failed_fetch_requests.of(topic.name).add()
-    _count_topic(metrics, topic, partitions, size_bytes, terms)
+    if topic is not None:
+        _count_topic(metrics, topic, partitions, size_bytes, terms)
 
 
-def _count_topic(metrics: Metrics, topic: Topic | None, partitions: int, size_bytes: int, terms: Terms) -> None:
-    if topic is None:
-        return
+def _count_topic(metrics: Metrics, topic: Topic, partitions: int, size_bytes: int, terms: Terms) -> None:
     metrics.fetch_partition_requests.of(topic.name).add(partitions)
     if not terms.is_follower:
         metrics.bytes_out.of(topic.name).add(size_bytes)

@@ -251,7 +251,14 @@ def _admit(
         raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)
     outcome.partition = partition
     outcome.min_in_sync = min(topic.settings.min_insync_replicas, len(partition.replicas))
-    _check_leader(broker, outcome, partition, request.acks)
+    if partition.leader_id != broker.cluster.node_id or partition.log.is_offline:
+        broker.cluster.check_led_here(partition)
+    if request.acks == ACKS_ALL and len(partition.isr) < outcome.min_in_sync:
+        raise ApiError(
+            f"{outcome.place} has {len(partition.isr)} replicas in sync,"
+            f" min.insync.replicas asks for {outcome.min_in_sync}",
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+        )
     return topic, partition
 
 
@@ -280,17 +287,6 @@ def _check_transaction(
         knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
     )  # fmt: skip
     outcome.reached_log = True
-
-
-def _check_leader(broker: "Services", outcome: Outcome, partition: Partition, acks: int) -> None:
-    if partition.leader_id != broker.cluster.node_id or partition.log.is_offline:
-        broker.cluster.check_led_here(partition)
-    if acks == ACKS_ALL and len(partition.isr) < outcome.min_in_sync:
-        raise ApiError(
-            f"{outcome.place} has {len(partition.isr)} replicas in sync,"
-            f" min.insync.replicas asks for {outcome.min_in_sync}",
-            ErrorCode.NOT_ENOUGH_REPLICAS,
-        )
 
 
 def _count_success(outcome: Outcome, info: AppendInfo, received_bytes: int) -> None:

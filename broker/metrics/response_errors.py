@@ -17,18 +17,16 @@ Count = Callable[[Any, dict[int, Counter]], None]
 
 
 class ErrorTally:
-    """Adds what responses carry to a counter with the labels request and error."""
+    """Adds what the responses of one class carry to a counter with the labels request and error."""
 
-    def __init__(self, counters: CounterFamily) -> None:
-        self._counters = counters
-        self._known: dict[str, _CountersByCode] = {}
+    __slots__ = ("_by_code", "_count")
 
-    def add(self, request: str, response: Any) -> None:
-        by_code = self._known.get(request)
-        if by_code is None:
-            by_code = self._known[request] = _CountersByCode(self._counters, request)
-        kind: Any = type(response)
-        _counting(kind)(response, by_code)
+    def __init__(self, counters: CounterFamily, request: str, response: type) -> None:
+        self._by_code = _CountersByCode(counters, request)
+        self._count = _counting(response)
+
+    def add(self, response: Any) -> None:
+        self._count(response, self._by_code)
 
 
 class _CountersByCode(dict[int, Counter]):

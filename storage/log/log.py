@@ -148,7 +148,7 @@ class Log(LogReading):
         first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
         last_offset = first_offset + prepared.last_offset_delta
         pieces = prepared.pieces(first_offset, leader_epoch)
-        self._write(pieces, prepared.size_bytes, first_offset, last_offset, max_timestamp, last_offset)
+        self._write(pieces, first_offset, last_offset, max_timestamp, last_offset)
         if leader_epoch != self._latest_epoch:
             self._assign_epoch(leader_epoch, first_offset)
         if prepared.producer_id >= 0:
@@ -167,15 +167,13 @@ class Log(LogReading):
         if not headers:
             return AppendInfo(log_start_offset=self.log_start_offset)
         self._check_offsets(headers)
-        size_bytes = headers[-1].end
         first_offset = max(
             self.log_end_offset, headers[0].base_offset if headers[0].magic >= 2 else self.log_end_offset
         )
         newest = max(headers, key=lambda header: header.max_timestamp)
         last_offset = headers[-1].last_offset
         self._write(
-            [memoryview(data)[:size_bytes]],
-            size_bytes,
+            [memoryview(data)[: headers[-1].end]],
             first_offset,
             last_offset,
             newest.max_timestamp,
@@ -211,7 +209,6 @@ class Log(LogReading):
     def _write(
         self,
         pieces: Sequence[Buffer],
-        size_bytes: int,
         first_offset: int,
         last_offset: int,
         max_timestamp: int,
@@ -219,7 +216,7 @@ class Log(LogReading):
     ) -> None:
         if self.fault is not None:
             raise DiskFault(f"{self.name}: closed to writing since: {self.fault}")
-        config = self.config
+        config, size_bytes = self.config, sum(map(len, pieces))
         if size_bytes > config.segment_bytes:
             raise ApiError(
                 f"{self.name}: a record set of {size_bytes} bytes, segment.bytes is {config.segment_bytes}",

@@ -48,10 +48,6 @@ class PreparedAppend:
     is_control: bool = False
 
     @property
-    def size_bytes(self) -> int:
-        return len(self.head) + len(self.body)
-
-    @property
     def last_sequence(self) -> int:
         """`base_sequence + last_offset_delta`, wrapped after 2147483647 to 0; -1 without a base sequence."""
         if self.base_sequence < 0:

@@ -88,7 +88,13 @@ def check_version(records: memoryview, api_version: int) -> None:
     """Raises: InvalidRecord, UnsupportedCompression, CorruptRecord for what this produce version may not carry."""
     if api_version < MAGIC_2_VERSION:
         return
-    if not _is_one_batch(records) or (api_version < ZSTD_VERSION and _codec_bits(records) == ZSTD):
+    size = len(records)
+    is_one_batch = (
+        size >= RECORD_BATCH_OVERHEAD
+        and records[MAGIC_OFFSET] == MAGIC_V2
+        and FRAME.unpack_from(records)[1] == size - LOG_OVERHEAD
+    )
+    if not is_one_batch or (api_version < ZSTD_VERSION and _codec_bits(records) == ZSTD):
         _check_version(list(islice(iter_batches(records), 2)), api_version)
 
 
@@ -161,14 +167,6 @@ def _takes_long(records: memoryview, rules: AppendRules) -> bool:
     if records[MAGIC_OFFSET] != MAGIC_V2:
         return False
     return int.from_bytes(records[RECORD_COUNT_OFFSET:RECORD_BATCH_OVERHEAD]) > INLINE_RECORDS
-
-
-def _is_one_batch(records: memoryview) -> bool:
-    """Whether this is exactly one batch of magic 2, as nearly every producer sends it."""
-    size = len(records)
-    if size < RECORD_BATCH_OVERHEAD or records[MAGIC_OFFSET] != MAGIC_V2:
-        return False
-    return bool(FRAME.unpack_from(records)[1] == size - LOG_OVERHEAD)
 
 
 def _codec_bits(records: memoryview) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from stepdown.protocol.errors import ApiError, CorruptRecord, ErrorCode, InvalidRecord, RecordTooLarge
 from stepdown.protocol.records.batches import view
-from stepdown.protocol.records.layout import MAGIC_OFFSET, Codec, TimestampType
+from stepdown.protocol.records.layout import MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, Codec, TimestampType
 from stepdown.protocol.records.record import Record
 from stepdown.storage.validation.append_rules import AppendRules
 from stepdown.storage.validation.errors import MAX_RECORD_ERRORS, ChecksumMismatch, InvalidBatch, Reason, RecordErrors
@@ -194,7 +194,7 @@ def test_a_wrapper_that_opens_to_more_than_the_bound_is_too_large() -> None:
 def test_max_message_bytes_holds_for_each_message_and_then_for_the_batch_they_become() -> None:
     messages = b"".join(message(1, n) for n in range(10))
     assert isinstance(refusal(messages, AppendRules(max_message_bytes=len(message(1)))), RecordTooLarge)
-    size = prepared(messages).size_bytes
+    size = RECORD_BATCH_OVERHEAD + len(prepared(messages).body)
     assert prepared(messages, AppendRules(max_message_bytes=size)).record_count == 10
     assert isinstance(refusal(messages, AppendRules(max_message_bytes=size - 1)), RecordTooLarge)
 
