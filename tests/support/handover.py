@@ -352,8 +352,8 @@ class Client:
         self._until(lambda: self._found_topics() == {name: topic.partitions for name, topic in self.topics.items()})
         self._check_ids()
         for name, topic in self.topics.items():
-            assert self._configs(ConfigResource.Type.TOPIC, name) == topic.configs, name
-        assert self._configs(ConfigResource.Type.BROKER, BROKER_ID) == self.broker_configs
+            self._until(lambda: self._configs(ConfigResource.Type.TOPIC, name) == topic.configs)  # noqa: B023
+        self._until(lambda: self._configs(ConfigResource.Type.BROKER, BROKER_ID) == self.broker_configs)
         self._check_values()
         self._until(lambda: self._found_users() == self.users)
         self._until(lambda: self._found_acls() == self.acls)
@@ -459,9 +459,15 @@ class Client:
             for entry in answer.entries or ()
         }
 
-    def _committed(self, group: str, name: str) -> int:
+    def _committed(self, group: str, name: str) -> int | None:
+        """Nothing while the coordinator loads."""
         request = ConsumerGroupTopicPartitions(group, [TopicPartition(name, 0)])
-        found = self.admin.list_consumer_group_offsets([request])[group].result(DEADLINE_S)
+        try:
+            found = self.admin.list_consumer_group_offsets([request])[group].result(DEADLINE_S)
+        except KafkaException as fault:
+            if fault.args[0].code() != KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+                raise
+            return None
         return int(found.topic_partitions[0].offset)
 
     @staticmethod
