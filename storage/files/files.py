@@ -10,6 +10,7 @@ Tests hand in a `Files` that loses unsynced bytes, fills the disk or fails to sy
 # A log directory holds ten thousands of names, so they stay plain strings.
 # ruff: noqa: PTH103, PTH105, PTH108, PTH110, PTH112, PTH116, PTH120
 
+import ctypes
 import errno
 import os
 import resource
@@ -315,6 +316,18 @@ class Files:
             finally:
                 os.close(fd)
 
+    def sync_file_system(self, path: str) -> None:
+        """Return when all that was written to the file system of the folder is on the disk: one wait for thousands.
+
+        Raises: DiskFault where any of it could not be written.
+        """
+        with self._disk(path):
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                _sync_file_system(fd)
+            finally:
+                os.close(fd)
+
     # Locks
 
     def lock(self, path: str) -> FileLock | None:
@@ -324,6 +337,15 @@ class Files:
         """
         with self._disk(path):
             return acquire_lock(path)
+
+
+def _sync_file_system(fd: int) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(library, "syncfs"):
+        os.sync()  # of all file systems; it does not tell of errors
+    elif library.syncfs(fd):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def _write_fully(fd: int, pieces: Sequence[Buffer], position: int) -> int:

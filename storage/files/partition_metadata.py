@@ -63,9 +63,21 @@ def _parse(data: bytes) -> UUID:
         raise ValueError(f"topic_id: {fault}") from fault
 
 
-def write_topic_id(files: Files, directory: str, topic_id: UUID) -> None:
-    """Replace the file, safely on the disk when this returns.
+def write_topic_id(files: Files, directory: str, topic_id: UUID, *, sync: bool = True) -> None:
+    """Replace the file, safely on the disk when this returns, unless `sync` is off.
 
     Raises: DiskFault.
     """
-    files.replace(f"{directory}/{FILE_NAME}", f"version: 0\ntopic_id: {encode_uuid(topic_id)}".encode())
+    files.replace(f"{directory}/{FILE_NAME}", _encode(topic_id), sync=sync)
+
+
+def says_topic_id(files: WholeFiles, directory: str, topic_id: UUID) -> bool:
+    """Whether the file is there and says just this; it may be damaged.
+
+    Raises: DiskFault when it cannot be read.
+    """
+    return files.read_whole(f"{directory}/{FILE_NAME}", _MAX_BYTES) == _encode(topic_id)
+
+
+def _encode(topic_id: UUID) -> bytes:
+    return f"version: 0\ntopic_id: {encode_uuid(topic_id)}".encode()

@@ -19,10 +19,11 @@ from ..directories.meta_properties import read_meta_properties
 from ..files.clock import Clock, SystemClock
 from ..files.files import Files
 from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
+from .document_values import MalformedDocument
 from .metadata_log import DEFAULT_SNAPSHOT_BYTES, LocalVoter, MetadataLog
 from .metadata_log_contents import FOLDER, DamagedMetadata, read_metadata_file
 from .state_difference import difference
-from .state_document import MalformedState, decode
+from .state_document import decode
 
 DOCUMENT = "stepdown-metadata.json"
 MIGRATED = ".migrated"
@@ -204,7 +205,7 @@ def _documents(files: Files, directories: Sequence[str], node_id: int) -> Iterat
             continue
         try:
             yield path, *decode(json.loads(data), node_id)
-        except (MalformedState, ValueError, RecursionError) as fault:
+        except (MalformedDocument, ValueError, RecursionError) as fault:
             raise DamagedMetadata(
                 f"{path} cannot be read: {fault}. Put a good copy in its place. Without one, move it away: topics and "
                 "partitions are then built from the log directories, but topic configs, dynamic broker configs, users, "

@@ -6,19 +6,18 @@ file is for its owner only. Reading it needs PyYAML, an extra.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
-from uuid import UUID
 
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from ...protocol.errors import DiskFault
 from ...protocol.scram import base64_text
 from ..files.files import Files
-from ..files.partition_metadata import decode_uuid, encode_uuid
+from ..files.partition_metadata import encode_uuid
 from ..metadata.cluster_state import METADATA_VERSION, ClusterState
+from ..metadata.document_values import MalformedDocument, read_list, read_mapping, read_uuid, read_whole
 from ..metadata.partition_record import NO_LEADER, PartitionRecord
-from ..metadata.state_document import MalformedState
 from ..metadata.state_document import decode as decode_state
 from .directory_survey import PlannedBroker, PlannedDirectory
 from .folder_survey import FolderSurvey
@@ -192,7 +191,7 @@ def read_plan(files: Files, path: str) -> MigrationPlan:
         raise MalformedPlan(f"{path}: there is no such file")
     try:
         return decode_plan(_parse_yaml(data), hashlib.sha256(data).hexdigest())
-    except (MalformedPlan, MalformedState) as fault:
+    except (MalformedPlan, MalformedDocument) as fault:
         raise MalformedPlan(f"{path} cannot be understood: {fault}") from fault
 
 
@@ -209,8 +208,8 @@ def _parse_yaml(data: bytes) -> Any:
 
 
 def decode_plan(document: Any, digest: str) -> MigrationPlan:
-    """The plan of a parsed document. Raises: MalformedPlan, MalformedState."""
-    fields = _mapping(document, "the plan")
+    """The plan of a parsed document. Raises: MalformedPlan, MalformedDocument."""
+    fields = read_mapping(document, "the plan")
     if fields.get("version") != VERSION:
         raise MalformedPlan(f"version {VERSION} expected, found {fields.get('version')!r}")
     release = str(fields.get("to"))
@@ -219,23 +218,23 @@ def decode_plan(document: Any, digest: str) -> MigrationPlan:
     plan = MigrationPlan(
         release=release,
         cluster_id=str(fields.get("cluster_id")),
-        made_ms=_whole(fields.get("made_ms"), "made_ms"),
+        made_ms=read_whole(fields.get("made_ms"), "made_ms"),
         source=str(fields.get("source", "")),
         state=_state(fields),
-        brokers=dict(_brokers(_mapping(fields.get("brokers"), "brokers"))),
-        voters=tuple(_whole(each, "voters") for each in _list(fields.get("voters"), "voters")),
+        brokers=dict(_brokers(read_mapping(fields.get("brokers"), "brokers"))),
+        voters=tuple(read_whole(each, "voters") for each in read_list(fields.get("voters"), "voters")),
         digest=digest,
     )
     for name in _TITLES:
-        setattr(plan, name, [str(line) for line in _list(fields.get(name), name)])
+        setattr(plan, name, [str(line) for line in read_list(fields.get(name), name)])
     if not plan.voters or not set(plan.voters) <= plan.brokers.keys():
         raise MalformedPlan(f"voters: some of the brokers {sorted(plan.brokers)} expected, found {list(plan.voters)}")
     return plan
 
 
 def _state(fields: Mapping[str, Any]) -> ClusterState:
-    topics = _mapping(fields.get("topics"), "topics")
-    of_brokers = _mapping(fields.get("configs_of_brokers"), "configs_of_brokers")
+    topics = read_mapping(fields.get("topics"), "topics")
+    of_brokers = read_mapping(fields.get("configs_of_brokers"), "configs_of_brokers")
     document = {
         "version": 1,
         "generation": 0,
@@ -245,7 +244,7 @@ def _state(fields: Mapping[str, Any]) -> ClusterState:
         "configs_of_brokers": {str(key): each for key, each in of_brokers.items()},
         "next_producer_id": fields.get("next_producer_id"),
         "client_quotas": fields.get("client_quotas"),
-        "acls": [_acl_codes(each) for each in _list(fields.get("acls"), "acls")],
+        "acls": [_acl_codes(each) for each in read_list(fields.get("acls"), "acls")],
         "scram_credentials": fields.get("scram_credentials"),
         "features": {METADATA_VERSION: fields.get("metadata_version")},
     }
@@ -255,8 +254,8 @@ def _state(fields: Mapping[str, Any]) -> ClusterState:
 
 def _topic_document(name: str, value: Any) -> dict[str, Any]:
     place = f"topics.{name}"
-    topic = _mapping(value, place)
-    rows = _list(topic.get("partitions"), f"{place}.partitions")
+    topic = read_mapping(value, place)
+    rows = read_list(topic.get("partitions"), f"{place}.partitions")
     if not rows:
         raise MalformedPlan(f"{place}.partitions: at least one partition expected")
     replicas = [_partition_list(f"{place}.partitions[{n}]", row) for n, row in enumerate(rows)]
@@ -264,7 +263,7 @@ def _topic_document(name: str, value: Any) -> dict[str, Any]:
 
 
 def _partition_list(place: str, value: Any) -> list[Any]:
-    row = _mapping(value, place)
+    row = read_mapping(value, place)
     replicas, isr, leader = row.get("replicas"), row.get("isr"), row.get("leader")
     if not isinstance(replicas, list) or not isinstance(isr, list) or not set(isr) <= set(replicas):
         raise MalformedPlan(f"{place}: an isr of some of the replicas expected, found {isr} of {replicas}")
@@ -276,7 +275,7 @@ def _partition_list(place: str, value: Any) -> list[Any]:
 
 
 def _acl_codes(value: Any) -> list[Any]:
-    rule = list(_list(value, "acls"))
+    rule = list(read_list(value, "acls"))
     try:
         for at, kind in _CODES:
             rule[at] = kind[rule[at]].value
@@ -287,40 +286,42 @@ def _acl_codes(value: Any) -> list[Any]:
 
 def _brokers(rows: Mapping[Any, Any]) -> Iterator[tuple[int, PlannedBroker]]:
     for key, value in rows.items():
-        yield _whole(key, "brokers"), _broker(key, value)
+        yield read_whole(key, "brokers"), _broker(key, value)
 
 
 def _broker(key: Any, value: Any) -> PlannedBroker:
     place = f"brokers.{key}"
-    fields = _mapping(value, place)
-    directories = tuple(_directory(place, each) for each in _list(fields.get("directories"), f"{place}.directories"))
+    fields = read_mapping(value, place)
+    directories = tuple(
+        _directory(place, each) for each in read_list(fields.get("directories"), f"{place}.directories")
+    )
     if not directories:
         raise MalformedPlan(f"{place}.directories: at least one expected")
     return PlannedBroker(
-        broker_id=_whole(key, "brokers"),
+        broker_id=read_whole(key, "brokers"),
         directories=directories,
-        folders=tuple(_folders(place, _mapping(fields.get("found"), f"{place}.found"))),
-        last_producer_id=_whole(fields.get("last_producer_id"), place),
+        folders=tuple(_folders(place, read_mapping(fields.get("found"), f"{place}.found"))),
+        last_producer_id=read_whole(fields.get("last_producer_id"), place),
         host=str(fields.get("host")),
-        port=_whole(fields.get("port"), f"{place}.port"),
-        controller_port=_whole(fields.get("controller_port"), f"{place}.controller_port"),
-        set_aside=tuple(str(each) for each in _list(fields.get("set_aside"), f"{place}.set_aside")),
-        deleted_folders=_whole(fields.get("deleted_folders", 0), place),
+        port=read_whole(fields.get("port"), f"{place}.port"),
+        controller_port=read_whole(fields.get("controller_port"), f"{place}.controller_port"),
+        set_aside=tuple(str(each) for each in read_list(fields.get("set_aside"), f"{place}.set_aside")),
+        deleted_folders=read_whole(fields.get("deleted_folders", 0), place),
     )
 
 
 def _directory(place: str, value: Any) -> PlannedDirectory:
-    fields = _mapping(value, f"{place}.directories")
+    fields = read_mapping(value, f"{place}.directories")
     return PlannedDirectory(
         path=str(fields.get("path")),
-        directory_id=_uuid(fields.get("id"), f"{place}.directories"),
+        directory_id=read_uuid(fields.get("id"), f"{place}.directories"),
         fingerprint=str(fields.get("fingerprint")),
     )
 
 
 def _folders(place: str, found: Mapping[Any, Any]) -> Iterator[FolderSurvey]:
     for topic, rows in found.items():
-        for row in _list(rows, f"{place}.found.{topic}"):
+        for row in read_list(rows, f"{place}.found.{topic}"):
             yield _folder(f"{place}.found.{topic}", str(topic), row)
 
 
@@ -328,7 +329,7 @@ def _folder(place: str, topic: str, row: Any) -> FolderSurvey:
     if not isinstance(row, list) or len(row) != VALUES_OF_FOLDER:
         raise MalformedPlan(f"{place}: {VALUES_OF_FOLDER} values expected, found {row!r:.100}")
     *numbers, topic_id = row
-    partition, disk, epoch, end, magic, producer_id = (_whole(each, place) for each in numbers)
+    partition, disk, epoch, end, magic, producer_id = (read_whole(each, place) for each in numbers)
     return FolderSurvey(
         topic=topic,
         partition=partition,
@@ -337,30 +338,5 @@ def _folder(place: str, topic: str, row: Any) -> FolderSurvey:
         end_offset=end,
         lowest_magic=magic,
         last_producer_id=producer_id,
-        topic_id=None if topic_id is None else _uuid(topic_id, place),
+        topic_id=None if topic_id is None else read_uuid(topic_id, place),
     )
-
-
-def _mapping(value: Any, place: str) -> Mapping[Any, Any]:
-    if not isinstance(value, dict):
-        raise MalformedPlan(f"{place}: names and values expected, found {value!r:.100}")
-    return value
-
-
-def _list(value: Any, place: str) -> Sequence[Any]:
-    if not isinstance(value, list):
-        raise MalformedPlan(f"{place}: a list expected, found {value!r:.100}")
-    return value
-
-
-def _whole(value: Any, place: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise MalformedPlan(f"{place}: a whole number expected, found {value!r:.100}")
-    return value
-
-
-def _uuid(value: Any, place: str) -> UUID:
-    try:
-        return decode_uuid(str(value))
-    except ValueError as fault:
-        raise MalformedPlan(f"{place}: {fault}") from fault

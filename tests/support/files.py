@@ -80,6 +80,14 @@ class FaultyFiles(Files):
         self.syncs += 1
         self._durable.pop(handle.path, None)
 
+    def sync_file_system(self, path: str) -> None:
+        self._maybe_crash()
+        if self.fails_sync:
+            raise self.report(path, os_error(errno.EIO))
+        super().sync_file_system(path)
+        self.syncs += 1
+        self._durable.clear()
+
     def create(self, path: str, data: bytes = b"") -> None:
         self._maybe_crash()
         self._durable.pop(path, None)

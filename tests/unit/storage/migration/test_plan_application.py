@@ -96,6 +96,21 @@ def test_applying_again_changes_nothing_and_undo_restores_every_byte(migration: 
     migration.apply()
 
 
+def test_the_disk_is_waited_for_as_often_with_many_partitions(tmp_path: Path) -> None:
+    """It was waited for twice a partition: 82 s for 10,000."""
+    waits = []
+    for partitions in (1, 30):
+        disk = write_directory(tmp_path / f"{partitions}" / "1", 1)
+        for index in range(partitions):
+            write_replica(disk, "orders", index, epochs=[(3, 0)])
+        topics = {"orders": [([1], 1, 3, [1])] * partitions}
+        migration, files = Migration(disk.parent, {1: [disk]}, cluster_of(topics)), FaultyFiles()
+        migration.plan()
+        migration.apply(files)
+        waits.append(files.syncs)
+    assert waits[0] == waits[1]
+
+
 def bytes_of(found: dict[str, tuple[bytes, int]]) -> dict[str, bytes]:
     """Without lock files: a process that is killed leaves an empty one."""
     return {path: data for path, (data, _) in found.items() if not path.endswith("/.lock")}
