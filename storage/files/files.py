@@ -342,7 +342,7 @@ class Files:
 def _sync_file_system(fd: int) -> None:
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "syncfs"):
-        os.sync()  # of all file systems; it does not tell of errors
+        os.sync()  # of all file systems, and errors are not reported
     elif library.syncfs(fd):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
