@@ -1,14 +1,13 @@
 """`stepdown migrate`: what a broker with ZooKeeper left is served by Kafka 4.4.0, record by record, and goes back."""
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 from stepdown.bench.servers.process import free_port
 from stepdown.protocol.records.batches import iter_batches
@@ -24,6 +23,7 @@ from support.handover import ANY_ACL, SETTINGS, Client
 from support.kafka_4 import LATEST, ApacheKafka4
 from support.kafka_old import OldKafka
 from support.kafka_tools import KafkaTools
+from support.migrated_records import Seen, as_clients_see, consume, records_on_disk
 from support.zookeeper_cluster import Acknowledged, check_records, produce_acknowledged
 from support.zookeeper_directory import CONFIG_TOOL, PARTITIONS, TOPIC_TOOL, ZooKeeperDirectory, leave_directory
 from support.zookeeper_directory import SETTINGS as TOPICS
@@ -44,8 +44,6 @@ VERSIONS = [
     pytest.param("0.10.2.2", marks=pytest.mark.slow),
     pytest.param("3.9.1", marks=pytest.mark.slow),
 ]
-Seen = tuple[int, int, bytes | None, bytes | None]
-"""Offset, time, key and value of a record."""
 
 
 @dataclass
@@ -88,15 +86,6 @@ def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Left(directory, records, live[0])
 
 
-def records_on_disk(folder: Path) -> Iterator[Seen]:
-    """What the segments hold, without control records."""
-    for segment in sorted(folder.glob("*.log")):
-        for batch in iter_batches(segment.read_bytes()):
-            if not batch.is_control:
-                for record in batch.records():
-                    yield record.offset, record.timestamp, record.key, record.value
-
-
 def migrate(left: Left, *words: object) -> Path:
     """The plan, after it was applied."""
     plan = left.folder / "plan.yaml"
@@ -126,30 +115,11 @@ class KafkaWithLogins(ApacheKafka4):
         return settings | own | {"listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": module}
 
 
-def consume(address: str, name: str, index: int, isolation: str = "read_uncommitted") -> list[Seen]:
-    """All records of a partition, as a client sees them."""
-    consumer = Consumer(
-        {"bootstrap.servers": address, "group.id": "reader", "enable.auto.commit": False,
-         "isolation.level": isolation, "enable.partition.eof": True}
-    )  # fmt: skip
-    found: list[Seen] = []
-    consumer.assign([TopicPartition(name, index, 0)])
-    while True:
-        message = consumer.poll(DEADLINE_S)
-        assert message is not None, f"{name}-{index} ends after {len(found)} records"
-        if message.error() is not None:
-            break
-        found.append((message.offset(), message.timestamp()[1], message.key(), message.value()))
-    consumer.close()
-    return found
-
-
 def check_all(kafka: KafkaWithLogins, left: Left) -> None:
     for (name, index), records in left.records.items():
-        seen = [(o, -1 if t == 0 else t, k, v) for o, t, k, v in consume(kafka.address, name, index)]
-        assert seen == records, (name, index)
+        assert consume(kafka.address, name, index) == as_clients_see(records), (name, index)
     if left.directory.has_transactions:
-        assert consume(kafka.address, "default", 1, "read_committed") == left.records["default", 1][:-1]
+        assert consume(kafka.address, "default", 1, "read_committed") == as_clients_see(left.records["default", 1][:-1])
     admin = AdminClient({"bootstrap.servers": kafka.address})
     for (group, name, index), offset in left.directory.committed.items():
         request = ConsumerGroupTopicPartitions(group, [TopicPartition(name, index)])

@@ -1,11 +1,13 @@
 """Log directories as brokers with ZooKeeper left them, made by hand, and plans for them."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
+from stepdown.protocol.records.layout import Codec
 from stepdown.storage.files.files import Files
 from stepdown.storage.migration.directory_survey import survey_broker
 from stepdown.storage.migration.migration_plan import MigrationPlan
@@ -40,10 +42,17 @@ def write_directory(path: Path, broker_id: int, *, cluster_id: str = CLUSTER_ID,
 
 
 def write_replica(
-    path: Path, topic: str, partition: int, records: int = 20, *, epochs: Sequence[tuple[int, int]] = (), magic: int = 2
+    path: Path,
+    topic: str,
+    partition: int,
+    records: int = 20,
+    *,
+    epochs: Sequence[tuple[int, int]] = (),
+    magic: int = 2,
+    codec: Codec = Codec.NONE,
 ) -> Path:
     """The folder of a partition with batches of ten records, in the last of `epochs` (epoch, start offset)."""
-    fields: dict[str, Any] = {"magic": magic}
+    fields: dict[str, Any] = {"magic": magic, "codec": codec}
     if magic == 2 and epochs:
         fields["partition_leader_epoch"] = epochs[-1][0]
     batches = [keyed_records(first, 10) for first in range(0, records, 10)]
@@ -57,6 +66,25 @@ def write_replica(
 def cluster_of(topics: Mapping[str, list[Partition]], more: Mapping[str, bytes] | None = None) -> KafkaCluster:
     """What ZooKeeper has of it."""
     return read_cluster(ZnodeTree(with_parents({**kafka_nodes(topics, CLUSTER_ID), **(more or {})})))
+
+
+ODD_SETTINGS = {
+    "segment.bytes": ("14", "20000", "1073741824", "x"),
+    "segment.ms": ("0", "1", "604800000"),
+    "retention.ms": ("-7", "-1", "0", "9223372036854775807"),
+    "flush.messages": ("0", "7"),
+    "segment.index.bytes": ("0", "4"),
+    "cleanup.policy": ("compact", "delete", "compact,delete"),
+    "message.format.version": ("0.9.0", "2.8-IV1"),
+    "message.timestamp.difference.max.ms": ("0", "9223372036854775807"),
+    "min.cleanable.dirty.ratio": ("0", "1", "2"),
+}
+"""Of topics, at the ends of their ranges and beyond."""
+
+
+def random_settings(dice: Random, *, without: Collection[str] = ()) -> dict[str, str]:
+    names = sorted(ODD_SETTINGS.keys() - set(without))
+    return {key: dice.choice(ODD_SETTINGS[key]) for key in dice.sample(names, 3)}
 
 
 @dataclass

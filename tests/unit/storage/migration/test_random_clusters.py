@@ -7,30 +7,15 @@ from random import Random
 import pytest
 from stepdown.storage.files.files import Files
 from stepdown.storage.metadata.metadata_store import MetadataStore
-from support.migrating import Migration, Partition, cluster_of, write_directory, write_replica
+from support.migrating import Migration, Partition, cluster_of, random_settings, write_directory, write_replica
 
 BROKERS = (1, 2, 3)
-SETTINGS = {
-    "segment.bytes": ("14", "20000", "1073741824", "x"),
-    "segment.ms": ("0", "1", "604800000"),
-    "retention.ms": ("-7", "-1", "0", "9223372036854775807"),
-    "flush.messages": ("0", "7"),
-    "segment.index.bytes": ("0", "4"),
-    "cleanup.policy": ("compact", "delete", "compact,delete"),
-    "message.format.version": ("0.9.0", "2.8-IV1"),
-    "message.timestamp.difference.max.ms": ("0", "9223372036854775807"),
-    "min.cleanable.dirty.ratio": ("0", "1", "2"),
-}
 
 
 def some_partition(random: Random) -> Partition:
     replicas = random.sample(BROKERS, random.randint(1, 3))
     isr = sorted(random.sample(replicas, random.randint(1, len(replicas))))
     return replicas, random.choice([*isr, -1]), random.randint(0, 9), isr
-
-
-def some_settings(random: Random) -> dict[str, str]:
-    return {key: random.choice(SETTINGS[key]) for key in random.sample(sorted(SETTINGS), 3)}
 
 
 def fill(migration: Migration, topics: dict[str, list[Partition]], random: Random) -> None:
@@ -51,12 +36,7 @@ def fill(migration: Migration, topics: dict[str, list[Partition]], random: Rando
 def test_a_random_cluster_keeps_the_rules(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     topics = {f"topic.{n}_a-b": [some_partition(random) for _ in range(random.randint(1, 3))] for n in range(4)}
-    nodes = {
-        f"/config/topics/{name}": {
-            "config": {key: random.choice(SETTINGS[key]) for key in random.sample(sorted(SETTINGS), 3)}
-        }
-        for name in topics
-    }
+    nodes = {f"/config/topics/{name}": {"config": random_settings(random)} for name in topics}
     nodes[f"/admin/delete_topics/{random.choice(sorted(topics))}"] = {}
     cluster = cluster_of(topics, {path: json.dumps(value).encode() for path, value in nodes.items()})
     brokers = {

@@ -1,0 +1,108 @@
+"""Random log directories, from a seed: Kafka 4.4.0 starts on what `stepdown migrate` made of them, or the plan says why
+not; it has every record, and undo gives folders that it set aside their names again.
+
+`make random-migrations` has 200 of them.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from random import Random
+
+import pytest
+from stepdown.protocol.records.layout import Codec
+from stepdown.storage.migration.directory_survey import RefusedDirectory
+from support.kafka_4 import LATEST, ApacheKafka4
+from support.migrated_records import as_clients_see, consume, records_on_disk
+from support.migrating import Migration, Partition, cluster_of, random_settings, write_directory, write_replica
+
+pytestmark = pytest.mark.java
+
+SEEDS = int(os.environ.get("MIGRATION_SEEDS", "20"))
+UNIQUE = "0123456789abcdef" * 2
+SMALL_INDEXES = ("segment.index.bytes",)
+"""No Kafka starts where it is below the size of the last segment's index, that with ZooKeeper neither."""
+NOTHING_IS_DELETED = {
+    "log.cleaner.enable": "false",
+    "log.initial.task.delay.ms": "86400000",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+}
+
+
+def random_migration(folder: Path, dice: Random) -> Migration:
+    """A broker of one or two directories: formats, codecs, settings, folders of all kinds, stops of both kinds."""
+    disks = [write_directory(folder / name, 1) for name in ("data", "more")[: dice.randint(1, 2)]]
+    topics: dict[str, list[Partition]] = {
+        f"topic.{number}_a-b": [([1], dice.choice((1, -1)), dice.randint(0, 9), [1])] * dice.randint(1, 3)
+        for number in range(dice.randint(1, 4))
+    }
+    for name, partitions in topics.items():
+        for index, (_, _, epoch, _) in enumerate(partitions):
+            _write(dice.choice(disks), name, index, dice.randint(0, epoch), dice)
+    _write(disks[0], "unknown", 0, 0, dice)
+    first = next(path for path in sorted(disks[0].iterdir()) if path.is_dir())
+    for kind in dice.sample(("delete", "stray"), dice.randint(0, 2)):
+        shutil.copytree(first, disks[-1] / f"{first.name}.{UNIQUE}-{kind}")
+    if len(disks) > 1 and first.name != "unknown-0":
+        shutil.copytree(first, disks[1] / f"{first.name}.{UNIQUE}-future")
+    if dice.random() < 0.5:
+        for disk in disks:
+            (disk / ".kafka_cleanshutdown").unlink()
+    nodes = {f"/config/topics/{name}": {"config": random_settings(dice, without=SMALL_INDEXES)} for name in topics}
+    if dice.random() < 0.3:
+        nodes[f"/admin/delete_topics/{dice.choice(sorted(topics))}"] = {}
+    return Migration(
+        folder, {1: disks}, cluster_of(topics, {at: json.dumps(each).encode() for at, each in nodes.items()})
+    )
+
+
+def _write(disk: Path, topic: str, index: int, epoch: int, dice: Random) -> None:
+    magic, records = dice.choice((0, 1, 2, 2)), dice.choice((0, 10, 30))
+    codec = dice.choice((Codec.NONE, Codec.GZIP, Codec.SNAPPY))
+    write_replica(disk, topic, index, records, epochs=[(epoch, 0)], magic=magic, codec=codec)
+
+
+def folders(migration: Migration) -> set[str]:
+    """The names of folders without those of partitions that go or move."""
+    found = (path.name for disk in migration.brokers[1] for path in disk.iterdir() if path.is_dir())
+    return {name for name in found if UNIQUE not in name}
+
+
+def check(folder: Path, seed: int) -> bool:
+    """Whether it came as far as Kafka."""
+    migration = random_migration(folder, Random(seed))
+    before, disks = folders(migration), migration.brokers[1]
+    metas = [(disk / "meta.properties").read_bytes() for disk in disks]
+    plan = migration.plan()
+    if plan.stops:
+        with pytest.raises(RefusedDirectory):
+            migration.apply()
+        return False
+    records = {
+        (name, index): [seen for disk in disks for seen in records_on_disk(disk / f"{name}-{index}")]
+        for name, topic in plan.state.topics.items()
+        for index in range(topic.partitions)
+    }
+    migration.apply()
+    own = {"log.dirs": ",".join(map(str, disks)), "metadata.log.dir": str(disks[0])}
+    with ApacheKafka4(folder, release=LATEST, properties={**NOTHING_IS_DELETED, **own}) as kafka:
+        for (name, index), expected in records.items():
+            assert consume(kafka.address, name, index) == as_clients_see(expected), (seed, name, index)
+    migration.undo()
+    assert before <= folders(migration), seed
+    assert [(disk / "meta.properties").read_bytes() for disk in disks] == metas
+    return True
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_kafka_4_starts_on_a_random_directory(tmp_path: Path, seed: int) -> None:
+    assert check(tmp_path, seed)
+
+
+@pytest.mark.slow
+def test_kafka_4_starts_on_random_directories(tmp_path: Path) -> None:
+    started = [seed for seed in range(100, 100 + SEEDS) if check(tmp_path / str(seed), seed)]
+    print(f"Kafka started on {len(started)} of {SEEDS}")
+    assert len(started) > SEEDS // 2, "the plan refuses few"
