@@ -5,12 +5,33 @@
         assert [record.value for record in kafka.records("orders")] == [b"one"]
 
 `running` starts one, `Kafka` is what a test holds, `AsyncKafka` the same awaited; the pytest plugin has fixtures.
+A name is imported when it is asked for: every pytest where stepdown is installed loads the plugin, which lies here.
 """
 
-from ..broker.faults.request_hook import CLOSE, PASS, SILENCE, HookedRequest
-from .async_kafka import AsyncKafka
-from .kafka import Kafka
-from .record_comparison import TestRecord
-from .running import Running, running
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..broker.faults.request_hook import CLOSE, PASS, SILENCE, HookedRequest
+    from .async_kafka import AsyncKafka
+    from .kafka import Kafka
+    from .record_comparison import TestRecord
+    from .running_brokers import Running, running
 
 __all__ = ["CLOSE", "PASS", "SILENCE", "AsyncKafka", "HookedRequest", "Kafka", "Running", "TestRecord", "running"]
+
+MODULES = {
+    "AsyncKafka": ".async_kafka",
+    "Kafka": ".kafka",
+    "TestRecord": ".record_comparison",
+    "Running": ".running_brokers",
+    "running": ".running_brokers",
+    **dict.fromkeys(("CLOSE", "PASS", "SILENCE", "HookedRequest"), "..broker.faults.request_hook"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(MODULES[name], __name__), name)
+    return value

@@ -72,7 +72,7 @@ def kafka_cluster(request: pytest.FixtureRequest, _kafka_templates: Templates) -
 
 
 def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int) -> Iterator[Kafka]:
-    from .running import running
+    from .running_brokers import running
 
     wanted = {"brokers": brokers, **_options(request)}
     if callable(wanted.get("data")):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .kafka import Kafka
-from .running import Running
+from .running_brokers import Running
 
 Prepare = Callable[[Kafka], object]
 

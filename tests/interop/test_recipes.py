@@ -12,7 +12,7 @@ import pytest
 import yaml
 from stepdown.bench.servers.process import free_port
 from stepdown.config import load
-from stepdown.testing.running import Running
+from stepdown.testing.running_brokers import Running
 from stepdown.testing.scenarios.runner import run
 from stepdown.testing.scenarios.scenario import parse
 from support.deadline import DEADLINE_S, JOB_DEADLINE_S

@@ -8,7 +8,7 @@ from stepdown.client.errors import KafkaError
 from stepdown.producer import Producer
 from stepdown.testing import Kafka, running
 from stepdown.testing.control_client import ControlFailed
-from stepdown.testing.running import Running
+from stepdown.testing.running_brokers import Running
 from support.deadline import DEADLINE_S
 
 

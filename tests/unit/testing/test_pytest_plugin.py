@@ -71,3 +71,32 @@ def test_each_test_has_a_broker_of_its_own(tmp_path: Path, options: tuple[str, .
 def test_a_misspelt_option_of_the_marker_is_an_error(tmp_path: Path) -> None:
     told = run(tmp_path, "import pytest\n@pytest.mark.kafka(confg={})\ndef test(kafka): pass\n")
     assert "@pytest.mark.kafka takes brokers, config, data, security, users, not confg" in told
+
+
+LOADED = """
+import sys
+import pytest
+before = set(sys.modules)
+import stepdown.testing.pytest_plugin
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_a_project_that_uses_no_fixture_loads_two_packages_and_the_plugin() -> None:
+    """The plugin imported the whole broker, 360 modules, at the start of every pytest where stepdown is installed."""
+    told = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=JOB_DEADLINE_S)
+    assert told.stdout.split() == ["stepdown", "stepdown.testing", "stepdown.testing.pytest_plugin"], told.stderr
+
+
+NAMES = """
+import stepdown.testing.running_brokers
+from stepdown import running, testing
+assert testing.running is running
+print(*(name for name in testing.__all__ if type(getattr(testing, name)) is type(testing)))
+"""
+
+
+def test_no_module_hides_a_name_of_the_package() -> None:
+    """`stepdown.testing.running` was the module of that name once something had imported it first."""
+    told = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, timeout=JOB_DEADLINE_S)
+    assert (told.stdout.split(), told.returncode) == ([], 0), told.stderr

@@ -9,7 +9,7 @@ import pytest
 from stepdown.config import ConfigError, load
 from stepdown.testing import Kafka
 from stepdown.testing.control_client import ControlFailed, HttpControl
-from stepdown.testing.running import Running
+from stepdown.testing.running_brokers import Running
 
 
 def running_with_port(**config: str) -> Running:

@@ -6,7 +6,7 @@ import pytest
 from stepdown.broker.faults.kinds import KINDS
 from stepdown.cli.commands import app
 from stepdown.cli.support.failures import CommandFailure
-from stepdown.testing.running import Running
+from stepdown.testing.running_brokers import Running
 from typer.testing import CliRunner
 
 

@@ -65,7 +65,7 @@ def test_two_brokers_at_once_know_nothing_of_each_other() -> None:
 
 
 def test_a_log_directory_is_lent_and_stays_as_it_is(tmp_path: Path) -> None:
-    from stepdown.testing.running import Running
+    from stepdown.testing.running_brokers import Running
 
     with Running(log_dir=tmp_path) as kafka:
         kafka.produce("t", b"prepared")
