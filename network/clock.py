@@ -24,6 +24,10 @@ class Clock(Protocol):
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer: ...
 
+    def sweep_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+        """As `call_later`, for what looks again and again for something due: moved far, a clock rings it less often."""
+        ...
+
     async def sleep(self, delay_ms: float) -> None: ...
 
     def elapsed_s(self) -> float:
@@ -59,6 +63,8 @@ class LoopClock:
         if not self._forgives:
             return asyncio.get_running_loop().call_later(delay_ms / 1000, callback)
         return _LoopTimer(asyncio.get_running_loop(), delay_ms / 1000, callback)
+
+    sweep_later = call_later
 
     async def sleep(self, delay_ms: float) -> None:
         await asyncio.sleep(delay_ms / 1000)

@@ -328,7 +328,7 @@ class Server:
         if self._limits.idle_ms < 0:
             return  # connections may be idle for ever, as in Kafka
         interval_ms = min(MOST_IDLE_CHECKS_MS, max(1, self._limits.idle_ms // 4))
-        self._sweep = self._clock.call_later(interval_ms, self._close_idle)
+        self._sweep = self._clock.sweep_later(interval_ms, self._close_idle)
 
     def _close_idle(self) -> None:
         oldest_ms = self._clock.now_ms() - self._limits.idle_ms

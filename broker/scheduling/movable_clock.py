@@ -14,6 +14,8 @@ from ...storage.files.clock import SystemClock
 
 TURNS = 25
 """Turns of the loop after each timer, for what is ready: a chain of tasks that wake each other needs some."""
+MOST_SWEEPS = 300
+"""Rings of one sweep while time is moved on once, however far: a week costs what its timers cost, not its seconds."""
 
 
 class _Timer:
@@ -39,6 +41,7 @@ class MovableClock:
         self._at_work = self._works_begun = 0
         self._nobody_works = asyncio.Event()
         self._nobody_works.set()
+        self._end_ms = self._spread_ms = 0.0
         self._stands_at_ms: float | None = None if start_ms is None else float(start_ms)
         self._ahead_ms = (SystemClock().now_ms() if start_ms is None else start_ms) - self._loop_ms()
 
@@ -56,8 +59,18 @@ class MovableClock:
         return self._stands_at_ms is not None
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> _Timer:
+        return self._call_at(self._now() + delay_ms, callback)
+
+    def sweep_later(self, delay_ms: float, callback: Callable[[], object]) -> _Timer:
+        """While time is moved on it rings MOST_SWEEPS times at most, and at the end, if it is due before."""
+        due_ms = self._now() + delay_ms
+        if due_ms <= self._end_ms:
+            due_ms = min(self._end_ms, max(due_ms, self._now() + self._spread_ms))
+        return self._call_at(due_ms, callback)
+
+    def _call_at(self, due_ms: float, callback: Callable[[], object]) -> _Timer:
         timer = _Timer(callback)
-        heapq.heappush(self._timers, (self._now() + delay_ms, next(self._numbers), timer))
+        heapq.heappush(self._timers, (due_ms, next(self._numbers), timer))
         self._wake_for_next()
         return timer
 
@@ -97,6 +110,7 @@ class MovableClock:
     async def advance(self, by_ms: float) -> None:
         """Moves time on, and rings each timer at its time; what it wakes goes on before the next one rings."""
         end = self._now() + by_ms
+        self._end_ms, self._spread_ms = end, by_ms / MOST_SWEEPS
         was_running, self._stands_at_ms = self._stands_at_ms is None, self._now()
         self._wake_for_next()
         await self._settle()

@@ -56,7 +56,7 @@ class Periodic:
             await asyncio.gather(self._run, return_exceptions=True)
 
     def _schedule(self, delay_ms: int) -> None:
-        self._timer = None if delay_ms >= FOREVER_MS else self._clock.call_later(delay_ms, self._start)
+        self._timer = None if delay_ms >= FOREVER_MS else self._clock.sweep_later(delay_ms, self._start)
 
     def _start(self) -> None:
         self._run = asyncio.get_running_loop().create_task(self._once())

@@ -30,6 +30,8 @@ class ManualClock:
         heapq.heappush(self._timers, (self.now + delay_ms, next(self._ids), timer))
         return timer
 
+    sweep_later = call_later
+
     async def sleep(self, delay_ms: float) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.call_later(delay_ms, lambda: done.done() or done.set_result(None))

@@ -2,8 +2,10 @@
 
 import asyncio
 
+import pytest
 from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Producer
+from stepdown.broker.scheduling.movable_clock import MOST_SWEEPS, MovableClock
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stepdown.testing import running
 from support.client import RawClient
@@ -93,3 +95,25 @@ async def test_a_fetch_waits_by_the_clock() -> None:
             assert not fetching.done()
             await kafka.clock.advance("30s")
             assert not (await fetching).responses[0].partitions[0].records
+
+
+def test_a_week_costs_what_its_timers_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day took 94 s: each look for something due was done as often as in a day, though nothing was due."""
+    looks = 0
+    settle = MovableClock._settle
+
+    async def count(clock: MovableClock) -> None:
+        nonlocal looks
+        looks += 1
+        await settle(clock)
+
+    with running(config={"log.initial.task.delay.ms": 0, "log.cleaner.backoff.ms": 1000}) as kafka:
+        kafka.create_topic("t", config={"retention.ms": 86_400_000, "segment.ms": 3_600_000})
+        kafka.create_topic("kept", config={"retention.ms": -1})
+        kafka.produce("t", b"old", timestamp=kafka.clock.now_ms)
+        kafka.produce("kept", b"old", timestamp=kafka.clock.now_ms)
+        monkeypatch.setattr(MovableClock, "_settle", count)
+        kafka.clock.advance("7d")
+        assert looks < 15 * MOST_SWEEPS
+        assert kafka.records("t") == []
+        assert len(kafka.records("kept")) == 1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from stepdown.broker.scheduling.movable_clock import MovableClock
+from stepdown.broker.scheduling.movable_clock import MOST_SWEEPS, MovableClock
 from stepdown.broker.scheduling.periodic_task import Periodic
 from stepdown.network.worker_threads import WorkerThreads
 
@@ -74,3 +74,27 @@ async def is_over_before_the_next_timer(
     clock.call_later(11, lambda: said.append("next"))
     await clock.advance(20)
     assert said == ["done", "next"]
+
+
+async def test_a_sweep_rings_a_bounded_number_of_times_however_far_time_is_moved() -> None:
+    """A week took ten minutes: all that a broker looks for each second was looked for 604,800 times."""
+    clock = MovableClock(0, turns=5)
+    rung: list[int] = []
+
+    async def work() -> None:
+        rung.append(clock.now_ms())
+
+    task = Periodic("test", clock, work, 1000)
+    await clock.advance(MOST_SWEEPS * 1000)
+    assert rung == [1000 * number for number in range(1, MOST_SWEEPS + 1)]  # each second, as ever
+
+    rung.clear()
+    begin, week_ms = clock.now_ms(), 7 * 86_400_000
+    await clock.advance(week_ms)
+    assert len(rung) <= MOST_SWEEPS + 1
+    assert rung[-1] == begin + week_ms
+
+    rung.clear()
+    await clock.advance(2000)
+    assert rung == [begin + week_ms + 1000, begin + week_ms + 2000]
+    await task.stop()
