@@ -16,6 +16,7 @@
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,7 @@ class Control:
         self._brokers[broker.cluster.node_id] = broker
         injector = self._injectors[broker.cluster.node_id] = Injector(broker, self.faults, self.events)
         broker.interceptors.append(injector)
-        disk.failing = self._disk_failure
+        disk.failing = partial(self._disk_failure, broker.cluster.node_id)
 
     def close(self) -> None:
         """Lets everything go on, so that brokers can stop."""
@@ -134,14 +135,16 @@ class Control:
         self.tell(f"fault {armed.number} {how}")
         return armed.to_json()
 
-    def _disk_failure(self, path: str) -> str | None:
-        """Why writing to that file fails."""
+    def _disk_failure(self, broker: int, path: str) -> str | None:
+        """Why writing to that file of this broker fails."""
         found = parse_log_directory(path.rpartition("/")[0].rpartition("/")[2])
         if found is None:
             return None
         for armed in self.faults.active():
             fault = armed.fault
-            if not isinstance(fault, DiskWriteFault) or not fault.is_about(found.topic, found.partition):
+            if not isinstance(fault, DiskWriteFault) or fault.broker not in (None, broker):
+                continue
+            if not fault.is_about(found.topic, found.partition):
                 continue
             if self.faults.fire(armed):
                 return fault.reason

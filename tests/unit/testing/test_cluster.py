@@ -115,3 +115,16 @@ def test_a_cluster_has_one_control_port() -> None:
     with cluster as kafka:
         assert cluster.control_address.startswith("127.0.0.1:")
         assert len(kafka.bootstrap.split(",")) == 2
+
+
+def test_a_full_disk_is_that_of_the_broker_that_is_named(kafka: Kafka) -> None:
+    """`broker=` of a disk fault was taken and ignored: the disks of all brokers were full."""
+    kafka.create_topic("alone", replication_factor=1)
+    (own,) = kafka.wire.leaders("alone").values()
+    other = kafka.faults.disk("full", broker=own % 3 + 1, topic="alone", optional=True)
+    kafka.produce("alone", b"a")
+    assert other.hits == 0
+    fault = kafka.faults.disk("full", broker=own, topic="alone")
+    with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
+        kafka.produce("alone", b"b")
+    assert fault.hits > 0
