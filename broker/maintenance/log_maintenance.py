@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...network.http.clients_page import render_report
 from ...protocol.errors import DiskFault
+from ...storage.directories.missing_folders import find_logs_without_folder
 from ...storage.files.files import Files
 from ...storage.log.flush import Flush
 from ...storage.log.log import Log
@@ -127,7 +128,7 @@ class LogMaintenance:
     def _tidy_directories(self, now_ms: int) -> list[Log]:
         """Removes what is due; the logs whose folder is missing. For a worker."""
         self._core.log_manager.deletions.delete_due(now_ms)
-        return self._core.log_manager.without_folder()
+        return find_logs_without_folder(self._core.log_manager)
 
     async def _sync(self, which: Log, flush: Flush) -> None:
         """One flush in a worker; a disk that fails is said in the log, and `which` takes no more appends."""

@@ -8,7 +8,7 @@ Source: Kafka 3.9 `LogManager`, `MetaPropertiesEnsemble`.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -359,32 +359,6 @@ class LogManager:
         """
         faulty = [log for log in list(self.logs.values()) if log.fault is not None and not log.is_offline]
         return {self._directory_of(log.directory).path for log in faulty} | self.offline.keys()
-
-    def without_folder(self) -> list[Log]:
-        """The logs whose folder is not in its log directory, just now: it may be about to be deleted.
-
-        All logs of a directory that cannot be read.
-        """
-        missing: list[Log] = []
-        for directory in self._of_metadata:
-            self._names_in(directory)
-        for directory, logs in list(self.checkpoints.by_directory()):
-            present = self._names_in(directory)
-            missing += [log for log in logs.values() if log.directory.rpartition("/")[2] not in present]
-        return [log for log in missing if not log.is_offline]
-
-    def _names_in(self, directory: LogDirectory) -> Collection[str]:
-        """What is in a log directory; one that cannot be read is offline from now on, and shows nothing."""
-        if directory.path in self.offline:
-            return ()
-        try:
-            names = self.files.names(directory.path)
-            if not names and not self.files.is_directory(directory.path):
-                raise DiskFault(f"{directory.path} is gone from the disk")
-        except DiskFault as fault:
-            self.offline.note(directory.path, fault)
-            return ()
-        return names
 
     def take_offline(self, log: Log) -> None:
         """Has a log fail whose folder somebody took away, or whose directory is offline.
