@@ -43,7 +43,7 @@ class Services(Core):
         super().__init__(settings, clock, files)
         with self.or_let_go():
             self.topics = make_topics(self, layers, LogMoves(self))
-            self.topics.on_deleted.append(self.metrics.forget_topics)
+            self.topics.on_deleted += [self.metrics.forget_topics, self.append_rules.forget]
             self._acls = self._authorize()
             self.topics.on_clients.append(self._read_clients)
             self._read_clients()

@@ -1,5 +1,6 @@
 """What the settings of a topic ask of records that are appended to it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...config.settings import TopicSettings
@@ -41,6 +42,9 @@ class RulesByTopic:
         self._max_decompressed_bytes = max_decompressed_bytes
         self._known: dict[str, tuple[TopicSettings, AppendRules]] = {}
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def of(self, topic: "Topic") -> AppendRules:
         settings = topic.settings
         known = self._known.get(topic.name)
@@ -48,6 +52,7 @@ class RulesByTopic:
             known = self._known[topic.name] = (settings, append_rules(settings, self._max_decompressed_bytes))
         return known[1]
 
-    def forget(self, name: str) -> None:
-        """Drops what is kept of a deleted topic."""
-        self._known.pop(name, None)
+    def forget(self, topics: "Sequence[Topic]") -> None:
+        """Drops what is kept of deleted topics, so that names cannot pile up."""
+        for topic in topics:
+            self._known.pop(topic.name, None)
