@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...protocol.errors import CorruptRecord, DiskFault, InvalidRecord, MalformedFrame
-from ...protocol.metadata_log import RemoveUserScramCredentialRecord, decode_metadata_record
+from ...protocol.metadata_log import ConfigRecord, RemoveUserScramCredentialRecord, decode_metadata_record
 from ...protocol.quorum_records import (
     KRaftVersionRecord,
     SnapshotFooterRecord,
@@ -30,7 +30,7 @@ from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_OFFSET, MAGIC_V2, REC
 from ..files.file_names import LOG, METADATA_FOLDER
 from ..files.files import Files
 from .cluster_state import ClusterState
-from .metadata_replay import MetadataReplay
+from .metadata_replay import BROKER_RESOURCE, MetadataReplay
 
 FOLDER = METADATA_FOLDER
 MAX_SEGMENT_BYTES = 1 << 31
@@ -68,8 +68,19 @@ class MetadataLogContents:
     is_in_transaction: bool = False
     changed_ms: int = -1
     """When the last batch of metadata was written."""
-    removes_password: bool = False
-    """Whether the log after the snapshot takes a password away."""
+    has_misread_removal: bool = False
+    """Whether the log after the snapshot has one of `is_misread`."""
+
+
+def is_misread(record: Any) -> bool:
+    """Whether it is a removal that Kafka misreads in a log, where a snapshot without what is gone is read well.
+
+    3.9.1 to 4.4.0 forget the passwords of other users (`ScramDelta.apply`); 4.4.0 keeps a setting of a broker that an
+    older snapshot has (`DynamicBrokerConfig.readDynamicBrokerConfigsFromSnapshot`).
+    """
+    if isinstance(record, ConfigRecord):
+        return record.resource_type == BROKER_RESOURCE and record.value is None
+    return isinstance(record, RemoveUserScramCredentialRecord)
 
 
 def read_metadata_log(files: Files, folder: str) -> MetadataLogContents:
@@ -166,7 +177,7 @@ class _Reader:
                     decoded = decode_metadata_record(value)
                     if decoded is not None:
                         self.replay.apply(decoded)
-                        self._found.removes_password |= isinstance(decoded, RemoveUserScramCredentialRecord)
+                        self._found.has_misread_removal |= is_misread(decoded)
                         if not self.replay.is_in_transaction:
                             self._found.changed_ms = batch.max_timestamp
                 taken.append(decoded)

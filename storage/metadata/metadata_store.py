@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ...protocol.errors import DiskFault
-from ...protocol.metadata_log import RemoveUserScramCredentialRecord
 from ...protocol.schema import NO_UUID
 from ..directories.meta_properties import read_meta_properties
 from ..files.clock import Clock, SystemClock
@@ -21,7 +20,7 @@ from ..files.files import Files
 from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
 from .document_values import MalformedDocument
 from .metadata_log import DEFAULT_SNAPSHOT_BYTES, LocalVoter, MetadataLog
-from .metadata_log_contents import FOLDER, DamagedMetadata, read_metadata_file
+from .metadata_log_contents import FOLDER, DamagedMetadata, is_misread, read_metadata_file
 from .state_difference import difference
 from .state_document import decode
 
@@ -50,7 +49,7 @@ class MetadataStore:
         self._has_document = False
         self.node_id = node_id
         self._saved = log.contents.state
-        self._removes_password = log.contents.removes_password
+        self._has_misread_removal = log.contents.has_misread_removal
         self._next_producer_id = self._block_end = state.next_producer_id
 
     @classmethod
@@ -128,10 +127,8 @@ class MetadataStore:
             self.log.append(records, self.state.metadata_version)
             self._saved = self.state.copy()
             self.is_new = False
-            self._removes_password |= any(isinstance(each, RemoveUserScramCredentialRecord) for each in records)
-        # Kafka 3.9.1 to 4.4.0 forget the passwords of other users when they read a log that takes one away
-        # (`ScramDelta.apply`). A snapshot holds no removals.
-        if self._removes_password or self.log.bytes_since_snapshot > self.log.snapshot_bytes:
+            self._has_misread_removal |= any(map(is_misread, records))
+        if self._has_misread_removal or self.log.bytes_since_snapshot > self.log.snapshot_bytes:
             self.write_snapshot()
 
     def close(self) -> None:
@@ -144,7 +141,7 @@ class MetadataStore:
         records = difference(ClusterState(), self._saved, self.node_id)
         try:
             self.log.write_snapshot(records, self._saved.metadata_version)
-            self._removes_password = False
+            self._has_misread_removal = False
         except DiskFault as fault:
             _logger.warning("no snapshot of the metadata was written, the log stays: %s", fault)
 

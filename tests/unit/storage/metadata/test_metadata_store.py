@@ -76,13 +76,25 @@ def test_no_password_is_taken_away_in_the_log_that_is_left(tmp_path: Path) -> No
         del state.scram_credentials["a", "SCRAM-SHA-256"]
     again = reopened(tmp_path)
     assert list(again.state.scram_credentials) == [("b", "SCRAM-SHA-256")]
-    assert not again.log.contents.removes_password
+    assert not again.log.contents.has_misread_removal
     as_kafka_leaves_it = [RemoveUserScramCredentialRecord(name="b", mechanism=1)]
     again.log.append(as_kafka_leaves_it, again.state.metadata_version)
     left_by_kafka = reopened(tmp_path)
-    assert left_by_kafka.log.contents.removes_password
+    assert left_by_kafka.log.contents.has_misread_removal
     left_by_kafka.save()
-    assert not reopened(tmp_path).log.contents.removes_password
+    assert not reopened(tmp_path).log.contents.has_misread_removal
+
+
+def test_no_setting_of_a_broker_is_taken_away_in_the_log_that_is_left(tmp_path: Path) -> None:
+    """Fault: Kafka 4.4.0 kept a setting of the broker that was taken away after the last snapshot."""
+    store = reopened(tmp_path)
+    with store.change() as state:
+        state.configs_of_brokers[1] = {"log.retention.bytes": "1"}
+    with store.change() as state:
+        state.configs_of_brokers[1] = {}
+    again = reopened(tmp_path)
+    assert not again.state.configs_of_brokers.get(1)
+    assert not again.log.contents.has_misread_removal
 
 
 def test_a_producer_id_is_never_handed_out_twice_however_the_process_ends(tmp_path: Path) -> None:
