@@ -68,8 +68,9 @@ class MetadataLogContents:
     is_in_transaction: bool = False
     changed_ms: int = -1
     """When the last batch of metadata was written."""
-    has_misread_removal: bool = False
-    """Whether the log after the snapshot has one of `is_misread`."""
+    is_misread_by_kafka: bool = False
+    """Whether the log after the snapshot has a removal of `is_misread`, or follows a formatted directory's snapshot at
+    offset 0, which Kafka 4.4.0 passes over beside a log."""
 
 
 def is_misread(record: Any) -> bool:
@@ -110,6 +111,7 @@ class _Reader:
             newest = snapshots[-1]
             found.snapshot_end, found.epoch = int(newest[1]), int(newest[2])
             self.read_snapshot(newest[0])
+            found.is_misread_by_kafka = found.snapshot_end == 0
         found.end_offset = found.snapshot_end
         self._read_segments([name for name in names if _SEGMENT.fullmatch(name)])
         found.is_in_transaction = self.replay.is_in_transaction
@@ -177,7 +179,7 @@ class _Reader:
                     decoded = decode_metadata_record(value)
                     if decoded is not None:
                         self.replay.apply(decoded)
-                        self._found.has_misread_removal |= is_misread(decoded)
+                        self._found.is_misread_by_kafka |= is_misread(decoded)
                         if not self.replay.is_in_transaction:
                             self._found.changed_ms = batch.max_timestamp
                 taken.append(decoded)

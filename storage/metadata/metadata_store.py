@@ -49,7 +49,7 @@ class MetadataStore:
         self._has_document = False
         self.node_id = node_id
         self._saved = log.contents.state
-        self._has_misread_removal = log.contents.has_misread_removal
+        self._is_misread_by_kafka = log.contents.is_misread_by_kafka
         self._next_producer_id = self._block_end = state.next_producer_id
 
     @classmethod
@@ -127,8 +127,9 @@ class MetadataStore:
             self.log.append(records, self.state.metadata_version)
             self._saved = self.state.copy()
             self.is_new = False
-            self._has_misread_removal |= any(map(is_misread, records))
-        if self._has_misread_removal or self.log.bytes_since_snapshot > self.log.snapshot_bytes:
+            self._is_misread_by_kafka |= any(map(is_misread, records))
+        is_long = self.log.bytes_since_snapshot > self.log.snapshot_bytes
+        if is_long or (self._is_misread_by_kafka and self.log.end_offset > 0):
             self.write_snapshot()
 
     def close(self) -> None:
@@ -141,7 +142,7 @@ class MetadataStore:
         records = difference(ClusterState(), self._saved, self.node_id)
         try:
             self.log.write_snapshot(records, self._saved.metadata_version)
-            self._has_misread_removal = False
+            self._is_misread_by_kafka = False
         except DiskFault as fault:
             _logger.warning("no snapshot of the metadata was written, the log stays: %s", fault)
 

@@ -7,11 +7,12 @@ from uuid import UUID, uuid4
 import pytest
 from stepdown.protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from stepdown.protocol.errors import DiskFault
-from stepdown.protocol.metadata_log import RemoveUserScramCredentialRecord
+from stepdown.protocol.metadata_log import FeatureLevelRecord, RemoveUserScramCredentialRecord
 from stepdown.protocol.scram import credential_of
 from stepdown.storage.files.file_handle import Buffer, FileHandle
 from stepdown.storage.files.files import Files
 from stepdown.storage.metadata.cluster_state import StoredTopic
+from stepdown.storage.metadata.metadata_log import encode_snapshot
 from stepdown.storage.metadata.metadata_log_contents import FOLDER, DamagedMetadata
 from stepdown.storage.metadata.metadata_store import DOCUMENT, MIGRATED, PRODUCER_ID_BLOCK, MetadataStore
 from stepdown.storage.metadata.partition_record import PartitionRecord
@@ -76,13 +77,13 @@ def test_no_password_is_taken_away_in_the_log_that_is_left(tmp_path: Path) -> No
         del state.scram_credentials["a", "SCRAM-SHA-256"]
     again = reopened(tmp_path)
     assert list(again.state.scram_credentials) == [("b", "SCRAM-SHA-256")]
-    assert not again.log.contents.has_misread_removal
+    assert not again.log.contents.is_misread_by_kafka
     as_kafka_leaves_it = [RemoveUserScramCredentialRecord(name="b", mechanism=1)]
     again.log.append(as_kafka_leaves_it, again.state.metadata_version)
     left_by_kafka = reopened(tmp_path)
-    assert left_by_kafka.log.contents.has_misread_removal
+    assert left_by_kafka.log.contents.is_misread_by_kafka
     left_by_kafka.save()
-    assert not reopened(tmp_path).log.contents.has_misread_removal
+    assert not reopened(tmp_path).log.contents.is_misread_by_kafka
 
 
 def test_no_setting_of_a_broker_is_taken_away_in_the_log_that_is_left(tmp_path: Path) -> None:
@@ -94,7 +95,22 @@ def test_no_setting_of_a_broker_is_taken_away_in_the_log_that_is_left(tmp_path: 
         state.configs_of_brokers[1] = {}
     again = reopened(tmp_path)
     assert not again.state.configs_of_brokers.get(1)
-    assert not again.log.contents.has_misread_removal
+    assert not again.log.contents.is_misread_by_kafka
+
+
+def test_a_directory_that_kafka_4_formatted_is_left_with_a_snapshot(tmp_path: Path) -> None:
+    """Fault: Kafka 4.4.0 did not start on it again: it reads no snapshot at offset 0, with the levels, beside a log."""
+    folder = tmp_path / FOLDER
+    folder.mkdir()
+    levels = [FeatureLevelRecord(name="metadata.version", feature_level=21)]
+    (folder / "00000000000000000000-0000000000.checkpoint").write_bytes(encode_snapshot(levels, 21, epoch=0, now_ms=1))
+    store = reopened(tmp_path)
+    store.save()  # nothing has changed yet
+    with store.change() as state:
+        state.configs_of_brokers[1] = {"log.retention.bytes": "1"}
+    (snapshot,) = folder.glob("*.checkpoint")
+    assert int(snapshot.name[:20]) > 0
+    assert reopened(tmp_path).state.features == {"metadata.version": 21}
 
 
 def test_a_producer_id_is_never_handed_out_twice_however_the_process_ends(tmp_path: Path) -> None:
