@@ -51,7 +51,7 @@ PYTEST  = -m pytest -n $(WORKERS) --dist loadfile -rfEs
 GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits handovers same-seed soak clean
+.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits handovers access-cases random-migrations same-seed soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -191,7 +191,6 @@ mutated-frames: setup
 
 ACCESS_CASES ?= 2000
 
-.PHONY: access-cases
 access-cases: setup
 	ACCESS_CASES=$(ACCESS_CASES) SEED=$(SEED) $(BIN)/python -m pytest -m "java and not slow" tests/property/test_authorizer.py \
 		tests/differential/test_authorization_against_kafka.py tests/differential/test_logins_against_kafka.py
@@ -226,7 +225,6 @@ SEEDS ?= 200
 handovers: setup
 	HANDOVER_SEEDS=$(SEEDS) $(BIN)/python -m pytest -s -m slow tests/interop/test_metadata_handover.py
 
-.PHONY: random-migrations
 random-migrations: setup
 	MIGRATION_SEEDS=$(SEEDS) $(BIN)/python -m pytest -s -m slow tests/interop/test_random_migrations.py
 

@@ -11,7 +11,10 @@ from ...protocol.errors import DiskFault
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
-    from ...broker.broker import Broker
+    from ...config.settings import BrokerSettings
+    from ...storage.metadata.cluster_state import ClusterState
+    from ...storage.metadata.metadata_store import MetadataStore
+    from ...storage.migration.release_preparation import Preparation
 
 LOCKED_HINT = "Stop the broker that has them open."
 
@@ -41,42 +44,55 @@ def prepare(
 
     Each change is said, on stderr; the properties are printed.
     """
-    from ...storage.migration.release_preparation import RELEASES, Preparation, TooNew, absent_partitions
-    from ..support.directories_at_rest import open_at_rest
+    from ...storage.migration.release_preparation import RELEASES, Preparation
+    from ..support.directories_at_rest import load_for, open_at_rest
+    from ..topics.directory_reading import DirectoryReading
 
     if release_name not in RELEASES:
         raise CommandFailure(f"--for: {' or '.join(RELEASES)} expected, found {release_name}", "", EXIT_BAD_USAGE)
     preparation = Preparation(release=RELEASES[release_name])
+    loaded = load_for(log_dirs, config)
+    reading = DirectoryReading(loaded)  # opening the directories would make partitions whose folders lie elsewhere
+    if dry_run:
+        _prepare(preparation, reading.store, loaded.settings)
+        return
     with open_at_rest(log_dirs, config, LOCKED_HINT) as broker:
         store = broker.topics.store
-        try:
-            prepared = preparation.prepare(store.state)
-        except TooNew as fault:
-            raise CommandFailure(str(fault), "Go on with a newer Kafka.") from fault
-        for line in [*preparation.lines, *absent_partitions(prepared)]:
-            typer.echo(line, err=True)
-        typer.echo("\n".join(_properties(broker)))
-        if not dry_run:
-            store.state = prepared
-            _save(broker)
+        store.state = _prepare(preparation, store, broker.settings)
+        _save(store)
 
 
-def _save(broker: Broker) -> None:
+def _prepare(preparation: Preparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:
+    """The state that Kafka takes; what is different, and the properties, are printed. Raises: CommandFailure."""
+    from ...storage.migration.release_preparation import TooNew, absent_partitions
+
     try:
-        broker.topics.store.save()
+        prepared = preparation.prepare(store.state)
+    except TooNew as fault:
+        raise CommandFailure(str(fault), "Go on with a newer Kafka.") from fault
+    for line in [*preparation.lines, *absent_partitions(prepared)]:
+        typer.echo(line, err=True)
+    typer.echo("\n".join(_properties(store, settings)))
+    return prepared
+
+
+def _save(store: MetadataStore) -> None:
+    try:
+        store.save()
     except DiskFault as fault:
         raise CommandFailure(f"the metadata are as they were: {fault}") from fault
 
 
-def _properties(broker: Broker) -> list[str]:
+def _properties(store: MetadataStore, settings: BrokerSettings) -> list[str]:
     from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
+    from ...storage.files.files import Files
     from ...storage.migration.server_properties import ServerNode, server_properties
 
-    store, topics = broker.topics.store, broker.topics.store.state.topics
+    topics = store.state.topics
     counts = {
-        setting: topics[name].partitions if name in topics else getattr(broker.settings, setting.replace(".", "_"))
+        setting: topics[name].partitions if name in topics else getattr(settings, setting.replace(".", "_"))
         for name, setting in SETTINGS_OF_PARTITIONS.items()
     }
     metadata_dir = store.log.folder.rpartition("/")[0]
-    node = ServerNode(node_id=store.node_id, directories=list(broker.log_manager.directories))
+    node = ServerNode(node_id=store.node_id, directories=[Files().absolute(path) for path in settings.log_dirs])
     return server_properties(store.state, node, [node], counts, metadata_dir=metadata_dir)

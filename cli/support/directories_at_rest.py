@@ -18,10 +18,20 @@ from .failures import EXIT_BAD_USAGE, CommandFailure
 def load_for(
     log_dirs: Sequence[str], properties: Path | None, overrides: Mapping[str, object] | None = None
 ) -> StartupSettings:
-    """The settings of a broker over these directories; `overrides` come before the file's. Raises: CommandFailure."""
+    """The settings of a broker over these directories; `overrides` come before the file's.
+
+    Raises: CommandFailure, also where the file names more directories: what lies in the others would count as gone.
+    """
     given = {"log.dirs": ",".join(log_dirs), **(overrides or {})}
     try:
         file = None if properties is None else str(properties)
+        of_file = () if file is None else load(file).settings.log_dirs
+        if len(of_file) > len(log_dirs):
+            raise CommandFailure(
+                f"{file} has log.dirs={','.join(of_file)}, and {len(log_dirs)} directories are given",
+                "Name all of them: partitions whose folders are in the others would be made anew, empty.",
+                EXIT_BAD_USAGE,
+            )
         return load(file, overrides=[f"{key}={value}" for key, value in given.items()])
     except ConfigError as fault:
         raise CommandFailure(str(fault), "", EXIT_BAD_USAGE) from fault

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -77,7 +77,7 @@ def adopt(
         described = _describe_cluster(cluster)
     counts = {} if described is None else internal_partition_counts(described)
     if log_dirs:
-        opened = _open_directories(log_dirs, config, counts, cluster, dry_run=dry_run)
+        opened = _open_directories(log_dirs, config, described, cluster, dry_run=dry_run)
     else:
         opened = _connect(bootstrap, command_config)
     with opened as place:
@@ -134,7 +134,7 @@ def _describe_cluster(cluster: KafkaCluster) -> ToolOutput:
 def _open_directories(
     log_dirs: Sequence[str],
     config: Path | None,
-    counts: Mapping[str, int],
+    described: ToolOutput | None,
     cluster: KafkaCluster | None,
     *,
     dry_run: bool,
@@ -146,10 +146,11 @@ def _open_directories(
     from .directory_topics import LOCKED_HINT, DirectoryTopics
     from .zookeeper_adoption import write_topic_ids
 
+    counts = {} if described is None else internal_partition_counts(described)
     settings: dict[str, object] = {SETTINGS_OF_PARTITIONS[name]: count for name, count in counts.items()}
     if cluster is not None and cluster.cluster_id:
         settings["stepdown.cluster.id"] = cluster.cluster_id
-    reading = DirectoryReading(load_for(log_dirs, config, settings))
+    reading = DirectoryReading(load_for(log_dirs, config, settings), described)
     if dry_run:
         yield reading
         return

@@ -10,11 +10,15 @@ from uuid import uuid4
 
 from ...broker.metadata.configuration import Configuration, log_config
 from ...broker.metadata.topic_loading import take_over
+from ...broker.metadata.topic_rules import INTERNAL_TOPICS
 from ...broker.metadata.unknown_settings import MARKER
 from ...client.operations.outcome import Outcome
 from ...config import StartupSettings
+from ...config.settings import BrokerSettings
 from ...protocol.errors import DiskFault
+from ...storage.directories.broker_identity import agree, wanted_identity
 from ...storage.directories.log_directory import log_folders
+from ...storage.directories.meta_properties import FILE_NAME, read_meta_properties
 from ...storage.files.files import Files
 from ...storage.files.partition_metadata import read_topic_id
 from ...storage.log.log_config import LogConfig
@@ -23,11 +27,12 @@ from ...storage.zookeeper.kafka_cluster import KafkaCluster
 from ..support.failures import CommandFailure
 from .adoption import Adoption, KnownTopic
 from .directory_topics import describe_changes, partition_changes
+from .kafka_tool_output import DescribedTopic, ToolOutput
 from .zookeeper_adoption import add_access
 
 ALL_DIRECTORIES_HINT = (
-    "Name all log directories of the broker, each with --log-dir. Where these partitions are lost or another broker's, "
-    "`stepdown serve` makes them, empty: adopt after that."
+    "Name all log directories of the broker. Where these partitions are lost or another broker's, start `stepdown "
+    "serve` over the directories once, which goes on with what is there, and try again after that."
 )
 NAMES_SHOWN = 5
 
@@ -35,20 +40,31 @@ NAMES_SHOWN = 5
 class DirectoryReading:
     """What a start would find in the directories of these settings."""
 
-    def __init__(self, loaded: StartupSettings) -> None:
-        """Raises: CommandFailure when they cannot be read, or folders of partitions are missing."""
+    def __init__(self, loaded: StartupSettings, described: ToolOutput | None = None) -> None:
+        """`described`: what the old cluster said of its topics; before the first start, theirs are all expected.
+
+        Raises: CommandFailure when the directories cannot be read, or folders of partitions are missing.
+        """
         settings = loaded.settings
         self._files = Files(read_only=True)
         directories = [self._files.absolute(path) for path in settings.log_dirs]
         of_metadata = [self._files.absolute(path) for path in [settings.metadata_log_dir] if path]
         try:
-            self._store = MetadataStore.read(self._files, list(dict.fromkeys([*of_metadata, *directories])))
-            self._configuration = Configuration(loaded.layers, self._store, self._store.node_id)
+            self.store = MetadataStore.read(self._files, list(dict.fromkeys([*of_metadata, *directories])))
+            self._configuration = Configuration(loaded.layers, self.store, self.store.node_id)
+            self._check_identity(settings, directories)
             self._folders = self._find_folders(directories)
             self._take_over()
         except DiskFault as fault:
             raise CommandFailure(str(fault)) from fault
-        self._refuse_missing()
+        self._refuse_missing({} if described is None or not self.store.is_new else described.topics)
+
+    def _check_identity(self, settings: BrokerSettings, directories: Sequence[str]) -> None:
+        known = wanted_identity(settings)
+        for directory in directories:
+            meta = read_meta_properties(self._files, directory)
+            if meta is not None:
+                known = agree(known, meta, f"{directory}/{FILE_NAME}")
 
     def _find_folders(self, directories: Sequence[str]) -> dict[str, dict[int, str]]:
         found: dict[str, dict[int, str]] = {}
@@ -60,20 +76,20 @@ class DirectoryReading:
 
     def _take_over(self) -> None:
         """Add the topics that have folders only to the state, and leave out folders that a start sets aside."""
-        topics = self._store.state.topics
+        topics = self.store.state.topics
         for name, folders in self._folders.items():
             ids = {index: read_topic_id(self._files, path) for index, path in folders.items()}
-            if name not in topics and (self._store.is_new or None in ids.values()):
+            if name not in topics and (self.store.is_new or None in ids.values()):
                 known = [topic_id for topic_id in ids.values() if topic_id is not None]
-                topic_id = known[0] if known and self._store.is_new else uuid4()
-                topics[name] = take_over(name, topic_id, folders, self._configuration, self._store.node_id)
+                topic_id = known[0] if known and self.store.is_new else uuid4()
+                topics[name] = take_over(name, topic_id, folders, self._configuration, self.store.node_id)
             wanted, partitions = ({None, topics[name].topic_id}, topics[name].partitions) if name in topics else ((), 0)
             self._folders[name] = {
                 index: path for index, path in folders.items() if index < partitions and ids[index] in wanted
             }
 
-    def _refuse_missing(self) -> None:
-        missing = list(self._missing())
+    def _refuse_missing(self, described: Mapping[str, DescribedTopic]) -> None:
+        missing = [*self._missing(), *self._missing_of(described)]
         if missing:
             more = ", …" if len(missing) > NAMES_SHOWN else ""
             raise CommandFailure(
@@ -83,16 +99,23 @@ class DirectoryReading:
             )
 
     def _missing(self) -> Iterator[str]:
-        for name, stored in self._store.state.topics.items():
+        for name, stored in self.store.state.topics.items():
             folders = self._folders.get(name, {})
             for index, record in enumerate(stored.replicas):
-                if self._store.node_id in record.replicas and index not in folders:
+                if self.store.node_id in record.replicas and index not in folders:
                     yield f"{name}-{index}"
+
+    def _missing_of(self, described: Mapping[str, DescribedTopic]) -> Iterator[str]:
+        """Partitions after the last that is here: a start would take the topic over with fewer."""
+        for name, stored in self.store.state.topics.items():
+            told = described[name].partitions if name in described and name not in INTERNAL_TOPICS else None
+            for index in range(stored.partitions, told or 0):
+                yield f"{name}-{index}"
 
     def topics(self) -> Mapping[str, KnownTopic]:
         return {
             name: KnownTopic(partitions=stored.partitions, is_unknown=stored.configs.get(MARKER) == "true")
-            for name, stored in self._store.state.topics.items()
+            for name, stored in self.store.state.topics.items()
         }
 
     def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
@@ -107,9 +130,9 @@ class DirectoryReading:
 
     def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
         """Only says what would be."""
-        return add_access(self._store.state.copy(), cluster)
+        return add_access(self.store.state.copy(), cluster)
 
     def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """Only says what would be. Raises: CommandFailure where a folder contradicts a number."""
-        present = self._store.state.topics
+        present = self.store.state.topics
         return describe_changes(present, partition_changes(present, counts))

@@ -6,6 +6,7 @@ Source: Kafka 3.9 `MetaPropertiesEnsemble.verify`, `BrokerMetadataCheckpoint`.
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from ...protocol.errors import DiskFault
@@ -13,6 +14,9 @@ from ..files.files import Files
 from ..files.partition_metadata import encode_uuid
 from .log_directory import LogDirectory
 from .meta_properties import FILE_NAME, MetaProperties, write_meta_properties
+
+if TYPE_CHECKING:
+    from ...config.settings import BrokerSettings
 
 DEFAULT_NODE_ID = 1
 
@@ -27,6 +31,13 @@ class Identity:
     cluster_id: str | None = None
 
 
+def wanted_identity(settings: "BrokerSettings") -> Identity:
+    """What the settings say."""
+    return Identity(
+        node_id=settings.broker_id if settings.broker_id >= 0 else None, cluster_id=settings.stepdown_cluster_id
+    )
+
+
 def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: Identity) -> Identity:
     """What the directories and the settings agree on; what nobody knows is made up.
 
@@ -36,7 +47,7 @@ def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: I
     known = wanted
     for directory in directories:
         if directory.meta is not None:
-            known = _agree(known, directory.meta, f"{directory.path}/{FILE_NAME}")
+            known = agree(known, directory.meta, f"{directory.path}/{FILE_NAME}")
     settled = Identity(
         node_id=DEFAULT_NODE_ID if known.node_id is None else known.node_id,
         cluster_id=encode_uuid(uuid4()) if known.cluster_id is None else known.cluster_id,
@@ -53,7 +64,8 @@ def new_directories(directories: Sequence[LogDirectory]) -> list[LogDirectory]:
     return unmarked if len(unmarked) < len(directories) else []
 
 
-def _agree(known: Identity, meta: MetaProperties, path: str) -> Identity:
+def agree(known: Identity, meta: MetaProperties, path: str) -> Identity:
+    """What is known with what `path` says. Raises: DiskFault when it says something else."""
     if meta.node_id >= 0:
         if known.node_id not in (None, meta.node_id):
             raise DiskFault(

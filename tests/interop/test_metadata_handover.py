@@ -13,6 +13,7 @@ from random import Random
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from stepdown.bench.servers.kafka import CLUSTER_ID
 from stepdown.bench.servers.process import free_port
 from stepdown.broker.broker import Broker
 from support.deadline import DEADLINE_S
@@ -90,6 +91,28 @@ async def test_stepdown_then_kafka_3_9_then_kafka_4_then_stepdown(tmp_path: Path
     await with_stepdown(tmp_path, client, is_killed=True, address=address)
     await asyncio.to_thread(with_kafka, tmp_path, client, is_killed=False, address=address)
     await asyncio.to_thread(with_kafka, tmp_path, client, is_killed=True, kind=KAFKA_4, address=address)
+    await with_stepdown(tmp_path, client, is_killed=False, address=address, is_last=True)
+
+
+FORMATTED = """process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:9093
+listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093
+controller.listener.names=CONTROLLER
+log.dirs={}
+"""
+
+
+async def test_a_directory_that_kafka_4_formatted_and_stepdown_served_first_is_kafkas_again(tmp_path: Path) -> None:
+    """Kafka 4.4.0 ended at its start: the levels of its features were in a snapshot that it reads no more then."""
+    data = tmp_path / "data"
+    (file := tmp_path / "format.properties").write_text(FORMATTED.format(data))
+    KafkaTools(LATEST).run("kafka.tools.StorageTool", f"format -t {CLUSTER_ID} -c {file}")
+    assert [path.name[:20] for path in data.glob("__cluster_metadata-0/*.checkpoint")] == ["0" * 20]
+    client = Client(Random(5))
+    address = f"127.0.0.1:{free_port()}"
+    await with_stepdown(tmp_path, client, is_killed=True, address=address)
+    await asyncio.to_thread(with_kafka, tmp_path, client, is_killed=False, kind=KAFKA_4, address=address)
     await with_stepdown(tmp_path, client, is_killed=False, address=address, is_last=True)
 
 

@@ -34,6 +34,8 @@ async def data(tmp_path: Path) -> Path:
                 "__consumer_offsets": stored(1004, {}, ABSENT, ALONE, ALONE),
             }
             state.cluster_configs = {"log.segment.bytes": "20000", "log.retention.ms": "9000"}
+    for folder in ("small-0", "old-0", "unknown-0", "__consumer_offsets-1", "__consumer_offsets-2"):
+        (tmp_path / "data" / folder).mkdir()
     return tmp_path / "data"
 
 
@@ -89,9 +91,9 @@ def test_each_change_has_its_line_and_the_properties_are_printed(data: Path) -> 
 
 
 def test_a_dry_run_says_the_same_and_changes_nothing(data: Path) -> None:
-    before = configs_of(data)
+    before = contents(data)
     tried = run_command("metadata", "prepare", data, "--for", "4.4", "--dry-run")
-    assert configs_of(data) | {"__consumer_offsets": {}} == before
+    assert contents(data) == before
     done = run_command("metadata", "prepare", data, "--for", "4.4")
     assert (tried.stdout, tried.stderr) == (done.stdout, done.stderr)
     assert not run_command("metadata", "prepare", data, "--for", "4.4").stderr.count("becomes")
@@ -111,3 +113,42 @@ def test_a_release_that_is_not_known_is_refused(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert "3.9 or 4.0 or 4.4 expected" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("words", [(), ("--dry-run",)], ids=["changing", "dry run"])
+def test_directories_without_folders_of_partitions_stay_as_they_are(data: Path, words: tuple[str, ...]) -> None:
+    """With one log directory forgotten, its partitions were made anew, empty, also by a dry run."""
+    (data / "small-0").rename(data.parent / "small-0")
+    before = contents(data)
+    done = run_command("metadata", "prepare", data, "--for", "4.4", *words)
+    assert done.exit_code == 1
+    assert "1 partitions have no folder in the directories given (small-0); nothing was changed" in done.stderr
+    assert contents(data) == before
+
+
+@pytest.mark.parametrize(
+    "command", [("metadata", "prepare", "--for", "4.4"), ("topics", "adopt", "--defaults")], ids=" ".join
+)
+def test_all_directories_of_the_properties_are_named(data: Path, command: tuple[str, ...]) -> None:
+    """What lies in a directory that was forgotten counted as gone."""
+    (file := data.parent / "server.properties").write_text(f"log.dirs={data},{data.parent}/other\n")
+    before = contents(data)
+    given = ("--log-dir", data) if command[0] == "topics" else (data,)
+    done = run_command(*command, *given, "--config", file)
+    assert done.exit_code == 2
+    assert "and 1 directories are given" in done.stderr
+    assert contents(data) == before
+
+
+@pytest.mark.parametrize("words", [(), ("--dry-run",)], ids=["changing", "dry run"])
+def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A misspelt path became a new cluster, with status 0."""
+    done = run_command("metadata", "prepare", tmp_path / "typo", "--for", "4.4", *words)
+    assert done.exit_code == 1
+    assert "No such file or directory" in done.stderr
+    assert not (tmp_path / "typo").exists()

@@ -66,10 +66,11 @@ def test_a_directory_has_all_of_it(data: Path, zookeeper: Path) -> None:
     assert state_of(data).acls == state.acls
 
 
-def test_a_zookeeper_of_another_cluster_is_refused(tmp_path: Path, zookeeper: Path) -> None:
+@pytest.mark.parametrize("words", [(), ("--dry-run",)], ids=["changing", "dry run"])
+def test_a_zookeeper_of_another_cluster_is_refused(tmp_path: Path, zookeeper: Path, words: tuple[str, ...]) -> None:
     other = write_directory(tmp_path / "other", 1, cluster_id="other")
     write_replica(other, "orders", 0)
-    done = run_command("topics", "adopt", "--zookeeper-data", zookeeper, "--log-dir", other)
+    done = run_command("topics", "adopt", "--zookeeper-data", zookeeper, "--log-dir", other, *words)
     assert done.exit_code == 1
     assert "cluster other" in done.stderr
 
