@@ -185,7 +185,7 @@ def _lead_all(store: MetadataStore, found: Mapping[str, Logs], log_manager: LogM
             _lead(record, logs.get(index), log_manager, node_id) for index, record in enumerate(stored.replicas)
         )
         if records != stored.replicas:
-            late += sum(node_id in each.replicas and node_id not in each.isr for each in stored.replicas)
+            late += sum(node_id in each.replicas and not each.has_all_records(node_id) for each in stored.replicas)
             store.state.topics[name] = replace(stored, replicas=records)
     if late:
         log.warning(

@@ -30,6 +30,10 @@ class PartitionRecord:
     eligible_leader_replicas: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
 
+    def has_all_records(self, node_id: int) -> bool:
+        """Whether that replica may lead without loss: it is in the ISR, or was when it stopped (KIP-966, the ELR)."""
+        return node_id in self.isr or node_id in self.eligible_leader_replicas
+
     @property
     def is_being_reassigned(self) -> bool:
         return bool(self.adding or self.removing)
