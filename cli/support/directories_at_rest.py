@@ -20,7 +20,7 @@ def load_for(
 ) -> StartupSettings:
     """The settings of a broker over these directories; `overrides` come before the file's.
 
-    Raises: CommandFailure, also where the file names more directories: what lies in the others would count as gone.
+    Raises: CommandFailure, also where the file names more directories: what the others have would count as gone.
     """
     given = {"log.dirs": ",".join(log_dirs), **(overrides or {})}
     try:
@@ -29,7 +29,7 @@ def load_for(
         if len(of_file) > len(log_dirs):
             raise CommandFailure(
                 f"{file} has log.dirs={','.join(of_file)}, and {len(log_dirs)} directories are given",
-                "Name all of them: partitions whose folders are in the others would be made anew, empty.",
+                "Name all of them: partitions whose folders are in the others would be made, empty.",
                 EXIT_BAD_USAGE,
             )
         return load(file, overrides=[f"{key}={value}" for key, value in given.items()])

@@ -16,7 +16,7 @@ from ...client.operations.outcome import Outcome
 from ...config import StartupSettings
 from ...config.settings import BrokerSettings
 from ...protocol.errors import DiskFault
-from ...storage.directories.broker_identity import agree, wanted_identity
+from ...storage.directories.broker_identity import agree, identity_of
 from ...storage.directories.log_directory import log_folders
 from ...storage.directories.meta_properties import FILE_NAME, read_meta_properties
 from ...storage.files.files import Files
@@ -60,7 +60,7 @@ class DirectoryReading:
         self._refuse_missing({} if described is None or not self.store.is_new else described.topics)
 
     def _check_identity(self, settings: BrokerSettings, directories: Sequence[str]) -> None:
-        known = wanted_identity(settings)
+        known = identity_of(settings)
         for directory in directories:
             meta = read_meta_properties(self._files, directory)
             if meta is not None:

@@ -31,7 +31,7 @@ class Identity:
     cluster_id: str | None = None
 
 
-def wanted_identity(settings: "BrokerSettings") -> Identity:
+def identity_of(settings: "BrokerSettings") -> Identity:
     """What the settings say."""
     return Identity(
         node_id=settings.broker_id if settings.broker_id >= 0 else None, cluster_id=settings.stepdown_cluster_id

@@ -31,7 +31,7 @@ from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
 from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
-from .broker_identity import Identity, mark_directory, new_directories, settle_identity, wanted_identity
+from .broker_identity import Identity, identity_of, mark_directory, new_directories, settle_identity
 from .checkpoints import Checkpoints, late_starts, recovery_points
 from .log_directory import DirectoryInUse, LogDirectory
 from .log_move import LogMove, is_moved
@@ -97,7 +97,7 @@ class LogManager:
 
         Raises: as the class does.
         """
-        wanted = wanted_identity(settings)
+        wanted = identity_of(settings)
         return cls(
             settings.log_dirs,
             files,

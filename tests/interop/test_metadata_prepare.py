@@ -35,6 +35,8 @@ async def fill(directory: Path) -> None:
                 state.topics[name] = StoredTopic(topic_id=uuid4(), replicas=(ALONE,), configs=configs)
             state.topics["__consumer_offsets"] = StoredTopic(topic_id=uuid4(), replicas=(ABSENT, ALONE, ALONE))
             state.cluster_configs = {"log.segment.bytes": "20000", "log.message.downconversion.enable": "true"}
+    for folder in (*(f"{name}-0" for name in TOPICS), "__consumer_offsets-1", "__consumer_offsets-2"):
+        (directory / folder).mkdir()
 
 
 def change(address: str, topic: str) -> None:
