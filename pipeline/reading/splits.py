@@ -73,6 +73,8 @@ class SplitPlanner:
     def splits(self, log: PartitionSegments, wanted: Range) -> Iterator[Split]:
         """The splits of one log, in the order of their offsets. Raises: DiskFault."""
         first, end = max(wanted.first, log.start_offset), wanted.end
+        if first >= end:
+            return
         for segment in log.segments:
             behind = segment.next_base is not None and segment.next_base <= first
             if behind or segment.base_offset >= end or not segment.counted_bytes or self._is_older(segment):

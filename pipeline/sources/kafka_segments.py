@@ -10,6 +10,7 @@ control records never are.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -43,7 +44,7 @@ from .filters import PushedFilters, push
 from .offset_bounds import end_offset, first_offset
 from .options import ReadOptions, read_options
 from .segments_stream import SegmentsStreamReader
-from .split_task import NO_TASKS, SplitPartition, check_start, read_split, tasks
+from .split_task import NO_TASKS, SplitPartition, check_range, read_split, tasks
 
 NAME = "kafka-segments"
 
@@ -140,9 +141,11 @@ class SegmentsReader(DataSourceReader):
 
     def _range(self, files: PlaceFiles, log: PartitionSegments) -> Range:
         transactions = self._options.transactions(files, log)
-        first = first_offset(self._options.starting, files, log, lambda: self._options.log_end(files, log))
-        check_start(self._options, log, first)
-        end = min(end_offset(self._options.ending, files, log), transactions.last_stable_offset)
+        log_end = partial(self._options.log_end, files, log)
+        first = first_offset(self._options.starting, files, log, log_end)
+        end = end_offset(self._options.ending, files, log)
+        check_range(self._options, log, first, end, log_end)
+        end = min(end, transactions.last_stable_offset)
         return Range(first=max(first, self._pushed.first), end=min(end, self._pushed.end), aborted=transactions.aborted)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:

@@ -96,8 +96,6 @@ def starting_bound(given: Mapping[str, str]) -> OffsetBound:
 def ending_bound(given: Mapping[str, str]) -> OffsetBound:
     """The options of the end. Raises: BadUsage."""
     offsets = _offsets("endingOffsets", given.get("endingOffsets", "latest"), {"latest": LATEST})
-    if not isinstance(offsets, int) and any(EARLIEST in each.values() for each in offsets.values()):
-        raise BadUsage("the option endingOffsets: -2 (earliest) is no end")
     return OffsetBound(end="ending", offsets=offsets, times=_times(given, "ending"))
 
 
@@ -109,7 +107,8 @@ def _offsets(name: str, text: str, words: Mapping[str, int]) -> int | ByPartitio
     word = text.strip().lower()
     if word in words:
         return words[word]
-    return _by_partition(name, text, f'{", ".join(words)} or JSON like {{"topic":{{"0":23,"1":-1}}}}')
+    expected = f'{", ".join(words)} or JSON like {{"topic":{{"0":23,"1":-1}}}}'
+    return _by_partition(name, text, expected, lowest=min(words.values()))
 
 
 def _times(given: Mapping[str, str], end: str) -> int | ByPartition | None:
@@ -119,14 +118,22 @@ def _times(given: Mapping[str, str], end: str) -> int | ByPartition | None:
             raise BadUsage(f"the option {end}Timestamp is in milliseconds since 1970, not {everywhere!r}")
         return int(everywhere)
     name = f"{end}OffsetsByTimestamp"
-    return _by_partition(name, given[name], 'JSON like {"topic":{"0":1700000000000}}') if name in given else None
+    if name not in given:
+        return None
+    return _by_partition(name, given[name], 'JSON like {"topic":{"0":1700000000000}}', lowest=0)
 
 
-def _by_partition(name: str, text: str, expected: str) -> ByPartition:
+def _by_partition(name: str, text: str, expected: str, *, lowest: int) -> ByPartition:
+    """Numbers of JSON by topic and partition. Raises: BadUsage, naming the partition of a number below `lowest`."""
     try:
-        return {
+        found = {
             str(topic): {int(partition): int(offset) for partition, offset in partitions.items()}
             for topic, partitions in json.loads(text).items()
         }
     except (ValueError, AttributeError, TypeError):
         raise BadUsage(f"the option {name} is {expected}, -2 for earliest and -1 for latest; not {text!r}") from None
+    for topic, partitions in found.items():
+        for partition, number in partitions.items():
+            if number < lowest:
+                raise BadUsage(f"the option {name}: {topic}-{partition} has {number}, and {lowest} is the least")
+    return found

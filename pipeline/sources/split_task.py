@@ -1,6 +1,6 @@
 """A task of `kafka-segments`, batch or stream: a split or several small ones, read into Arrow batches."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,11 @@ from pyspark.sql.types import StructType
 
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
 from ..console_output import say
-from ..failures import DataLoss
+from ..failures import BadUsage, DataLoss
 from ..reading.arrow_columns import ArrowRows
 from ..reading.partition_segments import PartitionSegments
 from ..reading.split_rows import Leniency, SplitRows
-from ..reading.splits import Split
+from ..reading.splits import MAX_OFFSET, Split
 from ..values.decoded_columns import DecodedColumns
 from ..values.schemas import ValueSchemas
 from .options import ReadOptions
@@ -59,6 +59,26 @@ def check_start(options: ReadOptions, log: PartitionSegments, first: int) -> Non
         raise DataLoss(
             f"{log.directory}: offset {first} was asked for, the log starts at {log.start_offset};"
             " failOnDataLoss=false goes on there"
+        )
+
+
+def check_range(options: ReadOptions, log: PartitionSegments, first: int, end: int, log_end: Callable[[], int]) -> None:
+    """Check the offsets, `first` to `end` (open), that a batch query asks for; `log_end` tells where reading can end.
+
+    Raises: BadUsage for a start after the end, DataLoss for what the log does not have.
+    """
+    where = f"{log.topic}-{log.partition}"
+    if first > end:
+        raise BadUsage(f"{where}: reading would start at offset {first}, which is after its end, offset {end}")
+    check_start(options, log, first)
+    beyond = first if end == MAX_OFFSET else end
+    if beyond <= log.start_offset or not options.fail_on_data_loss:
+        return
+    last = log_end()
+    if beyond > last:
+        raise DataLoss(
+            f"{where}: {'the start' if end == MAX_OFFSET else 'the end'}, offset {beyond}, was asked for,"
+            f" the log can be read up to {last} (open); failOnDataLoss=false reads what is there"
         )
 
 

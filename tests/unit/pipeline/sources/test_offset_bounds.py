@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.failures import BadUsage, PipelineFailure
+from pyspark.sql.types import LongType, StructField, StructType
+from stepdown.pipeline.failures import BadUsage, DataLoss, PipelineFailure
 from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
 from stepdown.pipeline.reading.splits import MAX_OFFSET, Range, SplitPlanner
+from stepdown.pipeline.sources.kafka_segments import SegmentsReader
 from stepdown.pipeline.sources.offset_bounds import end_offset, first_offset
 from stepdown.pipeline.sources.options import BATCH_OPTIONS, OPTIONS, read_options
 from stepdown.protocol.records.columns import Wanted
@@ -80,6 +82,79 @@ def test_a_time_is_found_whatever_the_time_index_has(log_dir: Path, damage: str)
             path.write_bytes(b"")
     for at in (0, 1, 39, 40, 77, 119):
         assert ranges(log_dir, startingTimestamp=str(START_MS + at))[0][0] == at
+
+
+def planned_offsets(log_dir: Path, **options: str) -> list[tuple[int, int]]:
+    """First offset and end (open) of the batch query's splits."""
+    asked = read_options({"path": str(log_dir), "assign": '{"topic":[1]}'} | options)
+    reader = SegmentsReader(asked, StructType([StructField("offset", LongType())]))
+    return [(split.first_offset, split.end_offset) for task in reader.partitions() for split in task.splits]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "failure", "said"),
+    [
+        (60, 50, BadUsage, "reading would start at offset 60, which is after its end, offset 50"),
+        (-1, 50, BadUsage, "reading would start at offset 120, which is after its end, offset 50"),
+        (121, -1, DataLoss, "the start, offset 121, was asked for, the log can be read up to 120 (open)"),
+        (60, 121, DataLoss, "the end, offset 121, was asked for, the log can be read up to 120 (open)"),
+        (130, 140, DataLoss, "the end, offset 140, was asked for, the log can be read up to 120 (open)"),
+    ],
+)
+def test_offsets_that_cannot_be_are_refused(
+    log_dir: Path, start: int, end: int, failure: type[PipelineFailure], said: str
+) -> None:
+    """They were fewer rows without a word, and `ValueError: negative count`."""
+    bounds = {"startingOffsets": of_topic(p1=start), "endingOffsets": of_topic(p1=end)}
+    with pytest.raises(failure, match=re.escape(f"topic-1: {said}")):
+        planned_offsets(log_dir, **bounds)
+
+
+def test_times_the_wrong_way_round_are_refused(log_dir: Path) -> None:
+    """They were no rows, without a word."""
+    times = {"startingTimestamp": str(START_MS + 60), "endingTimestamp": str(START_MS + 50)}
+    with pytest.raises(BadUsage, match="topic-1: reading would start at offset 60, which is after its end, offset 50"):
+        planned_offsets(log_dir, **times)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (60, 121, [(60, 121), (60, 121)]),
+        (120, 120, []),
+        (119, 120, [(119, 120)]),
+        (50, 50, []),
+    ],
+)
+def test_without_fail_on_data_loss_what_is_there_is_read(
+    log_dir: Path, start: int, end: int, expected: list[tuple[int, int]]
+) -> None:
+    bounds = {"startingOffsets": of_topic(p1=start), "endingOffsets": of_topic(p1=end)}
+    assert planned_offsets(log_dir, failOnDataLoss="false", **bounds) == expected
+
+
+@pytest.mark.parametrize("bounds", [(120, 120), (0, 120), (120, -1), (-1, -1), (-2, 0)])
+def test_bounds_at_the_ends_of_the_log_are_no_loss(log_dir: Path, bounds: tuple[int, int]) -> None:
+    start, end = bounds
+    planned_offsets(log_dir, startingOffsets=of_topic(p1=start), endingOffsets=of_topic(p1=end))
+
+
+@pytest.mark.parametrize(
+    ("option", "number", "least"),
+    [
+        ("startingOffsets", -3, -2),
+        ("endingOffsets", -2, -1),
+        ("startingOffsetsByTimestamp", -1, 0),
+        ("endingOffsetsByTimestamp", -1, 0),
+    ],
+)
+def test_a_number_below_the_least_is_refused_with_its_partition(
+    log_dir: Path, option: str, number: int, least: int
+) -> None:
+    """A negative time was read as none at all, and the whole partition with it."""
+    said = f"the option {option}: topic-1 has {number}, and {least} is the least"
+    with pytest.raises(BadUsage, match=re.escape(said)):
+        planned_offsets(log_dir, **{option: of_topic(p1=number)})
 
 
 def test_a_time_behind_all_records_is_told(log_dir: Path) -> None:
