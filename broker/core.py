@@ -15,6 +15,7 @@ from ..config import BrokerSettings
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.conversion import ConversionMemory
+from ..network.line_limit import LineLimit
 from ..network.memory_budget import MemoryBudget
 from ..network.output_buffer_pool import BufferPool
 from ..network.turn import Turns
@@ -104,6 +105,7 @@ class Core:
         self.conversion_memory = ConversionMemory(self.conversion_budget, BufferPool(), self.workers)
         self.log_manager = LogManager.open_all(settings, files or Files(), self.clock)
         self.file_faults = FileFaults(self.clock, self.log_manager.files)
+        self.failed_appends = LineLimit(self.clock)
         self.has_failed = False
         self.on_failed: Callable[[], object] = lambda: None
         """Called when the broker cannot go on; who runs it then ends it."""

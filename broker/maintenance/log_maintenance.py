@@ -18,7 +18,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...network.http.clients_page import render_report
 from ...protocol.errors import DiskFault
@@ -36,6 +36,9 @@ TIDY_INTERVAL_MS = 1000
 REPORT_INTERVAL_MS = 60_000
 
 log = logging.getLogger(__name__)
+
+MOST_NAMED: Final = 10
+"""Partitions of a directory that have a line each when they go offline together."""
 
 
 def delete_old_segments(core: "Core", partition: Partition) -> None:
@@ -118,9 +121,12 @@ class LogMaintenance:
         for rolled in self._core.log_manager.take_rolled_logs():
             with self._core.rounds.item("flush", rolled.name):
                 await self._sync(rolled, rolled.plan_flush_of_closed_segments())
+        taken = []
         for missing in await self._core.heavy(self._tidy_directories, self._core.clock.now_ms()):
             with self._core.rounds.item("look for folders", missing.name):
-                self._core.log_manager.take_offline(missing)
+                if self._core.log_manager.take_offline(missing):
+                    taken.append(missing)
+        _report_offline(taken)
         reason = self._core.log_manager.reason_to_halt
         if reason is not None:
             self._core.fail(reason)
@@ -153,6 +159,13 @@ class LogMaintenance:
         for partition in self._core.cluster.partitions():
             with self._core.rounds.item("producer expiry", partition.log.name):
                 partition.log.producers.state.expire(now_ms, expiration_ms)
+
+
+def _report_offline(logs: list[Log]) -> None:
+    for each in logs[:MOST_NAMED]:
+        log.error("%s is offline until the broker is started again: %s", each.name, each.fault)
+    if len(logs) > MOST_NAMED:
+        log.error("%d more partitions are offline with these", len(logs) - MOST_NAMED)
 
 
 def _write_report(files: Files, path: str, make_document: Callable[[], dict[str, Any]]) -> None:

@@ -61,6 +61,11 @@ def show_state(
         "Log directories with a failed write or sync",
         lambda: len(core.log_manager.failing()),
     )
+    gauge(
+        "stepdown_offline_partitions",
+        "Partitions whose files cannot be used until the broker is started again",
+        lambda: core.log_manager.offline_partitions,
+    )
     _show_logs(core)
     show_groups(core, groups)
     show_transactions(core, transactions)

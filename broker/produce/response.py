@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...network.line_limit import repetition_text
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -58,15 +59,23 @@ class Outcome:
 
 def note_failure(core: "Core", outcome: Outcome, error: Exception, client_id: str) -> ApiError:
     """The error in the answer for a failure, which is logged and counted here."""
-    if isinstance(error, DiskFault):
-        log.error("appending to %s for client %r failed: %s", outcome.place, client_id, error)
+    if isinstance(error, DiskFault) or not isinstance(error, ApiError):
+        _report(core, outcome, error, client_id)
     if not isinstance(error, ApiError):
-        log.error("appending to %s for client %r failed", outcome.place, client_id, exc_info=error)
         error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
     outcome.error = error
     if outcome.meter is not None and error.code not in EXPECTED_FAILURES:
         core.metrics.failed_produce_requests.of(outcome.topic).add()
     return error
+
+
+def _report(core: "Core", outcome: Outcome, error: Exception, client_id: str) -> None:
+    """Once a minute for each partition: a producer tries again many times a second."""
+    left_out = core.failed_appends.count_left_out((outcome.place, type(error)))
+    if left_out is not None:
+        trace = None if isinstance(error, ApiError) else error
+        more = repetition_text(left_out)
+        log.error("appending to %s for client %r failed%s: %s", outcome.place, client_id, more, error, exc_info=trace)
 
 
 def are_settled(core: "Core", waiting: Sequence[Outcome]) -> bool:

@@ -358,17 +358,23 @@ class LogManager:
         faulty = [log for log in list(self.logs.values()) if log.fault is not None and not log.is_offline]
         return {self._directory_of(log.directory).path for log in faulty} | self.offline.keys()
 
-    def take_offline(self, log: Log) -> None:
-        """Has a log fail whose folder somebody took away, or whose directory is offline.
+    def take_offline(self, log: Log) -> bool:
+        """Has a log fail whose folder somebody took away, or whose directory is offline; whether it now does.
 
         Not one that is back, or was deleted by us.
         """
         is_ours = self.logs.get((log.topic, log.partition)) is log
         fault = self.offline.get(self._directory_of(log.directory).path)
-        if is_ours and (fault is not None or not self.files.is_directory(log.directory)):
-            log.take_offline(fault or DiskFault(f"{log.directory} is gone from the disk"))
-            self._forget(log)
-            _logger.error("%s is offline until the broker is started again: %s", log.name, log.fault)
+        if not is_ours or (fault is None and self.files.is_directory(log.directory)):
+            return False
+        log.take_offline(fault or DiskFault(f"{log.directory} is gone from the disk"))
+        self._forget(log)
+        return True
+
+    @property
+    def offline_partitions(self) -> int:
+        """Partitions whose files cannot be used until the broker is started again."""
+        return len(self.unusable) + sum(log.is_offline for log in self.logs.values())
 
     def delete(self, topic: str, partition: int, reason: str = "the topic is deleted") -> None:
         """Rename the log's folder away; it is removed once its time has come.

@@ -17,6 +17,7 @@ from stepdown.bench.servers.admin_connection import Connection
 from stepdown.bench.servers.process import wait_until
 from stepdown.broker.broker import Broker
 from stepdown.broker.http.pages import pages_of
+from stepdown.network.line_limit import SILENCE_MS
 from stepdown.protocol.errors import DiskFault, ErrorCode
 from stepdown.protocol.messages.create_topics import CreateTopicsRequest
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -40,6 +41,7 @@ from support.deadline import DEADLINE_S
 from support.fetching import fetch
 from support.files import FaultyFiles
 from support.running import running_broker
+from support.scraping import value
 
 BATCH = build_batch([Record(offset=0, timestamp=1, key=None, value=b"x")])
 STORAGE_ERROR = ErrorCode.KAFKA_STORAGE_ERROR
@@ -348,6 +350,26 @@ async def test_a_folder_that_is_gone_leaves_the_broker_ready(tmp_path: Path) -> 
             assert (await shown(client))[0] == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
             assert (await produce(client, 0), await produce(client, 1)) == (STORAGE_ERROR, ErrorCode.NONE)
         assert (await pages_of(broker, lambda: True)["/readyz"]()).status == HTTPStatus.OK
+
+
+async def test_lines_about_partitions_that_are_gone_are_few(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Each partition had a line of its own, and each try of each producer another."""
+    clock = ManualClock()
+    async with running_broker(tmp_path / "a", clock=clock) as broker:
+        async with await RawClient.connect(broker.address.host, broker.address.port) as client:
+            await create(client, "t", partitions=12)
+            for index in range(12):
+                shutil.rmtree(tmp_path / "a" / f"t-{index}")
+            await advance_until(clock, lambda: broker.log_manager.offline_partitions == 12)
+            for _ in range(5):
+                assert await produce(client, 0) == STORAGE_ERROR
+            assert caplog.text.count("appending to t-0 ") == 1
+            await clock.advance(SILENCE_MS)
+            assert await produce(client, 0) == STORAGE_ERROR
+        assert await value(broker, "stepdown_offline_partitions") == 12
+    assert caplog.text.count("is offline until the broker is started again") == 10
+    assert "2 more partitions are offline with these" in caplog.text
+    assert "appending to t-0 for client 'raw' failed (4 times more since the last line): t-0 is offline" in caplog.text
 
 
 async def test_records_that_a_log_has_lost_are_said_at_the_start(
