@@ -8,6 +8,7 @@
 # make times   how long starts, fixtures, imports and others under attack take, beside what was kept (KEEP=--keep)
 # make margins the comparisons in tests that hold by less than a tenth of their bound (TESTS=tests/fault for a room)
 # make login-timing  whether the time of a failed login tells that its user exists, 2,000 tries each (TRIES=…)
+# make audit   known holes of what is installed, by pip-audit (needs an index that has them, as PyPI)
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
@@ -51,7 +52,7 @@ PYTEST  = -m pytest -n $(WORKERS) --dist loadfile -rfEs
 GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits handovers access-cases random-migrations same-seed soak clean
+.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format audit docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins crowd-soak producer-storm producer-splits handovers access-cases random-migrations same-seed soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -130,6 +131,10 @@ quick: $(PREPARED)
 test: setup build/types/stepdown
 	@$(BIN)/python tests/parts.py style '$(STYLE)' -- types '$(TYPES)' -- \
 		'all tests' '$(BIN)/python $(PYTEST) -m "not slow and not docker and not wheel"' $(PYTHON_PARTS)
+
+audit: setup
+	$(PYTHON) -m venv build/audit && build/audit/bin/python -m pip install --quiet pip-audit
+	build/audit/bin/pip-audit --path $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
 
 docker-check: setup
 	$(BIN)/python -m pytest -m docker tests/docker
