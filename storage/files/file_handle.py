@@ -54,7 +54,6 @@ class FileAccess(Protocol):
     """What does the work of a handle: `Files`."""
 
     def admit(self, handle: "FileHandle", *, create: bool) -> OpenFile: ...
-    def touch(self, handle: "FileHandle") -> None: ...
     def forget(self, handle: "FileHandle") -> None: ...
     def read(self, handle: "FileHandle", size: int, position: int) -> bytes: ...
     def read_into(self, handle: "FileHandle", buffer: Buffer, position: int) -> int: ...
@@ -75,15 +74,16 @@ class ReadableFile(Protocol):
 
 
 class FileHandle:
-    """A file by name, opened when first used."""
+    """A file by name, opened when first used. `was_used`: since `Files` last looked for one to let go of."""
 
-    __slots__ = ("_files", "_held_elsewhere", "_opened", "path")
+    __slots__ = ("_files", "_held_elsewhere", "_opened", "path", "was_used")
 
     def __init__(self, files: FileAccess, path: str) -> None:
         self._files = files
         self._opened: OpenFile | None = None
         self._held_elsewhere: weakref.ref[OpenFile] | None = None
         self.path = path
+        self.was_used = False
 
     def open(self) -> OpenFile:
         """The open file; hold it to keep the descriptor open.
@@ -93,7 +93,7 @@ class FileHandle:
         opened = self._opened
         if opened is None:
             return self._files.admit(self, create=False)
-        self._files.touch(self)
+        self.was_used = True
         return opened
 
     def open_or_create(self) -> OpenFile:
@@ -104,7 +104,7 @@ class FileHandle:
         opened = self._opened
         if opened is None:
             return self._files.admit(self, create=True)
-        self._files.touch(self)
+        self.was_used = True
         return opened
 
     def read(self, size: int, position: int) -> bytes:
@@ -142,6 +142,7 @@ class FileHandle:
     def take(self, opened: OpenFile) -> None:
         self._opened = opened
         self._held_elsewhere = None
+        self.was_used = True
 
     def drop(self) -> None:
         if self._opened is not None:

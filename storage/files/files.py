@@ -1,6 +1,7 @@
 """The only module that opens, writes, syncs, renames, truncates, deletes and locks files.
 
-A `FileHandle` names a file; its descriptor is opened on first use and kept in a bounded list of the most recently used.
+A `FileHandle` names a file; its descriptor is opened on first use and kept in a bounded list: what was not used
+for longest gives way, as far as one bit tells (second chance).
 A caller that needs one for longer (a slice on its way to a socket) holds the `OpenFile`: the descriptor closes when the
 last holder is gone, whatever happened to the name meanwhile. Failures of the disk surface as `DiskFault`.
 
@@ -16,7 +17,6 @@ import os
 import resource
 import shutil
 import stat
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -80,7 +80,7 @@ class Files:
     def __init__(self, *, max_open: int | None = None, read_only: bool = False) -> None:
         self._access = os.O_RDONLY if read_only else os.O_RDWR
         self._max_open = _fitting_max_open() if max_open is None else max_open
-        self._recent: OrderedDict[FileHandle, None] = OrderedDict()
+        self._kept: dict[FileHandle, None] = {}
         self._admission = Lock()
         self.on_fault: list[Callable[[str, DiskFault], None]] = []
 
@@ -110,28 +110,30 @@ class Files:
     @property
     def open_count(self) -> int:
         """How many descriptors are kept open for later use."""
-        return len(self._recent)
+        return len(self._kept)
 
     def admit(self, handle: FileHandle, *, create: bool) -> OpenFile:
         with self._admission:
             opened = handle.open_file_in_use() or self._open(handle.path, create=create)
             handle.take(opened)
-            self._recent[handle] = None
-            self._recent.move_to_end(handle)
-            while len(self._recent) > self._max_open:
-                oldest, _ = self._recent.popitem(last=False)
-                oldest.drop()
+            self._kept[handle] = None
+            while len(self._kept) > self._max_open:
+                self._drop_one()
             return opened
 
-    def touch(self, handle: FileHandle) -> None:
-        try:
-            self._recent.move_to_end(handle)
-        except KeyError:
-            return  # evicted by another thread meanwhile
+    def _drop_one(self) -> None:
+        """Let go of the first descriptor that was not used since it was last looked at here."""
+        handle = next(iter(self._kept))
+        while handle.was_used:
+            handle.was_used = False
+            self._kept[handle] = self._kept.pop(handle)
+            handle = next(iter(self._kept))
+        del self._kept[handle]
+        handle.drop()
 
     def forget(self, handle: FileHandle) -> None:
         with self._admission:
-            self._recent.pop(handle, None)
+            self._kept.pop(handle, None)
             handle.drop()
 
     def _open(self, path: str, *, create: bool) -> OpenFile:
