@@ -28,7 +28,7 @@ from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.metrics import Metrics
 from ..metrics.request_metrics import RequestMeter
-from ..metrics.response_errors import ErrorTally
+from ..metrics.response_errors import error_counter
 from .call import Call
 from .guard import Handle, guard
 from .metering import meter, telling
@@ -49,9 +49,9 @@ class Route:
     """What is known of the requests of one API and version before they come."""
 
     __slots__ = (
+        "count_errors",
         "decode",
         "encode",
-        "errors",
         "handle",
         "is_deprecated",
         "meter",
@@ -73,7 +73,7 @@ class Route:
         self.encode = response_encoder(spec, version)
         self.is_deprecated = spec.is_deprecated(version)
         self.meter = RequestMeter(metrics, spec.name, version)
-        self.errors = ErrorTally(metrics.request_errors, spec.name, spec.response)
+        self.count_errors = error_counter(metrics.request_errors, spec.name, spec.response)
 
 
 class Dispatcher:
@@ -128,7 +128,7 @@ class Dispatcher:
     ) -> Call:
         """Raises: MalformedFrame; TooManyItems, also where there are more than `at_once`."""
         setting = self._core.settings.stepdown_request_max_items
-        most_items = route.served.most_items(setting)
+        most_items = min(setting, route.served.limit)
         if at_once is not None:
             most_items = min(most_items, at_once)
         try:
@@ -191,10 +191,9 @@ class Dispatcher:
                 response = await handling
             except Exception as error:
                 response = await self._refuse(route, call, error)
-            meter = self._count(route, call, began)
+            response = self._count(route, call, response, began)
             if response is None:
-                return Reply(None, meter, began, perf_counter(), call.throttle_ms)
-            response = self._note(route, call, response)
+                return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)
             is_long = turn.has_place or call.has_many_items
             encoded = (
                 await self._core.heavy(_encoded, route, call, response) if is_long else _encoded(route, call, response)
@@ -204,7 +203,7 @@ class Dispatcher:
             claim = await self._charge(pieces)
         finally:
             turn.leave()
-        return Reply(pieces, meter, began, perf_counter(), call.throttle_ms, claim)
+        return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms, claim)
 
     async def _charge(self, pieces: list[Piece]) -> Claim | None:
         """A share of the memory for answers that are not read yet, where their bytes are not few."""
@@ -235,15 +234,18 @@ class Dispatcher:
         return response
 
     def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
-        meter = self._count(route, call, began)
-        if response is None:
-            return Reply(None, meter, began, perf_counter(), call.throttle_ms)
-        response = self._note(route, call, response)
-        return Reply(_encoded(route, call, response), meter, began, perf_counter(), call.throttle_ms)
+        response = self._count(route, call, response, began)
+        pieces = None if response is None else _encoded(route, call, response)
+        return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms)
 
-    def _note(self, route: Route, call: Call, response: Any) -> Any:
-        """The response as it is sent, with its error codes counted."""
-        route.errors.add(response)
+    def _count(self, route: Route, call: Call, response: Any | None, began: float) -> Any | None:
+        """The response as it is sent: request and error codes are counted."""
+        route.meter.observe_handling(call.request_bytes, perf_counter() - began, call.waited_s)
+        if route.is_deprecated:
+            route.meter.count_deprecation(*call.peer.seen.labels)
+        if response is None:
+            return None
+        route.count_errors(response)
         return telling(response, call.throttle_ms) if call.throttle_ms else response
 
     def _passed(self, call: Call, pieces: list[Piece]) -> list[Piece]:
@@ -251,13 +253,6 @@ class Dispatcher:
         for interceptor in self._core.interceptors:
             pieces = interceptor.encoded(call, pieces)
         return pieces
-
-    def _count(self, route: Route, call: Call, began: float) -> RequestMeter:
-        meter = route.meter
-        meter.observe_handling(call.request_bytes, perf_counter() - began, call.waited_s)
-        if route.is_deprecated:
-            meter.count_deprecation(*call.peer.seen.labels)
-        return meter
 
     def note_reply(self, reply: Reply) -> None:
         """Counts how long it took until all was sent; conversion while sending is part of it."""

@@ -30,7 +30,3 @@ class ServedApi:
     limit: int = IN_ONE_GO
     coordinator: str = ""
     is_metered: bool = True
-
-    def most_items(self, setting: int) -> int:
-        """The most items of a request where `setting` is the most of any."""
-        return min(setting, self.limit)

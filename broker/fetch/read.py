@@ -116,17 +116,17 @@ def _readable_topic(cluster: MetadataImage, interest: Interest, access: Access, 
 async def read_all(cluster: MetadataImage, interests: Sequence[Interest], terms: Terms, turn: Turn) -> list[Reading]:
     """One `Reading` for each interest, in order; others get the loop in between."""
     readings: list[Reading] = []
+    taken = 0
     for at in range(0, len(interests), PARTITIONS_A_STEP):
-        readings += read_few(cluster, interests[at : at + PARTITIONS_A_STEP], terms, before=readings)
+        few = read_few(cluster, interests[at : at + PARTITIONS_A_STEP], terms, taken)
+        taken += sum(reading.slice.size_bytes for reading in few)
+        readings += few
         await turn.next()
     return readings
 
 
-def read_few(
-    cluster: MetadataImage, interests: Sequence[Interest], terms: Terms, *, before: Sequence[Reading] = ()
-) -> list[Reading]:
-    """As `read_all`, at once; what was read `before` counts towards the limits."""
-    taken = sum(reading.slice.size_bytes for reading in before)
+def read_few(cluster: MetadataImage, interests: Sequence[Interest], terms: Terms, taken: int = 0) -> list[Reading]:
+    """As `read_all`, at once; the bytes that other partitions have `taken` count towards the limits."""
     left = max(0, terms.max_bytes - taken)
     is_soft = terms.limits_are_soft
     allow_partial, owes_one_batch = not is_soft, is_soft and not taken

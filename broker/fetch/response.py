@@ -36,13 +36,14 @@ def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataI
     Leaders that have moved are named with where they listen, on the caller's listener.
     """
     told = context.select(answers)
-    if not any(data.error_code for _, data in told):
+    failures = [data for _, data in told if data.error_code]
+    if not failures:
         return make_response(session_id=context.session_id, responses=by_topic(told))
     told.sort(key=_is_left_to_the_end)
     return FetchResponse(
         session_id=context.session_id,
         responses=by_topic(told),
-        node_endpoints=_new_leaders(cluster, told, listener),
+        node_endpoints=_new_leaders(cluster, failures, listener),
     )
 
 
@@ -113,10 +114,10 @@ def code_for(code: ErrorCode, version: int) -> ErrorCode:
     return code
 
 
-def _new_leaders(cluster: MetadataImage, answers: Sequence[Answer], listener: str) -> tuple[NodeEndpoint, ...]:
-    """Where the leaders that answers name listen, on the caller's listener."""
+def _new_leaders(cluster: MetadataImage, failures: Sequence[PartitionData], listener: str) -> tuple[NodeEndpoint, ...]:
+    """Where the leaders that failures name listen, on the caller's listener."""
     found = {}
-    for _, data in answers:
+    for data in failures:
         node = cluster.brokers.get(data.current_leader.leader_id)
         endpoint = None if node is None else node.endpoints.get(listener)
         if node is not None and endpoint is not None:
@@ -135,7 +136,7 @@ def _is_left_to_the_end(answer: Answer) -> bool:
     )
 
 
-def by_topic(answers: Sequence[Answer]) -> tuple[FetchableTopicResponse, ...]:
+def by_topic(answers: Sequence[Answer]) -> Sequence[FetchableTopicResponse]:
     """Neighbours of one topic share an entry; the order of the answers stays."""
     topics: list[tuple[str, UUID, list[PartitionData]]] = []
     partitions: list[PartitionData] = []
@@ -146,6 +147,4 @@ def by_topic(answers: Sequence[Answer]) -> tuple[FetchableTopicResponse, ...]:
             name, topic_id, partitions = interest.topic, interest.topic_id, []
             topics.append((name, topic_id, partitions))
         partitions.append(data)
-    return tuple(
-        make_topic(topic=name, topic_id=topic_id, partitions=partitions) for name, topic_id, partitions in topics
-    )
+    return [make_topic(topic=name, topic_id=topic_id, partitions=partitions) for name, topic_id, partitions in topics]

@@ -22,8 +22,6 @@ from ..fetch.downconversion import Refusal, convert_for, refuse_for, target_magi
 from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, Enough, Reading, Terms, read_all, read_few
 from ..fetch.response import Answer, by_topic, code_for, failed, partition_data, response_of
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
-from ..metadata.image import Topic
-from ..metrics.metrics import Metrics
 from ..quotas.request_charging import UNLIMITED
 
 if TYPE_CHECKING:
@@ -185,23 +183,19 @@ class Fetch:
 
 def _count(broker: "Services", readings: Sequence[Reading], answers: Sequence[Answer], terms: Terms) -> None:
     metrics = broker.metrics
-    metrics.requests.of("FetchFollower" if terms.is_follower else "FetchConsumer", str(terms.version)).add()
-    topic, partitions, size_bytes = None, 0, 0
+    is_follower = terms.is_follower
+    of_version = metrics.of_fetch(terms.version, is_follower=is_follower)
+    of_version.requests.value += 1
+    topic = meter = None
     for reading, (_, data) in zip(readings, answers, strict=True):
-        if reading.topic is not topic:
-            if topic is not None:
-                _count_topic(metrics, topic, partitions, size_bytes, terms)
-            topic, partitions, size_bytes = reading.topic, 0, 0
-        partitions += 1
-        size_bytes += records_bytes(data)
-        if reading.error and topic is not None and reading.error not in EXPECTED_FAILURES:
-            metrics.failed_fetch_requests.of(topic.name).add()
-    if topic is not None:
-        _count_topic(metrics, topic, partitions, size_bytes, terms)
-
-
-def _count_topic(metrics: Metrics, topic: Topic, partitions: int, size_bytes: int, terms: Terms) -> None:
-    metrics.fetch_partition_requests.of(topic.name).add(partitions)
-    if not terms.is_follower:
-        metrics.bytes_out.of(topic.name).add(size_bytes)
-        metrics.fetch_bytes.of(str(terms.version)).add(size_bytes)
+        if reading.topic is None:
+            continue
+        if meter is None or reading.topic is not topic:
+            topic, meter = reading.topic, metrics.of_topic(reading.topic.name)
+        meter.fetches.value += 1
+        if not is_follower:
+            size_bytes = records_bytes(data)
+            meter.bytes_out.value += size_bytes
+            of_version.bytes.value += size_bytes
+        if reading.error and reading.error not in EXPECTED_FAILURES:
+            metrics.failed_fetch_requests.of(reading.topic.name).add()

@@ -31,8 +31,8 @@ from ...protocol.messages.produce import (
     TopicProduceResponse,
 )
 from ...protocol.records.layout import (
-    ATTRIBUTES_OFFSET,
     LOG_OVERHEAD,
+    LOW_ATTRIBUTES_OFFSET,
     MAGIC_V2,
     RECORD_BATCH_OVERHEAD,
     TRANSACTIONAL_BIT,
@@ -43,7 +43,7 @@ from ...storage.validation.record_sets import check_version
 from ..dispatch.call import Call
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
-from ..produce.append import Check, Effort, Job, append_by_worker, append_inline
+from ..produce.append import Append, Check, Job
 from ..produce.response import Outcome, are_settled, give_up, note_failure, response_of
 from ..transactions.verification import verify_produce
 
@@ -72,43 +72,43 @@ def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | 
     _check_transactions(request, items)
     if items:
         call.peer.seen.count_records(_records(items[0][1]))
-    effort = Effort()
+    append = Append(broker)
     if len(items) > FEW_PARTITIONS:
         call.has_many_items = True
-        return _handle_in_turns(broker, request, call, items, effort)
+        return _handle_in_turns(broker, request, call, items, append)
     jobs: Jobs = []
-    outcomes = [_produce(broker, request, name, data, call, effort, jobs) for name, data in items]
+    outcomes = [_produce(broker, request, name, data, call, append, jobs) for name, data in items]
     if jobs:
-        return _handle_rest(broker, request, call, outcomes, jobs, effort)
-    return _answer(broker, request, call, outcomes, effort)
+        return _handle_rest(broker, request, call, outcomes, jobs, append)
+    return _answer(broker, request, call, outcomes, append)
 
 
 async def _handle_in_turns(
-    broker: "Services", request: ProduceRequest, call: Call, items: Items, effort: Effort
+    broker: "Services", request: ProduceRequest, call: Call, items: Items, append: Append
 ) -> Answer:
     outcomes: list[Outcome] = []
     jobs: Jobs = []
     turn = broker.turns.begin()
     for name, data in items:
-        outcomes.append(_produce(broker, request, name, data, call, effort, jobs))
+        outcomes.append(_produce(broker, request, name, data, call, append, jobs))
         await turn.next()
-    return await _handle_rest(broker, request, call, outcomes, jobs, effort)
+    return await _handle_rest(broker, request, call, outcomes, jobs, append)
 
 
 async def _handle_rest(
-    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], jobs: Jobs, effort: Effort
+    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], jobs: Jobs, append: Append
 ) -> Answer:
     """The answer, after workers have seen to what is left to do."""
     for start in range(0, len(jobs), MOST_JOBS_AT_ONCE):
-        await _produce_by_worker(broker, jobs[start : start + MOST_JOBS_AT_ONCE], call, effort)
-    answer = _answer(broker, request, call, outcomes, effort)
+        await _produce_by_worker(broker, jobs[start : start + MOST_JOBS_AT_ONCE], call, append)
+    answer = _answer(broker, request, call, outcomes, append)
     return await answer if isinstance(answer, Coroutine) else answer
 
 
 def _answer(
-    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], effort: Effort
+    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], append: Append
 ) -> Answer | Coroutine[Any, Any, Answer]:
-    broker.metrics.produce_meter.observe(effort.seconds, effort.temporary_bytes)
+    broker.metrics.produce_meter.observe(append.seconds, append.temporary_bytes)
     if request.acks == ACKS_ALL:
         waiting = [outcome for outcome in outcomes if outcome.info is not None and outcome.info.last_offset >= 0]
         if not are_settled(broker, waiting):
@@ -169,7 +169,7 @@ def _check_transactions(request: ProduceRequest, items: Items) -> None:
         for _, data in items
         if (records := data.records) is not None
         and len(records) >= RECORD_BATCH_OVERHEAD
-        and records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_BIT
+        and records[LOW_ATTRIBUTES_OFFSET] & TRANSACTIONAL_BIT
         and (producer := _transactional_producer(records)) is not None
     }
     if producers and request.transactional_id is None:
@@ -198,7 +198,7 @@ def _produce(
     name: str,
     data: PartitionProduceData,
     call: Call,
-    effort: Effort,
+    append: Append,
     jobs: Jobs,
 ) -> Outcome:
     """What became of a partition's records, once what is added to `jobs` is done."""
@@ -209,22 +209,21 @@ def _produce(
         topic, partition = _admit(broker, request, records, call, outcome)
         if request.transactional_id is not None:
             check = partial(_check_transaction, broker, outcome, request.transactional_id, records, call.version)
-        job = Job(topic, partition, records, check)
-        outcome.info = info = append_inline(broker, job, effort)
-        if info is None:
-            jobs.append((outcome, job))
+        outcome.info = append.write(topic, partition, records, check)
+        if outcome.info is None:
+            jobs.append((outcome, Job(topic, partition, records, check)))
         else:
-            _count_success(outcome, info, len(records))
+            outcome.count_append(len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
         note_failure(broker, outcome, _blame(error, check), call.client_id)
     return outcome
 
 
 async def _produce_by_worker(
-    broker: "Services", jobs: Sequence[tuple[Outcome, Job]], call: Call, effort: Effort
+    broker: "Services", jobs: Sequence[tuple[Outcome, Job]], call: Call, append: Append
 ) -> None:
     try:
-        results: Sequence[AppendInfo | Exception] = await append_by_worker(broker, [job for _, job in jobs], effort)
+        results: Sequence[AppendInfo | Exception] = await append.write_by_worker([job for _, job in jobs])
     except Exception as error:  # as in `_produce`
         results = [error] * len(jobs)
     for (outcome, job), result in zip(jobs, results, strict=True):
@@ -232,7 +231,7 @@ async def _produce_by_worker(
             note_failure(broker, outcome, _blame(result, job.check), call.client_id)
         else:
             outcome.info = result
-            _count_success(outcome, result, len(job.records))
+            outcome.count_append(len(job.records))
 
 
 def _admit(
@@ -287,11 +286,6 @@ def _check_transaction(
         knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
     )  # fmt: skip
     outcome.reached_log = True
-
-
-def _count_success(outcome: Outcome, info: AppendInfo, received_bytes: int) -> None:
-    if outcome.meter is not None and info.last_offset >= 0:
-        outcome.meter.count_append(received_bytes, info.last_offset - info.first_offset + 1)
 
 
 def _close_on_failure(outcomes: Sequence[Outcome]) -> None:

@@ -9,6 +9,7 @@ from ...protocol.errors import ApiError
 from ...protocol.records.layout import (
     ATTRIBUTES_OFFSET,
     LOG_OVERHEAD,
+    LOW_ATTRIBUTES_OFFSET,
     MAGIC_OFFSET,
     MAGIC_V2,
     RECORD_OVERHEAD_V0,
@@ -102,7 +103,7 @@ def _begins_with_transactional_batch(records: memoryview | bytes) -> bool:
         return False
     length = int.from_bytes(records[SIZE_OFFSET:LOG_OVERHEAD], "big", signed=True)
     is_whole = RECORD_OVERHEAD_V0 <= length <= size - LOG_OVERHEAD
-    return is_whole and bool(records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_BIT)
+    return is_whole and bool(records[LOW_ATTRIBUTES_OFFSET] & TRANSACTIONAL_BIT)
 
 
 def check_producer_id(access: Access, request: Any, version: int) -> ApiError | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ...network.metrics.instruments import DURATION_BUCKETS, SIZE_BUCKETS, Instruments
 from ...protocol.records.layout import CODEC_MASK, Codec
 from .conversion_meter import ConversionMeter
-from .topic_meter import TopicMeter
+from .topic_meter import FetchMeter, TopicMeter
 
 if TYPE_CHECKING:
     from ..metadata.image import Topic
@@ -30,6 +30,7 @@ class Metrics:
         kept = Instruments()
         self.instruments = kept
         self._topic_meters: dict[str, TopicMeter] = {}
+        self._fetch_meters: dict[tuple[int, bool], FetchMeter] = {}
 
         self.requests = kept.counter("stepdown_requests", "Requests answered", "request", "version")
         self.deprecated_requests = kept.counter(
@@ -179,8 +180,22 @@ class Metrics:
         """What is counted of a topic that there is."""
         meter = self._topic_meters.get(name)
         if meter is None:
-            families = self.produce_partition_requests, self.bytes_in, self.messages_in
+            families = (
+                self.produce_partition_requests,
+                self.bytes_in,
+                self.messages_in,
+                self.fetch_partition_requests,
+                self.bytes_out,
+            )
             meter = self._topic_meters[name] = TopicMeter(*(family.of(name) for family in families))
+        return meter
+
+    def of_fetch(self, version: int, *, is_follower: bool) -> FetchMeter:
+        """What is counted of a version of Fetch that is served; of followers only the requests."""
+        meter = self._fetch_meters.get((version, is_follower))
+        if meter is None:
+            requests = self.requests.of("FetchFollower" if is_follower else "FetchConsumer", str(version))
+            meter = self._fetch_meters[version, is_follower] = FetchMeter(requests, self.fetch_bytes.of(str(version)))
         return meter
 
     def forget_topics(self, topics: "Sequence[Topic]") -> None:

@@ -4,7 +4,7 @@ Each class of response has a function written for it, as its codecs are.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 from ...network.metrics.counts import Counter
@@ -13,20 +13,10 @@ from ...protocol.code_buffer import CodeBuffer
 from ...protocol.errors import ErrorCode
 from ...protocol.schema import schema_of
 
-Count = Callable[[Any, dict[int, Counter]], None]
 
-
-class ErrorTally:
-    """Adds what the responses of one class carry to a counter with the labels request and error."""
-
-    __slots__ = ("_by_code", "_count")
-
-    def __init__(self, counters: CounterFamily, request: str, response: type) -> None:
-        self._by_code = _CountersByCode(counters, request)
-        self._count = _counting(response)
-
-    def add(self, response: Any) -> None:
-        self._count(response, self._by_code)
+def error_counter(counters: CounterFamily, request: str, response: type) -> Callable[[Any], None]:
+    """What adds the codes in a response of that class to counters with the labels request and error."""
+    return partial(_counting(response), by_code=_CountersByCode(counters, request))
 
 
 class _CountersByCode(dict[int, Counter]):
@@ -46,7 +36,7 @@ def _name(code: int) -> str:
 
 
 @cache
-def _counting(cls: type) -> Count:
+def _counting(cls: type) -> Callable[..., None]:
     """What counts the codes in values of a message class."""
     source = CodeBuffer({})
     with source.block("def count(value, by_code):"):

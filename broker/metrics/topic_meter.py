@@ -1,4 +1,4 @@
-"""Metrics of what is produced to one topic; the labelled counters are looked up once per topic, not per partition."""
+"""Counters that many requests need, looked up once: those of one topic, and those of one version of Fetch."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,19 @@ from ...network.metrics.counts import Counter
 
 @dataclass(frozen=True, slots=True)
 class TopicMeter:
-    """The counters of one topic in Produce requests: partitions asked for, bytes received and records appended."""
+    """The counters of one topic: partitions in Produce requests, bytes received and records appended; partitions in
+    Fetch requests, and bytes of records sent to consumers."""
 
     requests: Counter
     bytes_in: Counter
     messages_in: Counter
+    fetches: Counter
+    bytes_out: Counter
 
-    def count_append(self, received_bytes: int, records: int) -> None:
-        """Records of one partition went into its log."""
-        self.bytes_in.value += received_bytes
-        self.messages_in.value += records
+
+@dataclass(frozen=True, slots=True)
+class FetchMeter:
+    """The counters of the Fetch requests of followers, or of consumers, in one version, and of the bytes they got."""
+
+    requests: Counter
+    bytes: Counter

@@ -1,17 +1,16 @@
 """Records on their way into a partition: prepared (inline, or in a worker when that takes longer), appended, announced.
 
-Produce requests and the coordinators' own records come this way. What is refused is counted here, by reason and topic.
+What is refused is counted here, by reason and topic.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...protocol.errors import ApiError, ErrorCode, RecordTooLarge
 from ...protocol.records.layout import (
-    ATTRIBUTES_OFFSET,
     LEGACY_ATTRIBUTES_OFFSET,
+    LOW_ATTRIBUTES_OFFSET,
     MAGIC_OFFSET,
     MAGIC_V2,
 )
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from ..metadata.partition import Partition
     from ..metrics.metrics import Metrics
 
-LOG_APPEND_TIME = "LogAppendTime"
-V2_CODEC_OFFSET = ATTRIBUTES_OFFSET + 1
 
 # Failures that producers handle; they are no fault of the broker's (Kafka: `ReplicaManager.appendToLocalLog`).
 EXPECTED_FAILURES = (
@@ -42,63 +39,94 @@ EXPECTED_FAILURES = (
 )
 
 
-@dataclass(slots=True)
-class Effort:
-    """What one request's conversions took; both numbers are 0 when nothing was converted."""
-
-    temporary_bytes: int = 0
-    seconds: float = 0.0
-
-
 Check = Callable[[], None]
 """May refuse the records, by an ApiError; it is called in the same turn of the loop as the append."""
 
 
 class Job(NamedTuple):
-    """What is to be appended to one partition."""
+    """What a worker gets ready to be appended to one partition."""
 
     topic: "Topic"
     partition: "Partition"
     records: memoryview
-    check: Check | None = None
+    check: Check | None
 
 
-def append_inline(core: "Core", job: Job, effort: Effort) -> AppendInfo | None:
-    """Where the records of a client went; None where getting them ready would hold up the event loop.
+class Append:
+    """The append of one request's records to its partitions, one after the other, and what their conversions took.
 
-    Waiting readers of the partition have been told.
-
-    Raises: ApiError, of which `RecordErrors` names single records.
+    `seconds` and `temporary_bytes` are 0 when nothing was converted.
     """
-    topic, partition, records, check = job
-    rules = core.append_rules.of(topic)
-    began = perf_counter()
-    try:
-        prepared = prepare_inline(records, rules, now_ms=core.clock.now_ms())
-    except ApiError as refusal:
-        _count_refusal(core.metrics, topic, records, refusal)
-        raise
-    if prepared is None:
-        return None
-    effort.temporary_bytes += prepared.temporary_bytes
-    if prepared.conversions:
-        _count_conversions(core.metrics, topic, records, prepared, effort, perf_counter() - began)
-    if check is not None:
-        check()
-    return core.append(partition, prepared)
+
+    __slots__ = ("_core", "_now_ms", "seconds", "temporary_bytes")
+
+    def __init__(self, core: "Core") -> None:
+        self._core = core
+        self._now_ms = core.clock.now_ms()
+        self.seconds = 0.0
+        self.temporary_bytes = 0
+
+    def write(
+        self, topic: "Topic", partition: "Partition", records: memoryview, check: Check | None
+    ) -> AppendInfo | None:
+        """Where the records of a client went; None where getting them ready would hold up the event loop.
+
+        Waiting readers of the partition have been told.
+
+        Raises: ApiError, of which `RecordErrors` names single records.
+        """
+        core = self._core
+        began = perf_counter()
+        try:
+            prepared = prepare_inline(records, core.append_rules.of(topic), now_ms=self._now_ms)
+        except ApiError as refusal:
+            _count_refusal(core.metrics, topic, records, refusal)
+            raise
+        if prepared is None:
+            return None
+        self.temporary_bytes += prepared.temporary_bytes
+        if prepared.conversions:
+            self._count_conversions(topic, records, prepared, perf_counter() - began)
+        if check is not None:
+            check()
+        return core.append(partition, prepared)
+
+    async def write_by_worker(self, jobs: Sequence[Job]) -> list[AppendInfo | Exception]:
+        """As `write` for each job, whatever that takes: one worker gets the records of all of them ready."""
+        core = self._core
+        works = [(job.records, core.append_rules.of(job.topic)) for job in jobs]
+        with await core.conversion_budget.claim(working_bytes(works)):
+            made = await core.heavy(_prepare_each, works, core.clock.now_ms())
+        return [self._finish(job, *done) for job, done in zip(jobs, made, strict=True)]
+
+    def _finish(self, job: Job, made: PreparedAppend | Exception, seconds: float) -> AppendInfo | Exception:
+        core = self._core
+        if isinstance(made, Exception):
+            if isinstance(made, ApiError):
+                _count_refusal(core.metrics, job.topic, job.records, made)
+            return made
+        self.temporary_bytes += made.temporary_bytes
+        if made.conversions:
+            self._count_conversions(job.topic, job.records, made, seconds)
+        try:
+            if job.check is not None:
+                job.check()
+            return core.append(job.partition, made)
+        except Exception as error:  # the others go on; the one that asked gets the error
+            return error
+
+    def _count_conversions(self, topic: "Topic", records: memoryview, prepared: PreparedAppend, seconds: float) -> None:
+        self.seconds += seconds
+        metrics = self._core.metrics
+        metrics.produce_conversions.of(topic.name).add(prepared.conversions)
+        magic = records[MAGIC_OFFSET]
+        attributes = records[LOW_ATTRIBUTES_OFFSET if magic == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET]
+        kept = prepared.head[LOW_ATTRIBUTES_OFFSET]
+        metrics.up_conversions.of(str(magic), codec_label(attributes), codec_label(kept)).add(prepared.conversions)
 
 
 _Prepared = tuple[PreparedAppend | Exception, float]
 """What became of the records of one job, and the seconds that it took."""
-
-
-async def append_by_worker(core: "Core", jobs: Sequence[Job], effort: Effort) -> list[AppendInfo | Exception]:
-    """As `append_inline` for each job, whatever that takes: one worker gets the records of all of them ready."""
-    rules = [core.append_rules.of(job.topic) for job in jobs]
-    works = [(job.records, rule) for job, rule in zip(jobs, rules, strict=True)]
-    with await core.conversion_budget.claim(working_bytes(works)):
-        made = await core.heavy(_prepare_each, works, core.clock.now_ms())
-    return [_finished(core, job, *done, effort) for job, done in zip(jobs, made, strict=True)]
 
 
 def _prepare_each(works: Sequence[tuple[memoryview, AppendRules]], now_ms: int) -> list[_Prepared]:
@@ -107,27 +135,9 @@ def _prepare_each(works: Sequence[tuple[memoryview, AppendRules]], now_ms: int) 
         began = perf_counter()
         try:
             made.append((prepare(records, rules, now_ms=now_ms), perf_counter() - began))
-        except Exception as error:  # the others go on; the one that asked gets the error
+        except Exception as error:  # as in `_finish`
             made.append((error, 0.0))
     return made
-
-
-def _finished(
-    core: "Core", job: Job, made: PreparedAppend | Exception, seconds: float, effort: Effort
-) -> AppendInfo | Exception:
-    if isinstance(made, Exception):
-        if isinstance(made, ApiError):
-            _count_refusal(core.metrics, job.topic, job.records, made)
-        return made
-    effort.temporary_bytes += made.temporary_bytes
-    if made.conversions:
-        _count_conversions(core.metrics, job.topic, job.records, made, effort, seconds)
-    try:
-        if job.check is not None:
-            job.check()
-        return core.append(job.partition, made)
-    except Exception as error:  # as above
-        return error
 
 
 def _count_refusal(metrics: "Metrics", topic: "Topic", records: memoryview, refusal: ApiError) -> None:
@@ -137,14 +147,3 @@ def _count_refusal(metrics: "Metrics", topic: "Topic", records: memoryview, refu
         metrics.invalid_records.of(Reason.NO_KEY.value).add(refusal.keyless)
     elif isinstance(refusal, InvalidBatch | ChecksumMismatch):
         metrics.invalid_records.of(refusal.reason.value).add()
-
-
-def _count_conversions(
-    metrics: "Metrics", topic: "Topic", records: memoryview, prepared: PreparedAppend, effort: Effort, seconds: float
-) -> None:
-    effort.seconds += seconds
-    metrics.produce_conversions.of(topic.name).add(prepared.conversions)
-    magic = records[MAGIC_OFFSET]
-    attributes = records[V2_CODEC_OFFSET if magic == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET]
-    kept = prepared.head[V2_CODEC_OFFSET]
-    metrics.up_conversions.of(str(magic), codec_label(attributes), codec_label(kept)).add(prepared.conversions)

@@ -52,6 +52,13 @@ class Outcome:
     error: ApiError | None = None
     is_settled: bool = False  # what becomes of it is known, while others may still wait
 
+    def count_append(self, received_bytes: int) -> None:
+        """The records went into the log; none of them where they were sent twice."""
+        info, meter = self.info, self.meter
+        if meter is not None and info is not None and info.last_offset >= 0:
+            meter.bytes_in.value += received_bytes
+            meter.messages_in.value += info.last_offset - info.first_offset + 1
+
     @property
     def place(self) -> str:
         return f"{self.topic}-{self.index}"

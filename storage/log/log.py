@@ -14,6 +14,7 @@ from uuid import UUID
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...protocol.records.batch_header import BatchHeader, headers_in
 from ...protocol.records.layout import RECORD_BATCH_OVERHEAD
+from ...protocol.records.v2_header import stamp_header
 from ..files.clock import Clock
 from ..files.file_handle import Buffer
 from ..files.files import Files
@@ -147,8 +148,8 @@ class Log(LogReading):
         """As `append`, of a batch that the log of the leader has taken. Raises: ApiError 18; DiskFault."""
         first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
         last_offset = first_offset + prepared.last_offset_delta
-        pieces = prepared.pieces(first_offset, leader_epoch)
-        self._write(pieces, first_offset, last_offset, max_timestamp, last_offset)
+        head = stamp_header(prepared.head, first_offset, leader_epoch)
+        self._write((head, prepared.body), first_offset, last_offset, max_timestamp, last_offset)
         if leader_epoch != self._latest_epoch:
             self._assign_epoch(leader_epoch, first_offset)
         if prepared.producer_id >= 0:

@@ -26,11 +26,11 @@ from ...protocol.errors import CorruptRecord, InvalidRecord, RecordTooLarge, Uns
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import Batch, iter_batches
 from ...protocol.records.layout import (
-    ATTRIBUTES_OFFSET,
     CODEC_MASK,
     FRAME,
     LEGACY_ATTRIBUTES_OFFSET,
     LOG_OVERHEAD,
+    LOW_ATTRIBUTES_OFFSET,
     MAGIC_OFFSET,
     MAGIC_V2,
     RECORD_BATCH_OVERHEAD,
@@ -131,7 +131,7 @@ def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> P
     """
     origin = AppendOrigin.CLIENT
     if len(records) > RECORD_BATCH_OVERHEAD:
-        if len(records) <= MOST_INLINE_BYTES[_codec_bits(records)]:
+        if len(records) <= MOST_INLINE_BYTES[records[LOW_ATTRIBUTES_OFFSET] & CODEC_MASK]:
             usual = prepare_usual(records, rules, now_ms, origin, INLINE_OPENED_BLOCKS_BYTES)
             if usual is not None:
                 return usual
@@ -156,7 +156,7 @@ def _prepare_in_steps(records: memoryview, rules: AppendRules, now_ms: int, orig
 
 def _is_compressed(records: memoryview) -> bool:
     """Whether the first batch is, of magic 0 to 2."""
-    at = ATTRIBUTES_OFFSET + 1 if records[MAGIC_OFFSET] == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET
+    at = LOW_ATTRIBUTES_OFFSET if records[MAGIC_OFFSET] == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET
     return bool(records[at] & CODEC_MASK)
 
 
@@ -170,7 +170,7 @@ def _takes_long(records: memoryview, rules: AppendRules) -> bool:
 
 
 def _codec_bits(records: memoryview) -> int:
-    return records[ATTRIBUTES_OFFSET + 1] & CODEC_MASK
+    return records[LOW_ATTRIBUTES_OFFSET] & CODEC_MASK
 
 
 def _check_version(batches: Sequence[Batch], api_version: int) -> None:

@@ -13,9 +13,9 @@ from ...protocol.errors import InvalidRecord
 from ...protocol.records.compression.codecs import SINGLE_BYTES, single
 from ...protocol.records.kernel import Blocks, glance, glance_at_blocks
 from ...protocol.records.layout import (
-    ATTRIBUTES_OFFSET,
     CODEC_MASK,
     LOG_OVERHEAD,
+    LOW_ATTRIBUTES_OFFSET,
     MAGIC_V2,
     RECORD_BATCH_OVERHEAD,
     TRANSACTIONAL_BIT,
@@ -55,7 +55,7 @@ def prepare_usual(
     )
     if magic != MAGIC_V2 or batch_size != size - LOG_OVERHEAD:
         return None
-    attributes = records[ATTRIBUTES_OFFSET + 1]
+    attributes = records[LOW_ATTRIBUTES_OFFSET]
     codec = attributes & CODEC_MASK
     if (rules.codec is not None and rules.codec != codec) or rules.stamps_append_time or size > rules.max_message_bytes:
         return None

@@ -96,7 +96,7 @@ async def test_no_step_of_a_handler_holds_the_loop(
     version = SERVED[key].last
     calls = Calls()
     broker.turns.elapsed_s = lambda: calls.count / CALLS_A_SECOND
-    limit = min(MOST_ITEMS, SERVED[key].most_items(broker.settings.stepdown_request_max_items))
+    limit = min(MOST_ITEMS, SERVED[key].limit, broker.settings.stepdown_request_max_items)
     for name, request in large_requests(API[key].request, version, limit - 1):
         frame = frame_of(key, version, request)
         with calls.counted(monkeypatch):
