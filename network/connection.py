@@ -208,12 +208,10 @@ class Connection:
             while True:
                 frame = None if self._is_draining else self._parser.next_frame()
                 if frame is None:
-                    if self._held or self._unsent:
-                        await self._send_held_replies(answerer)
-                    elif self._at_end or self._is_draining:
+                    await self._send_held_replies(answerer)
+                    if self._at_end or self._is_draining:
                         return "end"
-                    else:
-                        await self._more()
+                    await self._more()
                     continue
                 if self._turn.is_over():
                     await self._send_held_replies(answerer)
