@@ -1,6 +1,6 @@
 """Where answers name brokers, the gateway's own addresses take their place.
 
-    Metadata 0-12            brokers, at the front: the rest stays as it came
+    Metadata 0-13            brokers, at the front: the rest stays as it came
     FindCoordinator 0-6      one coordinator, from v4 several
     DescribeCluster 0-1      brokers
     Produce 10-12            the brokers of new leaders (KIP-951)

@@ -30,9 +30,10 @@ from ..network.worker_threads import WorkerThreads
 from ..protocol.frame import FrameParser
 from .allow_list import AllowList
 from .broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
-from .client_session import ClientSession, SessionTools
 from .gateway_metrics import GatewayMetrics
-from .relayed_answer import RelayingSender
+from .sessions.client_session import ClientSession
+from .sessions.relayed_answer import RelayingSender
+from .sessions.session_tools import SessionTools
 from .settings import LISTENER, GatewaySettings
 from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
 

@@ -59,7 +59,7 @@ TRANSLATED: Mapping[int, TranslatedVersions] = {
 NEWEST: Mapping[int, int] = {
     ApiKey.PRODUCE: 12,
     ApiKey.FETCH: 15,
-    ApiKey.METADATA: 12,
+    ApiKey.METADATA: 13,
     ApiKey.FIND_COORDINATOR: 6,
     ApiKey.API_VERSIONS: 4,
     ApiKey.DESCRIBE_QUORUM: 1,

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from ..network.connection import CloseConnection
-from ..network.sender import Sender
-from ..protocol.schema import Piece
-from .upstream_connection import UpstreamConnection
+from ...network.connection import CloseConnection
+from ...network.sender import Sender
+from ...protocol.schema import Piece
+from ..upstream_connection import UpstreamConnection
 
 
 class RelayedAnswer:

@@ -1,0 +1,71 @@
+"""The login of one client: at the gateway itself, or by SaslHandshake 0 and bare tokens, relayed to the cluster.
+
+A login by SaslAuthenticate at the cluster passes as other requests do.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from ...network.connection import Peer, Reply
+from ...network.sasl.answers import answer_handshake, answer_token
+from ...protocol.api import API, ApiKey
+from ...protocol.errors import ApiError
+from ...protocol.frame import decode_request_header, encode_response
+from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ...protocol.schema import decode
+from ..gateway_metrics import GatewayMetrics
+from ..request_frame import SIZE, RequestHead
+from ..translations.call import AskUpstream
+from .login_relay import VERSION, LoginRelay
+from .reply_maker import ReplyMaker
+
+
+class ClientLogin:
+    """`asking` gives what asks the cluster on behalf of a request of the client."""
+
+    def __init__(
+        self, metrics: GatewayMetrics, replies: ReplyMaker, asking: Callable[[RequestHead, str | None], AskUpstream]
+    ) -> None:
+        self._metrics = metrics
+        self._replies = replies
+        self._asking = asking
+        self._relay: LoginRelay | None = None
+
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether the client's next frame is a bare token."""
+        return self._relay is not None and self._relay.takes_tokens
+
+    async def begin(self, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
+        """Answers SaslHandshake 0, after which bare tokens follow. Raises: MalformedFrame, OSError."""
+        header, body = decode_request_header(frame)
+        request = decode(SaslHandshakeRequest, 0, body)
+        self._relay = LoginRelay(self._asking(head, header.client_id))
+        response = await self._relay.begin(request.mechanism)
+        pieces = encode_response(API[ApiKey.SASL_HANDSHAKE], 0, head.correlation_id, response)
+        return self._replies.make(pieces, head, began_s, VERSION)
+
+    async def relay_token(self, frame: memoryview, began_s: float) -> Reply:
+        """Raises: CloseConnection when the cluster refuses the login, MalformedFrame, OSError."""
+        assert self._relay is not None
+        token = await self._relay.step(bytes(frame))
+        meter = self._metrics.meter_of(ApiKey.SASL_AUTHENTICATE, 0, VERSION)
+        meter.observe_handling(len(frame), perf_counter() - began_s, 0.0)
+        return Reply([SIZE.pack(len(token)) + token], meter, began_s, perf_counter())
+
+    def log_in_here(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
+        """A step of a login at the gateway itself; `SaslGate` looks after the order. Raises: MalformedFrame."""
+        spec = API[ApiKey(head.key)]
+        _, body = decode_request_header(frame)
+        request = decode(spec.request, head.version, body)
+        try:
+            response: Any
+            if head.key == ApiKey.SASL_HANDSHAKE:
+                response = answer_handshake(peer.sasl, request, head.version)
+            else:
+                response = answer_token(peer.sasl, request)
+        except ApiError as fault:
+            response = spec.response(error_code=fault.code)
+        pieces = encode_response(spec, head.version, head.correlation_id, response)
+        return self._replies.make(pieces, head, began_s, head.version)

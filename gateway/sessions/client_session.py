@@ -1,0 +1,192 @@
+"""One client's connection: what becomes of each of its requests.
+
+    passed        the frame goes to the cluster as it came, and the answer back (passer.py)
+    rewritten     the same, and addresses or version ranges in the answer are changed
+    translated    the request is decoded and answered by a translation (translator.py)
+    refused       a line in the log says why, and the connection is closed, as the cluster does it
+
+Requests are handled one after the other, as a broker does it for a connection, so answers leave in the order asked.
+There is one connection to the cluster for each of a client, opened with its first request; when the one is closed, so
+is the other.
+"""
+
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from typing import Any
+
+from ...client.versions import VersionRange
+from ...network.clients.seen_client import SeenClient
+from ...network.connection import CloseConnection, Peer, Reply
+from ...protocol.api import ApiKey
+from ...protocol.frame import decode_request_header
+from ...protocol.kafka_releases import api_name
+from ...protocol.messages.api_versions import ApiVersionsRequest
+from ...protocol.schema import decode
+from ..offered_versions import (
+    BETWEEN_BROKERS,
+    NEWEST,
+    NOT_OFFERED,
+    TRANSLATED,
+    is_translated,
+    offer,
+    refuse_api_versions,
+)
+from ..request_frame import RequestHead, client_id_of, read_head
+from ..translations import RENUMBERED
+from ..translations.call import AskUpstream, Call
+from ..upstream import UpstreamFailed
+from .broker_link import BrokerLink
+from .client_login import ClientLogin
+from .passer import Passer
+from .reply_maker import ReplyMaker, frame_answer
+from .session_tools import SessionTools
+from .translator import Translator
+
+SOFTWARE_FROM = 3
+
+
+class ClientSession:
+    """Answers the frames of one connection, which is to a `broker`. `hang_up` closes it."""
+
+    def __init__(self, tools: SessionTools, broker: int, hang_up: Callable[[], None]) -> None:
+        self._tools = tools
+        self._metrics = tools.metrics
+        self._broker = broker
+        self._hang_up = hang_up
+        self._link: BrokerLink | None = None
+        self._is_closed = False
+        self._client_id_bytes = b""
+        self._replies = ReplyMaker(tools.metrics)
+        self._passer = Passer(tools, self._replies)
+        self._translator = Translator(tools, self._replies, self._asking)
+        self._login = ClientLogin(tools.metrics, self._replies, self._asking)
+
+    def close(self) -> None:
+        """The client has gone, or is to go."""
+        self._is_closed = True
+        if self._link is not None:
+            self._link.connection.close()
+            self._link = None
+
+    def answer(self, frame: memoryview, peer: Peer) -> Coroutine[Any, Any, Reply]:
+        return self._answer(frame, peer)
+
+    def note_reply(self, reply: Reply) -> None:
+        reply.meter.observe_sending(0.0, perf_counter() - reply.began_s)
+
+    async def _answer(self, frame: memoryview, peer: Peer) -> Reply:
+        """Raises: CloseConnection, MalformedFrame, OSError."""
+        peer.on_leave = self.close
+        self._metrics.client_bytes.add(len(frame))
+        try:
+            return await self._dispatch(frame, peer)
+        except UpstreamFailed as fault:
+            self._metrics.upstream_failures.of(str(self._broker) if self._broker >= 0 else "bootstrap").add()
+            raise CloseConnection(f"the cluster cannot be reached: {fault}") from None
+        except ConnectionResetError as fault:
+            link = self._link
+            if self._is_closed or link is None:
+                raise
+            self._tools.upstream.forget_versions(link.address)
+            raise CloseConnection(f"{fault} at {link.address}") from None
+        finally:
+            peer.on_leave = None
+
+    async def _dispatch(self, frame: memoryview, peer: Peer) -> Reply:
+        began_s = perf_counter()
+        if self._login.takes_tokens:
+            return await self._login.relay_token(frame, began_s)
+        head = read_head(frame)
+        self._note_client(frame, peer)
+        if peer.sasl is not None and head.key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
+            return self._login.log_in_here(head, frame, peer, began_s)
+        link = await self._open_link()
+        if head.key == ApiKey.API_VERSIONS:
+            return await self._answer_api_versions(link, head, frame, peer, began_s)
+        taken = link.versions.get(head.key, NOT_OFFERED)
+        self._check_version(head, taken)
+        self._count_request(head, peer, began_s)
+        if head.key == ApiKey.SASL_HANDSHAKE and head.version == 0:
+            return await self._login.begin(head, frame, began_s)
+        if not is_translated(head.key, head.version, taken):
+            return await self._passer.pass_on(link, head, frame, began_s)
+        if head.key in RENUMBERED:
+            return await self._passer.renumber(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
+        return await self._translator.translate(head, frame, peer, began_s)
+
+    async def _answer_api_versions(
+        self, link: BrokerLink, head: RequestHead, frame: memoryview, peer: Peer, began_s: float
+    ) -> Reply:
+        if not 0 <= head.version <= NEWEST[ApiKey.API_VERSIONS]:
+            return self._replies.make_unknown(frame_answer(head, [refuse_api_versions()]), head, began_s)
+        self._count_request(head, peer, began_s)
+        if head.version >= SOFTWARE_FROM:
+            _note_software(frame, peer)
+        return await self._passer.pass_api_versions(link, head, frame, began_s)
+
+    def _note_client(self, frame: memoryview, peer: Peer) -> None:
+        """The client id, which each request carries, is decoded when it is another one."""
+        if (
+            bytes(frame[8 : 10 + len(self._client_id_bytes)]) != _prefix(self._client_id_bytes)
+            or not self._client_id_bytes
+        ):
+            peer.client_id = client_id_of(frame)
+            self._client_id_bytes = peer.client_id.encode()
+
+    def _count_request(self, head: RequestHead, peer: Peer, began_s: float) -> None:
+        """For the client report; of a version that is offered, which nobody else may choose."""
+        seen = peer.seen
+        if not seen.is_kept or seen.client_id != peer.client_id:
+            seen = self._tools.clients.client_of(peer, head.key)
+        seen.count_request((head.key, head.version), began_s)
+
+    def _check_version(self, head: RequestHead, taken: VersionRange) -> None:
+        """Raises: CloseConnection."""
+        low, high = offer(head.key, taken)
+        name = api_name(head.key)
+        if head.key in BETWEEN_BROKERS and not taken[0] <= head.version <= taken[1]:
+            reason = f"{name} is a request between brokers, which do not speak through the gateway"
+        elif low > high:
+            reason = f"{name} is not offered here"
+        elif not low <= head.version <= high:
+            reason = f"{name} {head.version} is asked, {low} to {high} are offered"
+        else:
+            return
+        self._metrics.refused.of(name, str(head.version) if 0 <= head.version < 100 else "other").add()
+        raise CloseConnection(reason)
+
+    # The cluster
+
+    async def _open_link(self) -> BrokerLink:
+        """Raises: UpstreamFailed."""
+        if self._is_closed:
+            raise ConnectionResetError("the client has gone")
+        if self._link is None:
+            connection, versions, address = await self._tools.upstream.connect(self._broker, self._lose_link)
+            self._link = BrokerLink(self._tools, connection, versions, address)
+        return self._link
+
+    def _lose_link(self) -> None:
+        if self._link is not None:
+            self._tools.upstream.forget_versions(self._link.address)
+        self._hang_up()
+
+    def _asking(self, head: RequestHead, client_id: str | None) -> AskUpstream:
+        async def ask(request: Any, version: int, *, is_answered: bool = True, holder: Call | None = None) -> Any:
+            link = await self._open_link()
+            return await link.ask(request, version, head, client_id, is_answered=is_answered, holder=holder)
+
+        return ask
+
+
+def _note_software(frame: memoryview, peer: Peer) -> None:
+    """What an ApiVersions request says of the client's software. Raises: MalformedFrame."""
+    header, body = decode_request_header(frame)
+    request = decode(ApiVersionsRequest, header.api_version, body)
+    peer.software_name, peer.software_version = request.client_software_name, request.client_software_version
+    if peer.seen.is_kept:
+        peer.seen = SeenClient()  # from its next request on it is another client
+
+
+def _prefix(text: bytes) -> bytes:
+    return len(text).to_bytes(2, "big") + text

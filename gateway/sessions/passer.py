@@ -1,0 +1,70 @@
+"""Requests that pass: the frame goes to a broker as it came, and the answer back, as far as the client takes it.
+
+Where an answer names brokers, or versions, those of the gateway take their place.
+"""
+
+from collections.abc import Sequence
+
+from ...network.connection import CloseConnection, Reply
+from ...protocol.api import ApiKey
+from ...protocol.schema import Piece
+from ..broker_addresses import names_brokers, rewrite_addresses
+from ..offered_versions import rewrite_api_versions
+from ..request_frame import RequestHead, acks_of_produce, renumber, with_size
+from .broker_link import WHOLE_BYTES, BrokerLink
+from .relayed_answer import RelayedAnswer
+from .reply_maker import ReplyMaker, frame_answer, frame_head
+from .session_tools import SessionTools
+
+
+class Passer:
+    """Passes the requests of one client. Whatever waits raises MalformedFrame and OSError."""
+
+    def __init__(self, tools: SessionTools, replies: ReplyMaker) -> None:
+        self._tools = tools
+        self._replies = replies
+
+    async def pass_on(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
+        """The reply to a request that goes as it came. Raises: CloseConnection, too."""
+        is_answered = head.key != ApiKey.PRODUCE or acks_of_produce(frame, head.version) != 0
+        if not is_answered:
+            await link.connection.send(with_size(frame))
+            return self._replies.make(None, head, began_s, head.version)
+        return await self._exchange(link, head, with_size(frame), began_s, head.version)
+
+    async def renumber(
+        self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float, sent_as: int
+    ) -> Reply:
+        """The same where two versions have one layout."""
+        return await self._exchange(link, head, renumber(frame, sent_as), began_s, sent_as)
+
+    async def pass_api_versions(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
+        await link.connection.send(with_size(frame))
+        body, claim = await link.read_whole(await link.read_head(head))
+        answer = frame_answer(head, [rewrite_api_versions(head.version, body)])
+        reply = self._replies.make(answer, head, began_s, head.version)
+        reply.claim = claim
+        return reply
+
+    async def _exchange(
+        self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, sent_as: int
+    ) -> Reply:
+        await link.connection.send(pieces)
+        size = await link.read_head(head)
+        if names_brokers(head.key, head.version):
+            return await self._rewrite(link, head, size, began_s, sent_as)
+        first = frame_head(head, size)
+        answer: list[Piece] = [first, RelayedAnswer(link.connection, size)]
+        if size <= WHOLE_BYTES:
+            answer = [first + await link.connection.read(size)]
+        return self._replies.make(answer, head, began_s, sent_as)
+
+    async def _rewrite(self, link: BrokerLink, head: RequestHead, size: int, began_s: float, sent_as: int) -> Reply:
+        body, claim = await link.read_whole(size)
+        try:
+            rewritten = rewrite_addresses(head.key, head.version, body, self._tools.translate_address)
+        except OSError as fault:
+            raise CloseConnection(str(fault)) from None
+        reply = self._replies.make(frame_answer(head, rewritten), head, began_s, sent_as)
+        reply.claim = claim
+        return reply

@@ -1,0 +1,53 @@
+"""Makes the replies to a client's requests, and counts them."""
+
+from collections.abc import Sequence
+from time import perf_counter
+
+from ...network.connection import Reply
+from ...network.memory_budget import Claim
+from ...protocol.primitives import size_of
+from ...protocol.schema import Piece
+from ..gateway_metrics import GatewayMetrics
+from ..request_frame import SIZE, RequestHead
+from .broker_link import WHOLE_BYTES
+
+
+class ReplyMaker:
+    """Counts in `metrics`."""
+
+    def __init__(self, metrics: GatewayMetrics) -> None:
+        self._metrics = metrics
+
+    def make(self, pieces: list[Piece] | None, head: RequestHead, began_s: float, sent_as: int) -> Reply:
+        """The reply to a request of a version that is offered; `pieces` None: no answer is due."""
+        return self._count(pieces, head.key, head.version, sent_as, began_s)
+
+    def make_unknown(self, pieces: list[Piece], head: RequestHead, began_s: float) -> Reply:
+        """The reply to a request of a version that is not offered, which is no label of a metric."""
+        return self._count(pieces, head.key, -1, -1, began_s)
+
+    def _count(self, pieces: list[Piece] | None, key: int, version: int, sent_as: int, began_s: float) -> Reply:
+        meter = self._metrics.meter_of(key, version, sent_as)
+        meter.observe_handling(0, perf_counter() - began_s, 0.0)
+        return Reply(pieces, meter, began_s, perf_counter())
+
+
+def frame_head(head: RequestHead, size: int) -> bytes:
+    """What is in front of an answer's body of that size."""
+    return SIZE.pack(size + 4) + SIZE.pack(head.correlation_id)
+
+
+def frame_answer(head: RequestHead, body: Sequence[bytes | memoryview]) -> list[Piece]:
+    """The frame of an answer in one piece, so that it may leave together with others."""
+    return [b"".join((frame_head(head, sum(map(len, body))), *body))]
+
+
+def keep_for(pieces: list[Piece] | None, claim: Claim | None) -> Claim | None:
+    """What is left of a claim until an answer is sent: nothing for a small one, which may wait for others to leave."""
+    size = sum(map(size_of, pieces or ()))
+    if claim is None or size > WHOLE_BYTES:
+        if claim is not None:
+            claim.shrink(size)
+        return claim
+    claim.release()
+    return None

@@ -1,0 +1,28 @@
+"""What all sessions of a gateway share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...config.keys.endpoints import HostPort
+from ...network.clients.client_report import ClientReport
+from ...network.clock import Clock
+from ...network.memory_budget import MemoryBudget
+from ...network.worker_threads import WorkerThreads
+from ...protocol.records.layout import Codec
+from ..gateway_metrics import GatewayMetrics
+from ..upstream import Upstream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTools:
+    """`translate_address` gives the address here of a broker of the cluster; `memory` pays for answers that are held
+    as a whole; `zstd_to`, what zstd batches become for clients that cannot read them."""
+
+    upstream: Upstream
+    metrics: GatewayMetrics
+    clock: Clock
+    memory: MemoryBudget
+    workers: WorkerThreads
+    translate_address: Callable[[int, HostPort], HostPort]
+    clients: ClientReport
+    zstd_to: Codec | None

@@ -1,0 +1,79 @@
+"""Requests that are translated: decoded, answered by a translation, with error codes that the client knows."""
+
+from collections.abc import Callable
+
+from ...network.clients.seen_client import SeenClient
+from ...network.connection import Peer, Reply
+from ...protocol.api import API, ApiKey
+from ...protocol.frame import decode_request_header, encode_response
+from ...protocol.kafka_releases import api_name
+from ...protocol.schema import decode
+from ..error_mapping import map_code, map_errors
+from ..offered_versions import TRANSLATED
+from ..request_frame import RequestHead
+from ..translations import TRANSLATIONS
+from ..translations.call import AskUpstream, Call, Rotation
+from .reply_maker import ReplyMaker, keep_for
+from .session_tools import SessionTools
+
+
+class Translator:
+    """Translates the requests of one client; `asking` gives what asks the cluster on behalf of one of them."""
+
+    def __init__(
+        self, tools: SessionTools, replies: ReplyMaker, asking: Callable[[RequestHead, str | None], AskUpstream]
+    ) -> None:
+        self._tools = tools
+        self._metrics = tools.metrics
+        self._replies = replies
+        self._asking = asking
+        self._rotation = Rotation()
+
+    async def translate(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
+        """Raises: CloseConnection, MalformedFrame, OSError."""
+        seen, spec = peer.seen, API[ApiKey(head.key)]
+        call = self._call(head, frame, seen)
+        seen.translated[head.key, head.version, call.sent_as] += 1
+        try:
+            response = await TRANSLATIONS[head.key](call)
+            pieces = None
+            if response is not None:
+                mapped = map_errors(response, lambda code: self._map_code(head, seen, code))
+                pieces = encode_response(spec, head.version, head.correlation_id, mapped)
+        except BaseException:
+            if call.claim is not None:
+                call.claim.release()
+            raise
+        reply = self._replies.make(pieces, head, began_s, call.sent_as)
+        reply.claim = keep_for(pieces, call.claim)
+        return reply
+
+    def _call(self, head: RequestHead, frame: memoryview, seen: SeenClient) -> Call:
+        header, body = decode_request_header(frame)
+
+        def lose(what: str, count: int) -> None:
+            self._metrics.lost.of(what).add(count)
+            seen.lost[what] += count
+
+        return Call(
+            key=head.key,
+            version=head.version,
+            sent_as=TRANSLATED[head.key].sent_as,
+            request=decode(API[ApiKey(head.key)].request, head.version, body),
+            ask=self._asking(head, header.client_id),
+            ask_coordinator=self._tools.upstream.ask_coordinator,
+            clock=self._tools.clock,
+            memory=self._tools.memory,
+            workers=self._tools.workers,
+            lose=lose,
+            count_records=seen.count_records,
+            rotation=self._rotation,
+            zstd_to=self._tools.zstd_to,
+        )
+
+    def _map_code(self, head: RequestHead, seen: SeenClient, code: int) -> int:
+        known = map_code(head.key, head.version, code)
+        if known != code:
+            seen.mapped_errors[head.key, code, known] += 1
+            self._metrics.mapped_errors.of(api_name(head.key), str(code), str(known)).add()
+        return known
