@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ..client.errors import ClientError
+from ..client.versions import VersionRange
 from ..config import HostPort
 from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
@@ -31,10 +32,14 @@ from ..protocol.frame import FrameParser
 from .allow_list import AllowList
 from .broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
 from .gateway_metrics import GatewayMetrics
+from .offered_versions import offer
+from .one_address import OneAddress
+from .routes import newest_version
+from .routes.locator import Locator
 from .sessions.client_session import ClientSession
 from .sessions.relayed_answer import RelayingSender
 from .sessions.session_tools import SessionTools
-from .settings import LISTENER, GatewaySettings
+from .settings import LISTENER, PORTS, SINGLE, GatewaySettings
 from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
 
 if TYPE_CHECKING:
@@ -76,13 +81,17 @@ class Gateway:
             self.upstream.learn,
             self.clock,
         )
+        self._one_address = OneAddress(self._advertise, self.upstream.learn)
+        is_single = settings.addresses == SINGLE
         self._tools = SessionTools(
             upstream=self.upstream,
+            locator=Locator(self.upstream.run, self.upstream.learn_brokers) if is_single else None,
+            offer=self._offer_one_address if is_single else offer,
             metrics=self.metrics,
             clock=self.clock,
             memory=self._answer_memory,
             workers=self._workers,
-            translate_address=self.ports.translate,
+            translate_address=self._one_address.translate if is_single else self.ports.translate,
             clients=self.clients,
             zstd_to=settings.zstd_to,
         )
@@ -183,10 +192,18 @@ class Gateway:
             told = fault
 
     def _open_port(self, broker: int) -> None:
-        if not self._is_stopping:
+        if not self._is_stopping and self.settings.addresses == PORTS:
             self.ports.try_open(broker)
 
     # Serving
+
+    def _advertise(self) -> HostPort:
+        """The address by which clients reach the bootstrap port."""
+        return HostPort(self.settings.advertised_host, self.settings.advertised_port or self.address.port)
+
+    def _offer_one_address(self, key: int, taken: VersionRange) -> VersionRange:
+        low, high = offer(key, taken)
+        return low, min(high, newest_version(key))
 
     def _connect(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
         loop, network = asyncio.get_running_loop(), self.settings.network

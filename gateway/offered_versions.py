@@ -10,7 +10,7 @@ by Kafka 4, which refuses what is below 3 (KIP-896); Fetch tells whether a broke
                          tagged fields) | …
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import NamedTuple
 
@@ -104,7 +104,9 @@ def offer(key: int, taken: VersionRange) -> VersionRange:
     return low, min(high, NEWEST.get(key, high))
 
 
-def rewrite_api_versions(version: int, body: bytes) -> bytes:
+def rewrite_api_versions(
+    version: int, body: bytes, offer: Callable[[int, VersionRange], VersionRange] = offer
+) -> bytes:
     """The body of an ApiVersions answer of that version, with the ranges that are offered here.
 
     Raises: MalformedFrame.

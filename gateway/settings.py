@@ -30,6 +30,7 @@ UPSTREAM = "upstream."
 VARIABLES = "STEPDOWN_GATEWAY_"
 WITHOUT_STORE = frozenset(("PLAIN", "OAUTHBEARER"))
 """Mechanisms of clients that log in to the gateway itself."""
+PORTS, SINGLE = "ports", "single"
 NETWORK = (
     *("connections.", "listener.name.gateway.", "max.connections", "sasl.", "socket.", "ssl."),
     *("stepdown.authentication.", "stepdown.client.report.max.clients", "stepdown.downconversion.zstd"),
@@ -57,6 +58,23 @@ KEYS: dict[str, Key] = {
             None,
             AT_START,
             "The host that clients connect to; that of `listen` unless it is given.",
+        ),
+        active(
+            "advertised.port",
+            INT,
+            0,
+            Between(0, 65_535),
+            AT_START,
+            "The port that clients connect to where all brokers have one address; that of `listen` unless it is given.",
+        ),
+        active(
+            "addresses",
+            STRING,
+            PORTS,
+            OneOf((PORTS, SINGLE)),
+            AT_START,
+            "ports: each broker has a port. single: all have the address of the bootstrap port, and the gateway sends "
+            "each request to the broker that it is for.",
         ),
         active(
             "first.port",
@@ -119,6 +137,8 @@ class GatewaySettings:
     http: HostPort
     bootstrap: tuple[HostPort, ...]
     advertised_host: str
+    advertised_port: int
+    addresses: str
     first_port: int
     brokers: Mapping[int, HostPort]
     security: SecuritySettings
@@ -205,6 +225,8 @@ class _Builder:
             http=self._address("http"),
             bootstrap=self._bootstrap(),
             advertised_host=self._find_host(listen),
+            advertised_port=self._number("advertised.port"),
+            addresses=str(self._values["addresses"]),
             first_port=self._first_port(listen),
             brokers=self._brokers(),
             security=security,
@@ -318,6 +340,9 @@ class _Builder:
             self._refuse("authentication", "swap needs upstream.security.protocol SASL_PLAINTEXT or SASL_SSL")
         if not swaps and protocol.startswith("SASL"):
             self._refuse("security.protocol", "clients log in to the gateway only with authentication=swap", protocol)
+        if not swaps and security.sasl is not None and self._values["addresses"] == SINGLE:
+            expected = "single needs authentication=swap: a client's login cannot be repeated at each broker"
+            self._refuse("addresses", expected)
         return swaps
 
     def _network(self, listen: HostPort) -> BrokerSettings:

@@ -3,13 +3,13 @@
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ..client.async_client import AsyncClient, open_tcp
 from ..client.async_connection import AsyncConnection
 from ..client.connection_faults import asking_faults, connecting_faults
 from ..client.errors import ClientError
-from ..client.operation import Coordinator, ask
+from ..client.operation import Coordinator, Operation, ask
 from ..client.security.login import LoginRequest, LoginStep, log_in
 from ..client.security.settings import SaslSettings, SecuritySettings, TlsSettings
 from ..client.security.tls_context import tls_context
@@ -24,6 +24,7 @@ from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
 from .offered_versions import true_ranges
 from .upstream_connection import UpstreamConnection
 
+T = TypeVar("T")
 CLIENT_ID = "stepdown-gateway"
 CONNECT_TIMEOUT_S = 10.0
 ASK_TIMEOUT_S = 30.0
@@ -37,7 +38,8 @@ class UpstreamFailed(Exception):
 
 
 class Upstream:
-    """`brokers`: the address of each broker by id, as far as known. `on_broker` is called for each new one."""
+    """`brokers`: the address of each broker by id, as far as known; `alive`: those that the cluster named last.
+    `on_broker` is called for each new one."""
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class Upstream:
         Raises: ConfigError for certificates that cannot be read.
         """
         self.brokers: dict[int, HostPort] = {}
+        self.alive: frozenset[int] = frozenset()
         self.cluster_id: str | None = None
         self.answered_ms: int | None = None
         self._bootstrap = list(bootstrap)
@@ -86,10 +89,18 @@ class Upstream:
 
     async def look_around(self) -> None:
         """Asks the cluster for its brokers. Raises: ClientError."""
-        response: MetadataResponse = await self._client.run(ask(MetadataRequest(topics=()), within=(1, 12)))
-        self.cluster_id = response.cluster_id
+        self.learn_brokers(await self.run(ask(MetadataRequest(topics=()), within=(1, 12))))
+
+    def learn_brokers(self, response: MetadataResponse) -> None:
+        """Takes the brokers that are alive from a Metadata answer of the cluster."""
+        self.cluster_id = response.cluster_id or self.cluster_id
+        self.alive = frozenset(broker.node_id for broker in response.brokers)
         for broker in response.brokers:
             self.learn(broker.node_id, HostPort(broker.host, broker.port))
+
+    async def run(self, operation: Operation[T]) -> T:
+        """The result of an operation that is carried out by the gateway's own login. Raises: ClientError."""
+        return await self._client.run(operation)
 
     async def check(self) -> VersionRanges:
         """The versions that a broker of the bootstrap list offers. Raises: UpstreamFailed."""
@@ -99,7 +110,7 @@ class Upstream:
     async def ask_coordinator(self, group: str, request: Any, version: int) -> Any:
         """The answer of a group's coordinator to the gateway's own login. Raises: ClientError."""
         to = Coordinator(group, looked_up_first=True)
-        return await self._client.run(ask(request, to=to, within=(version, version)))
+        return await self.run(ask(request, to=to, within=(version, version)))
 
     async def connect(
         self, broker: int, on_lost: Callable[[], None]
@@ -112,8 +123,10 @@ class Upstream:
         if broker == BOOTSTRAP:
             address, (connection, versions) = await self._try_each(open_one)
             return connection, versions, address
-        address = self.brokers[broker]
-        return *await open_one(address), address
+        known = self.brokers.get(broker)
+        if known is None:
+            raise UpstreamFailed(f"broker {broker} is not known")
+        return *await open_one(known), known
 
     @property
     def release(self) -> str:
@@ -167,7 +180,7 @@ class Upstream:
 
     async def _open(self, address: HostPort, on_lost: Callable[[], None]) -> tuple[UpstreamConnection, VersionRanges]:
         versions = await self._ask_for_versions(address)
-        connection = UpstreamConnection(on_lost)
+        connection = UpstreamConnection(address, on_lost)
         try:
             await self._open_tcp(lambda: connection, address)
             if self._logs_clients_in and self.sasl is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from struct import Struct
 from typing import cast
 
+from ..config.keys.endpoints import HostPort
 from ..protocol.errors import MalformedFrame
 from ..protocol.schema import Piece
 
@@ -18,22 +19,24 @@ _HEAD = Struct(">ii")
 
 
 class UpstreamConnection(asyncio.Protocol):
-    """`on_lost` is called when the broker closes the connection."""
+    """`on_lost` is called when the broker at `address` closes the connection."""
 
-    def __init__(self, on_lost: Callable[[], None]) -> None:
+    def __init__(self, address: HostPort, on_lost: Callable[[], None]) -> None:
+        self.is_lost = False
+        self._address = address
         self._on_lost: Callable[[], None] | None = on_lost
         self._transport: asyncio.Transport | None = None
         self._received: deque[bytes] = deque()
         self._held_bytes = 0
-        self._is_paused = self._is_lost = False
+        self._is_paused = False
         self._arrival: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
 
     async def send(self, pieces: Iterable[Piece]) -> None:
         """Hands the pieces of a request to the broker; waits while it takes no more."""
         await self._writable.wait()
-        if self._is_lost or self._transport is None:
-            raise _loss()
+        if self.is_lost or self._transport is None:
+            raise self._loss()
         self._transport.writelines(cast("Iterable[bytes]", pieces))
         await self._writable.wait()
 
@@ -63,8 +66,8 @@ class UpstreamConnection(asyncio.Protocol):
         if not most_bytes:
             return b""
         while not self._received:
-            if self._is_lost:
-                raise _loss()
+            if self.is_lost:
+                raise self._loss()
             self._arrival = asyncio.get_running_loop().create_future()
             try:
                 await self._arrival
@@ -75,7 +78,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._received.appendleft(data[most_bytes:])
             data = data[:most_bytes]
         self._held_bytes -= len(data)
-        if self._is_paused and self._held_bytes < HELD_BYTES and self._transport is not None and not self._is_lost:
+        if self._is_paused and self._held_bytes < HELD_BYTES and self._transport is not None and not self.is_lost:
             self._is_paused = False
             self._transport.resume_reading()
         return data
@@ -92,7 +95,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._writable.set()
-        if self._is_lost:
+        if self.is_lost:
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -117,11 +120,10 @@ class UpstreamConnection(asyncio.Protocol):
         self._writable.set()
 
     def _end(self) -> None:
-        self._is_lost = True
+        self.is_lost = True
         self._writable.set()
         if self._arrival is not None and not self._arrival.done():
-            self._arrival.set_exception(_loss())
+            self._arrival.set_exception(self._loss())
 
-
-def _loss() -> ConnectionResetError:
-    return ConnectionResetError("the broker closed the connection")
+    def _loss(self) -> ConnectionResetError:
+        return ConnectionResetError(f"the broker at {self._address} closed the connection")

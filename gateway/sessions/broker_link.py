@@ -1,15 +1,14 @@
 """The connection of one client to one broker of the cluster: requests out, answers in, as bytes or as values."""
 
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from ...client.versions import VersionRanges
 from ...config.keys.endpoints import HostPort
 from ...network.memory_budget import Claim
-from ...protocol.api import spec_of_request
+from ...protocol.api import ApiSpec, spec_of_request
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import decode_response, encode_request
 from ..request_frame import RequestHead
-from ..translations.call import Call
 from ..upstream_connection import UpstreamConnection
 from .session_tools import SessionTools
 
@@ -17,6 +16,19 @@ WHOLE_BYTES = 64 * 1024
 """An answer of at most this size is read before any of it is sent."""
 MOST_HELD_BYTES = 256 << 20
 """Of an answer that is changed, and so held as a whole."""
+
+
+class ClaimHolder(Protocol):
+    """Holds the claim for what an answer takes, until the response that is made of it is sent."""
+
+    claim: Claim | None
+
+
+class Answer(NamedTuple):
+    """A response and the bytes that it came in."""
+
+    response: Any
+    size_bytes: int
 
 
 class BrokerLink:
@@ -31,27 +43,29 @@ class BrokerLink:
         self._tools = tools
 
     async def ask(
-        self,
-        request: Any,
-        version: int,
-        head: RequestHead,
-        client_id: str | None,
-        *,
-        is_answered: bool,
-        holder: Call | None,
+        self, request: Any, version: int, head: RequestHead, client_id: str | None, holder: ClaimHolder | None
     ) -> Any:
-        """The response to a request on behalf of another one, which has that head; None if none is due. The claim of
-        `holder`, if given, grows to the size of the answer.
+        """The response to a request on behalf of another one, which has that head.
 
         Raises: MalformedFrame, OSError.
         """
+        await self.send(request, version, head, client_id)
+        return (await self.receive(spec_of_request(request), version, head, holder)).response
+
+    async def send(self, request: Any, version: int, head: RequestHead, client_id: str | None) -> None:
         spec = spec_of_request(request)
         await self.connection.send(encode_request(spec, version, head.correlation_id, client_id, request))
-        if not is_answered:
-            return None
+
+    async def receive(
+        self, spec: ApiSpec, version: int, head: RequestHead, holder: ClaimHolder | None, held_bytes: int = 0
+    ) -> Answer:
+        """The next answer. The claim of `holder`, if given, grows to its size, beside what it holds already.
+
+        Raises: MalformedFrame, OSError.
+        """
         size = await self.read_head(head)
-        body = await self._read_for(size, holder)
-        return decode_response(spec, version, memoryview(b"\0\0\0\0" + body))[1]
+        body = await self._read_for(size, holder, held_bytes)
+        return Answer(decode_response(spec, version, memoryview(b"\0\0\0\0" + body))[1], size)
 
     async def read_head(self, head: RequestHead) -> int:
         """The bytes of the answer to that request after its correlation id. Raises: MalformedFrame, OSError."""
@@ -63,34 +77,37 @@ class BrokerLink:
             )
         return size
 
-    async def read_whole(self, size: int) -> tuple[bytes, Claim | None]:
-        """An answer that has to be held, and the memory that it is charged with if it is not small.
+    async def read_whole(self, size: int, held_bytes: int = 0) -> tuple[bytes, Claim | None]:
+        """An answer that has to be held, and the memory that it, beside what is held already, is charged with if that
+        is not little.
 
         Raises: MalformedFrame, OSError.
         """
-        if size > MOST_HELD_BYTES:
+        total = size + held_bytes
+        if total > MOST_HELD_BYTES:
             raise MalformedFrame(
-                f"the broker at {self.address} answers with {size} bytes, {MOST_HELD_BYTES} is the most"
+                f"the broker at {self.address} answers with {total} bytes, {MOST_HELD_BYTES} is the most"
             )
-        if size <= WHOLE_BYTES:
+        if total <= WHOLE_BYTES:
             return await self.connection.read(size), None
-        claim = self._tools.memory.try_claim(size) or await self._tools.memory.claim(size)
+        claim = self._tools.memory.try_claim(total) or await self._tools.memory.claim(total)
         try:
             return await self.connection.read(size), claim
         except BaseException:
             claim.release()
             raise
 
-    async def _read_for(self, size: int, holder: Call | None) -> bytes:
+    async def _read_for(self, size: int, holder: ClaimHolder | None, held_bytes: int) -> bytes:
         """An answer that is charged to the claim of `holder`, which grows to its size; that may wait for others."""
         claim = None if holder is None else holder.claim
-        if holder is None or claim is None or size > claim.size_bytes:
-            if claim is not None:
-                claim.release()
-            body, claim = await self.read_whole(size)
-            if holder is not None:
-                holder.claim = claim
-            elif claim is not None:
-                claim.release()  # the response that is made of it is small
-            return body
-        return await self.connection.read(size)
+        if holder is not None and claim is not None and size + held_bytes <= claim.size_bytes:
+            return await self.connection.read(size)
+        if holder is not None and claim is not None:
+            claim.release()
+            holder.claim = None
+        body, claim = await self.read_whole(size, held_bytes)
+        if holder is not None:
+            holder.claim = claim
+        elif claim is not None:
+            claim.release()  # the response that is made of it is small
+        return body

@@ -7,7 +7,7 @@
 
 Requests are handled one after the other, as a broker does it for a connection, so answers leave in the order asked.
 There is one connection to the cluster for each of a client, opened with its first request; when the one is closed, so
-is the other.
+is the other. Where all brokers have one address, there is one to each broker that the client needs (router.py).
 """
 
 from collections.abc import Callable, Coroutine
@@ -28,7 +28,6 @@ from ..offered_versions import (
     NOT_OFFERED,
     TRANSLATED,
     is_translated,
-    offer,
     refuse_api_versions,
 )
 from ..request_frame import RequestHead, client_id_of, read_head
@@ -36,9 +35,11 @@ from ..translations import RENUMBERED
 from ..translations.call import AskUpstream, Call
 from ..upstream import UpstreamFailed
 from .broker_link import BrokerLink
+from .broker_links import BrokerLinks
 from .client_login import ClientLogin
 from .passer import Passer
 from .reply_maker import ReplyMaker, frame_answer
+from .router import Router
 from .session_tools import SessionTools
 from .translator import Translator
 
@@ -52,21 +53,19 @@ class ClientSession:
         self._tools = tools
         self._metrics = tools.metrics
         self._broker = broker
-        self._hang_up = hang_up
-        self._link: BrokerLink | None = None
-        self._is_closed = False
         self._client_id_bytes = b""
+        self._links = BrokerLinks(tools, broker, hang_up if tools.locator is None else None)
         self._replies = ReplyMaker(tools.metrics)
         self._passer = Passer(tools, self._replies)
+        self._router: Router | None = None
+        if tools.locator is not None:
+            self._router = Router(tools, tools.locator, self._links, self._passer, self._replies)
         self._translator = Translator(tools, self._replies, self._asking)
         self._login = ClientLogin(tools.metrics, self._replies, self._asking)
 
     def close(self) -> None:
         """The client has gone, or is to go."""
-        self._is_closed = True
-        if self._link is not None:
-            self._link.connection.close()
-            self._link = None
+        self._links.close()
 
     def answer(self, frame: memoryview, peer: Peer) -> Coroutine[Any, Any, Reply]:
         return self._answer(frame, peer)
@@ -84,11 +83,10 @@ class ClientSession:
             self._metrics.upstream_failures.of(str(self._broker) if self._broker >= 0 else "bootstrap").add()
             raise CloseConnection(f"the cluster cannot be reached: {fault}") from None
         except ConnectionResetError as fault:
-            link = self._link
-            if self._is_closed or link is None:
+            if self._links.is_closed:
                 raise
-            self._tools.upstream.forget_versions(link.address)
-            raise CloseConnection(f"{fault} at {link.address}") from None
+            self._links.forget_lost_versions()
+            raise CloseConnection(str(fault)) from None
         finally:
             peer.on_leave = None
 
@@ -100,7 +98,7 @@ class ClientSession:
         self._note_client(frame, peer)
         if peer.sasl is not None and head.key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
             return self._login.log_in_here(head, frame, peer, began_s)
-        link = await self._open_link()
+        link = await self._links.open()
         if head.key == ApiKey.API_VERSIONS:
             return await self._answer_api_versions(link, head, frame, peer, began_s)
         taken = link.versions.get(head.key, NOT_OFFERED)
@@ -109,6 +107,8 @@ class ClientSession:
         if head.key == ApiKey.SASL_HANDSHAKE and head.version == 0:
             return await self._login.begin(head, frame, began_s)
         if not is_translated(head.key, head.version, taken):
+            if self._router is not None:
+                return await self._router.pass_on(head, frame, began_s)
             return await self._passer.pass_on(link, head, frame, began_s)
         if head.key in RENUMBERED:
             return await self._passer.renumber(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
@@ -142,7 +142,7 @@ class ClientSession:
 
     def _check_version(self, head: RequestHead, taken: VersionRange) -> None:
         """Raises: CloseConnection."""
-        low, high = offer(head.key, taken)
+        low, high = self._tools.offer(head.key, taken)
         name = api_name(head.key)
         if head.key in BETWEEN_BROKERS and not taken[0] <= head.version <= taken[1]:
             reason = f"{name} is a request between brokers, which do not speak through the gateway"
@@ -155,26 +155,15 @@ class ClientSession:
         self._metrics.refused.of(name, str(head.version) if 0 <= head.version < 100 else "other").add()
         raise CloseConnection(reason)
 
-    # The cluster
-
-    async def _open_link(self) -> BrokerLink:
-        """Raises: UpstreamFailed."""
-        if self._is_closed:
-            raise ConnectionResetError("the client has gone")
-        if self._link is None:
-            connection, versions, address = await self._tools.upstream.connect(self._broker, self._lose_link)
-            self._link = BrokerLink(self._tools, connection, versions, address)
-        return self._link
-
-    def _lose_link(self) -> None:
-        if self._link is not None:
-            self._tools.upstream.forget_versions(self._link.address)
-        self._hang_up()
-
     def _asking(self, head: RequestHead, client_id: str | None) -> AskUpstream:
         async def ask(request: Any, version: int, *, is_answered: bool = True, holder: Call | None = None) -> Any:
-            link = await self._open_link()
-            return await link.ask(request, version, head, client_id, is_answered=is_answered, holder=holder)
+            if self._router is not None:
+                return await self._router.ask(request, version, head, client_id, holder)
+            link = await self._links.open()
+            if is_answered:
+                return await link.ask(request, version, head, client_id, holder)
+            await link.send(request, version, head, client_id)
+            return None
 
         return ask
 

@@ -27,10 +27,16 @@ class Passer:
     async def pass_on(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
         """The reply to a request that goes as it came. Raises: CloseConnection, too."""
         is_answered = head.key != ApiKey.PRODUCE or acks_of_produce(frame, head.version) != 0
-        if not is_answered:
-            await link.connection.send(with_size(frame))
-            return self._replies.make(None, head, began_s, head.version)
-        return await self._exchange(link, head, with_size(frame), began_s, head.version)
+        return await self.pass_pieces(link, head, with_size(frame), began_s, is_answered=is_answered)
+
+    async def pass_pieces(
+        self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, *, is_answered: bool
+    ) -> Reply:
+        """The same of a whole request in pieces."""
+        if is_answered:
+            return await self._exchange(link, head, pieces, began_s, head.version)
+        await link.connection.send(pieces)
+        return self._replies.make(None, head, began_s, head.version)
 
     async def renumber(
         self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float, sent_as: int
@@ -41,7 +47,7 @@ class Passer:
     async def pass_api_versions(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
         await link.connection.send(with_size(frame))
         body, claim = await link.read_whole(await link.read_head(head))
-        answer = frame_answer(head, [rewrite_api_versions(head.version, body)])
+        answer = frame_answer(head, [rewrite_api_versions(head.version, body, self._tools.offer)])
         reply = self._replies.make(answer, head, began_s, head.version)
         reply.claim = claim
         return reply

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ...client.versions import VersionRange
 from ...config.keys.endpoints import HostPort
 from ...network.clients.client_report import ClientReport
 from ...network.clock import Clock
@@ -10,15 +11,22 @@ from ...network.memory_budget import MemoryBudget
 from ...network.worker_threads import WorkerThreads
 from ...protocol.records.layout import Codec
 from ..gateway_metrics import GatewayMetrics
+from ..routes.locator import Locator
 from ..upstream import Upstream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTools:
-    """`translate_address` gives the address here of a broker of the cluster; `memory` pays for answers that are held
-    as a whole; `zstd_to`, what zstd batches become for clients that cannot read them."""
+    """`locator`: finds the broker of a request where all have one address, else None.
+
+    `offer` gives the versions of an API that clients may use where the cluster takes these; `translate_address`, the
+    address here of a broker of the cluster. `memory` pays for answers that are held as a whole. `zstd_to`: what zstd
+    batches become for clients that cannot read them.
+    """
 
     upstream: Upstream
+    locator: Locator | None
+    offer: Callable[[int, VersionRange], VersionRange]
     metrics: GatewayMetrics
     clock: Clock
     memory: MemoryBudget

@@ -12,12 +12,15 @@ READY = re.compile(r"stepdown gateway listening on (\S+:\d+), http (\S+:\d+), up
 
 
 class GatewayProcess:
-    """On free ports before `upstream`; what it logs goes to a file in `folder`."""
+    """On free ports before `upstream`; its settings and what it logs go to files in `folder`."""
 
-    def __init__(self, folder: Path, upstream: str, *, listen: str = "127.0.0.1:0") -> None:
+    def __init__(self, folder: Path, upstream: str, *, listen: str = "127.0.0.1:0", **settings: object) -> None:
+        """`settings` by their names with `_` for `.`."""
+        file = folder / "gateway.yaml"
+        file.write_text("".join(f"{name.replace('_', '.')}: {value}\n" for name, value in settings.items()))
         self.address = self.http = self.upstream = ""
         self._log = folder / "gateway.err"
-        self._command = [sys.executable, "-m", "stepdown", "gateway", "--upstream", upstream]
+        self._command = [sys.executable, "-m", "stepdown", "gateway", str(file), "--upstream", upstream]
         self._command += ["--listen", listen, "--http", "127.0.0.1:0"]
         self._process: Process | None = None
 

@@ -10,17 +10,20 @@ from pathlib import Path
 from stepdown.bench.servers.process import free_port
 
 from .kafka import ApacheKafka
+from .kafka_4 import LATEST, ApacheKafka4
 
 IDS = (1, 2, 3)
 
 
 class ApacheKafkaCluster:
-    """Kafka 3.9.1, three brokers over `folder/1` to `folder/3`; a broker that was killed starts again on its port."""
+    """Kafka 3.9.1, or 4.4.0 if it `is_latest`: three brokers over `folder/1` to `folder/3`; a broker that was killed
+    starts again on its port."""
 
-    def __init__(self, folder: Path, properties: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, properties: Mapping[str, str], *, is_latest: bool = False) -> None:
         controller = f"127.0.0.1:{free_port()}"
+        member = _LatestMember if is_latest else _Member
         self.brokers = {
-            node_id: _Member(folder / str(node_id), node_id, controller, dict(properties)) for node_id in IDS
+            node_id: member(folder / str(node_id), node_id, controller, dict(properties)) for node_id in IDS
         }
 
     def start(self) -> None:
@@ -54,3 +57,9 @@ class _Member(ApacheKafka):
         is_controller = node_id == 1
         self._properties["process.roles"] = "broker,controller" if is_controller else "broker"
         self._properties["listeners"] = f"{listener},CONTROLLER://{controller}" if is_controller else listener
+
+
+class _LatestMember(_Member, ApacheKafka4):
+    def __init__(self, folder: Path, node_id: int, controller: str, properties: dict[str, str]) -> None:
+        super().__init__(folder, node_id, controller, properties)
+        self.version = LATEST

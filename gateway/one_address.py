@@ -1,0 +1,20 @@
+"""One address for all brokers: clients see the ids of the cluster's brokers, all at the same host and port."""
+
+from collections.abc import Callable
+
+from ..config.keys.endpoints import HostPort
+
+
+class OneAddress:
+    """`advertise` gives that address; `learn` takes the cluster's address of a broker."""
+
+    def __init__(self, advertise: Callable[[], HostPort], learn: Callable[[int, HostPort], None]) -> None:
+        self._advertise = advertise
+        self._learn = learn
+
+    def translate(self, broker: int, address: HostPort) -> HostPort:
+        """The address here of a broker that the cluster says is there."""
+        if broker < 0:
+            return address
+        self._learn(broker, address)
+        return self._advertise()

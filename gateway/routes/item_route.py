@@ -1,0 +1,34 @@
+"""Requests with a list of items, each of which has a broker of its own: groups, transactional ids, brokers."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...client.operation import GROUP
+from .route import AnyRoute, Target, coordinator_of, join_items
+
+
+class ItemRoute(AnyRoute):
+    """`field` is the list of a request, `answers` that of its response."""
+
+    def __init__(self, field: str, answers: str, target_of: Callable[[Any], Target]) -> None:
+        self._field = field
+        self._answers = answers
+        self._target_of = target_of
+
+    def targets(self, request: Any) -> Iterable[Target]:
+        return map(self._target_of, getattr(request, self._field))
+
+    def take_part(self, request: Any, is_wanted: Callable[[Target], bool]) -> Any:
+        items = [each for each in getattr(request, self._field) if is_wanted(self._target_of(each))]
+        return replace(request, **{self._field: items})
+
+    def join(self, responses: Sequence[Any]) -> Any:
+        return join_items(responses, self._answers)
+
+
+class OffsetFetchRoute(ItemRoute):
+    """Before version 8 it has one group."""
+
+    def targets(self, request: Any) -> Iterable[Target]:
+        return super().targets(request) if request.groups else (coordinator_of(request.group_id, GROUP),)

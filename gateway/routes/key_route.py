@@ -1,0 +1,17 @@
+"""Requests about one group or one transactional id, which go whole to its coordinator."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from .route import AnyRoute, Target, coordinator_of
+
+
+class KeyRoute(AnyRoute):
+    """`field` has the name of what the coordinator is of."""
+
+    def __init__(self, field: str, kind: int) -> None:
+        self._field = field
+        self._kind = kind
+
+    def targets(self, request: Any) -> Iterable[Target]:
+        return (coordinator_of(getattr(request, self._field), self._kind),)

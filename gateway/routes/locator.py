@@ -1,0 +1,108 @@
+"""Which broker leads a partition, or coordinates a group or a transactional id, by the cluster's own word.
+
+What is found is kept until a client asks the cluster for it again, by Metadata or FindCoordinator, as clients do when
+a broker says that it is the wrong one. What nobody can tell is asked of any broker, which has the right error for it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeAlias, TypeVar
+from uuid import UUID
+
+from ...client.errors import ClientError
+from ...client.operation import Coordinator, Operation, ask
+from ...protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from .route import Leader, Target
+
+MOST_TOPICS = 10_000
+MOST_COORDINATORS = 10_000
+NAMED_BY_ID = 12
+"""The version of Metadata from which a topic may be asked for by its id."""
+NOT_CREATED = 4
+"""The version of Metadata from which a client may forbid that a topic is created."""
+Topic: TypeAlias = str | UUID
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Locator:
+    """`run` carries an operation out by the gateway's own login; `learn` takes each Metadata answer."""
+
+    def __init__(
+        self, run: Callable[[Operation[Any]], Awaitable[Any]], learn: Callable[[MetadataResponse], None]
+    ) -> None:
+        self._run = run
+        self._learn = learn
+        self._leaders: dict[Topic, dict[int, int]] = {}
+        self._coordinators: dict[Coordinator, int] = {}
+        self._lookups: dict[Topic | Coordinator, asyncio.Task[None]] = {}
+
+    async def find(self, target: Target) -> int | None:
+        """The id of a broker, None: any."""
+        if isinstance(target, Leader):
+            if target.topic not in self._leaders:
+                await self._share(target.topic, self._look_up_topic(target.topic))
+            leader = self._leaders.get(target.topic, {}).get(target.partition, -1)
+            return leader if leader >= 0 else None
+        if isinstance(target, Coordinator):
+            if target not in self._coordinators:
+                await self._share(target, self._look_up_coordinator(target))
+            return self._coordinators.get(target)
+        return target
+
+    def forget_topics(self, topics: Iterable[Topic] | None) -> None:
+        """None: all."""
+        if topics is None:
+            self._leaders.clear()
+            return
+        for each in topics:
+            self._leaders.pop(each, None)
+
+    def forget_coordinators(self, coordinators: Iterable[Coordinator]) -> None:
+        for each in coordinators:
+            self._coordinators.pop(each, None)
+
+    async def _share(self, key: Topic | Coordinator, look_up: Coroutine[Any, Any, None]) -> None:
+        """One look-up for all who ask meanwhile."""
+        task = self._lookups.get(key)
+        if task is None:
+            task = self._lookups[key] = asyncio.create_task(look_up)
+            task.add_done_callback(lambda _: self._lookups.pop(key, None))
+        else:
+            look_up.close()
+        await asyncio.shield(task)
+
+    async def _look_up_topic(self, topic: Topic) -> None:
+        asked = (
+            MetadataRequestTopic(name=topic)
+            if isinstance(topic, str)
+            else MetadataRequestTopic(name=None, topic_id=topic)
+        )
+        least = NOT_CREATED if isinstance(topic, str) else NAMED_BY_ID
+        request = MetadataRequest(topics=(asked,), allow_auto_topic_creation=False)
+        try:
+            response: MetadataResponse = await self._run(ask(request, within=(least, NAMED_BY_ID)))
+        except ClientError:
+            return
+        self._learn(response)
+        for found in response.topics:
+            if not found.error_code:
+                leaders = {each.partition_index: each.leader_id for each in found.partitions}
+                _keep(self._leaders, topic, leaders, MOST_TOPICS)
+
+    async def _look_up_coordinator(self, target: Coordinator) -> None:
+        request = FindCoordinatorRequest(key=target.name, key_type=target.key_type)
+        try:
+            response: FindCoordinatorResponse = await self._run(ask(request, within=(1, 3)))
+        except ClientError:
+            return
+        if not response.error_code:
+            _keep(self._coordinators, target, response.node_id, MOST_COORDINATORS)
+
+
+def _keep(found: dict[K, V], key: K, value: V, most: int) -> None:
+    """The oldest one goes when there are too many."""
+    if len(found) >= most:
+        del found[next(iter(found))]
+    found[key] = value

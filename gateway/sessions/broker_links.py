@@ -1,0 +1,52 @@
+"""The connections of one client to brokers of the cluster, opened when they are needed."""
+
+from collections.abc import Callable
+
+from .broker_link import BrokerLink
+from .session_tools import SessionTools
+
+
+class BrokerLinks:
+    """`home`: the broker of requests that name no other. `on_lost` is called when a broker hangs up that nobody waits
+    for; None: the next request opens another connection."""
+
+    def __init__(self, tools: SessionTools, home: int, on_lost: Callable[[], None] | None) -> None:
+        self._tools = tools
+        self._home = home
+        self._on_lost = on_lost
+        self._links: dict[int, BrokerLink] = {}
+        self._is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    async def open(self, broker: int | None = None) -> BrokerLink:
+        """The link to a broker, None: home. Raises: UpstreamFailed, ConnectionResetError when the client has gone."""
+        if self._is_closed:
+            raise ConnectionResetError("the client has gone")
+        number = self._home if broker is None else broker
+        if number not in self._links:
+            opened = await self._tools.upstream.connect(number, lambda: self._lose(number))
+            self._links[number] = BrokerLink(self._tools, *opened)
+            if self._is_closed:
+                self.close()
+                raise ConnectionResetError("the client has gone")
+        return self._links[number]
+
+    def close(self) -> None:
+        self._is_closed = True
+        while self._links:
+            self._links.popitem()[1].connection.close()
+
+    def forget_lost_versions(self) -> None:
+        """A broker that hung up may come back as another release."""
+        for link in self._links.values():
+            if link.connection.is_lost:
+                self._tools.upstream.forget_versions(link.address)
+
+    def _lose(self, broker: int) -> None:
+        self.forget_lost_versions()
+        self._links.pop(broker, None)
+        if self._on_lost is not None:
+            self._on_lost()
