@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def collect_no_garbage() -> Iterator[None]:
     gc.collect()
     gc.disable()
