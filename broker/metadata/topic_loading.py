@@ -28,7 +28,7 @@ from uuid import UUID, uuid4
 from ...protocol.errors import DiskFault, ErrorCode
 from ...protocol.schema import NO_UUID
 from ...storage.directories.log_manager import LogManager
-from ...storage.files.partition_metadata import write_topic_id
+from ...storage.files.partition_metadata import encode_uuid, write_topic_id
 from ...storage.log.log import Log
 from ...storage.log.log_config import LogConfig
 from ...storage.metadata.cluster_state import StoredTopic
@@ -86,10 +86,11 @@ def _match(name: str, logs: Logs, store: MetadataStore, log_manager: LogManager,
             stored = take_over(name, topic_id, logs, configuration, store.node_id)
             store.state.topics[name] = stored
     for index, opened in list(logs.items()):
-        if stored is None or not _belongs(opened, index, stored, store.node_id):
-            log_manager.set_aside_as_stray(opened)
+        cause = _why_stray(opened, index, stored, store.node_id)
+        if cause:
+            log_manager.set_aside_as_stray(opened, cause)
             del logs[index]
-        elif opened.topic_id is None:
+        elif stored is not None and opened.topic_id is None:
             write_topic_id(opened.files, opened.directory, stored.topic_id)
             opened.topic_id = stored.topic_id
 
@@ -119,11 +120,18 @@ def _without_folder(store: MetadataStore, log_manager: LogManager) -> Iterator[s
                 yield f"{name}-{index}"
 
 
-def _belongs(opened: Log, index: int, stored: StoredTopic, node_id: int) -> bool:
-    if opened.topic_id not in (None, stored.topic_id) or index >= stored.partitions:
-        return False
+def _why_stray(opened: Log, index: int, stored: StoredTopic | None, node_id: int) -> str:
+    """Why the folder is not the topic's; "" where it is."""
+    if stored is None:
+        return "the metadata have no topic of that name"
+    if opened.topic_id not in (None, stored.topic_id):
+        return f"the metadata have another topic of that name, with the id {encode_uuid(stored.topic_id)}"
+    if index >= stored.partitions:
+        return f"the topic has {stored.partitions} partitions in the metadata"
     replicas = stored.replicas[index].replicas
-    return not replicas or node_id in replicas
+    if replicas and node_id not in replicas:
+        return f"its replicas are on the brokers {list(replicas)} by the metadata, and this is {node_id}"
+    return ""
 
 
 def take_over(

@@ -26,7 +26,7 @@ from ..files.file_names import (
     stray_directory,
 )
 from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, Files, errno_of
-from ..files.partition_metadata import encode_uuid, read_topic_id, write_topic_id
+from ..files.partition_metadata import read_topic_id, write_topic_id
 from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
@@ -36,6 +36,7 @@ from .checkpoints import Checkpoints, late_starts, recovery_points
 from .log_directory import DirectoryInUse, LogDirectory
 from .log_move import LogMove, is_moved
 from .offline_directories import OfflineDirectories
+from .stray_folders import warn_of_stray
 
 if TYPE_CHECKING:
     from ...config.settings import BrokerSettings
@@ -395,28 +396,21 @@ class LogManager:
         self.files.rename(log.directory, target)
         self.deletions.add_directory(target, self.clock.now_ms() + log.config.file_delete_delay_ms)
 
-    def set_aside_as_stray(self, log: Log) -> None:
-        """Rename the folder of a log that the metadata do not know; it is kept, and not served.
+    def set_aside_as_stray(self, log: Log, cause: str = "") -> None:
+        """Rename the folder of a log that the metadata do not know, for `cause`; it is kept, and not served.
 
         Raises: DiskFault.
         """
-        self._rename_as_stray(log.directory, (log.topic, log.partition), log.topic_id)
+        self._rename_as_stray(log.directory, (log.topic, log.partition), log.topic_id, cause)
         log.retire()
         del self.logs[log.topic, log.partition]
         self._forget(log)
 
-    def _rename_as_stray(self, path: str, key: TopicPartition, topic_id: UUID | None) -> None:
+    def _rename_as_stray(self, path: str, key: TopicPartition, topic_id: UUID | None, cause: str = "") -> None:
         target = f"{self._directory_of(path).path}/{stray_directory(*key, uuid4().hex)}"
         self.files.rename(path, target)
         self._has_stale_checkpoints = True
-        _logger.warning(
-            "%s is not a partition of the metadata (topic id %s) and is kept as %s. To serve it, stop the broker, "
-            "give the folder the name of a topic that does not exist and remove its partition.metadata: it is then "
-            "taken over",
-            path,
-            None if topic_id is None else encode_uuid(topic_id),
-            target.rpartition("/")[2],
-        )
+        warn_of_stray(path, target.rpartition("/")[2], key, topic_id, cause)
 
     def adopt(self, move: LogMove) -> Log:
         """The log in its new directory, in place of the one it was copied from, whose folder will be removed.

@@ -49,7 +49,7 @@ async def test_a_folder_with_another_id_is_set_aside(
             assert (topic.topic_id, len(topic.partitions)) == (topic_id, 3)
             assert {partition.log.topic_id for partition in topic.partitions.values()} == {topic_id}
     assert strays(tmp_path) == [f"orders-{index}" for index in stale]
-    assert "is not a partition of the metadata" in caplog.text
+    assert "the metadata have another topic of that name, with the id" in caplog.text
 
 
 @pytest.mark.parametrize("valid", ["one", "other"])
@@ -87,6 +87,39 @@ async def test_a_folder_whose_topic_is_not_there_is_set_aside(tmp_path: Path) ->
     async with running_broker(tmp_path) as broker:
         assert list(broker.cluster.topics) == ["orders"]
     assert strays(tmp_path) == ["gone-0"]
+
+
+async def test_why_a_folder_is_set_aside_and_what_to_do_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fault: all were told to remove `partition.metadata`, also without one, and internal topics to change the name."""
+    async with running_broker(tmp_path, offsets_topic_num_partitions=2) as broker:
+        await create(broker, "orders", 2)
+        await broker.topics.ensure("__consumer_offsets")
+    for name in ("orders-7", "gone-0", "__consumer_offsets-2"):
+        copy(tmp_path / "orders-0", tmp_path / name)
+    remove_id(tmp_path, "orders-7")
+    async with running_broker(tmp_path, offsets_topic_num_partitions=2):
+        pass
+    told = {
+        message.partition(" (")[0].rpartition("/")[2]: message for message in caplog.messages if "-stray" in message
+    }
+    assert told["orders-7"].endswith(
+        "the topic has 2 partitions in the metadata. To read its records, stop the broker and rename the folder for a "
+        "topic that does not exist, such as orders.found-7: it is then taken over"
+    )
+    assert "the metadata have no topic of that name" in told["gone-0"]
+    assert told["gone-0"].endswith("such as gone.found-0, without its partition.metadata: it is then taken over")
+    assert told["__consumer_offsets-2"].endswith("What an internal topic has cannot be served under another name")
+    rename_stray(tmp_path, "gone-0", "gone.found-0")
+    remove_id(tmp_path, "gone.found-0")
+    async with running_broker(tmp_path) as broker:
+        assert list(broker.cluster.topics["gone.found"].partitions) == [0]
+
+
+def rename_stray(directory: Path, name: str, new_name: str) -> None:
+    (stray,) = directory.glob(f"{name}.*-stray")
+    stray.rename(directory / new_name)
 
 
 def copy(source: Path, target: Path) -> None:
