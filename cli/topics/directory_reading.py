@@ -17,6 +17,7 @@ from ...config import StartupSettings
 from ...config.settings import BrokerSettings
 from ...protocol.errors import DiskFault
 from ...storage.directories.broker_identity import agree, identity_of
+from ...storage.directories.directory_check import check_directory, is_used
 from ...storage.directories.log_directory import log_folders
 from ...storage.directories.meta_properties import FILE_NAME, read_meta_properties
 from ...storage.files.files import Files
@@ -50,6 +51,7 @@ class DirectoryReading:
         directories = [self._files.absolute(path) for path in settings.log_dirs]
         of_metadata = [self._files.absolute(path) for path in [settings.metadata_log_dir] if path]
         try:
+            self._check_directories(directories)
             self.store = MetadataStore.read(self._files, list(dict.fromkeys([*of_metadata, *directories])))
             self._configuration = Configuration(loaded.layers, self.store, self.store.node_id)
             self._check_identity(settings, directories)
@@ -58,6 +60,15 @@ class DirectoryReading:
         except DiskFault as fault:
             raise CommandFailure(str(fault)) from fault
         self._refuse_missing({} if described is None or not self.store.is_new else described.topics)
+
+    def _check_directories(self, directories: Sequence[str]) -> None:
+        """A start makes what is missing; a command at rest has no work there, so that the path is wrong."""
+        for directory in directories:
+            if not self._files.exists(directory):
+                raise DiskFault(f"{directory}: there is no such directory; is its disk mounted?")
+            check_directory(self._files, directory)
+        if not any(is_used(self._files, directory) for directory in directories):
+            raise DiskFault(f"no broker has used {' or '.join(directories)} as a log directory")
 
     def _check_identity(self, settings: BrokerSettings, directories: Sequence[str]) -> None:
         known = identity_of(settings)

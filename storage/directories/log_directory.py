@@ -25,6 +25,7 @@ from ..files.checkpoint_file import (
 )
 from ..files.file_names import SKIPPED_DIRECTORIES, LogDirectoryName, parse_log_directory
 from ..files.files import Files
+from .directory_check import check_directory, warn_of_foreign_files
 from .meta_properties import MetaProperties, read_meta_properties
 
 LOCK = ".lock"
@@ -46,9 +47,12 @@ class LogDirectory:
     def __init__(self, files: Files, path: str) -> None:
         """Make the directory if it is missing, and lock it.
 
-        Raises: DiskFault, also when another broker uses it.
+        Raises: DiskFault, also when another broker uses it, or it is no log directory (before anything is written).
         """
         self._files = files
+        if files.exists(path):
+            check_directory(files, files.absolute(path))
+            warn_of_foreign_files(files, files.absolute(path))
         files.make_directory(path)
         self.path = files.absolute(path)
         lock = files.lock(f"{self.path}/{LOCK}")

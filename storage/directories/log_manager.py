@@ -33,6 +33,7 @@ from ..log.log_config import LogConfig
 from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
 from .broker_identity import Identity, identity_of, mark_directory, new_directories, settle_identity
 from .checkpoints import Checkpoints, late_starts, recovery_points
+from .directory_check import NotALogDirectory
 from .log_directory import DirectoryInUse, LogDirectory
 from .log_move import LogMove, is_moved
 from .offline_directories import OfflineDirectories
@@ -164,12 +165,12 @@ class LogManager:
     def _lock_all(self, paths: Iterable[str]) -> None:
         """Locks the directories. Of several, those that cannot be used are offline (Kafka: KIP-112).
 
-        Raises: DiskFault when one is in use by another broker, or the first one cannot be used.
+        Raises: DiskFault when one is in use by another broker or no log directory, or the first one cannot be used.
         """
         for path in paths:
             try:
                 self._directories.append(LogDirectory(self.files, path))
-            except DirectoryInUse:
+            except (DirectoryInUse, NotALogDirectory):
                 raise
             except DiskFault as fault:
                 if not self._directories:

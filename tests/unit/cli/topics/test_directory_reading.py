@@ -91,3 +91,32 @@ async def test_one_of_two_directories_is_refused_and_stays_as_it_is(
     both = await asyncio.to_thread(adopt, directories=[data / "first", data / "second"])
     assert both.exit_code == 0, both.stderr
     await serve(data)
+
+
+OTHER_PLACES = {
+    "partition": "is the folder of a partition, not a log directory",
+    "missing": "there is no such directory; is its disk mounted?",
+    "empty": "no broker has used",
+    "file": "a folder was expected, found a file",
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_PLACES)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("topics", "adopt", "--defaults", "--log-dir"),
+        ("topics", "adopt", "--defaults", "--dry-run", "--log-dir"),
+        ("metadata", "prepare", "--for", "4.4"),
+    ],
+)
+def test_a_path_that_is_no_log_directory_is_refused_at_rest(tmp_path: Path, kind: str, words: tuple[str, ...]) -> None:
+    """A mistyped path was made a log directory, and the command said that all is well."""
+    for name in ("partition", "empty"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "partition" / f"{0:020d}.log").write_bytes(b"")
+    (tmp_path / "file").write_bytes(b"")
+    before = contents(tmp_path)
+    done = run_command(*words, str(tmp_path / kind))
+    assert (done.exit_code, OTHER_PLACES[kind] in done.stderr) == (1, True), done.stderr
+    assert contents(tmp_path) == before

@@ -1,0 +1,121 @@
+"""Whether a folder is a log directory, or something else that was named by mistake; nothing is written.
+
+| found | then |
+|---|---|
+| segment files or `partition.metadata` of a partition | refused; its log directory was probably meant |
+| ZooKeeper's `version-2`, or the files of it | refused |
+| a folder that is itself a log directory, no `meta.properties` beside it | refused; that folder was probably meant |
+| a folder that is none of a partition | refused |
+| other files only, no `meta.properties` | a warning |
+
+Kafka 3.9 with ZooKeeper refuses the fourth only, and with KRaft each of them that `kafka-storage.sh format` has not
+prepared. A directory with `meta.properties` was used by a broker: there, files beside the folders are a warning.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+
+from ...protocol.errors import DiskFault
+from ..files.file_names import (
+    LOG,
+    METADATA_FOLDER,
+    OFFSET_INDEX,
+    SKIPPED_DIRECTORIES,
+    TIME_INDEX,
+    offset_of,
+    parse_log_directory,
+)
+from ..files.files import Files
+from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
+from .meta_properties import FILE_NAME as META_PROPERTIES
+
+NAMES_SHOWN = 3
+_SEGMENT_ENDS = (LOG, OFFSET_INDEX, TIME_INDEX)
+_ZOOKEEPER_FOLDER = "version-2"
+_ZOOKEEPER_FILE = re.compile(r"(log|snapshot)\.[0-9a-f]+")
+_OWN_FILE = re.compile(r"\..*|.*[-.]checkpoint|.*\.tmp|stepdown-.*")
+_CHECKPOINT = "-checkpoint"
+
+_logger = logging.getLogger(__name__)
+
+
+class NotALogDirectory(DiskFault):
+    """A folder that was named as a log directory and is something else; the message says what."""
+
+
+def check_directory(files: Files, path: str) -> None:
+    """`path` is absolute, and there.
+
+    Raises: NotALogDirectory; DiskFault when it cannot be read.
+    """
+    if not files.is_directory(path):
+        raise DiskFault(f"{path}: a folder was expected, found a file")
+    entries = files.entries(path)
+    names = [entry.name for entry in entries if not entry.is_directory]
+    folders = [entry.name for entry in entries if entry.is_directory and entry.name not in SKIPPED_DIRECTORIES]
+    of_partition = sorted(filter(_is_of_partition, names), key=lambda name: not name.endswith(LOG))
+    if META_PROPERTIES in names:
+        if of_partition:
+            _logger.warning("%s holds files of a partition that are not served: %s", path, _some(of_partition))
+        return
+    if of_partition:
+        raise NotALogDirectory(_describe_partition(path, of_partition[0]))
+    _refuse_zookeeper(files, path, names, folders)
+    _refuse_folders(files, path, folders)
+
+
+def warn_of_foreign_files(files: Files, path: str) -> None:
+    """A line before a folder of other people's files becomes a log directory."""
+    entries = [] if is_used(files, path) else files.entries(path)
+    foreign = [entry.name for entry in entries if not entry.is_directory and not _OWN_FILE.fullmatch(entry.name)]
+    if foreign:
+        _logger.warning("%s becomes a log directory, and has files that no broker wrote: %s", path, _some(foreign))
+
+
+def is_used(files: Files, path: str) -> bool:
+    """Whether a broker was there: it has `meta.properties`, the metadata log or folders of partitions."""
+    return any(
+        entry.name in (META_PROPERTIES, METADATA_FOLDER) or (entry.is_directory and parse_log_directory(entry.name))
+        for entry in files.entries(path)
+    )
+
+
+def _is_of_partition(name: str) -> bool:
+    return name == PARTITION_METADATA or (name.endswith(_SEGMENT_ENDS) and offset_of(name) is not None)
+
+
+def _describe_partition(path: str, file: str) -> str:
+    parent, _, folder = path.rpartition("/")
+    start = f"{path} is the folder of a partition, not a log directory: it has {file}"
+    if folder == METADATA_FOLDER or parse_log_directory(folder) is not None:
+        return f"{start}. The log directory is the folder above it: {parent or '/'}"
+    return f"{start}. Give it a name such as topic-0, and name the folder above it: {parent or '/'}"
+
+
+def _refuse_zookeeper(files: Files, path: str, names: Iterable[str], folders: Sequence[str]) -> None:
+    inner = files.names(f"{path}/{_ZOOKEEPER_FOLDER}") if _ZOOKEEPER_FOLDER in folders else ()
+    found = sorted(name for name in (*names, *inner) if _ZOOKEEPER_FILE.fullmatch(name))
+    if found:
+        raise NotALogDirectory(
+            f"{path} has files of ZooKeeper ({_some(found)}), it is no log directory. Name those of log.dirs in the "
+            "broker's server.properties; ZooKeeper's go with --zookeeper-data of `stepdown topics adopt` and "
+            "`stepdown migrate plan`"
+        )
+
+
+def _refuse_folders(files: Files, path: str, folders: Sequence[str]) -> None:
+    inner = [name for name in folders if files.exists(f"{path}/{name}/{META_PROPERTIES}")]
+    if inner:
+        meant = " and ".join(f"{path}/{name}" for name in inner[:NAMES_SHOWN])
+        raise NotALogDirectory(f"{path} is no log directory, but has one in it: {meant} was probably meant")
+    foreign = [name for name in folders if parse_log_directory(name) is None and not name.endswith(_CHECKPOINT)]
+    if foreign:
+        raise NotALogDirectory(
+            f"{path} is no log directory: it has folders that are not those of partitions ({_some(foreign)}), whose "
+            "names are like topic-0. Name an empty or a new folder, or move these out of it"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:NAMES_SHOWN], *(["…"] if len(names) > NAMES_SHOWN else [])])
