@@ -12,6 +12,7 @@ from uuid import uuid4
 from ...protocol.errors import DiskFault
 from ..files.files import Files
 from ..files.partition_metadata import encode_uuid
+from .directory_check import is_used
 from .log_directory import LogDirectory
 from .meta_properties import FILE_NAME, MetaProperties, write_meta_properties
 
@@ -91,6 +92,11 @@ def mark_directory(files: Files, directory: LogDirectory, identity: Identity) ->
     )
     if meta == wanted:
         return
+    if meta is None and is_used(files, directory.path):
+        _logger.warning(
+            "%s has no %s although a broker has used it: it is taken for node %d of the cluster %s. Where that is "
+            "wrong, stop, remove the file and set broker.id and stepdown.cluster.id", directory.path, FILE_NAME,
+            wanted.node_id, wanted.cluster_id)  # fmt: skip
     if meta is not None and meta.version == 0:
         _logger.info(
             "%s/%s is version 1 now, as KRaft has it; a broker with ZooKeeper needs version=0, broker.id=%d and "

@@ -52,7 +52,8 @@ def test_a_second_process_is_kept_out_as_kafka_would_be(tmp_path: Path) -> None:
 
 
 def test_a_failed_start_leaves_no_lock_behind(tmp_path: Path) -> None:
-    (tmp_path / "a" / "no log").mkdir(parents=True)
+    open_dirs(tmp_path / "a").shutdown()
+    (tmp_path / "a" / "no log").mkdir()
     with pytest.raises(DiskFault, match="not the folder of a log"):
         open_dirs(tmp_path / "a")
     (tmp_path / "a" / "no log").rmdir()
@@ -173,6 +174,21 @@ def test_a_new_directory_gets_the_identity_of_the_others_when_it_is_accepted(tmp
     assert (upgraded.version, upgraded.node_id, upgraded.directory_id is None) == (1, 7, False)
 
 
+def test_a_used_directory_without_its_identity_is_taken_with_a_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fault: without meta.properties a directory became that of node 1 in a new cluster, and nothing said so."""
+    dirs = open_dirs(tmp_path, identity=Identity(node_id=4, cluster_id="c"))
+    dirs.create("t", 0, TOPIC_ID)
+    dirs.shutdown()
+    (tmp_path / "meta.properties").unlink()
+    assert not caplog.messages
+    open_dirs(tmp_path, identity=Identity(node_id=5, cluster_id="c")).shutdown()
+    assert caplog.messages[0].startswith(
+        f"{tmp_path} has no meta.properties although a broker has used it: it is taken for node 5 of the cluster c."
+    )
+
+
 @pytest.mark.parametrize("name", ["remote-log-index-cache", "__cluster_metadata-0", "lost+found"])
 def test_folders_that_hold_no_log_of_ours_are_skipped(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
@@ -181,6 +197,7 @@ def test_folders_that_hold_no_log_of_ours_are_skipped(tmp_path: Path, name: str)
 
 @pytest.mark.parametrize("name", ["foo", "-0", "a-0-delete", "a-0-stray", "b-2147483648"])
 def test_a_folder_that_is_none_of_a_log_stops_the_start_as_kafkas(tmp_path: Path, name: str) -> None:
+    open_dirs(tmp_path).shutdown()
     (tmp_path / name).mkdir()
     with pytest.raises(DiskFault, match=rf"{name} is not the folder of a log: .* move it out of the log directory"):
         open_dirs(tmp_path)
