@@ -35,6 +35,7 @@ from .maintenance.log_maintenance import LogMaintenance
 from .metadata.image import BrokerNode, Endpoint
 from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metadata.topics import Topics
+from .metadata.unknown_settings import warn_of_unknown
 from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
 from .metrics.request_metrics import RequestMeter
@@ -108,6 +109,7 @@ class Broker(Services):
         """
         with self.or_let_go():
             self.topics.load()
+        warn_of_unknown(self.cluster.topics.values())
         try:
             await self._listen()
             self.cleaner.start()

@@ -38,7 +38,6 @@ from .topic_rules import (
     check_name,
     check_replica_lists,
 )
-from .unknown_settings import warn_of_unknown
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -99,9 +98,7 @@ class Topics:
             self.cluster.add(topic)
             self.collisions.add(topic.name)
         topics = self.cluster.topics.values()
-        unknown = [topic for topic in topics if topic.settings.stepdown_settings_unknown]
-        warn_of_unknown(topic.name for topic in unknown)
-        self._core.deletion_notice.watch(unknown)
+        self._core.deletion_notice.watch([topic for topic in topics if topic.settings.stepdown_settings_unknown])
 
     async def stop(self) -> None:
         """Gives up what is still being done."""

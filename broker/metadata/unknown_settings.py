@@ -7,6 +7,10 @@ AlterConfigs, which replaces all settings of a topic, ends this; IncrementalAlte
 
 import logging
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .image import Topic
 
 MARKER = "stepdown.settings.unknown"
 KEEP_EVERYTHING: Mapping[str, str] = {
@@ -20,9 +24,9 @@ NAMES_SHOWN = 5
 log = logging.getLogger(__name__)
 
 
-def warn_of_unknown(names: Iterable[str]) -> None:
+def warn_of_unknown(topics: Iterable["Topic"]) -> None:
     """One line for all topics that wait for their settings, at every start."""
-    waiting = sorted(names)
+    waiting = sorted(topic.name for topic in topics if topic.settings.stepdown_settings_unknown)
     if waiting:
         more = ", …" if len(waiting) > NAMES_SHOWN else ""
         log.warning(

@@ -12,6 +12,7 @@ from pathlib import Path
 from ...broker.broker import Broker
 from ...config import ConfigError, StartupSettings, load
 from ...protocol.errors import DiskFault
+from ...storage.directories.log_directory import DirectoryInUse
 from .failures import EXIT_BAD_USAGE, CommandFailure
 
 
@@ -50,8 +51,10 @@ def open_at_rest(
         broker = Broker(loaded.settings, loaded.layers)
         with broker.or_let_go():
             broker.topics.load()
-    except DiskFault as fault:
+    except DirectoryInUse as fault:
         raise CommandFailure(str(fault), locked_hint) from fault
+    except DiskFault as fault:
+        raise CommandFailure(str(fault)) from fault
     try:
         yield broker
     finally:

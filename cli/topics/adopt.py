@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,9 +20,31 @@ from .setting_pairs import pairs
 
 if TYPE_CHECKING:
     from ...storage.zookeeper.kafka_cluster import KafkaCluster
-    from .adoption import Adoption, TopicPlace
+    from .adoption import Adoption, KnownTopic, TopicPlace
 
 SOURCES_HINT = "Pass one of --defaults, -o KEY=VALUE, --from FILE, --zookeeper HOST:PORT and --zookeeper-data DIR."
+NO_TOPIC_HINT = "Nothing was adopted. `stepdown topics list` shows the topics of a running broker."
+NO_TOPIC_FILE_HINT = "Have `kafka-topics.sh --describe` or `kafka-configs.sh --describe` write it again."
+NAMES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The topics that the command line names, and those that files describe (None without files)."""
+
+    patterns: Sequence[str]
+    described: Sequence[str] | None
+
+    def check(self, known: Mapping[str, KnownTopic]) -> None:
+        """Raises: CommandFailure where a name, a pattern or all of the files stand for no topic that is here."""
+        from .adoption import match
+
+        lost = [pattern for pattern in self.patterns if not match(known, [pattern])]
+        if lost:
+            raise CommandFailure(f"no topic is called {' or '.join(lost)}", NO_TOPIC_HINT)
+        if known and self.described is not None and known.keys().isdisjoint(self.described):
+            named = ", ".join(self.described[:NAMES_SHOWN])
+            raise CommandFailure(f"none of the topics that were described is here ({named})", NO_TOPIC_HINT)
 
 
 def adopt(
@@ -66,20 +89,26 @@ def adopt(
     """
     from . import adoption
 
+    given = {
+        "--defaults": defaults,
+        "-o": bool(override),
+        "--from": bool(from_files),
+        "--zookeeper": zookeeper is not None,
+        "--zookeeper-data": zookeeper_data is not None,
+    }
+    _check_sources([option for option, is_given in given.items() if is_given])
     configs, described = pairs(override or [], "-o"), read_files(from_files or [])
-    sources = (defaults, bool(configs), described is not None, zookeeper is not None, zookeeper_data is not None)
-    if sources.count(True) != 1:
-        raise CommandFailure("it is not said what the settings are", SOURCES_HINT, EXIT_BAD_USAGE)
     if config is not None and not log_dirs:
         raise CommandFailure("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
     cluster = _read_cluster(zookeeper, zookeeper_data, log_dirs or [])
     if cluster is not None:
         described = _describe_cluster(cluster)
     counts = {} if described is None else internal_partition_counts(described)
+    wanted = Wanted(patterns or [], None if described is None or cluster is not None else list(described.topics))
     if log_dirs:
-        opened = _open_directories(log_dirs, config, described, cluster, dry_run=dry_run)
+        opened = _open_directories(log_dirs, config, described, cluster, wanted, dry_run=dry_run)
     else:
-        opened = _connect(bootstrap, command_config)
+        opened = _connect(bootstrap, command_config, wanted)
     with opened as place:
         for line in place.adopt_partition_counts(counts, dry_run=dry_run):
             typer.echo(line)
@@ -97,8 +126,16 @@ def adopt(
         typer.echo(f"missing: {line}", err=True)
     if left:
         typer.echo(f"{left} topics stay without settings: no file names them", err=True)
-    if not adoptions:
-        typer.echo("no topic of these is without settings")
+    elif not adoptions:
+        typer.echo("no topic of these is without settings: nothing was changed")
+
+
+def _check_sources(options: Sequence[str]) -> None:
+    """Raises: CommandFailure where settings come from nowhere, or from two places."""
+    if not options:
+        raise CommandFailure("it is not said what the settings are", SOURCES_HINT, EXIT_BAD_USAGE)
+    if len(options) > 1:
+        raise CommandFailure(f"{' and '.join(options)} cannot be given together", SOURCES_HINT, EXIT_BAD_USAGE)
 
 
 def _read_cluster(hosts: str | None, data: str | None, log_dirs: Sequence[str]) -> KafkaCluster | None:
@@ -136,10 +173,14 @@ def _open_directories(
     config: Path | None,
     described: ToolOutput | None,
     cluster: KafkaCluster | None,
+    wanted: Wanted,
     *,
     dry_run: bool,
 ) -> Iterator[TopicPlace]:
-    """The topics of directories, which are only read for a dry run. Raises: CommandFailure."""
+    """The topics of directories, which are only read for a dry run, or where one is not there.
+
+    Raises: CommandFailure.
+    """
     from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
     from ..support.directories_at_rest import load_for, open_at_rest
     from .directory_reading import DirectoryReading
@@ -151,6 +192,7 @@ def _open_directories(
     if cluster is not None and cluster.cluster_id:
         settings["stepdown.cluster.id"] = cluster.cluster_id
     reading = DirectoryReading(load_for(log_dirs, config, settings), described)
+    wanted.check(reading.topics())
     if dry_run:
         yield reading
         return
@@ -161,11 +203,13 @@ def _open_directories(
 
 
 @contextmanager
-def _connect(bootstrap: str, command_config: Path | None) -> Iterator[TopicPlace]:
+def _connect(bootstrap: str, command_config: Path | None, wanted: Wanted) -> Iterator[TopicPlace]:
     from .running_topics import RunningTopics
 
     with connect(bootstrap, command_config) as client:
-        yield RunningTopics(client)
+        place = RunningTopics(client)
+        wanted.check(place.topics())
+        yield place
 
 
 def internal_partition_counts(described: ToolOutput) -> dict[str, int]:
@@ -192,6 +236,8 @@ def read_files(paths: Sequence[Path]) -> ToolOutput | None:
             raise CommandFailure(f"{path} cannot be read: {fault}", "", EXIT_BAD_USAGE) from fault
         except NotUnderstood as fault:
             raise CommandFailure(str(fault), "Nothing was changed.") from fault
+    if not output.topics:
+        raise CommandFailure(f"{', '.join(map(str, paths))}: no topic is described there", NO_TOPIC_FILE_HINT)
     return output
 
 

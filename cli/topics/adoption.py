@@ -58,9 +58,12 @@ class TopicPlace(Protocol):
 def select(topics: Mapping[str, KnownTopic], patterns: Sequence[str]) -> list[str]:
     """The topics without known settings whose name matches a pattern such as `orders` or `audit-*`; all without one."""
     unknown = sorted(name for name, topic in topics.items() if topic.is_unknown)
-    if not patterns:
-        return unknown
-    return [name for name in unknown if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    return match(unknown, patterns) if patterns else unknown
+
+
+def match(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    """The names that one of the patterns stands for."""
+    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
 def plan(names: Iterable[str], configs: Mapping[str, str], described: ToolOutput | None) -> list[Adoption]:

@@ -74,7 +74,7 @@ async def test_by_hand_for_a_pattern_others_stay_unknown(adopt: Adopt, tmp_path:
 async def test_a_second_time_nothing_changes(adopt: Adopt, tmp_path: Path) -> None:
     await adopt("orders", "-o", "retention.ms=-1")
     again = await adopt("orders", "--defaults")
-    assert (again.exit_code, again.stdout) == (0, "no topic of these is without settings\n")
+    assert (again.exit_code, again.stdout) == (0, "no topic of these is without settings: nothing was changed\n")
     assert (await settings_of(tmp_path / "data"))["orders"] == {"retention.ms": "-1"}
 
 
@@ -149,7 +149,8 @@ async def test_a_broker_is_asked_for_its_retention_in_any_unit(tmp_path: Path, r
     ("words", "told"),
     [
         ([], "it is not said what the settings are"),
-        (["--defaults", "-o", "retention.ms=1"], "it is not said what the settings are"),
+        (["--defaults", "-o", "retention.ms=1"], "--defaults and -o cannot be given together"),
+        (["--defaults", "--from", "/dev/null"], "--defaults and --from cannot be given together"),
         (["-o", "retention.mss=1"], "retention.ms"),
         (["--from", "/nothing/there"], "cannot be read"),
     ],
@@ -181,3 +182,48 @@ async def test_what_is_adopted_at_rest_waits_for_its_notice_at_the_next_start(tm
     async with running_broker(tmp_path / "data", log_initial_task_delay_ms=10**9) as broker:
         partition = broker.cluster.topics["orders"].partitions[0]
         assert not broker.deletion_notice.is_over(partition, lambda: ["all of it"])
+
+
+EXAMPLE = "Topic:{}\tPartitionCount:1\tReplicationFactor:1\tConfigs:\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "told"),
+    [
+        (["nothere", "--defaults"], "", "no topic is called nothere"),
+        (["orders", "nope-*", "--defaults"], "", "no topic is called nope-*"),
+        (["--from", "topics.txt"], "", "no topic is described there"),
+        (["--from", "topics.txt"], EXAMPLE.format("elsewhere"), "none of the topics that were described is here"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
+async def test_what_stands_for_no_topic_is_refused(
+    adopt: Adopt, tmp_path: Path, words: list[str], text: str, told: str, dry_run: list[str]
+) -> None:
+    """Fault: a topic that is not there, or a file without topics, ended with status 0 and as if all were well."""
+    (file := tmp_path / "topics.txt").write_text(text)
+    had_metadata = (tmp_path / "data" / FOLDER).exists()
+    done = await adopt(*[str(file) if word == file.name else word for word in words], *dry_run)
+    assert (done.exit_code, told in done.stderr, done.stdout) == (1, True, ""), done.stderr
+    assert (tmp_path / "data" / FOLDER).exists() == had_metadata
+
+
+async def test_at_rest_nobody_is_told_to_adopt_what_is_adopted_now(tmp_path: Path) -> None:
+    """Fault: the command warned that the settings are not known until it says what they are."""
+    await fill(tmp_path / "data")
+    at_rest = ("topics", "adopt", "--defaults", "--log-dir", str(tmp_path / "data"))
+    done = await asyncio.to_thread(run_command, *at_rest)
+    assert done.exit_code == 0
+    assert "are not known" not in done.stderr
+
+
+async def test_a_fault_of_the_disk_at_rest_is_no_hint_at_a_running_broker(tmp_path: Path) -> None:
+    """Fault: whatever was wrong with the disk, the hint was to ask the broker that has the directories open."""
+    await fill(tmp_path / "data")
+    (tmp_path / "data" / ".kafka_cleanshutdown").unlink()
+    (tmp_path / "data" / ".kafka_cleanshutdown").mkdir()
+    at_rest = ("topics", "adopt", "--defaults", "--log-dir", str(tmp_path / "data"))
+    done = await asyncio.to_thread(run_command, *at_rest)
+    assert done.exit_code == 1
+    assert ".kafka_cleanshutdown" in done.stderr
+    assert "--bootstrap-server" not in done.stderr
