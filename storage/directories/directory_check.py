@@ -67,7 +67,9 @@ def check_directory(files: Files, path: str) -> None:
 
 def warn_of_foreign_files(files: Files, path: str) -> None:
     """A line before a folder of other people's files becomes a log directory."""
-    entries = [] if is_used(files, path) else files.entries(path)
+    if files.exists(f"{path}/{META_PROPERTIES}") or is_used(files, path):
+        return
+    entries = files.entries(path)
     foreign = [entry.name for entry in entries if not entry.is_directory and not _OWN_FILE.fullmatch(entry.name)]
     if foreign:
         _logger.warning("%s becomes a log directory, and has files that no broker wrote: %s", path, _some(foreign))

@@ -150,5 +150,5 @@ def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path, words: tuple[
     """A misspelt path became a new cluster, with status 0."""
     done = run_command("metadata", "prepare", tmp_path / "typo", "--for", "4.4", *words)
     assert done.exit_code == 1
-    assert "No such file or directory" in done.stderr
+    assert "there is no such directory; is its disk mounted?" in done.stderr
     assert not (tmp_path / "typo").exists()
