@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,31 +19,11 @@ from .setting_pairs import pairs
 
 if TYPE_CHECKING:
     from ...storage.zookeeper.kafka_cluster import KafkaCluster
-    from .adoption import Adoption, KnownTopic, TopicPlace
+    from .adoption import Adoption, TopicPlace
+    from .wanted_topics import WantedTopics
 
 SOURCES_HINT = "Pass one of --defaults, -o KEY=VALUE, --from FILE, --zookeeper HOST:PORT and --zookeeper-data DIR."
-NO_TOPIC_HINT = "Nothing was adopted. `stepdown topics list` shows the topics of a running broker."
 NO_TOPIC_FILE_HINT = "Have `kafka-topics.sh --describe` or `kafka-configs.sh --describe` write it again."
-NAMES_SHOWN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The topics that the command line names, and those that files describe (None without files)."""
-
-    patterns: Sequence[str]
-    described: Sequence[str] | None
-
-    def check(self, known: Mapping[str, KnownTopic]) -> None:
-        """Raises: CommandFailure where a name, a pattern or all of the files stand for no topic that is here."""
-        from .adoption import match
-
-        lost = [pattern for pattern in self.patterns if not match(known, [pattern])]
-        if lost:
-            raise CommandFailure(f"no topic is called {' or '.join(lost)}", NO_TOPIC_HINT)
-        if known and self.described is not None and known.keys().isdisjoint(self.described):
-            named = ", ".join(self.described[:NAMES_SHOWN])
-            raise CommandFailure(f"none of the topics that were described is here ({named})", NO_TOPIC_HINT)
 
 
 def adopt(
@@ -88,6 +67,7 @@ def adopt(
     Topics whose settings are known are left as they are: change those with `stepdown topics alter`.
     """
     from . import adoption
+    from .wanted_topics import WantedTopics
 
     given = {
         "--defaults": defaults,
@@ -104,7 +84,7 @@ def adopt(
     if cluster is not None:
         described = _describe_cluster(cluster)
     counts = {} if described is None else internal_partition_counts(described)
-    wanted = Wanted(patterns or [], None if described is None or cluster is not None else list(described.topics))
+    wanted = WantedTopics(patterns or [], None if described is None or cluster is not None else list(described.topics))
     if log_dirs:
         opened = _open_directories(log_dirs, config, described, cluster, wanted, dry_run=dry_run)
     else:
@@ -173,7 +153,7 @@ def _open_directories(
     config: Path | None,
     described: ToolOutput | None,
     cluster: KafkaCluster | None,
-    wanted: Wanted,
+    wanted: WantedTopics,
     *,
     dry_run: bool,
 ) -> Iterator[TopicPlace]:
@@ -203,7 +183,7 @@ def _open_directories(
 
 
 @contextmanager
-def _connect(bootstrap: str, command_config: Path | None, wanted: Wanted) -> Iterator[TopicPlace]:
+def _connect(bootstrap: str, command_config: Path | None, wanted: WantedTopics) -> Iterator[TopicPlace]:
     from .running_topics import RunningTopics
 
     with connect(bootstrap, command_config) as client:

@@ -1,0 +1,29 @@
+"""The topics that `stepdown topics adopt` was asked for, and whether they are here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..support.failures import CommandFailure
+from .adoption import KnownTopic, match
+
+NO_TOPIC_HINT = "Nothing was adopted. `stepdown topics list` shows the topics of a running broker."
+NAMES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTopics:
+    """The topics that the command line names, and those that files describe (None without files)."""
+
+    patterns: Sequence[str]
+    described: Sequence[str] | None
+
+    def check(self, known: Mapping[str, KnownTopic]) -> None:
+        """Raises: CommandFailure where a name, a pattern or all of the files stand for no topic that is here."""
+        lost = [pattern for pattern in self.patterns if not match(known, [pattern])]
+        if lost:
+            raise CommandFailure(f"no topic is called {' or '.join(lost)}", NO_TOPIC_HINT)
+        if known and self.described is not None and known.keys().isdisjoint(self.described):
+            named = ", ".join(self.described[:NAMES_SHOWN])
+            raise CommandFailure(f"none of the topics that were described is here ({named})", NO_TOPIC_HINT)
