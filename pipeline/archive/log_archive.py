@@ -101,6 +101,9 @@ def new_offsets(
     """The offsets of the next batch; none when nothing is new. Raises: DataLoss."""
     found: dict[TopicPartition, NewOffsets] = {}
     for log in logs:
+        if not log.segments:
+            _report(archive, f"{log.topic}-{log.partition}: the partition has no segment files")
+            continue
         topic_id = _topic_id(files, log)
         end = archive.options.log_end(files, log)
         first = _first_new(archive, log, end, topic_id, done.get((log.topic, log.partition)))
@@ -133,10 +136,15 @@ def _first_new(
         f"{name}: archived up to offset {position.offset}, the log now has {log.start_offset} to {end}:"
         " what was between is gone"
     )
+    _report(archive, lost)
+    return max(log.start_offset, min(position.offset, end))
+
+
+def _report(archive: LogArchive, lost: str) -> None:
+    """Raises: DataLoss."""
     if archive.lost_is_failure:
         raise DataLoss(f"{lost}; --skip-lost goes on with what is there")
     say(lost)
-    return max(log.start_offset, min(position.offset, end))
 
 
 def _topic_id(files: PlaceFiles, log: PartitionSegments) -> str | None:
@@ -175,10 +183,9 @@ def _tasks(
     for key, new in sorted(state.writing.items()):
         log = by_name.get(key)
         if log is None or log.start_offset > new.first:
-            lost = f"{key[0]}-{key[1]}: offsets {new.first} to {new.end - 1} were to be archived, and are gone"
-            if archive.lost_is_failure:
-                raise DataLoss(f"{lost}; --skip-lost goes on with what is there")
-            say(lost)
+            _report(
+                archive, f"{key[0]}-{key[1]}: offsets {new.first} to {new.end - 1} were to be archived, and are gone"
+            )
         if log is None:
             continue
         aborted = archive.options.transactions(files, log).aborted
@@ -190,9 +197,12 @@ def _tasks(
                 splits=splits,
                 lineage=archive.lineage,
                 store=archive.options.store,
+                lost_is_failure=archive.lost_is_failure,
             )
     for warning in planner.warnings:
         say(warning)
+    for loss in planner.losses:
+        _report(archive, str(loss))
 
 
 def _together(splits: Iterator[Split], most_bytes: int) -> Iterator[tuple[Split, ...]]:

@@ -23,10 +23,12 @@ import pyarrow.parquet as pq
 
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.columns import Wanted
+from ..console_output import say
 from ..places.object_files import ObjectFiles
 from ..places.place_files import PlaceFiles
 from ..reading.arrow_columns import TYPES, ArrowRows
-from ..reading.split_rows import Leniency, SplitRows
+from ..reading.split_damage import Leniency
+from ..reading.split_rows import SplitRows
 from ..reading.splits import Split
 
 STAGED = "_staged"
@@ -48,6 +50,7 @@ class ArchiveTask:
     batch: int
     splits: tuple[Split, ...]
     lineage: bool
+    lost_is_failure: bool = True
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -90,10 +93,13 @@ def _batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
     for split in task.splits:
         wanted = Wanted(first_offset=split.first_offset, end_offset=split.end_offset, headers=True)
         arrow = ArrowRows(COLUMNS, split.topic, split.partition)
-        rows = SplitRows(files, split, wanted, Leniency(), keep_headers=task.lineage)
+        leniency = Leniency(fail_on_data_loss=task.lost_is_failure)
+        rows = SplitRows(files, split, wanted, leniency, keep_headers=task.lineage)
         for columns in rows:
             batch = arrow.batch(columns)
             yield _with_lineage(batch, split, rows.headers) if task.lineage else batch
+        for damage in leniency.skipped:
+            say(str(damage))
 
 
 def _with_lineage(batch: Any, split: Split, headers: Sequence[BatchHeader]) -> Any:

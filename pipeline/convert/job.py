@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from ...protocol.records.layout import Codec
 from ...storage.directories.log_directory import CLEAN_MARK
 from ...storage.directories.meta_properties import FILE_NAME as META_PROPERTIES
+from ...storage.files.checkpoint_file import CLEANER_OFFSETS, MalformedCheckpoint, format_offsets, read_offsets
 from ...storage.files.file_names import segment_file
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..console_output import print_rows, say
@@ -17,6 +18,7 @@ from ..failures import BadUsage, PipelineFailure
 from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles, normalize
 from ..progress import progress
+from ..reading.log_end import segment_end_offset
 from ..session import build_session, parallelize
 from .manifest import read_manifest, write_manifest
 from .segment_conversion import NOTE, Outcome, Task, convert_segment, read_note
@@ -118,11 +120,29 @@ def _complete(
     for folder in {task.target for task in tasks}:
         name = folder.removeprefix(f"{out}/")
         _copy(files, f"{source}/{name}/{PARTITION_METADATA}", f"{folder}/{PARTITION_METADATA}")
+    files.replace(f"{out}/{CLEANER_OFFSETS}", format_offsets(_cleaned_to(files, source, tasks, outcomes)))
     write_manifest(files, out, made_for, outcomes)
     for task in tasks:
         files.remove(segment_file(task.target, task.base_offset, NOTE))
     files.remove(f"{out}/.converting")
     files.replace(f"{out}/{CLEAN_MARK}", b"")
+
+
+def _cleaned_to(
+    files: PlaceFiles, source: str, tasks: Sequence[Task], outcomes: Iterable[Outcome]
+) -> dict[tuple[str, int], int]:
+    """The offsets below which records may be missing: those of the source, and the ends of logs that lost control
+    batches, which leave holes as compaction does.
+    """
+    try:
+        cleaned = read_offsets(files, f"{source}/{CLEANER_OFFSETS}")
+    except MalformedCheckpoint:
+        cleaned = {}
+    thinned = {(each.topic, each.partition) for each in outcomes if each.control_batches}
+    for task in tasks:
+        if task.segment.is_newest and (task.topic, task.partition) in thinned:
+            cleaned[task.topic, task.partition] = segment_end_offset(files, task.segment)
+    return cleaned
 
 
 def _copy(files: PlaceFiles, source: str, target: str) -> None:

@@ -14,7 +14,9 @@ from dataclasses import replace
 
 from ...protocol.errors import DiskFault
 from ...storage.files.checkpoint_file import (
+    CLEANER_OFFSETS,
     LOG_STARTS,
+    RECOVERY_POINTS,
     MalformedCheckpoint,
     read_offsets,
 )
@@ -58,7 +60,10 @@ def logs_of_directory(
     _check_one_each(served)
     # Before the segments: a broker that goes on meanwhile only adds to what these promise.
     starts = _checkpoint(files, path, LOG_STARTS)
+    flushed = _checkpoint(files, path, RECOVERY_POINTS)
     found = files.look_at_all(lambda each: _segments(files, each[1]), served, near=path)
+    # After the segments: what is compacted meanwhile is in it.
+    cleaned = _checkpoint(files, path, CLEANER_OFFSETS)
     return [
         PartitionSegments(
             topic=name.topic,
@@ -66,8 +71,11 @@ def logs_of_directory(
             directory=directory,
             start_offset=max(segments[0].base_offset if segments else 0, starts.get((name.topic, name.partition), 0)),
             segments=segments,
+            compacted_to=cleaned.get((name.topic, name.partition), 0),
+            known_end=flushed.get((name.topic, name.partition), 0),
         )
         for (name, directory), segments in zip(served, found, strict=True)
+        if segments is not None
     ]
 
 
@@ -96,13 +104,13 @@ def _checkpoint(files: PlaceFiles, path: str, name: str) -> dict[tuple[str, int]
         return {}
 
 
-def _segments(files: PlaceFiles, directory: str) -> tuple[SegmentFile, ...]:
-    """The segments that count."""
+def _segments(files: PlaceFiles, directory: str) -> tuple[SegmentFile, ...] | None:
+    """The segments that count, None where the partition was deleted meanwhile."""
     try:
         entries = files.entries(directory)
     except DiskFault as fault:
-        if isinstance(fault.__cause__, FileNotFoundError):  # the topic was deleted meanwhile
-            return ()
+        if isinstance(fault.__cause__, FileNotFoundError):
+            return None
         raise
     sizes = {entry.name: entry.size_bytes for entry in entries if not entry.is_directory}
     if has_transient(list(sizes)):

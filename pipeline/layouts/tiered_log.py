@@ -67,6 +67,8 @@ def tiered_log(
         segments=tuple(segments),
         notes=tuple(notes),
         topic_id=tiered.topic_id,
+        compacted_to=0 if local is None else local.compacted_to,
+        known_end=0 if local is None else local.known_end,
     )
 
 

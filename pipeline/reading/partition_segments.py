@@ -10,7 +10,8 @@ class PartitionSegments:
     """One partition as it can be read. `start_offset` is the first offset: retention has deleted what is before it.
 
     `topic_id` is what the storage itself says, None where it does not. `notes` has a line for each hole, and for each
-    segment that was left out, with the reason.
+    segment that was left out, with the reason. Compaction has removed records below the offset `compacted_to`; the log
+    is known to have reached the offset `known_end`, 0 where nothing tells.
     """
 
     topic: str
@@ -20,6 +21,8 @@ class PartitionSegments:
     segments: tuple[SegmentFile, ...]
     notes: tuple[str, ...] = ()
     topic_id: str | None = None
+    compacted_to: int = 0
+    known_end: int = 0
 
     @property
     def size_bytes(self) -> int:

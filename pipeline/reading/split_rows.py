@@ -1,11 +1,10 @@
-"""The rows of a split: whole batches are decoded into columns, a window at a time; broken ones are reported.
+"""The rows of a split: whole batches are decoded into columns, a window at a time; what is damaged is reported.
 
 A batch larger than a window gets one of its own size, which is no larger than what is left of the split.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,22 +15,13 @@ from ...protocol.records.columns import ColumnFiller, Wanted
 from ...protocol.records.kernel.columns import RecordColumns
 from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MIN_SIZE
 from ...protocol.records.record import Buffer
-from ..failures import DataLoss, PipelineFailure
 from ..places.place_files import PlaceFiles
 from .segment_location import open_segment
+from .split_damage import Leniency, SplitDamage
 from .splits import Split
 from .transactions import AbortedBatches
 
 WINDOW_BYTES = 1 << 20
-
-
-@dataclass(slots=True)
-class Leniency:
-    """What a reader may skip, and what it did skip: a line each, naming file, position and reason."""
-
-    skip_corrupt: bool = False
-    fail_on_data_loss: bool = True
-    skipped: list[str] = field(default_factory=list)
 
 
 def allocate(size: int) -> Buffer:
@@ -49,10 +39,10 @@ class SplitRows:
         self, files: PlaceFiles, split: Split, wanted: Wanted, leniency: Leniency, *, keep_headers: bool = False
     ) -> None:
         self._split = split
-        self._leniency = leniency
         self._file = open_segment(files, split.path, split.chunks, split.end)
         self._filler = ColumnFiller(wanted, allocate)
         self._aborted = AbortedBatches(split.aborted)
+        self._damage = SplitDamage(split, self._file, leniency)
         self._keep_headers = keep_headers
         self.headers: list[BatchHeader] = []
         self._buffer = bytearray(min(WINDOW_BYTES, split.size_bytes))
@@ -66,14 +56,10 @@ class SplitRows:
         columns = self._filler.columns
         try:
             for _ in self._read():
+                self._damage.take(columns)
                 yield columns
                 columns.clear()
-            if columns.rows:
-                yield columns
-        except DataLoss as loss:
-            if self._leniency.fail_on_data_loss:
-                raise
-            self._leniency.skipped.append(str(loss))
+                self._damage.clear()
             if columns.rows:
                 yield columns
         finally:
@@ -84,8 +70,10 @@ class SplitRows:
         window = WINDOW_BYTES
         while self._position < self._split.end:
             data = self._window(window)
+            if data is None:
+                return
             window = WINDOW_BYTES
-            done = 0
+            done = whole = 0
             if self._keep_headers:
                 self._collect_headers(data)
             try:
@@ -93,20 +81,29 @@ class SplitRows:
                     for at in self._filler.fill(data[:end], start):
                         if at < 0:
                             yield
-                        done = at
+                        done = whole = at
+                self._end_window(data[:whole])
             except ApiError as error:
-                done = self._skip(data, self._filler.columns.position, error)
+                at = self._filler.columns.position
+                self._end_window(data[:at])
+                done = self._skip(data, at, error)
             if not done:
                 window = self._next_batch_bytes(data)
                 if not window:
-                    return
+                    break
             self._position += done
+        self._damage.end_split()
+
+    def _end_window(self, data: memoryview) -> None:
+        self._damage.take(self._filler.columns)
+        self._damage.end_window(data, self._position)
 
     def _collect_headers(self, data: memoryview) -> None:
         with suppress(CorruptRecord):  # the filler reports it
             self.headers += headers_in(data)
 
-    def _window(self, size: int) -> memoryview:
+    def _window(self, size: int) -> memoryview | None:
+        """The next bytes, None where the file has gone or become shorter. Raises: DataLoss, DiskFault."""
         size = min(size, self._split.end - self._position)
         if size > len(self._buffer):
             self._buffer = bytearray(size)
@@ -115,10 +112,13 @@ class SplitRows:
             found = self._file.read_into(view, self._position)
         except DiskFault as fault:
             if isinstance(fault.__cause__, FileNotFoundError):
-                raise DataLoss(f"{self._split.path}: deleted while it was to be read") from fault
+                self._damage.lose_file(self._position, "deleted while it was to be read")
+                return None
             raise
         if found < size:
-            raise DataLoss(f"{self._split.path}: ends at byte {self._position + found}, after {self._split.end} before")
+            end = self._position + found
+            self._damage.lose_file(end, f"ends at byte {end}, after {self._split.end} before")
+            return None
         return view
 
     def _next_batch_bytes(self, data: memoryview) -> int:
@@ -135,21 +135,15 @@ class SplitRows:
         else:
             offset, reason = -1, f"{left} bytes are left, less than a header"
         if not self._split.ends_log:
-            self._note(self._position, offset, reason)
+            self._damage.note_corruption(self._position, left, offset, reason)
         return 0
 
     def _skip(self, data: memoryview, at: int, error: ApiError) -> int:
         """Where to go on behind a broken batch. Raises: PipelineFailure unless it may be skipped."""
-        offset = FRAME.unpack_from(data, at)[0]
-        self._note(self._position + at, offset, error)
+        left = self._split.end - self._position - at
         try:
-            size = next_batch_size(data, at)
+            size = next_batch_size(data, at) or left
         except CorruptRecord:
-            size = None
-        return self._split.end - self._position if size is None else at + size
-
-    def _note(self, position: int, base_offset: int, reason: object) -> None:
-        line = f"{self._split.path}: position {position}, base offset {base_offset}: {reason}"
-        if not self._leniency.skip_corrupt:
-            raise PipelineFailure(line)
-        self._leniency.skipped.append(line)
+            size = left
+        self._damage.note_corruption(self._position + at, size, FRAME.unpack_from(data, at)[0], error)
+        return at + size

@@ -16,6 +16,7 @@ from ...storage.index.transaction_index import AbortedTransaction
 from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
 from .compressed_chunks import Chunks
+from .damage import MISSING, Damage, missing_offsets
 from .index_files import OffsetIndexEntries, largest_timestamp, offset_entries
 from .partition_segments import PartitionSegments
 from .segment_location import SegmentFile
@@ -32,6 +33,9 @@ class Split:
 
     Batches that hold only records older than `min_timestamp` (ms) may be skipped; None: none. `ends_log`: the bytes
     reach to the end of the newest segment, where a torn batch ends the log. Batches of `aborted` are left out.
+
+    `expects` is the offset that the bytes begin with, `next_offset` the one that follows them, None where only the
+    file tells them; offsets below `compacted_to` may be missing. The segment has `segment_bytes`.
     """
 
     topic: str
@@ -44,12 +48,20 @@ class Split:
     end_offset: int
     min_timestamp: int | None = None
     ends_log: bool = False
+    segment_bytes: int = 0
+    expects: int | None = None
+    next_offset: int | None = None
+    compacted_to: int = 0
     chunks: Chunks | None = None
     aborted: tuple[AbortedTransaction, ...] = ()
 
     @property
     def size_bytes(self) -> int:
         return self.end - self.start
+
+    @property
+    def ends_segment(self) -> bool:
+        return self.end >= self.segment_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,22 +75,28 @@ class Range:
 
 @dataclass(slots=True)
 class SplitPlanner:
-    """Plans splits of at most `max_bytes` where batches allow it; `warnings` has a line for each wrong index."""
+    """Plans splits of at most `max_bytes` where batches allow it.
+
+    `warnings` has a line for each wrong index, `losses` the wanted offsets for which there is nothing to read.
+    """
 
     files: PlaceFiles
     max_bytes: int = DEFAULT_SPLIT_BYTES
     min_timestamp: int | None = None
     warnings: list[str] = field(default_factory=list)
+    losses: list[Damage] = field(default_factory=list)
 
     def splits(self, log: PartitionSegments, wanted: Range) -> Iterator[Split]:
         """The splits of one log, in the order of their offsets. Raises: DiskFault."""
         first, end = max(wanted.first, log.start_offset), wanted.end
         if first >= end:
             return
+        self._look_for_losses(log, first, end)
         for segment in log.segments:
             behind = segment.next_base is not None and segment.next_base <= first
             if behind or segment.base_offset >= end or not segment.counted_bytes or self._is_older(segment):
                 continue
+            next_offset = log.known_end if segment.next_base is None else segment.next_base
             aborted = tuple(each for each in wanted.aborted if _touches(each, segment))
             for start, stop in self._cuts(segment, first, end):
                 yield Split(
@@ -93,8 +111,37 @@ class SplitPlanner:
                     end_offset=end,
                     min_timestamp=self.min_timestamp,
                     ends_log=segment.is_newest and stop == segment.size_bytes,
+                    segment_bytes=segment.size_bytes,
+                    expects=segment.first_offset if start == segment.start else None,
+                    next_offset=next_offset,
+                    compacted_to=log.compacted_to,
                     aborted=aborted,
                 )
+
+    def _look_for_losses(self, log: PartitionSegments, first: int, end: int) -> None:
+        """Note the offsets from `first` to `end` (open) that no file can have; the others are looked for as read."""
+        if not log.segments:
+            self.losses.append(
+                Damage(
+                    topic=log.topic,
+                    partition=log.partition,
+                    kind=MISSING,
+                    reason="the partition has no segment files",
+                    file=log.directory,
+                    first_offset=first,
+                    end_offset=log.known_end or None,
+                )
+            )
+            return
+        holes = [(first, log.segments[0].first_offset, "the first segment begins after them")]
+        for segment in log.segments:
+            if not segment.counted_bytes:
+                next_offset = log.known_end if segment.next_base is None else segment.next_base
+                holes.append((segment.first_offset, next_offset, f"{segment.path} is empty"))
+        for hole_first, hole_end, where in holes:
+            lost, lost_end = max(hole_first, first, log.compacted_to), min(hole_end, end)
+            if lost < lost_end:
+                self.losses.append(missing_offsets(log.topic, log.partition, lost, lost_end, where))
 
     def _is_older(self, segment: SegmentFile) -> bool:
         """Whether no record can be at or after the wanted time; a log's newest segment has no last time entry yet."""

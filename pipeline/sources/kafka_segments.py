@@ -33,7 +33,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ..console_output import say
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
@@ -44,7 +43,7 @@ from .filters import PushedFilters, push
 from .offset_bounds import end_offset, first_offset
 from .options import ReadOptions, read_options
 from .segments_stream import SegmentsStreamReader
-from .split_task import NO_TASKS, SplitPartition, check_range, read_split, tasks
+from .split_task import NO_TASKS, SplitPartition, check_range, read_split, report_planning, tasks
 
 NAME = "kafka-segments"
 
@@ -135,8 +134,7 @@ class SegmentsReader(DataSourceReader):
             if self._pushed.wants(log.topic, log.partition)
             for split in planning.splits(log, self._range(files, log))
         ]
-        for warning in planning.warnings:
-            say(warning)
+        report_planning(options, planning)
         return tasks(sorted(found, key=lambda split: -split.size_bytes), options.max_partition_bytes) or NO_TASKS
 
     def _range(self, files: PlaceFiles, log: PartitionSegments) -> Range:

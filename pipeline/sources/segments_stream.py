@@ -22,7 +22,7 @@ from ..reading.splits import Range, Split, SplitPlanner
 from ..values.schemas import ValueSchemas
 from .offset_bounds import LATEST, OffsetBound, first_offset
 from .options import ReadOptions
-from .split_task import SplitPartition, check_start, read_split, tasks
+from .split_task import SplitPartition, check_start, read_split, report_planning, tasks
 
 Offsets = dict[str, dict[str, int]]
 
@@ -87,8 +87,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 check_start(self._options, log, first)
                 aborted = self._options.transactions(files, log).aborted
                 found += planning.splits(log, Range(first=first, end=stop, aborted=aborted))
-        for warning in planning.warnings:
-            say(warning)
+        report_planning(self._options, planning)
         return tasks(sorted(found, key=lambda split: -split.size_bytes), self._options.max_partition_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -97,8 +96,12 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield from read_split(split, self._options, self._schema, self._values)
 
     def _logs(self, files: PlaceFiles) -> list[PartitionSegments]:
-        """The logs that are there; what is missing of those that were is for others to judge."""
-        return self._options.logs(files, all_there=False)
+        """The logs that are there; what is missing of those that were is for others to judge.
+
+        A folder without segments, of which nothing says that it had some, is one that a broker is just making.
+        """
+        found = self._options.logs(files, all_there=False)
+        return [log for log in found if log.segments or log.known_end]
 
     def _ends(self) -> Offsets:
         files = self._options.files()
@@ -127,12 +130,13 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return begin
 
     def _check_end(self, topic: str, partition: str, offset: int, end: int | None) -> None:
-        if self._options.fail_on_data_loss and (end is None or end < offset):
-            found = "is gone" if end is None else f"ends at {end}"
-            raise DataLoss(
-                f"{self._options.path}/{topic}-{partition}: offset {offset} was there before, the log {found};"
-                " failOnDataLoss=false goes on"
-            )
+        if end is not None and end >= offset:
+            return
+        found = "is gone" if end is None else f"ends at {end}"
+        lost = f"{self._options.path}/{topic}-{partition}: offset {offset} was there before, the log {found}"
+        if self._options.fail_on_data_loss:
+            raise DataLoss(f"{lost}; failOnDataLoss=false goes on")
+        say(f"lost: {lost}")
 
 
 def _each(offsets: Offsets) -> Iterator[tuple[str, str, int]]:

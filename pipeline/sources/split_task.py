@@ -12,9 +12,11 @@ from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
 from ..console_output import say
 from ..failures import BadUsage, DataLoss
 from ..reading.arrow_columns import ArrowRows
+from ..reading.damage import report_loss
 from ..reading.partition_segments import PartitionSegments
-from ..reading.split_rows import Leniency, SplitRows
-from ..reading.splits import MAX_OFFSET, Split
+from ..reading.split_damage import Leniency
+from ..reading.split_rows import SplitRows
+from ..reading.splits import MAX_OFFSET, Split, SplitPlanner
 from ..values.decoded_columns import DecodedColumns
 from ..values.schemas import ValueSchemas
 from .options import ReadOptions
@@ -53,13 +55,22 @@ def tasks(splits: Iterable[Split], most_bytes: int) -> list[SplitPartition]:
     return [SplitPartition(tuple(each)) for each in shared]
 
 
+def report_planning(options: ReadOptions, planned: SplitPlanner) -> None:
+    """Tell what planning has found. Raises: DataLoss for wanted offsets that no file has."""
+    for warning in planned.warnings:
+        say(warning)
+    for loss in planned.losses:
+        report_loss(loss, is_failure=options.fail_on_data_loss, keep=lambda damage: say(f"lost: {damage}"))
+
+
 def check_start(options: ReadOptions, log: PartitionSegments, first: int) -> None:
     """Raises: DataLoss when `first` is below the log start, so that retention has deleted what was asked for."""
-    if first < log.start_offset and options.fail_on_data_loss:
-        raise DataLoss(
-            f"{log.directory}: offset {first} was asked for, the log starts at {log.start_offset};"
-            " failOnDataLoss=false goes on there"
-        )
+    if first >= log.start_offset:
+        return
+    lost = f"{log.directory}: offset {first} was asked for, the log starts at {log.start_offset}"
+    if options.fail_on_data_loss:
+        raise DataLoss(f"{lost}; failOnDataLoss=false goes on there")
+    say(f"lost: {lost}")
 
 
 def check_range(options: ReadOptions, log: PartitionSegments, first: int, end: int, log_end: Callable[[], int]) -> None:
@@ -109,7 +120,7 @@ def read_split(
             yield batch
         else:
             yield from decoded.batches(batch)
-    for line in leniency.skipped:
-        say(f"skipped: {line}")
+    for damage in leniency.skipped:
+        say(f"skipped: {damage}")
     for line in () if decoded is None else decoded.report():
         say(f"{split.path}: {line}")

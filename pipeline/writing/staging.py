@@ -43,13 +43,20 @@ _CHECKPOINTS = (LOG_STARTS, RECOVERY_POINTS, HIGH_WATERMARKS, CLEANER_OFFSETS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedLog:
-    """A complete log in the folder `directory`."""
+    """A complete log in the folder `directory`, with offsets from `first_offset` to `end_offset` (open)."""
 
     topic: str
     partition: int
     directory: str
     records: int
     stored_bytes: int
+    first_offset: int
+    end_offset: int
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether rows left offsets out, which readers take for a loss unless compaction explains it."""
+        return self.records < self.end_offset - self.first_offset
 
     @property
     def name(self) -> str:
@@ -90,6 +97,7 @@ class Staging:
 
     def complete(self, log: "Log", records: int, stored_bytes: int) -> StagedLog:
         """What is staged: all of it is on the disk. Raises: DiskFault."""
+        first_offset, end_offset = log.log_start_offset, log.log_end_offset
         log.close()
         self._files.sync_directory(log.directory)
         return StagedLog(
@@ -98,6 +106,8 @@ class Staging:
             directory=log.directory,
             records=records,
             stored_bytes=stored_bytes,
+            first_offset=first_offset,
+            end_offset=end_offset,
         )
 
 
@@ -123,7 +133,7 @@ def commit(files: Files, path: str, job: str, staged: Sequence[StagedLog]) -> No
         for log in staged:
             check_no_records(files, f"{path}/{log.name}")
         is_new = not any(not name.suffix for _, name in directory.log_folders())
-        _remove_from_checkpoints(files, path, staged)
+        _update_checkpoints(files, path, staged)
         _move_all(files, path, job, staged)
         if is_new:
             directory.write_clean_mark()  # all logs are complete: a broker need not check them
@@ -158,16 +168,22 @@ def _check_one_each(staged: Iterable[StagedLog]) -> None:
         seen.add(log.name)
 
 
-def _remove_from_checkpoints(files: Files, path: str, staged: Sequence[StagedLog]) -> None:
-    """Drop what checkpoints say of former logs of these names: a broker would cut the new ones by it."""
+def _update_checkpoints(files: Files, path: str, staged: Sequence[StagedLog]) -> None:
+    """Drop what checkpoints say of former logs of these names: a broker would cut the new ones by it.
+
+    A log with holes counts as cleaned up to its end.
+    """
     gone = {(log.topic, log.partition) for log in staged}
+    cleaned = {(log.topic, log.partition): log.end_offset for log in staged if log.has_holes}
     for name in _CHECKPOINTS:
         try:
             offsets = dict(read_offsets(files, f"{path}/{name}"))
         except MalformedCheckpoint:
-            continue  # brokers take it for empty
-        if gone & offsets.keys():
-            write_offsets(files, f"{path}/{name}", {key: offset for key, offset in offsets.items() if key not in gone})
+            offsets = {}  # brokers take it for empty
+        added = cleaned if name == CLEANER_OFFSETS else {}
+        if added or gone & offsets.keys():
+            kept = {key: offset for key, offset in offsets.items() if key not in gone}
+            write_offsets(files, f"{path}/{name}", kept | added)
 
 
 def _move_all(files: Files, path: str, job: str, staged: Sequence[StagedLog]) -> None:

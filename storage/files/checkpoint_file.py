@@ -71,9 +71,13 @@ def write_lines(files: Files, path: str, entries: Iterable[str], *, sync: bool =
 
     Raises: DiskFault.
     """
+    files.replace(path, format_lines(entries), sync=sync)
+
+
+def format_lines(entries: Iterable[str]) -> bytes:
+    """The bytes of a checkpoint with these entries."""
     lines = list(entries)
-    text = "\n".join([_VERSION, str(len(lines)), *lines, ""])
-    files.replace(path, text.encode(), sync=sync)
+    return "\n".join([_VERSION, str(len(lines)), *lines, ""]).encode()
 
 
 def read_offsets(files: WholeFiles, path: str) -> dict[TopicPartition, int]:
@@ -97,4 +101,9 @@ def write_offsets(files: Files, path: str, offsets: Mapping[TopicPartition, int]
 
     Raises: DiskFault.
     """
-    write_lines(files, path, (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()))
+    files.replace(path, format_offsets(offsets))
+
+
+def format_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """The bytes of a checkpoint with these offsets."""
+    return format_lines(f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())

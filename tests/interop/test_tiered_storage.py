@@ -11,7 +11,8 @@ from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.arrow_columns import ArrowRows
 from stepdown.pipeline.reading.partition_segments import PartitionSegments
-from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
+from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.split_rows import SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.pipeline.reading.transactions import log_transactions
 from stepdown.protocol.records.columns import Wanted

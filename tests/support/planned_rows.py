@@ -2,7 +2,8 @@
 
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
+from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.split_rows import SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.protocol.records.columns import Wanted
 

@@ -8,14 +8,15 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.failures import BadUsage, PipelineFailure
+from stepdown.pipeline.failures import BadUsage, DataLoss, PipelineFailure
 from stepdown.pipeline.layouts.aiven_tiered_storage import chunk_sizes
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.compressed_chunks import decompress
 from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.partition_segments import PartitionSegments
-from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
+from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.split_rows import SplitRows
 from stepdown.pipeline.reading.splits import Range, SplitPlanner
 from stepdown.protocol.errors import CorruptRecord, DiskFault
 from stepdown.protocol.records.columns import Wanted
@@ -68,12 +69,14 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Cluster:
     return Cluster(tmp_path, request.param)
 
 
-def rows(log: PartitionSegments, wanted: Range | None = None, max_bytes: int = 2000) -> list[tuple[int, bytes]]:
+def rows(
+    log: PartitionSegments, wanted: Range | None = None, max_bytes: int = 2000, leniency: Leniency | None = None
+) -> list[tuple[int, bytes]]:
     """Offset and value of each row, in the order of the splits."""
     found = []
     for split in SplitPlanner(FILES, max_bytes).splits(log, wanted or Range()):
         asked = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
-        for columns in SplitRows(FILES, split, asked, Leniency()):
+        for columns in SplitRows(FILES, split, asked, leniency or Leniency()):
             offsets = memoryview(columns.offsets_buffer).cast("q")[: columns.rows].tolist()
             ends = memoryview(columns.value.ends_buffer).cast("i")[: columns.rows + 1].tolist()
             data = bytes(columns.value.data_buffer)
@@ -158,7 +161,11 @@ def test_a_hole_is_told(cluster: Cluster) -> None:
     cluster.upload(0, 40, {0: 0})
     cluster.upload(60, 80, {0: 0})
     log = read_tiered(cluster)
-    assert offsets(log) == [*range(40), *range(60, 80)]
+    with pytest.raises(DataLoss, match="topic-0: offsets 40 to 59 are missing"):
+        rows(log)
+    lenient = Leniency(fail_on_data_loss=False)
+    assert [offset for offset, _ in rows(log, leniency=lenient)] == [*range(40), *range(60, 80)]
+    assert [(each.first_offset, each.end_offset) for each in lenient.skipped] == [(40, 60)]
     assert log.notes == ("offsets 40 to 59 are missing: no segment has them",)
 
 

@@ -273,6 +273,8 @@ def test_nothing_to_read_is_no_rows_and_no_logs_is_bad_usage(spark: SparkSession
     said = failure(lambda: load(spark, tmp_path).count())
     assert said == f"2: {tmp_path}: no logs here: a log directory has a folder a partition, such as orders-0"
     (tmp_path / "empty-0").mkdir()
+    assert failure(lambda: load(spark, tmp_path).count()).startswith("1: empty-0: the partition has no segment files")
+    (tmp_path / "empty-0" / f"{0:020}.log").touch()
     assert load(spark, tmp_path).count() == 0
     assert spark.read.format("kafka-batches").load(str(tmp_path)).count() == 0
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 from stepdown.pipeline.failures import BadUsage, DataLoss, PipelineFailure
-from stepdown.pipeline.reading.split_rows import Leniency, SplitRows
+from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.split_rows import SplitRows
 from stepdown.pipeline.reading.splits import MAX_OFFSET, Range, SplitPlanner
 from stepdown.pipeline.sources.kafka_segments import SegmentsReader
 from stepdown.pipeline.sources.offset_bounds import end_offset, first_offset

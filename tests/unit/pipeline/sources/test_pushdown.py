@@ -137,7 +137,7 @@ def test_pushed_filters_give_the_rows_of_a_full_read(
 @pytest.mark.parametrize("suffix", ["index", "timeindex"])
 @pytest.mark.parametrize("damage", ["missing", "zeros", "empty"])
 def test_filters_need_no_index(tmp_path: Path, log_dir: Path, everything: list[Row], suffix: str, damage: str) -> None:
-    for path in log_dir.glob("*/*"):
+    for path in (path for path in log_dir.rglob("*") if path.is_file()):
         copy = tmp_path / path.relative_to(log_dir)
         copy.parent.mkdir(exist_ok=True)
         data = path.read_bytes()

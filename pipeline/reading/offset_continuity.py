@@ -1,0 +1,143 @@
+"""Follows the offsets of a split's batches, and finds those that are missing between them.
+
+The offsets of the rows tell in most windows that nothing is missing. Where they have holes, the headers of the batches
+tell: control batches and batches that are left out have offsets, too.
+
+Compaction leaves holes as well. It explains those below the offset up to which the cleaner has cleaned the log
+(`cleaner-offset-checkpoint`), and all of a segment in which a batch has fewer records than offsets: a replica of a
+compacted log gets such segments from its leader.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...protocol.errors import CorruptRecord
+from ...protocol.records.batch_header import BatchHeader, headers_in
+from ...protocol.records.kernel.columns import RecordColumns
+from ...protocol.records.layout import CODEC_MASK, FRAME, HEADER_SIZE_UP_TO_MAGIC, MAGIC_OFFSET, MAGIC_V2
+from ...storage.files.file_handle import ReadableFile
+from ...storage.log.batch_scan import batch_headers
+
+
+class Gap(NamedTuple):
+    """Offsets `first` to `end` (open) that no batch has; `position`: where in the file they would be."""
+
+    first: int
+    end: int
+    position: int
+
+
+class OffsetContinuity:
+    """`expected` is the offset that the next batch begins with if nothing is missing, None where that is not known.
+
+    Rows are of the offsets from `first` on: those before are not looked at.
+    """
+
+    def __init__(self, file: ReadableFile, *, expected: int | None, first: int) -> None:
+        self.expected = expected
+        self.has_thinned_batch = False
+        self._file = file
+        self._first = first
+        self._rows: list[Any] = []
+        self._taken = 0
+        self._unwalked: tuple[int, int] | None = None
+
+    def take(self, columns: RecordColumns) -> None:
+        """Keep the offsets of the rows that came since the last call."""
+        offsets = np.frombuffer(columns.offsets_buffer, np.int64, columns.rows)[self._taken :]
+        self._taken = columns.rows
+        if len(offsets):
+            self._rows.append(offsets.copy())
+
+    def clear(self) -> None:
+        """The columns are empty again."""
+        self._taken = 0
+
+    def end_window(self, data: memoryview, position: int) -> Iterator[Gap]:
+        """Yield the gaps of whole batches, which lie at `position` of the file; their rows were taken."""
+        rows = np.concatenate(self._rows) if self._rows else np.empty(0, np.int64)
+        self._rows.clear()
+        if not len(data):
+            return
+        if self.expected is None:
+            self.expected = _first_offset(data, rows)
+        if self._is_whole(rows):
+            self.expected, self._unwalked = int(rows[-1]) + 1, (position, len(data))
+            return
+        self._walk_window_before()
+        yield from self._walk(data, position, rows)
+
+    def gap_before(self, offset: int, position: int) -> Gap | None:
+        """The gap between all batches so far and `offset`, None where there is none."""
+        if self.expected is not None and self.expected < offset:
+            self._walk_window_before()
+        if self.expected is None or self.expected >= offset:
+            return None
+        gap = Gap(self.expected, offset, position)
+        self.expected = offset
+        return gap
+
+    def _is_whole(self, rows: Any) -> bool:
+        if self.expected is None or not len(rows) or rows[0] != max(self.expected, self._first):
+            return False
+        return bool((np.diff(rows) == 1).all())
+
+    def _walk_window_before(self) -> None:
+        """Take the headers of the window before for its end: its last batches may have no rows."""
+        if self._unwalked is None:
+            return
+        position, size = self._unwalked
+        self._unwalked = None
+        for header in _headers(memoryview(self._file.read(size, position))):
+            self._pass(header.last_offset)
+
+    def _walk(self, data: memoryview, position: int, rows: Any) -> Iterator[Gap]:
+        for header in _headers(data):
+            base = header.base_offset
+            if header.magic < MAGIC_V2 and header.attributes & CODEC_MASK:
+                base = self._first_of_wrapper(rows, header)
+            if self.expected is None or base > self.expected:
+                if self.expected is not None:
+                    yield Gap(self.expected, base, position + header.position)
+                self.expected = base
+            self.has_thinned_batch = self.has_thinned_batch or _is_thinned(header)
+            self._pass(header.last_offset)
+
+    def _first_of_wrapper(self, rows: Any, header: BatchHeader) -> int:
+        """The first offset of a compressed wrapper of magic 0 or 1, which only its rows tell."""
+        after = self.expected or 0
+        inside = rows[(rows >= after) & (rows <= header.last_offset)]
+        if not len(inside) or after < self._first:
+            return min(after, header.last_offset)
+        self.has_thinned_batch = self.has_thinned_batch or int(inside[-1] - inside[0]) >= len(inside)
+        return int(inside[0])
+
+    def _pass(self, last_offset: int) -> None:
+        if self.expected is None or last_offset >= self.expected:
+            self.expected = last_offset + 1
+
+
+def has_thinned_batch(file: ReadableFile, end: int) -> bool:
+    """Whether compaction has taken records out of a batch of the segment. Raises: DiskFault."""
+    with suppress(CorruptRecord):
+        return any(_is_thinned(header) for header in batch_headers(file, 0, end))
+    return False
+
+
+def _is_thinned(header: BatchHeader) -> bool:
+    return header.magic >= MAGIC_V2 and 0 <= header.record_count <= header.last_offset - header.base_offset
+
+
+def _headers(data: memoryview) -> Iterator[BatchHeader]:
+    with suppress(CorruptRecord):
+        yield from headers_in(data)
+
+
+def _first_offset(data: memoryview, rows: Any) -> int | None:
+    """The first offset of the batches in `data` as far as it is known."""
+    if len(data) >= HEADER_SIZE_UP_TO_MAGIC and data[MAGIC_OFFSET] >= MAGIC_V2:
+        return int(FRAME.unpack_from(data)[0])
+    return int(rows[0]) if len(rows) else None

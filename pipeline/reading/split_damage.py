@@ -1,0 +1,158 @@
+"""What is wrong with a split: broken batches, missing offsets, offsets that the next segment has, too, a file that went
+away. Each is an error or, where the reader may go on, noted.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from ...protocol.errors import ApiError
+from ...protocol.records.batch_header import parse_header
+from ...protocol.records.columns import ColumnFiller, Wanted
+from ...protocol.records.kernel.columns import RecordColumns
+from ...protocol.records.layout import CODEC_MASK, HEADER_SIZE_UP_TO_MAGIC, MAGIC_V2, RECORD_BATCH_OVERHEAD
+from ...storage.files.file_handle import ReadableFile
+from ..failures import PipelineFailure
+from .damage import CORRUPT, DELETED, OVERLAPPING, Damage, missing_offsets, report_loss
+from .offset_continuity import Gap, OffsetContinuity, has_thinned_batch
+from .splits import Split
+
+
+@dataclass(slots=True)
+class Leniency:
+    """What a reader may pass by, and what it did. Without `follows_offsets` it does not look for missing ones."""
+
+    skip_corrupt: bool = False
+    fail_on_data_loss: bool = True
+    follows_offsets: bool = True
+    skipped: list[Damage] = field(default_factory=list)
+
+
+class SplitDamage:
+    """Looks for damage while a split is read. All methods raise PipelineFailure or DataLoss for what is not allowed."""
+
+    def __init__(self, split: Split, file: ReadableFile, leniency: Leniency) -> None:
+        self._split = split
+        self._file = file
+        self._leniency = leniency
+        self._continuity = OffsetContinuity(file, expected=split.expects, first=split.first_offset)
+        self._is_after_corruption = False
+
+    def take(self, columns: RecordColumns) -> None:
+        """Look at rows that will be cleared."""
+        if self._leniency.follows_offsets:
+            self._continuity.take(columns)
+
+    def clear(self) -> None:
+        """The columns are empty again."""
+        self._continuity.clear()
+
+    def end_window(self, data: memoryview, position: int) -> None:
+        """Look for gaps between whole batches, which lie at `position` of the file; their rows were taken."""
+        if not self._leniency.follows_offsets:
+            return
+        for gap in self._continuity.end_window(data, position):
+            self._lose(gap, "no batch has them")
+        if len(data):
+            self._is_after_corruption = False
+
+    def end_split(self) -> None:
+        """Look at what follows: the next batch of the segment, or the next segment."""
+        split = self._split
+        is_past_all = (self._continuity.expected or 0) >= split.end_offset
+        if is_past_all or not self._leniency.follows_offsets:
+            return
+        following, where = split.next_offset, "the next segment begins after them"
+        if not split.ends_segment:
+            following, where = self._peek(), "no batch has them"
+        elif split.ends_log:
+            where = "recovery-point-offset-checkpoint says that the log had them"
+        if following is None:
+            return
+        gap = self._continuity.gap_before(following, split.end)
+        if gap is not None:
+            self._lose(gap, where)
+        expected = self._continuity.expected
+        if split.ends_segment and not split.ends_log and expected is not None and expected > following:
+            self._overlap(following, expected)
+
+    def note_corruption(self, position: int, size: int, base_offset: int, reason: object) -> None:
+        """Bytes that are no batch."""
+        damage = self._damage(
+            CORRUPT, str(reason), position=position, size_bytes=size, first_offset=base_offset, end_offset=None
+        )
+        if not self._leniency.skip_corrupt:
+            raise PipelineFailure(str(damage))
+        self._leniency.skipped.append(damage)
+        self._is_after_corruption = True
+
+    def lose_file(self, position: int, reason: str) -> None:
+        """The file went away, or became shorter, after the query was planned."""
+        first = self._continuity.expected
+        damage = self._damage(DELETED, f"{self._split.path}: {reason}", position=position, first_offset=first)
+        report_loss(damage, is_failure=self._leniency.fail_on_data_loss, keep=self._leniency.skipped.append)
+
+    def _lose(self, gap: Gap, where: str) -> None:
+        """Report a gap, unless compaction explains it, nobody asked for it, or a broken batch had the offsets."""
+        split = self._split
+        first = max(gap.first, split.first_offset, split.compacted_to)
+        end = min(gap.end, split.end_offset)
+        if self._is_after_corruption:
+            self._is_after_corruption = False
+            corrupt = self._leniency.skipped[-1]
+            self._leniency.skipped[-1] = replace(corrupt, first_offset=gap.first, end_offset=gap.end)
+        elif first < end and not self._is_compacted():
+            damage = missing_offsets(
+                split.topic, split.partition, first, end, where, file=split.path, position=gap.position
+            )
+            report_loss(damage, is_failure=self._leniency.fail_on_data_loss, keep=self._leniency.skipped.append)
+
+    def _is_compacted(self) -> bool:
+        continuity = self._continuity
+        if not continuity.has_thinned_batch:
+            continuity.has_thinned_batch = has_thinned_batch(self._file, self._split.segment_bytes)
+        return continuity.has_thinned_batch
+
+    def _overlap(self, first: int, end: int) -> None:
+        damage = self._damage(
+            OVERLAPPING,
+            f"offsets {first} to {end - 1} are in {self._split.path} and in the segment after it",
+            first_offset=first,
+            end_offset=end,
+        )
+        if not self._leniency.skip_corrupt:
+            raise PipelineFailure(f"{damage}; skipCorrupt=true reads both")
+        self._leniency.skipped.append(damage)
+
+    def _damage(self, kind: str, reason: str, **more: int | None) -> Damage:
+        split = self._split
+        return Damage(
+            topic=split.topic,
+            partition=split.partition,
+            kind=kind,
+            reason=reason,
+            file=split.path,
+            **more,
+        )
+
+    def _peek(self) -> int | None:
+        """The first offset of the batch after the split, None where there is none; its own split reports damage."""
+        split = self._split
+        head = self._file.read(RECORD_BATCH_OVERHEAD, split.end)
+        if len(head) < HEADER_SIZE_UP_TO_MAGIC:
+            return None
+        with suppress(ApiError):
+            header = parse_header(head.ljust(RECORD_BATCH_OVERHEAD, b"\0"), 0, split.end)
+            if header.magic >= MAGIC_V2 or not header.attributes & CODEC_MASK:
+                return header.base_offset
+            if header.end <= split.segment_bytes:
+                return next(_offsets(self._file.read(header.size_bytes, split.end)), None)
+        return None
+
+
+def _offsets(data: bytes) -> Iterator[int]:
+    """The offsets of the records of a batch. Raises: ApiError."""
+    filler = ColumnFiller(Wanted(key=False, value=False))
+    for _ in filler.fill(data):
+        yield from memoryview(filler.columns.offsets_buffer).cast("q")[: filler.columns.rows].tolist()
+        filler.columns.clear()
