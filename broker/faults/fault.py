@@ -8,17 +8,22 @@ from dataclasses import MISSING, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...protocol.api import ApiKey
+from ...protocol.api import API, ApiKey
 from ...protocol.schema import Piece
 from . import field_parsers
 from .fault_state import FaultState
-from .field_parsers import Parser, apis, count, flag, number, share, text
+from .field_parsers import Parser, apis, count, flag, name, number, positive, share, text
 from .passing_request import PassingRequest
+from .request_topics_and_groups import names_groups, names_topics
 
 if TYPE_CHECKING:
     from ..services import Services
 
 Versions = tuple[int, int]
+
+
+OF_REQUESTS = ("api", "versions", "client_id", "group")
+"""What kinds that happen to a partition, not to a request, do not have."""
 
 
 class Place(Enum):
@@ -41,25 +46,42 @@ class Fault:
     """What all kinds have. A field that is left at its default matches everything."""
 
     kind: ClassVar[str] = ""
-    is_for_requests: ClassVar[bool] = True
-    """False for kinds that happen to a partition: they have no `api`, `versions`, `client_id` and `group`."""
     sends_whole_answer: ClassVar[bool] = True
+    only_apis: ClassVar[tuple[ApiKey, ...]] = ()
+    """What requests the kind can be for; (): all."""
+    missing_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields of all faults that mean nothing for this kind."""
+    exclusive: ClassVar[tuple[str, ...]] = ()
+    """Fields of which one at most is given."""
 
     api: tuple[ApiKey, ...] = field_with_parser(apis, ())
     versions: Versions | None = field_with_parser(field_parsers.versions, None)
     broker: int | None = field_with_parser(number, None)
-    topic: str | None = field_with_parser(text, None)
+    topic: str | None = field_with_parser(name, None)
     partition: int | None = field_with_parser(count, None)
     client_id: str | None = field_with_parser(text, None)
-    group: str | None = field_with_parser(text, None)
+    group: str | None = field_with_parser(name, None)
     """A group or a transactional id."""
-    times: int | None = field_with_parser(count, 1)
+    times: int | None = field_with_parser(positive, 1)
     """How often it fires; None: until it is removed."""
     after: int = field_with_parser(count, 0)
     """How many matching requests pass first."""
     probability: float = field_with_parser(share, 1.0)
     optional: bool = field_with_parser(flag, False)
     """A test does not fail when the fault never fires."""
+
+    def check(self) -> None:
+        """Raises: ValueError when the fault, as its fields are, could never fire or would change nothing."""
+        if not self.api:
+            return
+        if self.only_apis and not set(self.api) <= set(self.only_apis):
+            raise ValueError(f"a fault of kind {self.kind} is for {_names(self.only_apis)}, not for {_names(self.api)}")
+        if self.versions is not None and not any(_overlap(self.versions, key) for key in self.api):
+            raise ValueError(f"there are no versions {self.versions[0]}-{self.versions[1]} of {_names(self.api)}")
+        if self.is_for_partitions and not any(names_topics(API[key].request) for key in self.api):
+            raise ValueError(f"{_names(self.api)} names no topic: leave topic and partition out")
+        if self.group is not None and not any(names_groups(API[key].request) for key in self.api):
+            raise ValueError(f"{_names(self.api)} names no group and no transactional id: leave group out")
 
     @property
     def is_for_partitions(self) -> bool:
@@ -103,3 +125,11 @@ class Fault:
     def encode(self, pieces: list[Piece]) -> list[Piece]:
         """The bytes to send."""
         return pieces
+
+
+def _names(keys: tuple[ApiKey, ...]) -> str:
+    return ", ".join(API[key].name for key in keys)
+
+
+def _overlap(versions: Versions, key: ApiKey) -> bool:
+    return versions[0] <= API[key].max_version and API[key].min_version <= versions[1]

@@ -10,7 +10,6 @@ from .fault import Fault
 from .field_parsers import NO_VERSIONS
 from .kinds import KINDS
 
-OF_REQUESTS: Final = ("api", "versions", "client_id", "group")
 BASE: Final = {each.name: each.default for each in fields(Fault)}
 
 
@@ -21,7 +20,7 @@ class WrongFault(ValueError):
 def fault_of(values: Mapping[str, Any]) -> Fault:
     """The fault that these fields describe.
 
-    Raises: WrongFault for an unknown kind, field or value, and for a missing field.
+    Raises: WrongFault for an unknown kind, field or value, a missing field, and a fault that can never fire.
     """
     kind = str(values.get("kind"))
     if kind not in KINDS:
@@ -45,7 +44,15 @@ def fault_of(values: Mapping[str, Any]) -> Fault:
     missing = [name for name, each in known.items() if each.default is MISSING and name not in parsed]
     if missing:
         raise WrongFault(f"a fault of kind {kind} needs {', '.join(missing)}")
-    return KINDS[kind](**parsed)
+    excluded = [name for name in KINDS[kind].exclusive if name in parsed]
+    if len(excluded) > 1:
+        raise WrongFault(f"a fault of kind {kind} has one of {', '.join(excluded)}, not both")
+    made = KINDS[kind](**parsed)
+    try:
+        made.check()
+    except ValueError as wrong:
+        raise WrongFault(str(wrong)) from None
+    return made
 
 
 def fields_of(fault: Fault) -> dict[str, Any]:
@@ -60,7 +67,7 @@ def fields_of(fault: Fault) -> dict[str, Any]:
 
 def fields_of_kind(kind: type[Fault]) -> list[Field[Any]]:
     """The fields that a kind has: those of all faults, then its own."""
-    return [each for each in fields(kind) if kind.is_for_requests or each.name not in OF_REQUESTS]
+    return [each for each in fields(kind) if each.name not in kind.missing_fields]
 
 
 def own_fields(kind: type[Fault]) -> list[str]:

@@ -12,19 +12,35 @@ from ...protocol.errors import ErrorCode
 
 Parser = Callable[[Any], Any]
 UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+LONGEST_MS: Final = 36_525 * UNITS_MS["d"]
 LAST_VERSION: Final = 0x7FFF
 NO_VERSIONS: Final = (0, -1)
 BY_NAME: Final = {spec.name.lower(): key for key, spec in API.items()}
 
 
 def duration_ms(value: Any) -> int:
-    """Milliseconds, of a number of them or of a text such as 45s or 1h30m."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    """Milliseconds, of a number of them or of a text such as 45s or 1h30m; at most a hundred years."""
+    found = _milliseconds(value)
+    if found is None or not 0 <= found <= LONGEST_MS:
+        raise ValueError("a time such as 45s, 500ms or 1h30m, or a number of milliseconds")
+    return round(found)
+
+
+def delay_ms(value: Any) -> int:
+    """As `duration_ms`, but not 0: a fault that delays nothing is none."""
+    found = duration_ms(value)
+    if not found:
+        raise ValueError("a time of at least 1ms")
+    return found
+
+
+def _milliseconds(value: Any) -> float | None:
+    if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", value):
         parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value)
-        return round(sum(float(amount) * UNITS_MS[unit] for amount, unit in parts))
-    raise ValueError("a time such as 45s, 500ms or 1h30m, or a number of milliseconds")
+        return sum(float(amount) * UNITS_MS[unit] for amount, unit in parts)
+    return None
 
 
 def apis(value: Any) -> tuple[ApiKey, ...]:
@@ -44,15 +60,21 @@ def versions(value: Any) -> tuple[int, int]:
     if found is None:
         raise ValueError("versions such as 0-7, 3+ or 9")
     first, is_open, last = found.groups()
-    return int(first), LAST_VERSION if is_open else int(last or first)
+    low, high = int(first), LAST_VERSION if is_open else int(last or first)
+    if low > high:
+        raise ValueError(f"versions from the lower to the higher, {high}-{low}")
+    return low, high
 
 
 def code(value: Any) -> ErrorCode:
-    """An error code, by name or number."""
+    """An error code, by name or number; not NONE, which is a success."""
     try:
-        return ErrorCode[value] if isinstance(value, str) else ErrorCode(value)
+        found = ErrorCode[value] if isinstance(value, str) else ErrorCode(number(value))
     except (KeyError, ValueError):
-        raise ValueError("an error code of Kafka, such as NOT_LEADER_OR_FOLLOWER or 6") from None
+        found = ErrorCode.NONE
+    if found is ErrorCode.NONE:
+        raise ValueError("an error code of Kafka, such as NOT_LEADER_OR_FOLLOWER or 6")
+    return found
 
 
 def number(value: Any) -> int:
@@ -64,6 +86,18 @@ def number(value: Any) -> int:
 def count(value: Any) -> int:
     if number(value) < 0:
         raise ValueError("a whole number of at least 0")
+    return int(value)
+
+
+def positive(value: Any) -> int:
+    if number(value) < 1:
+        raise ValueError("a whole number of at least 1")
+    return int(value)
+
+
+def leader(value: Any) -> int:
+    if number(value) < -1:
+        raise ValueError("the id of a broker, or -1 for none")
     return int(value)
 
 
@@ -83,6 +117,12 @@ def text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("a text")
     return value
+
+
+def name(value: Any) -> str:
+    if not text(value):
+        raise ValueError("a name, which is not empty")
+    return str(value)
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:

@@ -37,7 +37,7 @@ class PassingRequest:
 
     def has_partition(self, meant: Meant) -> bool:
         """Whether one of its partitions is meant; a Metadata request for all topics has all."""
-        places = list(self._places())
+        places = list(self.places())
         if self.call.key is ApiKey.METADATA and not places:
             return True
         return any(meant(topic, partition) for topic, partition in places)
@@ -47,7 +47,8 @@ class PassingRequest:
         topic = self.services.cluster.topic_of(topic_id)
         return None if topic is None else topic.name
 
-    def _places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[Place]:
+        """Its topics and partitions; those of a fetch session too that the request does not repeat."""
         yield from places_of(self.call.request, self.topic_name)
         if self.call.key is ApiKey.FETCH:
             for each in self.services.sessions.interests(self.call.request.session_id):
@@ -72,9 +73,10 @@ class PassingRequest:
         if left.done():
             raise CloseConnection("the client left while a fault held its request")
 
-    async def handle(self) -> Any:
-        """The handler's response, with all effects. Raises: ApiError."""
-        response: Any | Awaitable[Any] = self._handler().handle(self.services, self.call.request, self.call)
+    async def handle(self, part: Any | None = None) -> Any:
+        """The handler's response to the request or to a part of it, with all effects. Raises: ApiError."""
+        asked = self.call.request if part is None else part
+        response: Any | Awaitable[Any] = self._handler().handle(self.services, asked, self.call)
         return await response if isinstance(response, CoroutineType) else response
 
     def refuse(self, error: ApiError, part: Any | None = None) -> Any:

@@ -9,7 +9,8 @@ from ...protocol.schema import schema_of
 TOPIC_FIELDS = ("name", "topic", "topic_name")
 PARTITION_FIELDS = ("index", "partition_index", "partition")
 PARTITION_LISTS = ("partitions", "partition_indexes")
-GROUP_FIELDS = ("group_id", "transactional_id", "key")
+GROUP_FIELDS = ("group_id", "transactional_id", "v3_and_below_transactional_id", "key")
+GROUP_LISTS = ("groups", "groups_names", "group_ids", "coordinator_keys", "transactional_ids", "transactions")
 
 TopicName = Callable[[UUID], str | None]
 Place = tuple[str, int | None]
@@ -18,10 +19,21 @@ Place = tuple[str, int | None]
 def groups_of(request: Any) -> set[str]:
     """The groups and transactional ids that a request names."""
     found = {getattr(request, name) for name in GROUP_FIELDS if hasattr(request, name)}
-    for name in ("groups", "groups_names", "group_ids", "coordinator_keys"):
+    for name in GROUP_LISTS:
         for each in getattr(request, name, None) or ():
-            found.add(each if isinstance(each, str) else getattr(each, "group_id", None))
+            found.update([each] if isinstance(each, str) else (getattr(each, field, None) for field in GROUP_FIELDS))
     return {name for name in found if isinstance(name, str)}
+
+
+def names_groups(request: type) -> bool:
+    """Whether requests of that class name groups or transactional ids."""
+    return any(field.name in (*GROUP_FIELDS, *GROUP_LISTS) for field in schema_of(request).fields)
+
+
+def names_topics(request: type) -> bool:
+    """Whether requests of that class name topics."""
+    inner = [field for field in schema_of(request).fields if field.element is not None]
+    return any("topic" in field.name or names_topics(field.element) for field in inner if field.element is not None)
 
 
 def places_of(request: Any, topic_name: TopicName) -> Iterator[Place]:

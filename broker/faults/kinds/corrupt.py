@@ -26,6 +26,11 @@ class CorruptFault(Fault):
         if self.what in OF_RECORDS and not self.api:
             object.__setattr__(self, "api", (ApiKey.FETCH,))
 
+    def check(self) -> None:
+        Fault.check(self)
+        if self.what in OF_RECORDS and self.api != (ApiKey.FETCH,):
+            raise ValueError(f"only answers to Fetch have records whose {self.what} can be wrong: leave api out")
+
     def place(self, key: ApiKey) -> Place:
         return Place.AFTER if self.what in OF_RECORDS else Place.ENCODED
 

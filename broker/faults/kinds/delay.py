@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from ....protocol.api import ApiKey
 from ..fault import Fault, Place, field_with_parser
 from ..fault_state import FaultState
-from ..field_parsers import WHEN, duration_ms
+from ..field_parsers import WHEN, delay_ms
 from ..passing_request import PassingRequest
 
 
@@ -15,7 +15,7 @@ class DelayFault(Fault):
     """The request, or its answer, waits for the time `delay`."""
 
     kind: ClassVar[str] = "delay"
-    delay: int = field_with_parser(duration_ms)
+    delay: int = field_with_parser(delay_ms)
     when: str = field_with_parser(WHEN, "before")
 
     def place(self, key: ApiKey) -> Place:

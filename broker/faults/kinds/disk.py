@@ -1,28 +1,29 @@
 """`disk`: writing to a partition fails."""
 
+import errno
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from ....protocol.api import ApiKey
-from ..fault import Fault, Place, field_with_parser
-from ..field_parsers import count, one_of
+from ..fault import OF_REQUESTS, Fault, Place, field_with_parser
+from ..field_parsers import one_of, positive
 
-REASONS: Final = {"full": "No space left on device", "error": "Input/output error"}
+ERRORS: Final = {"full": errno.ENOSPC, "error": errno.EIO}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskWriteFault(Fault):
-    """Writing to a partition fails: the disk is `full`, or has an `error`."""
+    """Writing to a partition fails: the disk is `full`, or has an `error`; its log directory is offline then."""
 
     kind: ClassVar[str] = "disk"
-    is_for_requests: ClassVar[bool] = False
-    times: int | None = field_with_parser(count, None)
-    what: str = field_with_parser(one_of(*REASONS))
+    missing_fields: ClassVar[tuple[str, ...]] = OF_REQUESTS
+    times: int | None = field_with_parser(positive, None)
+    what: str = field_with_parser(one_of(*ERRORS))
 
     @property
-    def reason(self) -> str:
+    def error_number(self) -> int:
         """What the operating system would say."""
-        return REASONS[self.what]
+        return ERRORS[self.what]
 
     def place(self, key: ApiKey) -> Place:
         return Place.NOWHERE

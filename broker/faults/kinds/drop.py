@@ -19,6 +19,7 @@ class DropFault(Fault):
 
     kind: ClassVar[str] = "drop"
     sends_whole_answer: ClassVar[bool] = False
+    exclusive: ClassVar[tuple[str, ...]] = ("when", "bytes")
     when: str = field_with_parser(WHEN, "before")
     bytes: int | None = field_with_parser(count, None)
 

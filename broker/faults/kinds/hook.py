@@ -10,7 +10,7 @@ from ....protocol.errors import ApiError
 from ....protocol.messages.produce import ProduceResponse
 from ..fault import Fault, field_with_parser
 from ..fault_state import FaultState
-from ..field_parsers import count
+from ..field_parsers import positive
 from ..passing_request import PassingRequest
 from ..request_hook import CLOSE, PASS, SILENCE, Hook, HookedRequest, ask, async_function
 
@@ -20,7 +20,7 @@ class HookFault(Fault):
     """What an async function of Python decides: a response, PASS, CLOSE or SILENCE."""
 
     kind: ClassVar[str] = "hook"
-    times: int | None = field_with_parser(count, None)
+    times: int | None = field_with_parser(positive, None)
     function: Hook = field_with_parser(async_function)
 
     async def begin(self, request: PassingRequest, state: FaultState) -> Any | None:

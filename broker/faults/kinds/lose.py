@@ -21,6 +21,7 @@ class LoseFault(Fault):
     """A Produce is answered as a success and not appended."""
 
     kind: ClassVar[str] = "lose"
+    only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.PRODUCE,)
     api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.PRODUCE,))
 
     async def begin(self, request: PassingRequest, state: FaultState) -> Any | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ....protocol.api import ApiKey
-from ..fault import Fault, Place
+from ..fault import OF_REQUESTS, Fault, Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,7 +12,7 @@ class LoseMarkerFault(Fault):
     """The end of a transaction does not reach a partition, where it stays open."""
 
     kind: ClassVar[str] = "lose_marker"
-    is_for_requests: ClassVar[bool] = False
+    missing_fields: ClassVar[tuple[str, ...]] = OF_REQUESTS
 
     def place(self, key: ApiKey) -> Place:
         return Place.NOWHERE

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ....protocol.api import ApiKey
+from .. import field_parsers
 from ..fault import Fault, Place, field_with_parser
 from ..fault_state import FaultState
-from ..field_parsers import apis, count, number
+from ..field_parsers import apis, positive
 from ..metadata_responses import with_leader
 from ..passing_request import PassingRequest
 
@@ -16,9 +17,10 @@ class MetadataFault(Fault):
     """Metadata names this leader; -1: none, LEADER_NOT_AVAILABLE."""
 
     kind: ClassVar[str] = "metadata"
+    only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.METADATA,)
     api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.METADATA,))
-    times: int | None = field_with_parser(count, None)
-    leader: int = field_with_parser(number)
+    times: int | None = field_with_parser(positive, None)
+    leader: int = field_with_parser(field_parsers.leader)
 
     def place(self, key: ApiKey) -> Place:
         return Place.AFTER

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ....protocol.api import ApiKey
 from ..fault import Fault, Place, field_with_parser
 from ..fault_state import FaultState
-from ..field_parsers import apis, count
+from ..field_parsers import apis, positive
 from ..metadata_responses import leaders_now, with_old_leaders
 from ..passing_request import PassingRequest
 
@@ -19,8 +19,9 @@ class StaleMetadataFault(Fault):
     """Metadata names the leaders of the time when the fault was armed."""
 
     kind: ClassVar[str] = "stale_metadata"
+    only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.METADATA,)
     api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.METADATA,))
-    times: int | None = field_with_parser(count, None)
+    times: int | None = field_with_parser(positive, None)
 
     def place(self, key: ApiKey) -> Place:
         return Place.AFTER

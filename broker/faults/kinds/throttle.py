@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from ....protocol.api import ApiKey
 from ..fault import Fault, Place, field_with_parser
 from ..fault_state import FaultState
-from ..field_parsers import duration_ms, flag
+from ..field_parsers import delay_ms, flag
 from ..passing_request import PassingRequest
 
 
@@ -15,7 +15,7 @@ class ThrottleFault(Fault):
     """The answer has a throttle time; with `mute` the connection's next request is read after that time."""
 
     kind: ClassVar[str] = "throttle"
-    delay: int = field_with_parser(duration_ms)
+    delay: int = field_with_parser(delay_ms)
     mute: bool = field_with_parser(flag, True)
 
     def place(self, key: ApiKey) -> Place:

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ....network.connection import CloseConnection
-from ....protocol.api import ApiKey
+from ....protocol.api import API, ApiKey
 from .. import field_parsers
 from ..fault import Fault, Place, Versions, field_with_parser
 from ..fault_state import FaultState
-from ..field_parsers import NO_VERSIONS, apis, count
+from ..field_parsers import NO_VERSIONS, apis, positive
 from ..passing_request import PassingRequest
 
 
@@ -17,12 +17,21 @@ class VersionsFault(Fault):
     """Only these versions of an API are served, as by an older broker; `none`: not at all."""
 
     kind: ClassVar[str] = "versions"
+    missing_fields: ClassVar[tuple[str, ...]] = ("versions", "topic", "partition", "group")
     api: tuple[ApiKey, ...] = field_with_parser(apis)
-    times: int | None = field_with_parser(count, None)
+    times: int | None = field_with_parser(positive, None)
     only: Versions = field_with_parser(field_parsers.versions, NO_VERSIONS)
+
+    def check(self) -> None:
+        for key in self.api:
+            spec = API[key]
+            if self.only != NO_VERSIONS and not (self.only[0] <= spec.max_version and spec.min_version <= self.only[1]):
+                raise ValueError(f"{spec.name} has versions {spec.min_version} to {spec.max_version}; none: not at all")
 
     def is_for(self, request: PassingRequest) -> bool:
         call = request.call
+        if self.client_id not in (None, call.client_id):
+            return False
         is_served = self.only[0] <= call.version <= self.only[1]
         return call.key is ApiKey.API_VERSIONS or (call.key in self.api and not is_served)
 

@@ -17,9 +17,15 @@ class WatermarkFault(Fault):
     """Fetch answers a high watermark and a last stable offset that are higher by these numbers."""
 
     kind: ClassVar[str] = "watermark"
+    only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.FETCH,)
     api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.FETCH,))
     high_watermark: int = field_with_parser(number, 0)
     last_stable_offset: int = field_with_parser(number, 0)
+
+    def check(self) -> None:
+        Fault.check(self)
+        if not self.high_watermark and not self.last_stable_offset:
+            raise ValueError("a fault of kind watermark needs high_watermark or last_stable_offset, other than 0")
 
     def place(self, key: ApiKey) -> Place:
         return Place.AFTER

@@ -1,11 +1,15 @@
 """Fields to a fault and back; what is wrong with them is said."""
 
 import pytest
-from stepdown.broker.faults.fault_fields import WrongFault, fault_of, fields_of
+from stepdown.broker.faults.fault_fields import WrongFault, fault_of, fields_of, fields_of_kind
+from stepdown.broker.faults.kinds import KINDS
 from stepdown.broker.faults.kinds.delay import DelayFault
 from stepdown.broker.faults.kinds.error import ErrorFault
-from stepdown.protocol.api import ApiKey
+from stepdown.broker.faults.request_topics_and_groups import groups_of, names_groups, names_topics
+from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import ErrorCode
+from stepdown.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTransaction
+from stepdown.protocol.messages.describe_transactions import DescribeTransactionsRequest
 
 
 def test_fields_become_values_and_fields_again() -> None:
@@ -44,7 +48,17 @@ def test_times_have_units(text: str | int, ms: int) -> None:
         ({"kind": "error", "code": "NOPE"}, "code: expected an error code of Kafka"),
         ({"kind": "delay", "delay": "5 parsecs"}, "delay: expected a time such as 45s"),
         ({"kind": "drop", "api": "Prodce"}, "api: expected the name of an API"),
-        ({"kind": "drop", "times": -1}, "times: expected a whole number of at least 0"),
+        ({"kind": "drop", "times": -1}, "times: expected a whole number of at least 1"),
+        ({"kind": "drop", "when": "before", "bytes": 6}, "one of when, bytes, not both"),
+        ({"kind": "drop", "api": "Heartbeat", "topic": "t"}, "Heartbeat names no topic"),
+        ({"kind": "drop", "api": "Metadata", "group": "g"}, "Metadata names no group"),
+        ({"kind": "drop", "api": "Produce", "versions": "90-99"}, "no versions 90-99 of Produce"),
+        ({"kind": "lose", "api": "Fetch"}, "a fault of kind lose is for Produce, not for Fetch"),
+        ({"kind": "corrupt", "what": "crc", "api": "Produce"}, "only answers to Fetch have records"),
+        ({"kind": "watermark"}, "needs high_watermark or last_stable_offset"),
+        ({"kind": "duplicate", "group": "tx"}, "has no field 'group'"),
+        ({"kind": "versions", "api": "Fetch", "only": "70+"}, "Fetch has versions 0 to"),
+        ({"kind": "versions", "api": "Fetch", "topic": "t"}, "has no field 'topic'"),
         ({"kind": "drop", "probability": 1.5}, "probability: expected a number from 0 to 1"),
         ({"kind": "drop", "when": "during"}, "when: expected before or after"),
         ({"kind": "drop", "optional": "yes"}, "optional: expected true or false"),
@@ -57,3 +71,58 @@ def test_times_have_units(text: str | int, ms: int) -> None:
 def test_what_is_wrong_is_said(fields: dict[str, object], said: str) -> None:
     with pytest.raises(WrongFault, match=said):
         fault_of(fields)
+
+
+NONSENSE: dict[str, list[object]] = {
+    "api": ["Prodce", [], 5],
+    "versions": ["7-0", "x", -1],
+    "broker": ["1", 1.5, True],
+    "topic": ["", 5],
+    "partition": [-1, "0", True],
+    "client_id": [5],
+    "group": ["", 5],
+    "times": [0, -1, 1.5, True],
+    "after": [-1, True],
+    "probability": [-0.1, 1.5, "often", True],
+    "optional": ["yes", 1],
+    "code": ["NOPE", "NONE", 0, True, 1.5],
+    "when": ["during", 5],
+    "delay": [0, "0s", -1, "5 parsecs", "9999999d", True, 1.5],
+    "mute": ["yes"],
+    "what": ["", "nothing"],
+    "bytes": [-1, "6"],
+    "high_watermark": [1.5, True],
+    "last_stable_offset": ["5"],
+    "leader": [-2, "1", True],
+    "only": ["7-0", "x"],
+    "function": [5, "f", lambda request: None],
+}
+FIELDS = [(kind, field.name) for kind in KINDS for field in fields_of_kind(KINDS[kind])]
+
+
+@pytest.mark.parametrize(("kind", "name"), FIELDS)
+def test_nonsense_in_any_field_of_any_kind_is_an_error(kind: str, name: str) -> None:
+    """A fault that fires 0 times, answers NONE, or is for versions 7 to 0 was armed and never did anything."""
+    for value in NONSENSE[name]:
+        with pytest.raises(WrongFault, match=f"^{name}: expected .*, found"):
+            fault_of({"kind": kind, name: value})
+
+
+@pytest.mark.parametrize("key", API, ids=lambda key: key.name)
+def test_a_fault_for_a_topic_or_a_group_is_for_requests_that_can_name_one(key: ApiKey) -> None:
+    """With `api="Heartbeat", topic=…` a fault could never fire, and was armed all the same."""
+    for name, is_known in (("topic", names_topics(API[key].request)), ("group", names_groups(API[key].request))):
+        fields = {"kind": "drop", "api": API[key].name, name: "x"}
+        if is_known:
+            assert fault_of(fields)
+        else:
+            with pytest.raises(WrongFault, match=f"{API[key].name} names no {name}"):
+                fault_of(fields)
+
+
+def test_a_transactional_id_is_found_in_every_version_that_names_it() -> None:
+    """Faults with `group=` passed AddPartitionsToTxn and DescribeTransactions by."""
+    transaction = AddPartitionsToTxnTransaction(transactional_id="new")
+    request = AddPartitionsToTxnRequest(v3_and_below_transactional_id="old", transactions=(transaction,))
+    assert groups_of(request) >= {"old", "new"}
+    assert groups_of(DescribeTransactionsRequest(transactional_ids=("tx",))) == {"tx"}
