@@ -7,7 +7,7 @@
         await cluster.kill_broker(2)                   connections are reset; fenced after broker.session.timeout.ms
         await cluster.start_broker(2)                  on the same ports, over what the kill left
         cluster.pause_broker(3); cluster.resume_broker(3)     it accepts and reads, and answers nobody
-        cluster.fence_broker(2)                        as if its session were over
+        cluster.fence_broker(2); cluster.unfence_broker(2)    as if its session were over; as if it were heard again
         cluster.pause_follower(3, "orders", 0); cluster.resume_follower(3, "orders", 0)    without topic: all
         cluster.slow_follower(3, delay_ms=200)         0: not any more
         cluster.shrink_isr("orders", 0, 3); cluster.expand_isr("orders", 0, 3)
@@ -25,9 +25,7 @@ is one point of failure.
 """
 
 import logging
-import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,24 +34,31 @@ from typing import Self
 
 from ..config import BrokerSettings, Given, Layers, Origin, StartupSettings, load, topic_settings
 from ..network.clock import Clock, LoopClock
-from ..network.listener import bind
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
 from ..storage.directories.meta_properties import read_meta_properties
 from ..storage.files.files import Files
 from ..storage.metadata.cluster_state import StoredTopic
 from ..storage.metadata.metadata_store import MetadataStore
-from .broker import Broker, naming_address
+from .broker import Broker
 from .controller.controller import Controller
 from .controller.partition_change import Election
 from .dispatch.suspended_broker import Suspension
+from .held_ports import HeldPorts
 from .replication.replicas import Replicas
 from .replication.topics import ReplicatedTopics
 from .scheduling.periodic_task import Periodic
 from .security.scram_credentials import ScramCredentials
+from .topics_at_start import create_missing_topics
 
 __all__ = ["BrokerCluster", "Election"]
 
 SECOND_MS = 1000
+MOST_REPLICAS = 3
+REPLICATION_FACTORS = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+)
 ORIGIN = Origin("the cluster")
 
 LoadSettings = Callable[[Sequence[Given]], StartupSettings]
@@ -68,10 +73,9 @@ class _Member:
     def __init__(self, node_id: int, loaded: StartupSettings) -> None:
         self.node_id = node_id
         self.loaded = loaded
-        self.listeners = loaded.settings.listeners
+        self.ports = HeldPorts(loaded.settings.listeners)
         self.broker: Broker | None = None
         self.pause = Suspension()
-        self.ports: list[socket.socket] = []
 
     @property
     def topics(self) -> ReplicatedTopics:
@@ -85,42 +89,6 @@ class _Member:
         if self.broker is None:
             raise ValueError(f"broker {self.node_id} does not run")
         return self.broker
-
-    def take_ports(self) -> None:
-        """Has nobody else get the ports from now on, whether the broker runs or not: bound, not listening, they refuse.
-
-        Raises: OSError.
-        """
-        if self.ports:
-            return
-        for listener in self.listeners:
-            try:
-                with naming_address(listener.host, listener.port):
-                    self.ports.append(bind(listener.host, listener.port))
-            except OSError:
-                self.let_go_of_ports()
-                raise
-        taken = [sock.getsockname()[1] for sock in self.ports]
-        self.listeners = tuple(replace(each, port=port) for each, port in zip(self.listeners, taken, strict=True))
-        self._share_ports(False)
-
-    @contextmanager
-    def sharing_ports(self) -> Iterator[None]:
-        """Within the block the broker may listen at them."""
-        self._share_ports(True)
-        try:
-            yield
-        finally:
-            self._share_ports(False)
-
-    def _share_ports(self, is_shared: bool) -> None:
-        for sock in self.ports:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(is_shared))
-
-    def let_go_of_ports(self) -> None:
-        for sock in self.ports:
-            sock.close()
-        self.ports.clear()
 
 
 class BrokerCluster:
@@ -198,6 +166,7 @@ class BrokerCluster:
         except (OSError, DiskFault):
             await self.stop()
             raise
+        await create_missing_topics(self._any())
         settings = self._any().settings
         if settings.auto_leader_rebalance_enable:
             interval_ms = settings.leader_imbalance_check_interval_seconds * SECOND_MS
@@ -214,7 +183,7 @@ class BrokerCluster:
                 broker = self._take_out(member)
                 self.controller.forget_member(member.node_id)
                 await broker.stop()
-            member.let_go_of_ports()
+            member.ports.let_go()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -235,7 +204,7 @@ class BrokerCluster:
             raise ValueError(f"broker {node_id} runs already")
         if self.controller.brokers.is_active(node_id):
             self.controller.fence(node_id)  # the session of its former life is not waited for
-        member.take_ports()
+        member.ports.take()
         loaded = self._load[node_id](self._ports_and_cluster_id(member))
         member.pause = Suspension()
         broker = Broker(
@@ -248,7 +217,7 @@ class BrokerCluster:
         broker.find_peer = self._reachable
         broker.on_failed = lambda: self.on_failed(node_id)
         self._on_broker(broker)
-        with member.sharing_ports():
+        with member.ports.sharing():
             await broker.start()
         member.broker = broker
         self._peers[node_id] = member.topics.replicas
@@ -310,13 +279,22 @@ class BrokerCluster:
         """As if nothing had been heard of the broker for its session's time."""
         self.controller.fence(self._member(node_id).node_id)
 
+    def unfence_broker(self, node_id: int) -> None:
+        """Has the controller hear of a running broker again. Raises: ValueError when it does not run, or is paused."""
+        member = self._member(node_id)
+        fetcher = member.topics.replicas.fetcher
+        if member.pause.is_on:
+            raise ValueError(f"broker {node_id} is paused: resume it")
+        self.controller.hear(node_id)
+        fetcher.resume()  # what it fetched meanwhile could not bring it into an ISR
+
     def _reachable(self, node_id: int) -> Broker | None:
         peer = self._peers.get(node_id)
         return self.brokers.get(node_id) if peer is not None and peer.is_reachable else None
 
     def _ports_and_cluster_id(self, member: _Member) -> list[Given]:
         """The ports of a broker, and the id of its cluster once one ran."""
-        texts = {"listeners": ",".join(map(str, member.listeners))}
+        texts = {"listeners": ",".join(map(str, member.ports.listeners))}
         if self._cluster_id is not None:
             texts["stepdown.cluster.id"] = self._cluster_id
         return [Given(key, text, ORIGIN) for key, text in texts.items()]
@@ -470,3 +448,8 @@ def _open_store(directory: Path, files: Files, clock: Clock, settings: BrokerSet
 def _is_unclean_enabled(static: Layers, store: MetadataStore, topic: StoredTopic) -> bool:
     layers = replace(static, cluster=store.state.cluster_configs)
     return topic_settings(layers, topic.configs).unclean_leader_election_enable
+
+
+def replication_factors(brokers: int) -> dict[str, str]:
+    """Settings for a cluster whose topics have replicas, unless something else is said."""
+    return dict.fromkeys(REPLICATION_FACTORS, str(min(brokers, MOST_REPLICAS)))

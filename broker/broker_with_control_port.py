@@ -1,15 +1,37 @@
-"""A broker under control: with faults, a clock that moves and a log of its requests; for tests, not for production."""
+"""A broker under control: with faults, a clock that moves and a log of its requests; for tests, not for production.
+
+| `POST` | what happens |
+|---|---|
+| `/brokers/stop`, `/brokers/kill` | it stops in order, or at once as a process that is killed |
+| `/brokers/start` | it starts again, on its ports and over its logs |
+| `/brokers/pause`, `/brokers/resume` | it accepts and reads, and answers nobody; it goes on |
+
+`broker` may name it, by its id.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from ..config import BrokerSettings, HostPort, Layers
 from .broker import Broker, naming_address
-from .faults.control_requests import Control
+from .dispatch.suspended_broker import Suspension
+from .faults.control_requests import Answer, Body, Control
 from .faults.disk_faults import FaultyDisk
+from .faults.fault_fields import WrongFault
+from .faults.field_parsers import number
+from .faults.request_fields import values_of
+from .held_ports import HeldPorts
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
+from .security.scram_credentials import ScramCredentials
+from .topics_at_start import create_missing_topics
 
 
-class ControlledBroker(Broker):
-    """As `Broker`; `control` is what tests ask. The control port opens where `stepdown.control.listen` says so."""
+class ControlledBroker:
+    """`control` is what tests ask, `broker` what runs now, or ran last.
+
+    The control port opens where `stepdown.control.listen` says so.
+    """
 
     def __init__(
         self,
@@ -20,26 +42,149 @@ class ControlledBroker(Broker):
         disk: FaultyDisk | None = None,
         seed: int = 0,
     ) -> None:
+        """Raises: OSError when an address cannot be bound, DiskFault."""
         self.control = Control(clock or MovableClock(), seed=seed)
-        disk = disk or FaultyDisk()
-        super().__init__(settings, layers, clock=self.control.clock, files=disk)
-        self.control.attach(self, disk)
         self.control_address: HostPort | None = None
+        self.control.running = lambda: [self.broker] if self._is_running else []
+        self.control.on_reset = self._run_again
+        self.on_failed: Callable[[], object] = lambda: None
+        """Called when the broker cannot go on; who runs it then ends it."""
+        self._settings, self._layers = settings, layers
+        self._disk = disk or FaultyDisk()
+        self._is_running = False
+        self._pause = Suspension()
         self._port = ControlPort(self.control, settings.stepdown_control_token or "")
+        self._ports = HeldPorts(settings.listeners)
+        self._ports.take()
+        try:
+            self.broker = self._make_broker()
+        except BaseException:
+            self._ports.let_go()
+            raise
+        for name, act in (
+            ("stop", self._stop_broker),
+            ("kill", self._kill_broker),
+            ("start", self._start_again),
+            ("pause", self._pause_broker),
+            ("resume", self._resume_broker),
+        ):
+            self._add(f"brokers/{name}", act)
+
+    # What is there
+
+    @property
+    def address(self) -> HostPort:
+        """Where the first listener is."""
+        return self.broker.address
+
+    @property
+    def http_address(self) -> HostPort | None:
+        return self.broker.http_address
 
     @property
     def bootstrap(self) -> str:
         """What clients connect to."""
         return str(self.address)
 
-    async def _listen(self) -> None:
-        await super()._listen()
-        wanted = self.settings.stepdown_control_listen
+    @property
+    def scram_credentials(self) -> ScramCredentials:
+        return self.broker.scram_credentials
+
+    @property
+    def has_failed(self) -> bool:
+        return self.broker.has_failed
+
+    # Life
+
+    async def start(self) -> None:
+        """Returns when clients are served. Raises: OSError, DiskFault."""
+        await self._begin()
+        await create_missing_topics(self.broker)
+        wanted = self._settings.stepdown_control_listen
         if wanted is not None:
             with naming_address(wanted.host, wanted.port):
                 self.control_address = HostPort(*await self._port.start(wanted.host, wanted.port))
 
     async def stop(self) -> None:
+        """Returns when everything acknowledged is on disk, and nothing is left."""
+        await self._end(self.broker.stop)
+
+    async def kill(self) -> None:
+        """Ends at once."""
+        await self._end(self.broker.kill)
+
+    async def _end(self, end: Callable[[], Awaitable[None]]) -> None:
         self.control.close()
+        self._pause.end()
         await self._port.stop()
-        await super().stop()
+        if self._is_running:
+            self._is_running = False
+            await end()
+        self._ports.let_go()
+
+    def _make_broker(self) -> Broker:
+        listeners = self._ports.listeners
+        layers = replace(self._layers, static={**self._layers.static, "listeners": ",".join(map(str, listeners))})
+        settings = replace(self._settings, listeners=listeners)
+        broker = Broker(settings, layers, clock=self.control.clock, files=self._disk)
+        broker.on_failed = lambda: self.on_failed()
+        self.control.attach(broker, self._disk)
+        return broker
+
+    async def _begin(self) -> None:
+        with self._ports.sharing():
+            await self.broker.start()
+        self._is_running = True
+
+    # What tests ask
+
+    def _add(self, name: str, act: Callable[[], Awaitable[None]]) -> None:
+        async def answer(body: Body) -> Answer:
+            node_id = self.broker.cluster.node_id
+            given = values_of(body, {"broker": number})
+            if given.get("broker", node_id) != node_id:
+                raise WrongFault(f"there is no broker {given['broker']}, only [{node_id}]")
+            await act()
+            self.control.tell(name)
+            return {"brokers": [node_id] if self._is_running else []}
+
+        self.control.actions[name] = answer
+
+    def _check_runs(self) -> None:
+        if not self._is_running:
+            raise WrongFault("the broker does not run")
+
+    async def _stop_broker(self) -> None:
+        self._check_runs()
+        self._pause.end()
+        self._is_running = False
+        await self.broker.stop()
+
+    async def _kill_broker(self) -> None:
+        self._check_runs()
+        self._pause.end()
+        self._is_running = False
+        await self.broker.kill()
+
+    async def _start_again(self) -> None:
+        if self._is_running:
+            raise WrongFault("the broker runs already")
+        self.broker = self._make_broker()
+        await self._begin()
+
+    async def _run_again(self) -> None:
+        if not self._is_running:
+            await self._start_again()
+        await self._resume_broker()
+
+    async def _pause_broker(self) -> None:
+        self._check_runs()
+        if not self._pause.is_on:
+            self._pause.begin()
+            self.broker.interceptors.append(self._pause)
+
+    async def _resume_broker(self) -> None:
+        self._check_runs()
+        if self._pause.is_on:
+            self.broker.interceptors.remove(self._pause)
+            self._pause.end()

@@ -2,7 +2,7 @@
 
 | `POST` | body |
 |---|---|
-| `/brokers/stop`, `kill`, `pause`, `resume`, `fence` | `broker` |
+| `/brokers/stop`, `kill`, `pause`, `resume`, `fence`, `unfence` | `broker` |
 | `/brokers/start` | `broker`: without, all that do not run |
 | `/followers/pause`, `resume` | `broker`: without, all; `topic`, `partition`: without, all |
 | `/followers/slow` | `broker`, `delay` of each fetch, `bytes_per_second`; neither: as before |
@@ -24,10 +24,12 @@ from ..network.clock import Clock
 from ..storage.files.files import Files
 from .broker import Broker
 from .broker_cluster import BrokerCluster, Election
-from .faults.control_requests import Answer, Body, Control, Reader, values_of
+from .failed_brokers import FailedBrokers
+from .faults.control_requests import Answer, Body, Control, Reader
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
 from .faults.field_parsers import count, duration_ms, flag, number, text
+from .faults.request_fields import values_of
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 from .security.scram_credentials import ScramCredentials
@@ -65,6 +67,9 @@ class ControlledCluster:
         self._make_disk = make_disk
         self._disks: dict[int, FaultyDisk] = {}
         self.cluster = make_cluster(clock=self.control.clock, files=self._disk, on_broker=self._attach)
+        self.control.running = lambda: self.cluster.brokers.values()
+        self.control.on_reset = self._run_again
+        self._failed = FailedBrokers(self.cluster)
         self._add_actions()
         self._wanted_port = port
         self._port = ControlPort(self.control, token)
@@ -85,6 +90,7 @@ class ControlledCluster:
         self.control.close()
         self.cluster.release_elections()
         await self._port.stop()
+        await self._failed.wait()
         await self.cluster.stop()
 
     async def __aenter__(self) -> Self:
@@ -115,6 +121,7 @@ class ControlledCluster:
             ("brokers/pause", cluster.pause_broker),
             ("brokers/resume", cluster.resume_broker),
             ("brokers/fence", cluster.fence_broker),
+            ("brokers/unfence", cluster.unfence_broker),
             ("metadata/hold", cluster.hold_metadata),
             ("metadata/release", cluster.release_metadata),
         ):
@@ -137,6 +144,10 @@ class ControlledCluster:
 
     def _to_follower(self, act: Callable[[int, str | None, int], Any]) -> Act:
         def act_on_each(given: Given) -> None:
+            if "topic" in given:
+                self.cluster.leader(*_place(given))  # raises where there is no such partition
+            elif "partition" in given:
+                raise ValueError("topic is missing, of which the partition is")
             brokers = [self._broker(given)] if _names_broker(given) else sorted(self.cluster.brokers)
             for broker in brokers:
                 act(broker, given.get("topic"), given.get("partition", 0))
@@ -164,6 +175,9 @@ class ControlledCluster:
 
     def _broker(self, given: Given) -> int:
         """The id of the broker that is meant. Raises: ValueError."""
+        named = [name for name in BROKER if name in given]
+        if len(named) > 1:
+            raise ValueError(f"one of {', '.join(named)} names the broker, not {len(named)}")
         if "broker" in given:
             return int(given["broker"])
         if "leader_of" in given:
@@ -191,6 +205,16 @@ class ControlledCluster:
 
     def _elect(self, given: Given) -> None:
         self.cluster.elect(*_place(given), Election.UNCLEAN if given.get("unclean") else Election.PREFERRED)
+
+    async def _run_again(self) -> None:
+        """Every broker runs, hears of everything, and fetches."""
+        self.cluster.release_elections()
+        await self._start_brokers({})
+        for broker in self.cluster.node_ids:
+            self.cluster.resume_broker(broker)
+            self.cluster.release_metadata(broker)
+            self.cluster.unfence_broker(broker)
+            self.cluster.slow_follower(broker)
 
     async def _start_brokers(self, given: Given) -> None:
         stopped = [each for each in self.cluster.node_ids if each not in self.cluster.brokers]

@@ -95,6 +95,11 @@ class Services(Core):
         return self._groups
 
     @property
+    def groups_in_use(self) -> "GroupCoordinator | None":
+        """The group coordinator if it has begun."""
+        return self._groups
+
+    @property
     def transactions(self) -> "TransactionCoordinator":
         """The transaction coordinator, which begins as the group coordinator does.
 

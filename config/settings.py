@@ -144,6 +144,7 @@ class BrokerSettings:
     stepdown_http_listen: HostPort
     stepdown_client_report_max_clients: int
     stepdown_client_report_file: str | None
+    stepdown_topics: str
     stepdown_control_listen: HostPort | None
     stepdown_control_token: str | None
     stepdown_shutdown_grace_ms: int

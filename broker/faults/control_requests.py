@@ -13,24 +13,29 @@
 | `POST /segments/corrupt` (`topic`, `partition`) | flips bits of the last batch on the disk |
 | `POST /producers/fence` (`transactional_id`) | raises its epoch, so that the producer is fenced |
 | `POST /markers/hold`, `/markers/release` | keeps transactions between decided and complete |
+| `POST /reset` | topics, groups, transactions, faults, clock and log as new; answers as `/faults/reset` |
+
+`contents.py` has what is asked about topics and groups, `broker/*_with_control_port.py` about brokers.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from ...config.similar_names import nearest
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_names import parse_log_directory
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults
+from .contents import Contents
 from .disk_faults import FaultyDisk, spoil_last_batch
+from .fault import Fault
 from .fault_fields import WrongFault, fault_of
 from .field_parsers import count, duration_ms, text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
+from .request_fields import values_of
 from .request_log import OtherEvent, RequestLog
 
 if TYPE_CHECKING:
@@ -54,6 +59,9 @@ class Control:
         self.faults = ArmedFaults(Random(seed))
         self.events = RequestLog()
         self._brokers: dict[int, Services] = {}
+        self.running: Callable[[], Iterable[Services]] = lambda: self._brokers.values()
+        """The brokers that run; who stops and starts them says it."""
+        self.contents = Contents(lambda: self.running())
         self._injectors: dict[int, Injector] = {}
         self.actions: dict[str, Callable[[Body], Awaitable[Answer]]] = {
             "clock/pause": self._pause,
@@ -63,12 +71,15 @@ class Control:
             "producers/fence": self._fence_producer,
             "markers/hold": self._hold_markers,
             "markers/release": self._release_markers,
+            "reset": self._reset,
+            **self.contents.actions,
         }
+        self.on_reset: Callable[[], Awaitable[None]] = _nothing_more
 
     def attach(self, broker: "Services", disk: FaultyDisk) -> None:
         """Has a part in all that this broker does from now on."""
         self._brokers[broker.cluster.node_id] = broker
-        injector = self._injectors[broker.cluster.node_id] = Injector(broker, self.faults, self.events)
+        injector = self._injectors[broker.cluster.node_id] = Injector(broker, self.faults, self.events, self.contents)
         broker.interceptors.append(injector)
         disk.failing = partial(self._disk_failure, broker.cluster.node_id)
 
@@ -92,7 +103,7 @@ class Control:
     async def _answer(self, method: str, path: str, body: Body) -> Answer:
         match method, path.split("/"):
             case "POST", ["faults"]:
-                armed = self.faults.arm(fault_of(body))
+                armed = self.faults.arm(self._fault(body))
                 for injector in self._injectors.values():
                     injector.note(armed)
                 self.tell(f"fault {armed.number} armed: {armed.fault.kind}")
@@ -126,6 +137,13 @@ class Control:
 
     # Faults
 
+    def _fault(self, body: Body) -> Fault:
+        """Raises: WrongFault, also for a broker that there is not."""
+        fault = fault_of(body)
+        if fault.broker is not None and fault.broker not in self._brokers:
+            raise WrongFault(f"there is no broker {fault.broker}, only {sorted(self._brokers)}")
+        return fault
+
     async def _wait(self, number: int, body: Body) -> Answer:
         wanted = values_of(body, {"hits": count, "timeout": duration_ms})
         armed = await self.faults.wait(number, wanted.get("hits", 1), wanted.get("timeout", 10_000) / 1000)
@@ -135,8 +153,8 @@ class Control:
         self.tell(f"fault {armed.number} {how}")
         return armed.to_json()
 
-    def _disk_failure(self, broker: int, path: str) -> str | None:
-        """Why writing to that file of this broker fails."""
+    def _disk_failure(self, broker: int, path: str) -> int | None:
+        """The error number with which writing to that file of this broker fails."""
         found = parse_log_directory(path.rpartition("/")[0].rpartition("/")[2])
         if found is None:
             return None
@@ -147,7 +165,7 @@ class Control:
             if not fault.is_about(found.topic, found.partition):
                 continue
             if self.faults.fire(armed):
-                return fault.reason
+                return fault.error_number
         return None
 
     def tell(self, line: str) -> None:
@@ -177,12 +195,25 @@ class Control:
         self.tell("the clock runs")
         return self._time()
 
+    async def _reset(self, body: Body) -> Answer:
+        """Topics, groups, transactions, faults, clock and log as new; what never fired is answered."""
+        values_of(body, {})
+        answer = await self._answer("POST", "faults/reset", {})
+        await self.on_reset()
+        for broker in self.running():
+            if broker.transactions_in_use is not None:
+                broker.transactions_in_use.release_markers()
+        await self.contents.delete_all()
+        self.clock.reset()
+        self.events.clear()
+        return answer
+
     # What happens at once
 
     async def _corrupt_segment(self, body: Body) -> Answer:
         wanted = values_of(body, {"topic": text, "partition": count}, needs=("topic",))
         topic, index = wanted["topic"], wanted.get("partition", 0)
-        for broker in self._brokers.values():
+        for broker in self.running():
             if (log := broker.log_manager.logs.get((topic, index))) is not None:
                 offset = spoil_last_batch(broker.log_manager.files, log)
                 break
@@ -208,7 +239,7 @@ class Control:
 
     def _coordinator_of(self, transactional_id: str) -> "Services":
         """Raises: ApiError when no broker knows the id."""
-        for broker in self._brokers.values():
+        for broker in self.running():
             known = broker.transactions_in_use
             if known is not None and known.transactions.find(transactional_id) is not None:
                 return broker
@@ -216,17 +247,21 @@ class Control:
 
     async def _hold_markers(self, body: Body) -> Answer:
         values_of(body, {})
-        for broker in self._brokers.values():
+        for broker in self.running():
             broker.transactions.hold_markers()
         self.tell("transaction markers are held")
         return {}
 
     async def _release_markers(self, body: Body) -> Answer:
         values_of(body, {})
-        for broker in self._brokers.values():
+        for broker in self.running():
             broker.transactions.release_markers()
         self.tell("transaction markers are released")
         return {}
+
+
+async def _nothing_more() -> None:
+    """Nobody stopped or paused anything."""
 
 
 def _number(text: str) -> int:
@@ -234,23 +269,3 @@ def _number(text: str) -> int:
     if not text.isdigit():
         raise ApiError(f"expected the number of a fault, found {text!r}", ErrorCode.RESOURCE_NOT_FOUND)
     return int(text)
-
-
-def values_of(
-    body: Body, parsers: Mapping[str, Callable[[Any], Any]], *, needs: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """The fields of a body. Raises: WrongFault for one that there is not, or that is missing or wrong."""
-    for name in body:
-        if name not in parsers:
-            like = nearest(name, parsers)
-            raise WrongFault(f"no field {name!r}" + (f"; did you mean {like}?" if like else ""))
-    missing = [name for name in needs if name not in body]
-    if missing:
-        raise WrongFault(f"{missing[0]} is missing")
-    values = {}
-    for name, value in body.items():
-        try:
-            values[name] = parsers[name](value)
-        except ValueError as fault:
-            raise WrongFault(f"{name}: expected {fault}, found {value!r}") from None
-    return values

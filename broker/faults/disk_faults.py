@@ -1,8 +1,9 @@
 """Faults of the disk: writes that fail, and a batch whose bytes have changed."""
 
+import os
 from collections.abc import Callable, Sequence
 
-from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_handle import Buffer, FileHandle
 from ...storage.files.file_names import LOG
 from ...storage.files.files import Files
@@ -10,13 +11,14 @@ from ...storage.log.log import Log
 
 
 class FaultyDisk(Files):
-    """Files on which writing fails when `failing` says so: it is given the path, and gives the reason or None."""
+    """Files on which writing fails when `failing` says so: it is given the path, and gives an error number or None."""
 
-    failing: Callable[[str], str | None] | None = None
+    failing: Callable[[str], int | None] | None = None
 
     def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
-        if self.failing is not None and (reason := self.failing(handle.path)) is not None:
-            raise DiskFault(f"{handle.path}: {reason}")
+        if self.failing is not None and (number := self.failing(handle.path)) is not None:
+            error = OSError(number, os.strerror(number))
+            raise self.report(handle.path, error, f"writing at {position}: ") from error
         return super().write(handle, pieces, position)
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.api import API
+from ...protocol.api import API, ApiKey
 from ...protocol.errors import ApiError, error_name
 from ...protocol.schema import Piece
 from ..dispatch.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
+from .contents import Contents
 from .error_responses import codes_in
 from .fault import Fault, Place
 from .kinds.lose_marker import LoseMarkerFault
@@ -25,10 +26,11 @@ OWN_CLIENT_ID = "stepdown-testing"
 class Injector(Interceptor):
     """The faults of one broker; those of a cluster share the armed faults and the log."""
 
-    def __init__(self, services: "Services", faults: ArmedFaults, events: RequestLog) -> None:
+    def __init__(self, services: "Services", faults: ArmedFaults, events: RequestLog, contents: Contents) -> None:
         self._services = services
         self._faults = faults
         self._events = events
+        self._contents = contents
         self._passing: dict[int, PassingRequest] = {}
 
     def note(self, armed: ArmedFault) -> None:
@@ -40,6 +42,8 @@ class Injector(Interceptor):
 
     async def before(self, call: "Call") -> Any | None:
         request = self._passing[id(call)] = PassingRequest(self._services, call, self._log(call))
+        if request.event is not None and call.key is ApiKey.FETCH:
+            self._contents.fetched.note_fetch(call.client_id or "", request.places())
         try:
             for armed in self._fire(Place.BEFORE, request):
                 response = await armed.fault.begin(request, armed)
@@ -63,6 +67,7 @@ class Injector(Interceptor):
             raise
         if request.event is not None:
             request.event.answer = [error_name(code) for code in sorted(codes_in(response))] if response else []
+        self._contents.fetched.note_answer(call.key, call.request, response)
         if response is None:
             del self._passing[id(call)]
         return response

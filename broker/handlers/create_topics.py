@@ -70,6 +70,14 @@ def refuse(request: CreateTopicsRequest, error: ApiError, call: Call) -> CreateT
     return CreateTopicsResponse(topics=[_failure(topic.name, error) for topic in request.topics])
 
 
+async def create_topic(broker: "Services", topic: CreatableTopic) -> None:
+    """Creates a topic for the broker itself: nobody's rights and quotas count. Raises: ApiError."""
+    plan = _plan(broker, topic, is_repeated=False)
+    check_number(plan.partitions)
+    for error in (await broker.topics.create([plan])).values():
+        raise error
+
+
 def _plan(broker: "Services", topic: CreatableTopic, *, is_repeated: bool) -> NewTopic:
     if is_repeated:
         raise ApiError(f"topic {topic.name!r} is named more than once", ErrorCode.INVALID_REQUEST)

@@ -107,6 +107,15 @@ class MovableClock:
             self._stands_at_ms = None
             self._wake_for_next()
 
+    def reset(self) -> None:
+        """It has the machine's time again, and runs. Timers ring when as much time has passed as was left to them."""
+        self.resume()
+        by_ms = SystemClock().now_ms() - self._now()
+        self._ahead_ms += by_ms
+        self._timers = [(due_ms + by_ms, number, timer) for due_ms, number, timer in self._timers]
+        self._end_ms = 0.0
+        self._wake_for_next()
+
     async def advance(self, by_ms: float) -> None:
         """Moves time on, and rings each timer at its time; what it wakes goes on before the next one rings."""
         end = self._now() + by_ms

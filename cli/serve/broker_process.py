@@ -11,15 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvloop
 
 from ...broker.broker import Broker
-from ...config import ConfigError, Given, StartupSettings, load
+from ...broker.topics_at_start import create_missing_topics
+from ...config import ConfigError, Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
 from ...protocol.errors import DiskFault
 from ..support.process_resources import allow_open_files, return_memory
 from .log_format import configure_logging
+
+if TYPE_CHECKING:
+    from ...broker.broker_with_control_port import ControlledBroker
 
 EXIT_BAD_CONFIGURATION = 2
 EXIT_FAILED = 1
@@ -81,11 +86,21 @@ def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequ
     """The settings, with memory budgets that fit into this process's limit. Raises: ConfigError."""
     limit_bytes = memory_limit_bytes()
     budgets = [] if limit_bytes is None else fitting_budgets(limit_bytes, max(1, options.brokers))
-    return load(options.properties, environ, [*options.overrides, *more], options.flags, budgets)
+    defaults = [*budgets, *_replication_factors(options.brokers)]
+    return load(options.properties, environ, [*options.overrides, *more], options.flags, defaults)
+
+
+def _replication_factors(brokers: int) -> list[Given]:
+    if brokers < 2:
+        return []
+    from ...broker.broker_cluster import replication_factors
+
+    return [Given(key, text, Origin(f"--brokers {brokers}")) for key, text in replication_factors(brokers).items()]
 
 
 async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ: Mapping[str, str]) -> int:
-    from .cluster_process import FailedBrokers, cluster_of, cluster_with_control_port_of
+    from ...broker.failed_brokers import FailedBrokers
+    from .cluster_process import cluster_of, cluster_with_control_port_of
 
     stopping = _stopping()
 
@@ -132,6 +147,8 @@ async def _run(loaded: StartupSettings, users: Sequence[tuple[str, str]]) -> int
     broker = _broker(loaded)
     broker.on_failed = stopping.set
     await broker.start()
+    if isinstance(broker, Broker):
+        await create_missing_topics(broker)
     if users:
         broker.scram_credentials.set_passwords(users)
     _start_garbage_collector()
@@ -146,7 +163,7 @@ async def _run(loaded: StartupSettings, users: Sequence[tuple[str, str]]) -> int
     return 0
 
 
-def _broker(loaded: StartupSettings) -> Broker:
+def _broker(loaded: StartupSettings) -> "Broker | ControlledBroker":
     if loaded.settings.stepdown_control_listen is None:
         return Broker(loaded.settings, loaded.layers)
     from ...broker.broker_with_control_port import ControlledBroker
@@ -154,7 +171,7 @@ def _broker(loaded: StartupSettings) -> Broker:
     return ControlledBroker(loaded.settings, loaded.layers)
 
 
-def _greeting(broker: Broker) -> str:
+def _greeting(broker: "Broker | ControlledBroker") -> str:
     control = getattr(broker, "control_address", None)
     more = "" if control is None else f", control {control}"
     return f"stepdown listening on {broker.address}, http {broker.http_address}{more}"

@@ -3,7 +3,6 @@
 Broker i listens on the ports of --listen plus i - 1 (port 0: any free ones) and has `broker-i` in the log directory.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -41,29 +40,6 @@ def cluster_with_control_port_of(brokers: int, loaded: StartupSettings, load: Lo
         port=settings.stepdown_control_listen,
         token=settings.stepdown_control_token or "",
     )
-
-
-class FailedBrokers:
-    """Ends the brokers of a cluster that cannot go on, as Kafka halts; `on_none_left` is called after the last."""
-
-    def __init__(self, cluster: BrokerCluster, on_none_left: Callable[[], object]) -> None:
-        self._cluster = cluster
-        self._on_none_left = on_none_left
-        self._ending: list[asyncio.Task[None]] = []
-        cluster.on_failed = self._begin_to_end
-
-    def _begin_to_end(self, node_id: int) -> None:
-        self._ending.append(asyncio.ensure_future(self._end(node_id)))
-
-    async def _end(self, node_id: int) -> None:
-        if node_id in self._cluster.brokers:
-            await self._cluster.kill_broker(node_id)  # a disk that fails may keep a stop waiting
-        if not self._cluster.brokers:
-            self._on_none_left()
-
-    async def wait(self) -> None:
-        """Returns when those that failed have ended."""
-        await asyncio.gather(*self._ending)
 
 
 def _loading(number: int, loaded: StartupSettings, load: Load) -> LoadSettings:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LONG, PASSWORD, STRING, active
 from ..keys.value_checks import AtLeast, Matching, OneOf
 
+TOPIC = r"[A-Za-z0-9._-]+(:[0-9]{1,9}){0,2}"
+
 KEYS = (
     active(
         "stepdown.downconversion.chunk.bytes",
@@ -114,6 +116,15 @@ KEYS = (
         AT_START,
         "File that the report of clients is written to once a minute, and at the end, as JSON. In a cluster the id of "
         "the broker comes after its name.",
+    ),
+    active(
+        "stepdown.topics",
+        STRING,
+        "",
+        Matching(rf"({TOPIC}(,\s*{TOPIC})*)?", "NAME:PARTITIONS:REPLICAS,NAME:PARTITIONS,NAME"),
+        AT_START,
+        "Topics to make at the start where they are missing, as NAME:PARTITIONS:REPLICAS, separated by commas. A "
+        "number that is left out is num.partitions, or default.replication.factor.",
     ),
     active(
         "stepdown.control.listen",

@@ -10,6 +10,7 @@ import pytest
 from stepdown.broker.scheduling.movable_clock import MOST_SWEEPS, MovableClock
 from stepdown.broker.scheduling.periodic_task import Periodic
 from stepdown.network.worker_threads import WorkerThreads
+from stepdown.storage.files.clock import SystemClock
 
 
 @pytest.mark.parametrize("is_busy", [False, True])
@@ -98,3 +99,19 @@ async def test_a_sweep_rings_a_bounded_number_of_times_however_far_time_is_moved
     await clock.advance(2000)
     assert rung == [begin + week_ms + 1000, begin + week_ms + 2000]
     await task.stop()
+
+
+async def test_a_reset_gives_the_machine_time_back_and_timers_keep_what_was_left_to_them() -> None:
+    """After a test that moved time on by a day, the next one on the same broker lived in tomorrow."""
+    clock = MovableClock()
+    rung: list[str] = []
+    clock.call_later(100_000_000, lambda: rung.append("late"))
+    await clock.advance(86_400_000)
+    clock.pause()
+    clock.reset()
+    assert not clock.is_paused
+    assert abs(clock.now_ms() - SystemClock().now_ms()) < 3_600_000
+    await clock.advance(10_000_000)
+    assert rung == []
+    await clock.advance(3_600_000)
+    assert rung == ["late"]

@@ -1,0 +1,29 @@
+"""Brokers of a cluster that cannot go on, since all of their log directories are offline: they halt, as in Kafka."""
+
+import asyncio
+from collections.abc import Callable
+
+from .broker_cluster import BrokerCluster
+
+
+class FailedBrokers:
+    """Ends the brokers of a cluster that cannot go on, as Kafka halts; `on_none_left` is called after the last."""
+
+    def __init__(self, cluster: BrokerCluster, on_none_left: Callable[[], object] = lambda: None) -> None:
+        self._cluster = cluster
+        self._on_none_left = on_none_left
+        self._ending: list[asyncio.Task[None]] = []
+        cluster.on_failed = self._begin_to_end
+
+    def _begin_to_end(self, node_id: int) -> None:
+        self._ending.append(asyncio.ensure_future(self._end(node_id)))
+
+    async def _end(self, node_id: int) -> None:
+        if node_id in self._cluster.brokers:
+            await self._cluster.kill_broker(node_id)  # a disk that fails may keep a stop waiting
+        if not self._cluster.brokers:
+            self._on_none_left()
+
+    async def wait(self) -> None:
+        """Returns when those that failed have ended."""
+        await asyncio.gather(*self._ending)

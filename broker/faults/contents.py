@@ -1,0 +1,172 @@
+"""Topics, groups and their members, as a test asks the control for them.
+
+| `POST` | body |
+|---|---|
+| `/topics/create` | `topic`, `partitions`, `replication_factor`, `config` |
+| `/topics/delete` | `topic` |
+| `/groups/delete` | `group`, which has no members |
+| `/groups/wait` | `group`, `members` (1), `timeout` (10s): until each fetches from all it was given |
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.coordinator.consumer_protocol import partitions_in_assignment
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from ..groups.classic.group import ClassicGroup
+from ..handlers.create_topics import create_topic
+from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from .fetched_partitions import FetchedPartitions, TopicPartition
+from .field_parsers import count, duration_ms, name, number, positive
+from .request_fields import values_of
+
+if TYPE_CHECKING:
+    from ..services import Services
+
+Body = Mapping[str, Any]
+Answer = dict[str, Any]
+TIMEOUT_MS = 10_000
+COORDINATORS = {OFFSETS_TOPIC, TRANSACTION_TOPIC}
+STABLE = "Stable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A member of a group, and what it was given."""
+
+    member_id: str
+    client_id: str
+    partitions: list[TopicPartition]
+
+
+class Contents:
+    """What the brokers hold. `running`: the brokers that run."""
+
+    def __init__(self, running: Callable[[], Iterable["Services"]]) -> None:
+        self.fetched = FetchedPartitions()
+        self._running = running
+        self.actions: dict[str, Callable[[Body], Awaitable[Answer]]] = {
+            "topics/create": self._create_topic,
+            "topics/delete": self._delete_topic,
+            "groups/delete": self._delete_group,
+            "groups/wait": self._wait_for_group,
+        }
+
+    def _any(self) -> "Services":
+        for broker in self._running():
+            return broker
+        raise ApiError("no broker runs: start one", ErrorCode.BROKER_NOT_AVAILABLE)
+
+    # Topics
+
+    async def _create_topic(self, body: Body) -> Answer:
+        parsers = {"topic": name, "partitions": positive, "replication_factor": number, "config": _texts}
+        wanted = values_of(body, parsers, needs=("topic",))
+        topic = CreatableTopic(
+            name=wanted["topic"],
+            num_partitions=wanted.get("partitions", 1),
+            replication_factor=wanted.get("replication_factor", -1),
+            configs=tuple(CreatableTopicConfig(name=key, value=text) for key, text in wanted.get("config", {}).items()),
+        )
+        await create_topic(self._any(), topic)
+        return {"topic": topic.name, "partitions": topic.num_partitions}
+
+    async def _delete_topic(self, body: Body) -> Answer:
+        topic = values_of(body, {"topic": name}, needs=("topic",))["topic"]
+        broker = self._any()
+        if topic not in broker.cluster.topics:
+            raise ApiError(f"there is no topic {topic}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        _check(await broker.topics.delete([topic]))
+        return {"topic": topic}
+
+    async def delete_all(self) -> None:
+        """Deletes all topics; those of the coordinators too, which forget groups and transactions with them."""
+        broker = self._any()
+        names = set(broker.cluster.topics)
+        _check(await broker.topics.delete(sorted(names - COORDINATORS)))
+        _check(await broker.topics.delete(sorted(names & COORDINATORS)))
+        self.fetched = FetchedPartitions()
+
+    # Groups
+
+    async def _delete_group(self, body: Body) -> Answer:
+        group = values_of(body, {"group": name}, needs=("group",))["group"]
+        broker = self._coordinator_of(group)
+        if broker is None:
+            raise ApiError(f"there is no group {group}", ErrorCode.RESOURCE_NOT_FOUND)
+        code = await broker.groups.delete(group)
+        if code == ErrorCode.NON_EMPTY_GROUP:
+            raise ApiError(f"group {group} has members: they leave first", code)
+        if code:
+            raise ApiError(f"group {group} cannot be deleted: {ErrorCode(code).name}", ErrorCode(code))
+        return {"group": group}
+
+    async def _wait_for_group(self, body: Body) -> Answer:
+        wanted = values_of(body, {"group": name, "members": count, "timeout": duration_ms}, needs=("group",))
+        group, members = wanted["group"], wanted.get("members", 1)
+        try:
+            async with asyncio.timeout(wanted.get("timeout", TIMEOUT_MS) / 1000):
+                while (reason := await self._why_not_yet(group, members)) is not None:
+                    await self.fetched.await_change()
+        except TimeoutError:
+            reason = await self._why_not_yet(group, members)
+        return {"group": group, "is_there": reason is None, "reason": reason or ""}
+
+    async def _why_not_yet(self, group: str, wanted: int) -> str | None:
+        """None once the group has that many members and each of them has fetched from all it was given."""
+        broker = self._coordinator_of(group)
+        if broker is None:
+            return f"there is no group {group}"
+        state, members = await _state_and_members(broker, group)
+        if state != STABLE or len(members) != wanted:
+            return f"group {group} is {state} with {len(members)} members, not {STABLE} with {wanted}"
+        for member in members:
+            missing = self.fetched.missing(member.client_id, member.member_id, member.partitions)
+            if missing:
+                shown = ", ".join(f"{topic}-{index}" for topic, index in missing)
+                return f"{member.member_id} of group {group} has not fetched from {shown} since it was assigned"
+        return None
+
+    def _coordinator_of(self, group: str) -> "Services | None":
+        for broker in self._running():
+            known = broker.groups_in_use
+            if known is not None and known.groups.find(group) is not None:
+                return broker
+        return None
+
+
+async def _state_and_members(broker: "Services", name: str) -> tuple[str, list[Member]]:
+    coordinator = broker.groups
+    if isinstance(coordinator.groups.find(name), ClassicGroup):
+        classic = await coordinator.describe_classic(name, 0)
+        return classic.group_state, [
+            Member(
+                member_id=each.member_id,
+                client_id=each.client_id,
+                partitions=partitions_in_assignment(classic.protocol_type, each.member_assignment),
+            )
+            for each in classic.members
+        ]
+    modern = await coordinator.describe_consumer(name, 0)
+    return modern.group_state, [
+        Member(
+            member_id=each.member_id,
+            client_id=each.client_id,
+            partitions=[(of.topic_name, index) for of in each.assignment.topic_partitions for index in of.partitions],
+        )
+        for each in modern.members
+    ]
+
+
+def _texts(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError("settings by name")
+    return {str(key): str(text).lower() if isinstance(text, bool) else str(text) for key, text in value.items()}
+
+
+def _check(failed: Mapping[str, ApiError]) -> None:
+    for error in failed.values():
+        raise error

@@ -1,0 +1,55 @@
+"""The ports of a broker that tests stop and start: nobody else gets them in between."""
+
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ..config import Endpoint
+from ..network.listener import bind
+from .broker import naming_address
+
+
+class HeldPorts:
+    """`listeners` have the ports that were bound, once they are taken."""
+
+    def __init__(self, listeners: Sequence[Endpoint]) -> None:
+        self.listeners = tuple(listeners)
+        self._sockets: list[socket.socket] = []
+
+    def take(self) -> None:
+        """Has nobody else get the ports from now on, whether the broker runs or not: bound, not listening, they refuse.
+
+        Raises: OSError.
+        """
+        if self._sockets:
+            return
+        for listener in self.listeners:
+            try:
+                with naming_address(listener.host, listener.port):
+                    self._sockets.append(bind(listener.host, listener.port))
+            except OSError:
+                self.let_go()
+                raise
+        taken = [sock.getsockname()[1] for sock in self._sockets]
+        self.listeners = tuple(replace(each, port=port) for each, port in zip(self.listeners, taken, strict=True))
+        self._share(False)
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Within the block the broker may listen at them."""
+        self._share(True)
+        try:
+            yield
+        finally:
+            self._share(False)
+
+    def let_go(self) -> None:
+        """Others may have them."""
+        for sock in self._sockets:
+            sock.close()
+        self._sockets.clear()
+
+    def _share(self, is_shared: bool) -> None:
+        for sock in self._sockets:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(is_shared))
