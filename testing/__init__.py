@@ -15,14 +15,27 @@ if TYPE_CHECKING:
     from ..broker.faults.request_hook import CLOSE, PASS, SILENCE, HookedRequest
     from .async_kafka import AsyncKafka
     from .kafka import Kafka
+    from .partition import Partition
     from .record_comparison import TestRecord
     from .running_brokers import Running, running
 
-__all__ = ["CLOSE", "PASS", "SILENCE", "AsyncKafka", "HookedRequest", "Kafka", "Running", "TestRecord", "running"]
+__all__ = [
+    "CLOSE",
+    "PASS",
+    "SILENCE",
+    "AsyncKafka",
+    "HookedRequest",
+    "Kafka",
+    "Partition",
+    "Running",
+    "TestRecord",
+    "running",
+]
 
 MODULES = {
     "AsyncKafka": ".async_kafka",
     "Kafka": ".kafka",
+    "Partition": ".partition",
     "TestRecord": ".record_comparison",
     "Running": ".running_brokers",
     "running": ".running_brokers",

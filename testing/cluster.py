@@ -1,12 +1,19 @@
-"""Brokers and replicas as a test moves them; of a cluster only."""
+"""Brokers and replicas as a test moves them; one broker can be stopped, killed, paused and started again."""
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from .control_client import ControlClient
 
 
+class Role(TypedDict, total=False):
+    """What a broker is to partition 0 of a topic."""
+
+    leader_of: str
+    follower_of: str
+
+
 class Cluster:
-    """What may be done to the brokers of a cluster. Raises: ControlFailed, also where there is one broker only."""
+    """What may be done to brokers. Raises: ControlFailed, also for what one broker does not have, as followers."""
 
     def __init__(self, control: ControlClient) -> None:
         self._control = control
@@ -16,11 +23,11 @@ class Cluster:
 
     # Brokers, by id, or by what they are to partition 0 of a topic: leader_of="orders", follower_of="orders"
 
-    def stop(self, broker: int | None = None, **meant: str) -> None:
+    def stop(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
         """A controlled shutdown: others lead before it ends."""
         self._do("brokers/stop", broker=broker, **meant)
 
-    def kill(self, broker: int | None = None, **meant: str) -> None:
+    def kill(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
         """Connections are reset, nothing is flushed; it is fenced after `broker.session.timeout.ms`."""
         self._do("brokers/kill", broker=broker, **meant)
 
@@ -28,43 +35,47 @@ class Cluster:
         """Starts one that was stopped or killed, on its ports and over its logs; without an id all of them."""
         self._do("brokers/start", broker=broker)
 
-    def pause(self, broker: int | None = None, **meant: str) -> None:
+    def pause(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
         """It stands still as a process that is suspended."""
         self._do("brokers/pause", broker=broker, **meant)
 
-    def resume(self, broker: int | None = None, **meant: str) -> None:
+    def resume(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
         """It goes on."""
         self._do("brokers/resume", broker=broker, **meant)
 
-    def fence(self, broker: int | None = None, **meant: str) -> None:
-        """As if its session were over."""
+    def fence(self, broker: int | None = None, **meant: Unpack[Role]) -> None:
+        """As if its session were over; until `unfence`."""
         self._do("brokers/fence", broker=broker, **meant)
+
+    def unfence(self, broker: int) -> None:
+        """The controller hears of it again: it may lead, and comes back into the ISRs."""
+        self._do("brokers/unfence", broker=broker)
 
     # Replicas
 
     def pause_follower(
-        self, broker: int | None = None, topic: str | None = None, partition: int | None = None, **meant: str
+        self, broker: int | None = None, topic: str | None = None, partition: int | None = None, **meant: Unpack[Role]
     ) -> None:
         """Stops its fetches of a partition, or of all; without a broker those of all."""
         self._do("followers/pause", broker=broker, topic=topic, partition=partition, **meant)
 
     def resume_follower(
-        self, broker: int | None = None, topic: str | None = None, partition: int | None = None, **meant: str
+        self, broker: int | None = None, topic: str | None = None, partition: int | None = None, **meant: Unpack[Role]
     ) -> None:
         """Has it fetch again."""
         self._do("followers/resume", broker=broker, topic=topic, partition=partition, **meant)
 
     def slow_follower(
-        self, broker: int | None = None, delay: str | int = 0, *, bytes_per_second: int = 0, **meant: str
+        self, broker: int | None = None, delay: str | int = 0, *, bytes_per_second: int = 0, **meant: Unpack[Role]
     ) -> None:
         """Puts off each of its fetches by `delay`, or lets that number of bytes through; with neither it ends that."""
         self._do("followers/slow", broker=broker, delay=delay, bytes_per_second=bytes_per_second, **meant)
 
-    def shrink_isr(self, topic: str, broker: int | None = None, partition: int = 0, **meant: str) -> None:
+    def shrink_isr(self, topic: str, broker: int | None = None, partition: int = 0, **meant: Unpack[Role]) -> None:
         """Takes a follower out of the ISR."""
         self._do("isr/shrink", topic=topic, partition=partition, broker=broker, **meant)
 
-    def expand_isr(self, topic: str, broker: int | None = None, partition: int = 0, **meant: str) -> None:
+    def expand_isr(self, topic: str, broker: int | None = None, partition: int = 0, **meant: Unpack[Role]) -> None:
         """Takes a replica into the ISR."""
         self._do("isr/expand", topic=topic, partition=partition, broker=broker, **meant)
 

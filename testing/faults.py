@@ -11,7 +11,7 @@ What every kind takes beside its own fields: `api`, `versions="0-7"`, `broker`, 
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from ..broker.faults.request_hook import Hook
 from .control_client import ControlClient, ControlFailed, LocalControl
@@ -33,6 +33,32 @@ COORDINATOR_APIS = (
     "EndTxn",
     "TxnOffsetCommit",
 )
+
+
+class PartitionScope(TypedDict, total=False):
+    """What every kind takes. `times` and `partition` and so on are described at the top of this module."""
+
+    broker: int
+    topic: str
+    partition: int
+    times: int | None
+    after: int
+    probability: float
+    optional: bool
+
+
+class ApiScope(PartitionScope, total=False):
+    """What kinds take that are for the requests of certain APIs."""
+
+    versions: str | int
+    client_id: str
+    group: str
+
+
+class Scope(ApiScope, total=False):
+    """What kinds take that are for any request."""
+
+    api: Api
 
 
 class ArmedFault:
@@ -78,71 +104,71 @@ class Faults:
         """Any kind by its name. Raises: ControlFailed for a field or value that there is not."""
         return ArmedFault(self._control, self._control.ask("POST", "faults", {"kind": kind, **fields})["id"])
 
-    def error(self, api: Api, code: str | int, *, when: str = "before", **scope: Any) -> ArmedFault:
+    def error(self, api: Api, code: str | int, *, when: str = "before", **scope: Unpack[ApiScope]) -> ArmedFault:
         """Answers an error code; `when="after"`: though the request has had its effect."""
         return self.arm("error", api=api, code=code, when=when, **scope)
 
-    def coordinator_error(self, code: str | int = "NOT_COORDINATOR", **scope: Any) -> ArmedFault:
+    def coordinator_error(self, code: str | int = "NOT_COORDINATOR", **scope: Unpack[ApiScope]) -> ArmedFault:
         """Answers what asks a group or transaction coordinator with 14, 15 or 16."""
         return self.arm("error", api=list(COORDINATOR_APIS), code=code, **scope)
 
-    def delay(self, delay: Duration, *, when: str = "before", **scope: Any) -> ArmedFault:
+    def delay(self, delay: Duration, *, when: str = "before", **scope: Unpack[Scope]) -> ArmedFault:
         """Lets requests, or their answers, wait."""
         return self.arm("delay", delay=delay, when=when, **scope)
 
-    def hold(self, *, when: str = "before", **scope: Any) -> ArmedFault:
+    def hold(self, *, when: str = "before", **scope: Unpack[Scope]) -> ArmedFault:
         """Holds requests, or their answers, until `release` or `remove`."""
         return self.arm("hold", when=when, **scope)
 
-    def drop(self, *, when: str = "before", bytes: int | None = None, **scope: Any) -> ArmedFault:
-        """Closes the connection: before or after the effect, or after that number of bytes of the answer."""
+    def drop(self, *, when: str | None = None, bytes: int | None = None, **scope: Unpack[Scope]) -> ArmedFault:
+        """Closes the connection: before the effect, after it, or after that number of `bytes` of the answer."""
         return self.arm("drop", when=when, bytes=bytes, **scope)
 
-    def black_hole(self, **scope: Any) -> ArmedFault:
+    def black_hole(self, **scope: Unpack[Scope]) -> ArmedFault:
         """Never answers."""
         return self.arm("black_hole", **scope)
 
-    def throttle(self, delay: Duration, *, mute: bool = True, **scope: Any) -> ArmedFault:
+    def throttle(self, delay: Duration, *, mute: bool = True, **scope: Unpack[Scope]) -> ArmedFault:
         """Answers a throttle time, and with `mute` leaves the connection unread for so long."""
         return self.arm("throttle", delay=delay, mute=mute, **scope)
 
-    def corrupt(self, what: str, **scope: Any) -> ArmedFault:
+    def corrupt(self, what: str, **scope: Unpack[Scope]) -> ArmedFault:
         """`what`: crc, truncated, correlation_id, length or garbage."""
         return self.arm("corrupt", what=what, **scope)
 
-    def watermark(self, *, high_watermark: int = 0, last_stable_offset: int = 0, **scope: Any) -> ArmedFault:
+    def watermark(self, *, high_watermark: int = 0, last_stable_offset: int = 0, **scope: Unpack[Scope]) -> ArmedFault:
         """Answers fetches with watermarks that are higher by that number, or lower."""
         return self.arm("watermark", high_watermark=high_watermark, last_stable_offset=last_stable_offset, **scope)
 
-    def duplicate(self, **scope: Any) -> ArmedFault:
-        """Appends what is produced twice."""
+    def duplicate(self, **scope: Unpack[Scope]) -> ArmedFault:
+        """Appends what is produced twice, by idempotent producers too, but not in transactions."""
         return self.arm("duplicate", **scope)
 
-    def lose(self, **scope: Any) -> ArmedFault:
+    def lose(self, **scope: Unpack[Scope]) -> ArmedFault:
         """Acknowledges what is produced and appends nothing: data is lost, as no broker may."""
         return self.arm("lose", **scope)
 
-    def versions(self, api: Api, only: str = "none", **scope: Any) -> ArmedFault:
+    def versions(self, api: Api, only: str = "none", **scope: Unpack[ApiScope]) -> ArmedFault:
         """Serves these versions of an API only, as an older broker; by default the API is gone."""
         return self.arm("versions", api=api, only=only, **scope)
 
-    def metadata(self, leader: int = -1, **scope: Any) -> ArmedFault:
+    def metadata(self, leader: int = -1, **scope: Unpack[Scope]) -> ArmedFault:
         """Names this leader in Metadata; -1: there is none."""
         return self.arm("metadata", leader=leader, **scope)
 
-    def stale_metadata(self, **scope: Any) -> ArmedFault:
+    def stale_metadata(self, **scope: Unpack[Scope]) -> ArmedFault:
         """Names the leaders of this moment in Metadata, whatever becomes of them."""
         return self.arm("stale_metadata", **scope)
 
-    def disk(self, what: str = "error", **scope: Any) -> ArmedFault:
+    def disk(self, what: str = "error", **scope: Unpack[PartitionScope]) -> ArmedFault:
         """Writing to partitions fails: `error`, or `full`."""
         return self.arm("disk", what=what, **scope)
 
-    def lose_marker(self, **scope: Any) -> ArmedFault:
+    def lose_marker(self, **scope: Unpack[PartitionScope]) -> ArmedFault:
         """A transaction ends, and one of its partitions gets no marker: there it hangs."""
         return self.arm("lose_marker", **scope)
 
-    def hook(self, function: Hook, **scope: Any) -> ArmedFault:
+    def hook(self, function: Hook, **scope: Unpack[Scope]) -> ArmedFault:
         """Asks an async function what becomes of each request: it returns a response, PASS, CLOSE or SILENCE.
 
         It is given a `HookedRequest` (broker, API, version, client, the parsed request) and runs in the brokers' event

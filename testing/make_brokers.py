@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from ..broker.broker_cluster import BrokerCluster
+from ..broker.broker_cluster import BrokerCluster, replication_factors
 from ..broker.broker_with_control_port import ControlledBroker
 from ..broker.cluster_with_control_port import ControlledCluster
 from ..broker.faults.hard_linked_files import HardLinkedFiles
@@ -11,12 +11,6 @@ from ..broker.scheduling.movable_clock import MovableClock
 from ..config import load
 from .record_comparison import as_text
 
-MOST_REPLICAS = 3
-REPLICATION_FACTORS = (
-    "default.replication.factor",
-    "offsets.topic.replication.factor",
-    "transaction.state.log.replication.factor",
-)
 DEFAULTS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
@@ -37,8 +31,7 @@ def make_brokers(
         given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder, **settings}
         loaded = load(overrides=[f"{name}={text}" for name, text in given.items()])
         return ControlledBroker(loaded.settings, loaded.layers, clock=clock, disk=HardLinkedFiles(), seed=seed)
-    replicas = str(min(brokers, MOST_REPLICAS))
-    given = {**dict.fromkeys(REPLICATION_FACTORS, replicas), **settings}
+    given = {**replication_factors(brokers), **settings}
     own = load(overrides=[f"{name}={text}" for name, text in given.items()]).settings
     return ControlledCluster(
         partial(BrokerCluster.of, folder, brokers, settings=given, seed=seed),

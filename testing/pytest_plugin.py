@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .templates import Templates
 
 MARKER = (
-    "kafka(brokers=1, config={}, data=None, security='PLAINTEXT', users={}): "
+    "kafka(brokers=1, config={}, topics={}, data=None, security='PLAINTEXT', users={}): "
     "what the fixtures `kafka` and `kafka_cluster` begin with"
 )
 NOPROC = {
@@ -35,7 +35,8 @@ NOPROC = {
     "token": "The token of its control port.",
 }
 SECURITY = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: how one gets in at the fixture `kafka_proc`, as alice."
-OPTIONS = frozenset({"brokers", "config", "data", "security", "users"})
+SHARED = frozenset({"kafka_proc", "kafka_noproc"})
+OPTIONS = frozenset({"brokers", "config", "data", "security", "topics", "users"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -80,6 +81,16 @@ def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int)
     with running(**wanted) as broker:
         yield broker
         broker.faults.assert_fired()
+
+
+@pytest.fixture(autouse=True)
+def _shared_kafka_faults(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Brokers that tests share: what a test arms is checked and removed at its end, as with one of its own."""
+    yield
+    for name in SHARED.intersection(request.fixturenames):
+        broker = request.getfixturevalue(name)
+        if broker.has_control:
+            broker.faults.assert_fired()
 
 
 @pytest.fixture(scope="session")

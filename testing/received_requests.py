@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
+from ..config.similar_names import nearest
+from ..protocol.api import API
 from .control_client import ControlClient
 
 
@@ -23,6 +25,7 @@ class Request:
     line: str
 
 
+APIS = tuple(spec.name for spec in API.values())
 NAMES = tuple(field.name for field in fields(Request))
 
 
@@ -37,7 +40,10 @@ class Requests:
             yield Request(**{name: shown[name] for name in NAMES})
 
     def of(self, api: str, *, client_id: str | None = None) -> list[Request]:
-        """Those of an API, from one client or from all."""
+        """Those of an API, from one client or from all. Raises: ValueError for an API that there is not."""
+        if api not in APIS:
+            like = nearest(api, APIS)
+            raise ValueError(f"there is no API {api!r}" + (f"; did you mean {like}?" if like else ""))
         return [each for each in self if each.api == api and client_id in (None, each.client_id)]
 
     def clear(self) -> None:

@@ -24,6 +24,7 @@ def running(
     brokers: int = 1,
     data: str | Path | None = None,
     config: Mapping[str, object] | None = None,
+    topics: Mapping[str, int] | None = None,
     security: str = "PLAINTEXT",
     users: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -31,14 +32,15 @@ def running(
     """Brokers on free ports of 127.0.0.1, for `with` and `async with`; they and their files go at the end.
 
     Several are a cluster with real replicas; topics have up to three. `data` is a log directory to begin with, of
-    brokers that have stopped: it is not changed. `config` has settings by Kafka's names. `seed` draws for faults with a
-    probability, and where replicas go; what is armed is removed when the block ends.
+    brokers that have stopped: it is not changed. `config` has settings by Kafka's names, `topics` the number of
+    partitions of each topic to begin with. `seed` draws for faults with a probability, and where replicas go; what is
+    armed is removed when the block ends.
 
     `security` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, with certificates that are made, and `users` (name to
     password; else one, alice) who have a certificate each, or log in by PLAIN or SCRAM: `Kafka.clients` tells clients.
     Raises: ConfigError, and OSError or DiskFault when it cannot start, from entering.
     """
-    return Running(brokers=brokers, data=data, config=config, security=security, users=users, seed=seed)
+    return Running(brokers=brokers, data=data, config=config, topics=topics, security=security, users=users, seed=seed)
 
 
 class Running:
@@ -53,18 +55,27 @@ class Running:
         brokers: int = 1,
         data: str | Path | None = None,
         config: Mapping[str, object] | None = None,
+        topics: Mapping[str, int] | None = None,
         log_dir: str | Path | None = None,
         security: str = "PLAINTEXT",
         users: Mapping[str, str] | None = None,
         seed: int = 0,
     ) -> None:
-        """Raises: ValueError for a protocol that there is not."""
+        """Raises: ValueError for what there is not, such as a protocol or a folder."""
         if security not in PROTOCOLS:
             raise ValueError(f"security is one of {', '.join(PROTOCOLS)}, not {security!r}")
+        if brokers < 1:
+            raise ValueError(f"there is at least one broker, not {brokers}")
+        if users is not None and security == "PLAINTEXT":
+            raise ValueError("users log in where security is SSL, SASL_PLAINTEXT or SASL_SSL")
+        if data is not None and not Path(data).is_dir():
+            raise ValueError(f"data is the log directory of a broker that has stopped; there is no folder {data}")
         self._number = brokers
         self._seed = seed
         self._data = data
         self._config = {name: as_text(value) for name, value in (config or {}).items()}
+        if topics:
+            self._config["stepdown.topics"] = ",".join(f"{name}:{partitions}" for name, partitions in topics.items())
         self._log_dir = log_dir
         self._security = security
         self._users = USERS if users is None else users

@@ -119,7 +119,9 @@ class Simulation:
         self, protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None
     ) -> None:
         running = (
-            [self.brokers] if isinstance(self.brokers, ControlledBroker) else self.brokers.cluster.brokers.values()
+            [self.brokers.broker]
+            if isinstance(self.brokers, ControlledBroker)
+            else self.brokers.cluster.brokers.values()
         )
         for broker in running:
             if broker.address == HostPort(host, port):

@@ -1,6 +1,7 @@
 """The wheel of `make wheel`, in an environment that has no compiler and no sources."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -62,3 +63,28 @@ def test_it_serves_what_its_own_commands_write_and_read(installed: Path, tmp_pat
         assert subprocess.run(read, check=True, capture_output=True, cwd=tmp_path).stdout == b"one\ntwo\n"
         broker.terminate()
     assert broker.returncode == 0
+
+
+MYPY = """
+[mypy]
+strict = true
+[mypy-kafka.*,aiokafka.*]
+ignore_missing_imports = true
+"""
+
+
+def test_the_recipes_for_tests_have_types(installed: Path, tmp_path: Path) -> None:
+    """`stepdown.running()` was Any to mypy, and misspelt names of faults passed."""
+    page = (ROOT / "docs" / "testing-with-stepdown.md").read_text()
+    for number, recipe in enumerate(re.findall(r"```python\n(.*?)```", page, re.S)):
+        (tmp_path / f"test_recipe_{number}.py").write_text(recipe)
+    (tmp_path / "wrong.py").write_text(
+        "import stepdown\nwith stepdown.running() as kafka:\n    kafka.faults.drop(topc='t')\n    kafka.produce(5)\n"
+    )
+    (tmp_path / "mypy.ini").write_text(MYPY)
+    packages = installed.parent / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+    (packages / "clients.pth").write_text(sysconfig.get_path("purelib"))  # the clients that the recipes use, and pytest
+    command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "--python-executable", installed / "python"]
+    done = subprocess.run([*command, "."], cwd=tmp_path, capture_output=True, text=True)
+    errors = [line for line in done.stdout.splitlines() if ": error: " in line]
+    assert len(errors) == 2 and all(line.startswith("wrong.py:") for line in errors), done.stdout + done.stderr

@@ -1,6 +1,7 @@
 """Several brokers in a test: leaders die and move, replicas lag, faults hit one of them."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka import Producer as ConfluentProducer
@@ -106,8 +107,8 @@ def test_what_cannot_be_done_is_said(kafka: Kafka, action: str, fields: dict[str
 
 
 def test_one_broker_is_no_cluster() -> None:
-    with running() as kafka, pytest.raises(ControlFailed, match="there is no POST /brokers/kill"):
-        kafka.cluster.kill(1)
+    with running() as kafka, pytest.raises(ControlFailed, match="there is no POST /leaders/move"):
+        kafka.cluster.move_leader("t")
 
 
 def test_a_cluster_has_one_control_port() -> None:
@@ -128,3 +129,67 @@ def test_a_full_disk_is_that_of_the_broker_that_is_named(kafka: Kafka) -> None:
     with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
         kafka.produce("alone", b"b")
     assert fault.hits > 0
+
+
+def test_a_leader_whose_disk_is_full_halts_and_another_one_leads(kafka: Kafka) -> None:
+    """It led for ever, and answered every producer KAFKA_STORAGE_ERROR. Kafka halts: nothing acknowledged is lost."""
+    kafka.produce("t", b"a")
+    first = leader(kafka)
+    kafka.faults.disk("full", broker=first)
+    with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
+        kafka.produce("t", b"refused")
+    kafka.clock.advance("10s")
+    assert leader(kafka) not in (first, -1)
+    kafka.produce("t", b"b")
+    assert values(kafka) == [b"a", b"b"]
+    kafka.faults.reset()
+    kafka.cluster.start(first)
+    kafka.clock.advance("2s")
+    kafka.cluster.elect("t")
+    assert (leader(kafka), values(kafka)) == (first, [b"a", b"b"])
+
+
+def test_a_fenced_broker_comes_back(kafka: Kafka) -> None:
+    """`fence` had no way back but a restart."""
+    first = leader(kafka)
+    kafka.cluster.fence(first)
+    assert leader(kafka) != first
+    kafka.cluster.unfence(first)
+    kafka.clock.advance("1s")
+    kafka.cluster.elect("t")
+    assert leader(kafka) == first
+
+
+def test_helpers_wait_for_a_leader(kafka: Kafka) -> None:
+    """They failed with KeyError -1 where an election was about to come."""
+    kafka.produce("t", b"a")
+    kafka.cluster.take_leader("t")
+    with ThreadPoolExecutor() as threads:
+        waiting = [threads.submit(kafka.produce, "t", b"b"), threads.submit(kafka.records, "t")]
+        kafka.clock.advance("1s")
+        assert not any(each.done() for each in waiting)
+        kafka.cluster.move_leader("t", 1)
+        assert [record.offset for record in waiting[0].result()] == [1]
+        assert waiting[1].result()[0].value == b"a"
+    kafka.cluster.take_leader("t")
+    with pytest.raises(KafkaError, match="t-0 has no leader"):
+        kafka.produce("t", b"c", timeout=0.05)
+
+
+@pytest.mark.parametrize(
+    ("action", "fields", "said"),
+    [
+        ("brokers/kill", {"broker": 1, "leader_of": "t"}, "one of broker, leader_of names the broker"),
+        ("brokers/unfence", {"broker": 9}, "there is no broker 9"),
+        ("followers/pause", {"broker": 1, "topic": "nope"}, "there is no partition nope-0"),
+        ("followers/pause", {"broker": 1, "partition": 1}, "topic is missing"),
+        ("faults", {"kind": "drop", "broker": 9}, r"there is no broker 9, only \[1, 2, 3\]"),
+        ("faults", {"kind": "disk", "what": "full", "broker": 0}, "there is no broker 0"),
+    ],
+)
+def test_what_means_nothing_is_an_error_at_the_call(
+    kafka: Kafka, action: str, fields: dict[str, object], said: str
+) -> None:
+    """It was taken, and did nothing, or one of two things."""
+    with pytest.raises(ControlFailed, match=said):
+        kafka.cluster._control.ask("POST", action, fields)

@@ -9,6 +9,7 @@ from stepdown.testing.async_kafka import AsyncFaults
 from stepdown.testing.clock import Clock
 from stepdown.testing.cluster import Cluster
 from stepdown.testing.faults import Faults
+from stepdown.testing.kafka import Kafka
 from stepdown.testing.make_brokers import make_brokers
 
 METHODS = {
@@ -19,8 +20,15 @@ METHODS = {
         "markers/hold": "hold_markers",
         "markers/release": "release_markers",
     },
+    Kafka: {
+        "topics/create": "create_topic",
+        "topics/delete": "delete_topic",
+        "groups/delete": "delete_group",
+        "groups/wait": "wait_for_consumers",
+        "reset": "reset",
+    },
     Cluster: {
-        **{f"brokers/{name}": name for name in ("stop", "kill", "start", "pause", "resume", "fence")},
+        **{f"brokers/{name}": name for name in ("stop", "kill", "start", "pause", "resume", "fence", "unfence")},
         **{f"followers/{name}": f"{name}_follower" for name in ("pause", "resume", "slow")},
         **{f"isr/{name}": f"{name}_isr" for name in ("shrink", "expand")},
         **{f"elections/{name}": f"{name}_elections" for name in ("hold", "release")},

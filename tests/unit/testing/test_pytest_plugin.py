@@ -70,7 +70,7 @@ def test_each_test_has_a_broker_of_its_own(tmp_path: Path, options: tuple[str, .
 
 def test_a_misspelt_option_of_the_marker_is_an_error(tmp_path: Path) -> None:
     told = run(tmp_path, "import pytest\n@pytest.mark.kafka(confg={})\ndef test(kafka): pass\n")
-    assert "@pytest.mark.kafka takes brokers, config, data, security, users, not confg" in told
+    assert "@pytest.mark.kafka takes brokers, config, data, security, topics, users, not confg" in told
 
 
 LOADED = """
@@ -100,3 +100,18 @@ def test_no_module_hides_a_name_of_the_package() -> None:
     """`stepdown.testing.running` was the module of that name once something had imported it first."""
     told = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, timeout=JOB_DEADLINE_S)
     assert (told.stdout.split(), told.returncode) == ([], 0), told.stderr
+
+
+SHARED = """
+def test_arms_and_forgets(kafka_proc):
+    kafka_proc.faults.error("Heartbeat", 27)
+
+def test_the_next_one_is_not_hit(kafka_proc):
+    assert list(kafka_proc.faults) == []
+"""
+
+
+def test_a_fault_of_the_shared_process_ends_with_its_test(tmp_path: Path) -> None:
+    """It was neither checked nor removed: it failed a later test, or none."""
+    told = run(tmp_path, SHARED)
+    assert "2 passed, 1 error" in told and "armed and never fired" in told, told
