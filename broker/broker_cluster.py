@@ -7,7 +7,7 @@
         await cluster.kill_broker(2)                   connections are reset; fenced after broker.session.timeout.ms
         await cluster.start_broker(2)                  on the same ports, over what the kill left
         cluster.pause_broker(3); cluster.resume_broker(3)     it accepts and reads, and answers nobody
-        cluster.fence_broker(2); cluster.unfence_broker(2)    as if its session were over; as if it were heard again
+        cluster.fence_broker(2); cluster.unfence_broker(2)    as if its session were over; alive again
         cluster.pause_follower(3, "orders", 0); cluster.resume_follower(3, "orders", 0)    without topic: all
         cluster.slow_follower(3, delay_ms=200)         0: not any more
         cluster.shrink_isr("orders", 0, 3); cluster.expand_isr("orders", 0, 3)
@@ -280,7 +280,7 @@ class BrokerCluster:
         self.controller.fence(self._member(node_id).node_id)
 
     def unfence_broker(self, node_id: int) -> None:
-        """Has the controller hear of a running broker again. Raises: ValueError when it does not run, or is paused."""
+        """Counts a running broker as alive again. Raises: ValueError when it does not run, or is paused."""
         member = self._member(node_id)
         fetcher = member.topics.replicas.fetcher
         if member.pause.is_on:

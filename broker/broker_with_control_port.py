@@ -1,13 +1,4 @@
-"""A broker under control: with faults, a clock that moves and a log of its requests; for tests, not for production.
-
-| `POST` | what happens |
-|---|---|
-| `/brokers/stop`, `/brokers/kill` | it stops in order, or at once as a process that is killed |
-| `/brokers/start` | it starts again, on its ports and over its logs |
-| `/brokers/pause`, `/brokers/resume` | it accepts and reads, and answers nobody; it goes on |
-
-`broker` may name it, by its id.
-"""
+"""A broker under control: with faults, a clock that moves and a log of its requests; for tests, not for production."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -15,11 +6,11 @@ from dataclasses import replace
 from ..config import BrokerSettings, HostPort, Layers
 from .broker import Broker, naming_address
 from .dispatch.suspended_broker import Suspension
-from .faults.control_requests import Answer, Body, Control
+from .faults.control_operation import Answer, ControlOperation, Given
+from .faults.control_requests import Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
 from .faults.field_parsers import number
-from .faults.request_fields import values_of
 from .held_ports import HeldPorts
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
@@ -61,14 +52,14 @@ class ControlledBroker:
         except BaseException:
             self._ports.let_go()
             raise
-        for name, act in (
-            ("stop", self._stop_broker),
-            ("kill", self._kill_broker),
-            ("start", self._start_again),
-            ("pause", self._pause_broker),
-            ("resume", self._resume_broker),
+        for name, act, what in (
+            ("stop", self._stop_broker, "Stops the broker in order."),
+            ("kill", self._kill_broker, "Ends the broker at once, as a process that is killed."),
+            ("start", self._start_again, "Starts the broker again, on its ports and over its logs."),
+            ("pause", self._pause_broker, "Has the broker accept and read, and answer nobody."),
+            ("resume", self._resume_broker, "Has the broker go on."),
         ):
-            self._add(f"brokers/{name}", act)
+            self._add(f"brokers/{name}", act, what)
 
     # What is there
 
@@ -138,17 +129,16 @@ class ControlledBroker:
 
     # What tests ask
 
-    def _add(self, name: str, act: Callable[[], Awaitable[None]]) -> None:
-        async def answer(body: Body) -> Answer:
+    def _add(self, name: str, act: Callable[[], Awaitable[None]], what: str) -> None:
+        async def answer(given: Given) -> Answer:
             node_id = self.broker.cluster.node_id
-            given = values_of(body, {"broker": number})
             if given.get("broker", node_id) != node_id:
                 raise WrongFault(f"there is no broker {given['broker']}, only [{node_id}]")
             await act()
             self.control.tell(name)
             return {"brokers": [node_id] if self._is_running else []}
 
-        self.control.actions[name] = answer
+        self.control.add(ControlOperation(path=name, what=what, act=answer, fields={"broker": number}))
 
     def _check_runs(self) -> None:
         if not self._is_running:

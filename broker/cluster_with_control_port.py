@@ -1,17 +1,5 @@
 """A cluster under control: faults in any of its brokers, one clock, one log, and what becomes of brokers and replicas.
 
-| `POST` | body |
-|---|---|
-| `/brokers/stop`, `kill`, `pause`, `resume`, `fence`, `unfence` | `broker` |
-| `/brokers/start` | `broker`: without, all that do not run |
-| `/followers/pause`, `resume` | `broker`: without, all; `topic`, `partition`: without, all |
-| `/followers/slow` | `broker`, `delay` of each fetch, `bytes_per_second`; neither: as before |
-| `/isr/shrink`, `expand` | `topic`, `partition`, `broker` |
-| `/leaders/move` | `topic`, `partition`, `broker`: without, another in-sync replica |
-| `/leaders/take`, `bump-epoch`, `elect` (`unclean`) | `topic`, `partition` |
-| `/elections/hold`, `release` | |
-| `/metadata/hold`, `release` | `broker`: goes on with what it knew |
-
 A broker may be named by what it is to partition 0 of a topic: `leader_of`, or `follower_of` (the first in the ISR).
 """
 
@@ -25,16 +13,15 @@ from ..storage.files.files import Files
 from .broker import Broker
 from .broker_cluster import BrokerCluster, Election
 from .failed_brokers import FailedBrokers
-from .faults.control_requests import Answer, Body, Control, Reader
+from .faults.control_operation import Answer, ControlOperation, Given, Reader
+from .faults.control_requests import Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
 from .faults.field_parsers import count, duration_ms, flag, number, text
-from .faults.request_fields import values_of
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 from .security.scram_credentials import ScramCredentials
 
-Given = Mapping[str, Any]
 Act = Callable[[Given], Any]
 BROKER: Mapping[str, Reader] = {"broker": number, "leader_of": text, "follower_of": text}
 PARTITION: Mapping[str, Reader] = {"topic": text, "partition": count}
@@ -115,29 +102,48 @@ class ControlledCluster:
 
     def _add_actions(self) -> None:
         cluster = self.cluster
-        for name, act in (
-            ("brokers/stop", cluster.stop_broker),
-            ("brokers/kill", cluster.kill_broker),
-            ("brokers/pause", cluster.pause_broker),
-            ("brokers/resume", cluster.resume_broker),
-            ("brokers/fence", cluster.fence_broker),
-            ("brokers/unfence", cluster.unfence_broker),
-            ("metadata/hold", cluster.hold_metadata),
-            ("metadata/release", cluster.release_metadata),
+        for name, act, what in (
+            ("brokers/stop", cluster.stop_broker, "Stops a broker in order: others lead before it ends."),
+            ("brokers/kill", cluster.kill_broker, "Ends a broker at once; it is fenced when its session is over."),
+            ("brokers/pause", cluster.pause_broker, "Has a broker accept and read, and answer nobody."),
+            ("brokers/resume", cluster.resume_broker, "Has a broker go on."),
+            ("brokers/fence", cluster.fence_broker, "Treats a broker as if its session were over."),
+            ("brokers/unfence", cluster.unfence_broker, "Counts a broker as alive again."),
+            ("metadata/hold", cluster.hold_metadata, "Has a broker go on with the leaders that it knows."),
+            ("metadata/release", cluster.release_metadata, "Tells a broker what it missed."),
         ):
-            self._add(name, self._to_broker(act), BROKER)
-        self._add("brokers/start", self._start_brokers, BROKER)
-        self._add("followers/pause", self._to_follower(cluster.pause_follower), REPLICA)
-        self._add("followers/resume", self._to_follower(cluster.resume_follower), REPLICA)
-        self._add("followers/slow", self._slow_follower, {**BROKER, "delay": duration_ms, "bytes_per_second": count})
-        self._add("isr/shrink", self._to_replica(cluster.shrink_isr), REPLICA, "topic")
-        self._add("isr/expand", self._to_replica(cluster.expand_isr), REPLICA, "topic")
-        self._add("leaders/move", self._move_leader, REPLICA, "topic")
-        self._add("leaders/take", _to_partition(cluster.take_leader), PARTITION, "topic")
-        self._add("leaders/bump-epoch", _to_partition(cluster.bump_epoch), PARTITION, "topic")
-        self._add("leaders/elect", self._elect, {**PARTITION, "unclean": flag}, "topic")
-        self._add("elections/hold", lambda given: cluster.hold_elections(), {})
-        self._add("elections/release", lambda given: cluster.release_elections(), {})
+            self._add(name, what, self._to_broker(act), BROKER)
+        start = "Starts a broker again, on its ports and over its logs; without one all that do not run."
+        self._add("brokers/start", start, self._start_brokers, BROKER)
+        self._add_replicas()
+        self._add_leaders()
+
+    def _add_replicas(self) -> None:
+        cluster = self.cluster
+        pause = "Stops the fetches of a follower, of a partition or of all; without a broker those of all."
+        self._add("followers/pause", pause, self._to_follower(cluster.pause_follower), REPLICA)
+        resume = "Has a follower fetch again."
+        self._add("followers/resume", resume, self._to_follower(cluster.resume_follower), REPLICA)
+        slow = "Puts off each fetch by `delay`, or lets `bytes_per_second` through; with neither it ends that."
+        slowness = {**BROKER, "delay": duration_ms, "bytes_per_second": count}
+        self._add("followers/slow", slow, self._slow_follower, slowness)
+        shrink, expand = "Takes a follower out of the ISR.", "Takes a replica into the ISR."
+        self._add("isr/shrink", shrink, self._to_replica(cluster.shrink_isr), REPLICA, "topic")
+        self._add("isr/expand", expand, self._to_replica(cluster.expand_isr), REPLICA, "topic")
+
+    def _add_leaders(self) -> None:
+        cluster = self.cluster
+        move = "Makes an in-sync replica the leader; without a broker another one than now."
+        self._add("leaders/move", move, self._move_leader, REPLICA, "topic")
+        take = "Leaves a partition without a leader."
+        self._add("leaders/take", take, _to_partition(cluster.take_leader), PARTITION, "topic")
+        bump = "Begins a new epoch of the same leader."
+        self._add("leaders/bump-epoch", bump, _to_partition(cluster.bump_epoch), PARTITION, "topic")
+        elect = "Holds a preferred election, or an `unclean` one."
+        self._add("leaders/elect", elect, self._elect, {**PARTITION, "unclean": flag}, "topic")
+        hold = "Leaves partitions that lose their leader without one."
+        self._add("elections/hold", hold, lambda given: cluster.hold_elections(), {})
+        self._add("elections/release", "Elects leaders again.", lambda given: cluster.release_elections(), {})
 
     def _to_broker(self, act: Callable[[int], Any]) -> Act:
         return lambda given: act(self._broker(given))
@@ -157,9 +163,8 @@ class ControlledCluster:
     def _to_replica(self, act: Callable[[str, int, int], Any]) -> Act:
         return lambda given: act(*_place(given), self._broker(given))
 
-    def _add(self, name: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
-        async def answer(body: Body) -> Answer:
-            given = values_of(body, readers, needs=needs)
+    def _add(self, name: str, what: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
+        async def answer(given: Given) -> Answer:
             try:
                 done = act(given)
                 if isinstance(done, Coroutine):
@@ -169,7 +174,7 @@ class ControlledCluster:
             self.control.tell(f"{name}{''.join(f' {key} {value}' for key, value in given.items())}")
             return {"brokers": sorted(self.cluster.brokers)}
 
-        self.control.actions[name] = answer
+        self.control.add(ControlOperation(path=name, what=what, act=answer, fields=readers, needs=needs))
 
     # What the fields name
 
@@ -207,7 +212,7 @@ class ControlledCluster:
         self.cluster.elect(*_place(given), Election.UNCLEAN if given.get("unclean") else Election.PREFERRED)
 
     async def _run_again(self) -> None:
-        """Every broker runs, hears of everything, and fetches."""
+        """Has every broker run, know everything, and fetch."""
         self.cluster.release_elections()
         await self._start_brokers({})
         for broker in self.cluster.node_ids:

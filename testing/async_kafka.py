@@ -40,7 +40,7 @@ class AsyncKafka:
     def __init__(self, kafka: Kafka) -> None:
         self.bootstrap = kafka.bootstrap
         self.blocking = kafka
-        self.clients = kafka.clients
+        self.clients, self.has_control = kafka.clients, kafka.has_control
         self.create_topic = in_thread(kafka.create_topic)
         self.produce = in_thread(kafka.produce)
         self.records = in_thread(kafka.records)

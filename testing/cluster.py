@@ -48,7 +48,7 @@ class Cluster:
         self._do("brokers/fence", broker=broker, **meant)
 
     def unfence(self, broker: int) -> None:
-        """The controller hears of it again: it may lead, and comes back into the ISRs."""
+        """It counts as alive again: it may lead, and comes back into the ISRs."""
         self._do("brokers/unfence", broker=broker)
 
     # Replicas

@@ -1,15 +1,7 @@
-"""Topics, groups and their members, as a test asks the control for them.
-
-| `POST` | body |
-|---|---|
-| `/topics/create` | `topic`, `partitions`, `replication_factor`, `config` |
-| `/topics/delete` | `topic` |
-| `/groups/delete` | `group`, which has no members |
-| `/groups/wait` | `group`, `members` (1), `timeout` (10s): until each fetches from all it was given |
-"""
+"""Topics, groups and their members, as a test asks the control for them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +11,13 @@ from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicCon
 from ..groups.classic.group import ClassicGroup
 from ..handlers.create_topics import create_topic
 from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from .control_operation import Answer, ControlOperation, Given, Reader
 from .fetched_partitions import FetchedPartitions, TopicPartition
 from .field_parsers import count, duration_ms, name, number, positive
-from .request_fields import values_of
 
 if TYPE_CHECKING:
     from ..services import Services
 
-Body = Mapping[str, Any]
-Answer = dict[str, Any]
 TIMEOUT_MS = 10_000
 COORDINATORS = {OFFSETS_TOPIC, TRANSACTION_TOPIC}
 STABLE = "Stable"
@@ -48,12 +38,40 @@ class Contents:
     def __init__(self, running: Callable[[], Iterable["Services"]]) -> None:
         self.fetched = FetchedPartitions()
         self._running = running
-        self.actions: dict[str, Callable[[Body], Awaitable[Answer]]] = {
-            "topics/create": self._create_topic,
-            "topics/delete": self._delete_topic,
-            "groups/delete": self._delete_group,
-            "groups/wait": self._wait_for_group,
-        }
+
+    def operations(self) -> list[ControlOperation]:
+        """What the control can be asked about them."""
+        group: dict[str, Reader] = {"group": name}
+        return [
+            ControlOperation(
+                path="topics/create",
+                what="Creates a topic, of one partition where no number is given.",
+                act=self._create_topic,
+                fields={"topic": name, "partitions": positive, "replication_factor": number, "config": _texts},
+                needs=("topic",),
+            ),
+            ControlOperation(
+                path="topics/delete",
+                what="Deletes a topic with its records.",
+                act=self._delete_topic,
+                fields={"topic": name},
+                needs=("topic",),
+            ),
+            ControlOperation(
+                path="groups/delete",
+                what="Deletes a group that has no members, with its offsets.",
+                act=self._delete_group,
+                fields=group,
+                needs=("group",),
+            ),
+            ControlOperation(
+                path="groups/wait",
+                what="Waits until a group has `members` (1) that fetch from all partitions, for `timeout` (10s).",
+                act=self._wait_for_group,
+                fields={**group, "members": count, "timeout": duration_ms},
+                needs=("group",),
+            ),
+        ]
 
     def _any(self) -> "Services":
         for broker in self._running():
@@ -62,9 +80,7 @@ class Contents:
 
     # Topics
 
-    async def _create_topic(self, body: Body) -> Answer:
-        parsers = {"topic": name, "partitions": positive, "replication_factor": number, "config": _texts}
-        wanted = values_of(body, parsers, needs=("topic",))
+    async def _create_topic(self, wanted: Given) -> Answer:
         topic = CreatableTopic(
             name=wanted["topic"],
             num_partitions=wanted.get("partitions", 1),
@@ -74,9 +90,8 @@ class Contents:
         await create_topic(self._any(), topic)
         return {"topic": topic.name, "partitions": topic.num_partitions}
 
-    async def _delete_topic(self, body: Body) -> Answer:
-        topic = values_of(body, {"topic": name}, needs=("topic",))["topic"]
-        broker = self._any()
+    async def _delete_topic(self, given: Given) -> Answer:
+        topic, broker = given["topic"], self._any()
         if topic not in broker.cluster.topics:
             raise ApiError(f"there is no topic {topic}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         _check(await broker.topics.delete([topic]))
@@ -92,8 +107,8 @@ class Contents:
 
     # Groups
 
-    async def _delete_group(self, body: Body) -> Answer:
-        group = values_of(body, {"group": name}, needs=("group",))["group"]
+    async def _delete_group(self, given: Given) -> Answer:
+        group = given["group"]
         broker = self._coordinator_of(group)
         if broker is None:
             raise ApiError(f"there is no group {group}", ErrorCode.RESOURCE_NOT_FOUND)
@@ -104,8 +119,7 @@ class Contents:
             raise ApiError(f"group {group} cannot be deleted: {ErrorCode(code).name}", ErrorCode(code))
         return {"group": group}
 
-    async def _wait_for_group(self, body: Body) -> Answer:
-        wanted = values_of(body, {"group": name, "members": count, "timeout": duration_ms}, needs=("group",))
+    async def _wait_for_group(self, wanted: Given) -> Answer:
         group, members = wanted["group"], wanted.get("members", 1)
         try:
             async with asyncio.timeout(wanted.get("timeout", TIMEOUT_MS) / 1000):

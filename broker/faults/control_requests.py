@@ -1,21 +1,7 @@
 """What may be asked while a broker runs under test: the same from Python, over HTTP and in scenarios.
 
-| | |
-|---|---|
-| `POST /faults` | arms the fault that the body describes |
-| `GET /faults`, `GET /faults/N` | what is armed and what has fired |
-| `DELETE /faults/N` | removes it |
-| `POST /faults/N/release` | lets go what it holds |
-| `POST /faults/N/wait` | waits until it has fired `hits` times (1), for `timeout` (10s) |
-| `POST /faults/reset` | removes all; answers those that never fired, and hooks that raised |
-| `GET /requests`, `GET /events`, `DELETE /events` | the log |
-| `GET /clock`, `POST /clock/pause`, `/clock/advance` (`by`), `/clock/resume` | time |
-| `POST /segments/corrupt` (`topic`, `partition`) | flips bits of the last batch on the disk |
-| `POST /producers/fence` (`transactional_id`) | raises its epoch, so that the producer is fenced |
-| `POST /markers/hold`, `/markers/release` | keeps transactions between decided and complete |
-| `POST /reset` | topics, groups, transactions, faults, clock and log as new; answers as `/faults/reset` |
-
-`contents.py` has what is asked about topics and groups, `broker/*_with_control_port.py` about brokers.
+`GET /` lists all of it; `contents.py` has what is asked about topics and groups, `broker/*_with_control_port.py` about
+brokers.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -29,21 +15,19 @@ from ...storage.files.file_names import parse_log_directory
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults
 from .contents import Contents
+from .control_operation import ID, Answer, ControlOperation, Given
 from .disk_faults import FaultyDisk, spoil_last_batch
 from .fault import Fault
 from .fault_fields import WrongFault, fault_of
 from .field_parsers import count, duration_ms, text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
-from .request_fields import values_of
 from .request_log import OtherEvent, RequestLog
 
 if TYPE_CHECKING:
     from ..services import Services
 
 Body = Mapping[str, Any]
-Answer = dict[str, Any]
-Reader = Callable[[Any], Any]
 REFUSED = {
     ErrorCode.RESOURCE_NOT_FOUND: HTTPStatus.NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
@@ -63,17 +47,9 @@ class Control:
         """The brokers that run; who stops and starts them says it."""
         self.contents = Contents(lambda: self.running())
         self._injectors: dict[int, Injector] = {}
-        self.actions: dict[str, Callable[[Body], Awaitable[Answer]]] = {
-            "clock/pause": self._pause,
-            "clock/advance": self._advance,
-            "clock/resume": self._resume,
-            "segments/corrupt": self._corrupt_segment,
-            "producers/fence": self._fence_producer,
-            "markers/hold": self._hold_markers,
-            "markers/release": self._release_markers,
-            "reset": self._reset,
-            **self.contents.actions,
-        }
+        self.operations: dict[tuple[str, str], ControlOperation] = {}
+        """By method and path."""
+        self._add_operations()
         self.on_reset: Callable[[], Awaitable[None]] = _nothing_more
 
     def attach(self, broker: "Services", disk: FaultyDisk) -> None:
@@ -101,41 +77,104 @@ class Control:
             return REFUSED.get(error.code, HTTPStatus.CONFLICT), {"error": str(error)}
 
     async def _answer(self, method: str, path: str, body: Body) -> Answer:
-        match method, path.split("/"):
-            case "POST", ["faults"]:
-                armed = self.faults.arm(self._fault(body))
-                for injector in self._injectors.values():
-                    injector.note(armed)
-                self.tell(f"fault {armed.number} armed: {armed.fault.kind}")
-                return armed.to_json()
-            case "POST", ["faults", "reset"]:
-                failed = [armed.to_json() for armed in self.faults if armed.failure]
-                return {"unfired": [armed.to_json() for armed in self.faults.reset()], "failed": failed}
-            case "GET", ["faults"]:
-                return {"faults": [armed.to_json() for armed in self.faults]}
-            case "GET", ["faults", number]:
-                return self.faults.find(_number(number)).to_json()
-            case "DELETE", ["faults", number]:
-                return self._over(self.faults.remove(_number(number)), "removed")
-            case "POST", ["faults", number, "release"]:
-                return self._over(self.faults.release(_number(number)), "released")
-            case "POST", ["faults", number, "wait"]:
-                return await self._wait(_number(number), body)
-            case "GET", ["requests"]:
-                return {"requests": [event.to_json() for event in self.events.requests()]}
-            case "GET", ["events"]:
-                return {"events": [event.to_json() for event in self.events]}
-            case "DELETE", ["events"]:
-                self.events.clear()
-                return {}
-            case "GET", ["clock"]:
-                return self._time()
-        action = self.actions.get(path) if method == "POST" else None
-        if action is None:
-            raise ApiError(f"there is no {method} /{path}", ErrorCode.RESOURCE_NOT_FOUND)
-        return await action(body)
+        found, number = self.operations.get((method, path)), None
+        first, *rest = path.split("/")
+        if found is None and rest:
+            found = self.operations.get((method, "/".join((first, ID, *rest[1:]))))
+            number = None if found is None else _number(rest[0])
+        if found is None:
+            raise ApiError(f"there is no {method} /{path}; GET / lists what there is", ErrorCode.RESOURCE_NOT_FOUND)
+        return await found.answer(number, body)
+
+    def add(self, *operations: ControlOperation) -> None:
+        """From now on it can be asked for these."""
+        self.operations.update({(each.method, each.path): each for each in operations})
+
+    def _add_operations(self) -> None:
+        get, post = partial(ControlOperation, method="GET"), partial(ControlOperation, method="POST")
+        delete = partial(ControlOperation, method="DELETE")
+        self.add(
+            get(path="", what="Lists what can be asked.", act=self._list),
+            post(path="faults", what="Arms a fault: its `kind`, and the fields of that.", act=self._arm, fields=None),
+            get(path="faults", what="Lists what is armed and what has fired.", act=self._list_faults),
+            get(path=f"faults/{ID}", what="Tells how often a fault has fired.", act=self._show_fault),
+            delete(path=f"faults/{ID}", what="Removes a fault.", act=self._remove),
+            post(path=f"faults/{ID}/release", what="Releases the requests that a fault holds.", act=self._release),
+            post(
+                path=f"faults/{ID}/wait",
+                what="Waits until a fault has fired `hits` times (1), for `timeout` (10s).",
+                act=self._wait,
+                fields={"hits": count, "timeout": duration_ms},
+            ),
+            post(
+                path="faults/reset",
+                what="Removes all faults; answers those that never fired, and hooks that raised.",
+                act=self._reset_faults,
+            ),
+            get(path="requests", what="Lists the requests of clients, with their answers.", act=self._list_requests),
+            get(path="events", what="Lists requests, faults and moves of the clock.", act=self._list_events),
+            delete(path="events", what="Forgets requests and events.", act=self._forget_events),
+            get(path="clock", what="Tells the brokers' time.", act=self._tell_time),
+            post(path="clock/pause", what="Stops the clock.", act=self._pause),
+            post(
+                path="clock/advance",
+                what="Moves the clock on; answers when what falls due on the way has happened.",
+                act=self._advance,
+                fields={"by": duration_ms},
+                needs=("by",),
+            ),
+            post(path="clock/resume", what="Starts the clock again.", act=self._resume),
+            post(
+                path="segments/corrupt",
+                what="Flips bits of the last batch of a partition on the disk.",
+                act=self._corrupt_segment,
+                fields={"topic": text, "partition": count},
+                needs=("topic",),
+            ),
+            post(
+                path="producers/fence",
+                what="Raises the epoch of a transactional id, as another producer of that name does.",
+                act=self._fence_producer,
+                fields={"transactional_id": text},
+                needs=("transactional_id",),
+            ),
+            post(path="markers/hold", what="Keeps transactions between decided and complete.", act=self._hold_markers),
+            post(path="markers/release", what="Lets transactions complete.", act=self._release_markers),
+            post(
+                path="reset",
+                what="Makes topics, groups, transactions, faults, clock and log as new; answers as faults/reset.",
+                act=self._reset,
+            ),
+            *self.contents.operations(),
+        )
+
+    async def _list(self, given: Given) -> Answer:
+        return {"operations": [each.to_json() for each in self.operations.values()], "openapi": "/openapi.json"}
 
     # Faults
+
+    async def _arm(self, body: Body) -> Answer:
+        armed = self.faults.arm(self._fault(body))
+        for injector in self._injectors.values():
+            injector.note(armed)
+        self.tell(f"fault {armed.number} armed: {armed.fault.kind}")
+        return armed.to_json()
+
+    async def _list_faults(self, given: Given) -> Answer:
+        return {"faults": [armed.to_json() for armed in self.faults]}
+
+    async def _show_fault(self, given: Given) -> Answer:
+        return self.faults.find(given["id"]).to_json()
+
+    async def _remove(self, given: Given) -> Answer:
+        return self._over(self.faults.remove(given["id"]), "removed")
+
+    async def _release(self, given: Given) -> Answer:
+        return self._over(self.faults.release(given["id"]), "released")
+
+    async def _reset_faults(self, given: Given) -> Answer:
+        failed = [armed.to_json() for armed in self.faults if armed.failure]
+        return {"unfired": [armed.to_json() for armed in self.faults.reset()], "failed": failed}
 
     def _fault(self, body: Body) -> Fault:
         """Raises: WrongFault, also for a broker that there is not."""
@@ -144,9 +183,8 @@ class Control:
             raise WrongFault(f"there is no broker {fault.broker}, only {sorted(self._brokers)}")
         return fault
 
-    async def _wait(self, number: int, body: Body) -> Answer:
-        wanted = values_of(body, {"hits": count, "timeout": duration_ms})
-        armed = await self.faults.wait(number, wanted.get("hits", 1), wanted.get("timeout", 10_000) / 1000)
+    async def _wait(self, given: Given) -> Answer:
+        armed = await self.faults.wait(given["id"], given.get("hits", 1), given.get("timeout", 10_000) / 1000)
         return armed.to_json()
 
     def _over(self, armed: ArmedFault, how: str) -> Answer:
@@ -172,33 +210,44 @@ class Control:
         """Notes what was done, in the log."""
         self.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line))
 
+    # The log
+
+    async def _list_requests(self, given: Given) -> Answer:
+        return {"requests": [event.to_json() for event in self.events.requests()]}
+
+    async def _list_events(self, given: Given) -> Answer:
+        return {"events": [event.to_json() for event in self.events]}
+
+    async def _forget_events(self, given: Given) -> Answer:
+        self.events.clear()
+        return {}
+
     # The clock
+
+    async def _tell_time(self, given: Given) -> Answer:
+        return self._time()
 
     def _time(self) -> Answer:
         return {"now_ms": self.clock.now_ms(), "paused": self.clock.is_paused}
 
-    async def _pause(self, body: Body) -> Answer:
-        values_of(body, {})
+    async def _pause(self, given: Given) -> Answer:
         self.clock.pause()
         self.tell("the clock stands")
         return self._time()
 
-    async def _advance(self, body: Body) -> Answer:
-        wanted = values_of(body, {"by": duration_ms}, needs=("by",))
-        self.tell(f"the clock moves on by {wanted['by']} ms")
-        await self.clock.advance(wanted["by"])
+    async def _advance(self, given: Given) -> Answer:
+        self.tell(f"the clock moves on by {given['by']} ms")
+        await self.clock.advance(given["by"])
         return self._time()
 
-    async def _resume(self, body: Body) -> Answer:
-        values_of(body, {})
+    async def _resume(self, given: Given) -> Answer:
         self.clock.resume()
         self.tell("the clock runs")
         return self._time()
 
-    async def _reset(self, body: Body) -> Answer:
+    async def _reset(self, given: Given) -> Answer:
         """Topics, groups, transactions, faults, clock and log as new; what never fired is answered."""
-        values_of(body, {})
-        answer = await self._answer("POST", "faults/reset", {})
+        answer = await self._reset_faults({})
         await self.on_reset()
         for broker in self.running():
             if broker.transactions_in_use is not None:
@@ -210,9 +259,8 @@ class Control:
 
     # What happens at once
 
-    async def _corrupt_segment(self, body: Body) -> Answer:
-        wanted = values_of(body, {"topic": text, "partition": count}, needs=("topic",))
-        topic, index = wanted["topic"], wanted.get("partition", 0)
+    async def _corrupt_segment(self, given: Given) -> Answer:
+        topic, index = given["topic"], given.get("partition", 0)
         for broker in self.running():
             if (log := broker.log_manager.logs.get((topic, index))) is not None:
                 offset = spoil_last_batch(broker.log_manager.files, log)
@@ -222,9 +270,8 @@ class Control:
         self.tell(f"{topic}-{index} is corrupt at offset {offset}")
         return {"topic": topic, "partition": index, "offset": offset}
 
-    async def _fence_producer(self, body: Body) -> Answer:
-        wanted = values_of(body, {"transactional_id": text}, needs=("transactional_id",))
-        name = wanted["transactional_id"]
+    async def _fence_producer(self, given: Given) -> Answer:
+        name = given["transactional_id"]
         coordinator = self._coordinator_of(name).transactions
         timeout_ms = coordinator.find(name).now.timeout_ms
         try:
@@ -245,15 +292,13 @@ class Control:
                 return broker
         raise ApiError(f"no producer has used {transactional_id}", ErrorCode.RESOURCE_NOT_FOUND)
 
-    async def _hold_markers(self, body: Body) -> Answer:
-        values_of(body, {})
+    async def _hold_markers(self, given: Given) -> Answer:
         for broker in self.running():
             broker.transactions.hold_markers()
         self.tell("transaction markers are held")
         return {}
 
-    async def _release_markers(self, body: Body) -> Answer:
-        values_of(body, {})
+    async def _release_markers(self, given: Given) -> Answer:
         for broker in self.running():
             broker.transactions.release_markers()
         self.tell("transaction markers are released")

@@ -84,21 +84,23 @@ def number(value: Any) -> int:
 
 
 def count(value: Any) -> int:
-    if number(value) < 0:
-        raise ValueError("a whole number of at least 0")
-    return int(value)
+    return _at_least(0, value)
 
 
 def positive(value: Any) -> int:
-    if number(value) < 1:
-        raise ValueError("a whole number of at least 1")
-    return int(value)
+    return _at_least(1, value)
+
+
+def _at_least(low: int, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise ValueError(f"a whole number of at least {low}")
+    return value
 
 
 def leader(value: Any) -> int:
-    if number(value) < -1:
+    if isinstance(value, bool) or not isinstance(value, int) or value < -1:
         raise ValueError("the id of a broker, or -1 for none")
-    return int(value)
+    return value
 
 
 def share(value: Any) -> float:
@@ -120,9 +122,9 @@ def text(value: Any) -> str:
 
 
 def name(value: Any) -> str:
-    if not text(value):
-        raise ValueError("a name, which is not empty")
-    return str(value)
+    if not isinstance(value, str) or not value:
+        raise ValueError("a text that is not empty")
+    return value
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:

@@ -15,6 +15,7 @@ import h11
 from ...network.http.local_access import refuse_web_pages
 from ...network.http.server import HttpServer, Page
 from ..faults.control_requests import Control
+from .openapi import openapi
 
 
 class ControlPort(HttpServer):
@@ -36,6 +37,8 @@ class ControlPort(HttpServer):
         if not isinstance(fields, dict):
             return _json(HTTPStatus.BAD_REQUEST, {"error": "expected a JSON object"})
         path = bytes(request.target).split(b"?")[0].decode("ascii", "replace")
+        if path == "/openapi.json":
+            return _json(HTTPStatus.OK, openapi(self._control.operations.values()))
         return _json(*await self._control.handle(bytes(request.method).decode("ascii", "replace"), path, fields))
 
     def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:

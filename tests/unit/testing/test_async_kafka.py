@@ -12,7 +12,7 @@ def names_of(thing: object) -> set[str]:
 async def test_nothing_of_kafka_and_its_parts_is_missing() -> None:
     async with running() as kafka:
         whole = kafka.blocking
-        assert names_of(whole) - names_of(kafka) == {"wire"}
+        assert names_of(whole) - names_of(kafka) == {"wire", "control"}
         for part in ("faults", "clock", "requests", "cluster"):
             assert names_of(getattr(whole, part)) - names_of(getattr(kafka, part)) == set()
         fault = await kafka.faults.drop(api="Produce", optional=True)

@@ -1,0 +1,68 @@
+"""What the control can be asked: where, with which fields, and what becomes of it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...config.similar_names import nearest
+from .fault_fields import WrongFault
+
+Answer = dict[str, Any]
+Given = Mapping[str, Any]
+Reader = Callable[[Any], Any]
+ID = "{id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlOperation:
+    """`path` may have {id}, the number of a fault: `act` is given it as "id", beside the fields.
+
+    `fields` have a parser each; None: `act` is given the body as it is.
+    """
+
+    method: str = "POST"
+    path: str
+    what: str
+    act: Callable[[Given], Awaitable[Answer]]
+    fields: Mapping[str, Reader] | None = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+
+    async def answer(self, number: int | None, body: Given) -> Answer:
+        """What it answers. Raises: WrongFault, ApiError."""
+        given = body if self.fields is None else values_of(body, self.fields, needs=self.needs)
+        return await self.act(given if number is None else {**given, "id": number})
+
+    def to_json(self) -> Answer:
+        """As it is listed."""
+        shown: Answer = {"method": self.method, "path": f"/{self.path}", "what": self.what}
+        if self.fields is not None:
+            shown["fields"] = {name: expectation(reader) for name, reader in self.fields.items()}
+            shown["needs"] = list(self.needs)
+        return shown
+
+
+def expectation(reader: Reader) -> str:
+    """What a parser takes, in its own words."""
+    try:
+        reader(object())
+    except ValueError as refusal:
+        return str(refusal)
+    return "anything"
+
+
+def values_of(body: Given, parsers: Mapping[str, Reader], *, needs: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The fields of a body. Raises: WrongFault for one that there is not, or that is missing or wrong."""
+    for name in body:
+        if name not in parsers:
+            like = nearest(name, parsers)
+            raise WrongFault(f"no field {name!r}" + (f"; did you mean {like}?" if like else ""))
+    missing = [name for name in needs if name not in body]
+    if missing:
+        raise WrongFault(f"{missing[0]} is missing")
+    values = {}
+    for name, value in body.items():
+        try:
+            values[name] = parsers[name](value)
+        except ValueError as fault:
+            raise WrongFault(f"{name}: expected {fault}, found {value!r}") from None
+    return values
