@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from stepdown.cli.serve.broker_process import BrokerOptions, load_settings
 from stepdown.cli.serve.cluster_process import cluster_of
 from stepdown.config import load
 from stepdown.testing.process import RunningProcess
@@ -34,3 +35,11 @@ def test_one_control_port_is_for_all_brokers() -> None:
         assert [record.value for record in kafka.records("t")] == [b"a"]
         assert fault.hits == 0
         assert set(kafka.wire.leaders("t")) == {0}
+
+
+def test_topics_of_a_cluster_have_replicas() -> None:
+    """`serve --brokers 3` made topics with one replica, the fixture of the same cluster with three."""
+    assert load_settings(BrokerOptions(brokers=3), {}).settings.default_replication_factor == 3
+    assert load_settings(BrokerOptions(), {}).settings.default_replication_factor == 1
+    chosen = BrokerOptions(brokers=3, overrides=["default.replication.factor=2"])
+    assert load_settings(chosen, {}).settings.default_replication_factor == 2
