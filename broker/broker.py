@@ -29,7 +29,7 @@ from ..storage.files.files import Files
 from .core import SLOW_REQUEST_MS
 from .dispatch.dispatcher import Dispatcher
 from .handlers import SERVED
-from .http.pages import local_pages_of, pages_of
+from .http.pages import local_pages_of, pages_of, site_of
 from .maintenance.log_cleaner import Cleaner
 from .maintenance.log_maintenance import LogMaintenance
 from .metadata.image import BrokerNode, Endpoint
@@ -39,6 +39,7 @@ from .metadata.unknown_settings import warn_of_unknown
 from .metrics.broker_gauges import show_state
 from .metrics.loop_delay import LoopDelay
 from .metrics.request_metrics import RequestMeter
+from .page.broker_state import BrokerState
 from .quotas.connection_rates import ConnectionRates
 from .services import MakeTopics, Services
 
@@ -79,7 +80,8 @@ class Broker(Services):
         )
         self._shared = SharedByConnections.of(self.clock, self.request_memory, SLOW_REQUEST_MS, self._request_rules)
         self._server = Server(self._limits, self.clock, self._connect, self._count_close, self._rates)
-        self._http = HttpServer(pages_of(self, lambda: self.is_ready), local_pages_of(self))
+        state = BrokerState(self, self.clock.now_ms(), lambda: self.connections, lambda: self.is_ready)
+        self._http = HttpServer(pages_of(self, lambda: self.is_ready), local_pages_of(self), site=site_of(state))
         self._upkeep = LogMaintenance(self)
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.rang)

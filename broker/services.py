@@ -116,6 +116,11 @@ class Services(Core):
         return self._transactions
 
     @property
+    def groups_in_use(self) -> "GroupCoordinator | None":
+        """The group coordinator if it has begun."""
+        return self._groups
+
+    @property
     def transactions_in_use(self) -> "TransactionCoordinator | None":
         """The transaction coordinator if it has begun."""
         return self._transactions

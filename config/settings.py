@@ -142,6 +142,8 @@ class BrokerSettings:
     stepdown_downconversion_zstd: str
     stepdown_decompression_max_bytes: int
     stepdown_http_listen: HostPort
+    stepdown_page_enabled: bool
+    stepdown_page_password: str | None
     stepdown_client_report_max_clients: int
     stepdown_client_report_file: str | None
     stepdown_topics: str

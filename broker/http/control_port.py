@@ -26,7 +26,7 @@ class ControlPort(HttpServer):
         self._control = control
         self._token = token
 
-    async def _page_for(self, request: h11.Request, body: bytes) -> Page:
+    async def _page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
         refusal = self._refusal(request.headers)
         if refusal is not None:
             return _json(HTTPStatus.FORBIDDEN, {"error": refusal})

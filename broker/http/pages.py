@@ -1,16 +1,18 @@
 """The pages: /metrics for Prometheus, /healthz (the process answers), /readyz (clients are served, some disk works),
-/clients (who is there)."""
+/clients (who is there). The page for people has the other paths."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from ...network.http.clients_page import ClientsPage
 from ...network.http.metrics_page import MetricsPage
 from ...network.http.server import MakePage, Page
+from ...network.page.page_site import PageSite, View
 
 if TYPE_CHECKING:
     from ..core import Core
+    from ..page.broker_state import BrokerState
 
 
 def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
@@ -33,6 +35,21 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
 def local_pages_of(core: "Core") -> dict[str, MakePage]:
     """The pages that only programs on the same machine may read."""
     return {"/clients": ClientsPage(core.clients, core.heavy)}
+
+
+def site_of(state: "BrokerState") -> PageSite | None:
+    """The page for people, where the settings allow it."""
+    settings = state.services.settings
+    if not settings.stepdown_page_enabled:
+        return None
+
+    def make_views() -> Mapping[str, View]:
+        with state.services.spare_descriptors.free():
+            from ..page.views import views_of
+
+        return views_of(state)
+
+    return PageSite(make_views, settings.stepdown_page_password or "")
 
 
 def _unready(reason: str) -> Page:

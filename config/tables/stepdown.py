@@ -96,8 +96,26 @@ KEYS = (
         "127.0.0.1:0",
         Matching(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]*):[0-9]{1,5}", "HOST:PORT"),
         AT_START,
-        "Address of /metrics, /healthz, /readyz and /clients; port 0 is a free one, which the broker names when it is "
-        "ready.",
+        "Address of /metrics, /healthz, /readyz, /clients and the page; port 0 is a free one, which the broker names "
+        "when it is ready.",
+    ),
+    active(
+        "stepdown.page.enabled",
+        BOOLEAN,
+        True,
+        None,
+        AT_START,
+        "Whether the HTTP port has the page for people at / and its JSON below /api/. It shows topics, records, groups "
+        "and clients to loopback addresses.",
+    ),
+    active(
+        "stepdown.page.password",
+        PASSWORD,
+        None,
+        None,
+        AT_START,
+        "Who gives it sees the page from any address, under any user name; then loopback addresses have to give it, "
+        "too. It is sent as it is: put TLS before the port.",
     ),
     active(
         "stepdown.client.report.max.clients",

@@ -79,6 +79,12 @@ class ClientReport:
         seen = [(client.copy(), self._wall_ms(client.latest_s)) for client in self._clients.values()]
         return partial(make_document, seen, self.forgotten, self._most_clients)
 
+    def latest(self, start: int, count: int) -> Callable[[], list[dict[str, Any]]]:
+        """Reads the counts of `count` clients after the first `start`, the latest first; what it returns makes rows."""
+        clients = sorted(self._clients.values(), key=lambda client: client.latest_s, reverse=True)
+        seen = [(client.copy(), self._wall_ms(client.latest_s)) for client in clients[start : start + count]]
+        return lambda: [asdict(make_row(client, latest_ms)) for client, latest_ms in seen]
+
     def _forget_one(self) -> None:
         """Lets the most silent of those go that were looked at least lately; the others go to the end."""
         clients = self._clients

@@ -8,7 +8,7 @@ import contextlib
 import errno
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
@@ -32,8 +32,21 @@ class Page:
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
     status: HTTPStatus = HTTPStatus.OK
+    headers: Sequence[tuple[str, str]] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """What a site is asked for; `query` is what follows the question mark, `peer` the address that it comes from."""
+
+    path: str
+    query: str
+    headers: Sequence[tuple[bytes, bytes]]
+    peer: str
+
+
+Site = Callable[[PageRequest], Awaitable[Page | None]]
+"""Answers requests for paths that have no page of their own; None: for this one neither."""
 MakePage = Callable[[], Awaitable[Page]]
 NO_PAGES: Mapping[str, MakePage] = MappingProxyType({})
 
@@ -41,7 +54,8 @@ NO_PAGES: Mapping[str, MakePage] = MappingProxyType({})
 class HttpServer:
     """Answers GET and HEAD on a fixed set of paths; each page is made when it is asked for.
 
-    `local_pages` are for programs on this machine, whatever the address is that the server listens on.
+    `local_pages` are for programs on this machine, whatever the address is that the server listens on. `site` answers
+    what they do not.
     """
 
     def __init__(
@@ -49,10 +63,12 @@ class HttpServer:
         pages: Mapping[str, MakePage],
         local_pages: Mapping[str, MakePage] = NO_PAGES,
         *,
+        site: Site | None = None,
         idle_s: float = 75.0,
     ) -> None:
         self._pages = {**pages, **local_pages}
         self._local_paths = frozenset(local_pages)
+        self._site = site
         self._idle_s = idle_s
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
@@ -87,13 +103,16 @@ class HttpServer:
 
     async def _answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         protocol = h11.Connection(h11.SERVER)
+        peername = writer.get_extra_info("peername")
+        peer = str(peername[0]) if peername else ""
         while True:
             async with asyncio.timeout(self._idle_s):
                 request, body = await self._next_request(protocol, reader)
             if request is None:
                 return
-            page = self._refuse_stranger(request, writer) or await self._page_for(request, body)
-            headers = [("content-type", page.content_type), ("content-length", str(len(page.body)))]
+            page = self._refuse_stranger(request, peer) or await self._page_for(request, body, peer)
+            length = str(len(page.body))
+            headers = [("content-type", page.content_type), ("content-length", length), *page.headers]
             writer.write(protocol.send(h11.Response(status_code=page.status, headers=headers)) or b"")
             async with asyncio.timeout(self._idle_s):
                 await self._send_body(protocol, writer, b"" if request.method == b"HEAD" else page.body)
@@ -131,23 +150,25 @@ class HttpServer:
             elif isinstance(event, h11.ConnectionClosed):
                 return None, b""
 
-    def _refuse_stranger(self, request: h11.Request, writer: asyncio.StreamWriter) -> Page | None:
+    def _refuse_stranger(self, request: h11.Request, peer: str) -> Page | None:
         """The answer to one who asks for a local page and is not on this machine."""
         if _path_of(request) not in self._local_paths:
             return None
-        peer = writer.get_extra_info("peername")
-        if not is_local(peer[0] if peer else ""):
+        if not is_local(peer):
             reason: str | None = "this page is for programs on the same machine"
         else:
             reason = refuse_web_pages(request.headers)
         return None if reason is None else Page(body=f"{reason}\n".encode(), status=HTTPStatus.FORBIDDEN)
 
-    async def _page_for(self, request: h11.Request, body: bytes) -> Page:
+    async def _page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
         path = _path_of(request)
         if request.method not in (b"GET", b"HEAD"):
             return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
         make = self._pages.get(path)
         if make is None:
+            page = None if self._site is None else await self._site(_read_request(request, peer))
+            if page is not None:
+                return page
             there = ", ".join(self._pages)
             return Page(body=f"nothing at this path; there is {there}\n".encode(), status=HTTPStatus.NOT_FOUND)
         return await make()
@@ -155,3 +176,8 @@ class HttpServer:
 
 def _path_of(request: h11.Request) -> str:
     return request.target.split(b"?")[0].decode("ascii", "replace")
+
+
+def _read_request(request: h11.Request, peer: str) -> PageRequest:
+    query = request.target.partition(b"?")[2].decode("ascii", "replace")
+    return PageRequest(path=_path_of(request), query=query, headers=list(request.headers), peer=peer)

@@ -28,6 +28,7 @@ ROOMS = (
 ORDER = {
     "broker": (
         {"http"},
+        {"page"},
         {"faults"},
         {"handlers"},
         {"groups", "transactions"},

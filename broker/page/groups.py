@@ -1,0 +1,152 @@
+"""Groups, the members of one, and what it has committed with how far that lags behind."""
+
+from typing import TYPE_CHECKING, Any
+
+from ...network.page.page_query import PageQuery, QueryFault
+from ...network.page.row_window import take_window
+from ...network.turn import Turn
+from ...protocol.coordinator.consumer_protocol import partitions_in_assignment
+from ...protocol.errors import ApiError, ErrorCode
+
+if TYPE_CHECKING:
+    from ..groups.coordinator import GroupCoordinator
+    from ..groups.group_registry import Group
+    from ..services import Services
+
+MOST_LAGS = 10_000
+"""Partitions whose lag is looked up for one answer; groups beyond it show none."""
+MOST_ASSIGNED = 200
+"""Partitions of a member that are named; their count is shown in any case."""
+Assigned = list[tuple[str, int]]
+
+
+async def show_groups(services: "Services", query: PageQuery) -> dict[str, Any]:
+    """Groups after `after` whose id has `contains`. Raises: QueryFault."""
+    coordinator = services.groups_in_use
+    part, turn = query.text("contains"), services.turns.begin()
+    ids = () if coordinator is None else tuple(group.group_id for group in coordinator.groups)
+    window = await take_window(ids, query.text("after") or None, query.limit, turn, lambda name: part in name)
+    rows = []
+    left = MOST_LAGS
+    for name in window.keys:
+        group = coordinator.groups.find(name) if coordinator is not None else None
+        if group is not None and coordinator is not None:
+            committed = tuple(coordinator.offsets_of(name).items())
+            left -= len(committed)
+            lag = await _sum_lag(services, coordinator, name, turn) if left >= 0 else None
+            rows.append(_summarize(group) | {"partitions": len(committed), "lag": lag})
+    return window.document(rows)
+
+
+async def show_group(services: "Services", query: PageQuery) -> dict[str, Any]:
+    """The group `id`, and its members after `after`. Raises: QueryFault, ApiError GROUP_ID_NOT_FOUND."""
+    _, group = _find(services, query)
+    turn = services.turns.begin()
+    window = await take_window(tuple(group.members), query.text("after") or None, query.limit, turn)
+    rows = []
+    for member_id in window.keys:
+        if member_id in group.members:
+            rows.append(_describe_member(services, group, member_id))
+        await turn.next()
+    return _summarize(group) | window.document(rows)
+
+
+async def show_offsets(services: "Services", query: PageQuery) -> dict[str, Any]:
+    """What the group `id` has committed, after the partition `after`. Raises: QueryFault, ApiError."""
+    coordinator, group = _find(services, query)
+    committed = coordinator.offsets_of(group.group_id)
+    after = _read_partition(query.text("after"))
+    window = await take_window(tuple(committed), after, query.limit, services.turns.begin())
+    rows = []
+    for topic, index in window.keys:
+        found = coordinator.offsets.find(group.group_id, topic, index)
+        if found is not None:
+            end = _find_end(services, topic, index)
+            rows.append(
+                {
+                    "topic": topic,
+                    "partition": index,
+                    "offset": found.offset,
+                    "end_offset": end,
+                    "lag": None if end is None else max(0, end - found.offset),
+                    "metadata": found.metadata,
+                    "commit_ms": found.commit_ms,
+                }
+            )
+    return window.document(rows, lambda key: f"{key[0]}-{key[1]}")
+
+
+def _find(services: "Services", query: PageQuery) -> "tuple[GroupCoordinator, Group]":
+    name, coordinator = query.need("id"), services.groups_in_use
+    if coordinator is None:
+        raise ApiError(f"there is no group {name!r}", ErrorCode.GROUP_ID_NOT_FOUND)
+    return coordinator, coordinator.groups.get(name)
+
+
+def _read_partition(text: str) -> tuple[str, int] | None:
+    """A topic and a partition, written as `orders-3`; None for "". Raises: QueryFault."""
+    if not text:
+        return None
+    topic, _, index = text.rpartition("-")
+    if not topic or not index.isdecimal() or not index.isascii() or len(index) > 10:
+        raise QueryFault("after is a partition such as orders-3")
+    return topic, int(index)
+
+
+def _summarize(group: "Group") -> dict[str, Any]:
+    return {
+        "id": group.group_id,
+        "type": group.type_name,
+        "protocol_type": group.protocol_type or "",
+        "state": group.state_name,
+        "epoch": _read_epoch(group),
+        "members": len(group.members),
+    }
+
+
+def _read_epoch(group: "Group") -> int:
+    from ..groups.classic.group import ClassicGroup  # loaded with the first group
+
+    return group.generation if isinstance(group, ClassicGroup) else group.epoch
+
+
+def _describe_member(services: "Services", group: "Group", member_id: str) -> dict[str, Any]:
+    member = group.members[member_id]
+    assigned = _list_assignment(services, group, member_id)
+    return {
+        "member_id": member_id,
+        "instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "assigned_count": len(assigned),
+        "assigned": [f"{topic}-{index}" for topic, index in sorted(assigned[:MOST_ASSIGNED])],
+    }
+
+
+def _list_assignment(services: "Services", group: "Group", member_id: str) -> Assigned:
+    from ..groups.classic.group import ClassicGroup  # loaded with the first group
+
+    if isinstance(group, ClassicGroup):
+        return partitions_in_assignment(group.protocol_type or "", group.members[member_id].assignment)
+    found: Assigned = []
+    for topic_id, indexes in group.members[member_id].assigned.items():
+        topic = services.cluster.topic_of(topic_id)
+        if topic is not None:
+            found += [(topic.name, index) for index in indexes]
+    return found
+
+
+async def _sum_lag(services: "Services", coordinator: "GroupCoordinator", group_id: str, turn: Turn) -> int:
+    total = 0
+    for (topic, index), found in tuple(coordinator.offsets_of(group_id).items()):
+        end = _find_end(services, topic, index)
+        total += 0 if end is None else max(0, end - found.offset)
+        await turn.next()
+    return total
+
+
+def _find_end(services: "Services", topic: str, index: int) -> int | None:
+    """The high watermark; None where this broker has no replica."""
+    found = services.cluster.topics.get(topic)
+    partition = None if found is None else found.partitions.get(index)
+    return partition.high_watermark if partition is not None and partition.is_here else None

@@ -1,0 +1,145 @@
+"""The overview: what this broker is, what it does, its memory, and what is wrong with the command that helps.
+
+Counts run since the start; who asks again takes the difference.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from prometheus_client import ProcessCollector
+
+from ... import __version__
+from ...network.memory_budget import MemoryBudget
+from ...network.metrics.instruments import DURATION_BUCKETS, CounterFamily
+from ...network.page.page_query import PageQuery
+from ...network.turn import Turn
+from .broker_state import BrokerState
+from .problems import find_problems
+
+MOST_BROKERS = 100
+PHASE = "local"
+"""The time that requests took here, without that which they were parked."""
+
+
+class Overview:
+    """Made once for all who ask while it is being made."""
+
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
+        self._making: asyncio.Task[dict[str, Any]] | None = None
+        self._process = ProcessCollector(registry=None)
+
+    async def show(self, query: PageQuery) -> dict[str, Any]:
+        """The document."""
+        if self._making is None or self._making.done():
+            self._making = asyncio.create_task(self._make())
+        return await asyncio.shield(self._making)
+
+    async def _make(self) -> dict[str, Any]:
+        state, turn = self._state, self._state.services.turns.begin()
+        services = state.services
+        cluster = services.cluster
+        problems = await find_problems(services, turn)
+        return {
+            "software": "stepdown",
+            "version": __version__,
+            "cluster_id": cluster.cluster_id,
+            "node_id": cluster.node_id,
+            "controller_id": cluster.controller_id,
+            "is_ready": state.is_ready(),
+            "started_ms": state.started_ms,
+            "now_ms": services.clock.now_ms(),
+            "elapsed_s": services.clock.elapsed_s(),
+            "log_directories": list(services.log_manager.directories),
+            "brokers": self._list_brokers(),
+            "counts": self._count(),
+            "traffic": await self._measure_traffic(turn),
+            "requests": await self._measure_requests(turn),
+            "bounds_s": DURATION_BUCKETS,
+            "memory": self._measure_memory(),
+            "problems": problems,
+        }
+
+    def _list_brokers(self) -> list[dict[str, Any]]:
+        brokers = sorted(self._state.services.cluster.brokers.items())[:MOST_BROKERS]
+        return [
+            {
+                "id": node_id,
+                "rack": node.rack,
+                "listeners": {name: f"{place.host}:{place.port}" for name, place in node.endpoints.items()},
+            }
+            for node_id, node in brokers
+        ]
+
+    def _count(self) -> dict[str, int]:
+        services = self._state.services
+        groups, transactions = services.groups_in_use, services.transactions_in_use
+        topics = services.cluster.topics.values()
+        return {
+            "connections": self._state.count_connections(),
+            "clients": len(services.clients),
+            "topics": len(topics),
+            "partitions": sum(len(topic.partitions) for topic in topics),
+            "groups": 0 if groups is None else len(groups.groups),
+            "transactional_ids": 0 if transactions is None else len(transactions.transactions),
+        }
+
+    async def _measure_traffic(self, turn: Turn) -> dict[str, float]:
+        metrics = self._state.services.metrics
+        families: dict[str, CounterFamily] = {
+            "bytes_in": metrics.bytes_in,
+            "bytes_out": metrics.bytes_out,
+            "records_in": metrics.messages_in,
+            "records_converted_for_fetch": metrics.fetch_conversions,
+            "records_converted_for_produce": metrics.produce_conversions,
+            "converted_bytes": metrics.conversion_bytes,
+        }
+        measured = {}
+        for name, family in families.items():
+            measured[name] = sum(value for _, value in family.rows())
+            await turn.next()
+        return measured
+
+    async def _measure_requests(self, turn: Turn) -> list[dict[str, Any]]:
+        """By API: how many, and how many took up to each of the bounds, or longer than the last."""
+        by_api: dict[str, list[int]] = {}
+        for (api, phase, _), buckets, _ in self._state.services.metrics.request_duration.rows():
+            if phase == PHASE:
+                counts = _separate(count for _, count in buckets)
+                known = by_api.setdefault(api, [0] * len(counts))
+                by_api[api] = [one + other for one, other in zip(known, counts, strict=True)]
+            await turn.next()
+        return [
+            {"api": api, "count": sum(counts), "durations": counts}
+            for api, counts in sorted(by_api.items())
+            if any(counts)
+        ]
+
+    def _measure_memory(self) -> list[dict[str, Any]]:
+        services = self._state.services
+        rows = [
+            _describe_budget("requests", services.request_memory),
+            _describe_budget("unread answers", services.answer_memory),
+            _describe_budget("conversion", services.conversion_budget),
+        ]
+        resident = [
+            sample.value
+            for family in self._process.collect()
+            for sample in family.samples
+            if sample.name == "process_resident_memory_bytes"
+        ]
+        return [*rows, *({"name": "process", "used_bytes": int(value), "limit_bytes": None} for value in resident)]
+
+
+def _separate(cumulative: Iterable[float]) -> list[int]:
+    """The counts of the buckets, each by itself."""
+    counts, before = [], 0
+    for count in map(int, cumulative):
+        counts.append(count - before)
+        before = count
+    return counts
+
+
+def _describe_budget(name: str, budget: MemoryBudget) -> dict[str, Any]:
+    return {"name": name, "used_bytes": budget.in_use_bytes, "limit_bytes": budget.limit_bytes}

@@ -1,0 +1,143 @@
+"""Records of one partition, as a consumer with read_committed sees them.
+
+They are read by one answer at a time, decompressed in a worker, and cut: a browser shows the beginning of a value.
+"""
+
+import asyncio
+import base64
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...network.page.page_query import PageQuery, QueryFault
+from ...protocol.messages.fetch import AbortedTransaction
+from ...protocol.records.layout import TimestampType
+from ...protocol.records.record import Record
+from ...protocol.records.visible_records import visible_records
+from ...storage.files.file_slice import FileSlice
+from ..metadata.partition import READ_COMMITTED, Partition
+
+if TYPE_CHECKING:
+    from ..services import Services
+
+SLICE_BYTES = 262_144
+MOST_SLICES = 16
+"""Read for one answer; where these have too few records, the answer is short and says where to go on."""
+MOST_FIELD_BYTES = 16_384
+MOST_TOTAL_BYTES = 262_144
+MOST_HEADERS = 50
+MOST_PARTITION = 2**31 - 1
+
+
+class RecordReading:
+    """The view of records."""
+
+    def __init__(self, services: "Services") -> None:
+        self._services = services
+        self._one_at_a_time = asyncio.Lock()
+
+    async def show(self, query: PageQuery) -> dict[str, Any]:
+        """Records of `topic` and `partition` from `offset` on, or from the time `time`, or else the last ones.
+
+        Raises: QueryFault, ApiError UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER.
+        """
+        partition = self._services.cluster.partition(
+            query.need("topic"), query.number("partition", 0, most=MOST_PARTITION)
+        )
+        limit = query.limit
+        async with self._one_at_a_time:
+            end = partition.visible_end(READ_COMMITTED)
+            start = _find_start(partition, query, limit, end)
+            rows, position = await self._read(partition, start, end, limit)
+        return {
+            "rows": rows,
+            "next": position if position < end else None,
+            "position": position,
+            "start_offset": partition.log.log_start_offset,
+            "end_offset": end,
+        }
+
+    async def _read(
+        self, partition: Partition, position: int, end: int, limit: int
+    ) -> tuple[list[dict[str, Any]], int]:
+        """Rows, and the offset after them."""
+        services = self._services
+        rows: list[dict[str, Any]] = []
+        room = MOST_TOTAL_BYTES
+        for _ in range(MOST_SLICES):
+            found = partition.log.read(position, SLICE_BYTES, below=end, min_one_message=True)
+            if not found.size_bytes:
+                break
+            aborted = [
+                AbortedTransaction(producer_id=producer_id, first_offset=first)
+                for producer_id, first in partition.log.aborted_transactions(position, found)
+            ]
+            with await services.conversion_budget.claim(found.size_bytes):
+                more, position, room = await services.heavy(
+                    _decode, found, aborted, position, end, limit - len(rows), room
+                )
+            rows += more
+            if len(rows) >= limit or room <= 0 or position >= end:
+                break
+        return rows, position
+
+
+def _find_start(partition: Partition, query: PageQuery, limit: int, end: int) -> int:
+    log = partition.log
+    if query.text("offset") and query.text("time"):
+        raise QueryFault("offset and time are given, one of them is meant")
+    if query.text("offset"):
+        return query.number("offset", 0)
+    if query.text("time"):
+        found = log.offset_for_timestamp(query.number("time", 0))
+        return end if found is None else min(found.offset, end)
+    return max(log.log_start_offset, end - limit)
+
+
+def _decode(
+    found: FileSlice, aborted: Sequence[AbortedTransaction], position: int, end: int, limit: int, room: int
+) -> tuple[list[dict[str, Any]], int, int]:
+    """Rows of at most `room` bytes, the offset after them, and the room that is left. Runs in a worker."""
+    rows: list[dict[str, Any]] = []
+    data = memoryview(found.read(0, found.size_bytes))
+    for following, record in visible_records(data, position, aborted):
+        if record is not None:
+            if record.offset >= end:
+                break
+            row, size = _make_row(record)
+            rows.append(row)
+            room -= size
+        position = following
+        if len(rows) >= limit or room <= 0:
+            break
+    return rows, position, room
+
+
+def _make_row(record: Record) -> tuple[dict[str, Any], int]:
+    """A row and how many bytes of the record are in it."""
+    headers = [{"key": key[:200], "value": _show(value)} for key, value in record.headers[:MOST_HEADERS]]
+    row = {
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": "append" if record.timestamp_type is TimestampType.LOG_APPEND_TIME else "create",
+        "key": _show(record.key),
+        "value": _show(record.value),
+        "headers": headers,
+        "header_count": len(record.headers),
+    }
+    fields = (record.key, record.value, *(value for _, value in record.headers[:MOST_HEADERS]))
+    return row, 100 + sum(min(len(field), MOST_FIELD_BYTES) for field in fields if field is not None)
+
+
+def _show(field: bytes | memoryview | None) -> dict[str, Any] | None:
+    """The size of a key or value and its first bytes: as text where they are UTF-8, else in base64."""
+    if field is None:
+        return None
+    first = bytes(field[:MOST_FIELD_BYTES])
+    is_whole = len(first) == len(field)
+    shown: dict[str, Any] = {"size": len(field), "is_whole": is_whole}
+    try:
+        return shown | {"text": first.decode()}
+    except UnicodeDecodeError as fault:
+        if not is_whole and fault.start >= len(first) - 3:  # a character was cut
+            return shown | {"text": first[: fault.start].decode()}
+        return shown | {"base64": base64.b64encode(first).decode()}

@@ -1,0 +1,29 @@
+"""The views by the name that they have below /api/."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from ...network.page.page_site import View
+from .broker_state import BrokerState
+from .clients import show_clients
+from .groups import show_group, show_groups, show_offsets
+from .overview import Overview
+from .record_reading import RecordReading
+from .topics import show_partitions, show_topics
+from .transactions import show_transactions
+
+
+def views_of(state: BrokerState) -> Mapping[str, View]:
+    """What answers below /api/; `network/page/openapi.json` describes each."""
+    services = state.services
+    return {
+        "overview": Overview(state).show,
+        "topics": partial(show_topics, services),
+        "partitions": partial(show_partitions, services),
+        "records": RecordReading(services).show,
+        "groups": partial(show_groups, services),
+        "group": partial(show_group, services),
+        "offsets": partial(show_offsets, services),
+        "transactions": partial(show_transactions, services),
+        "clients": partial(show_clients, services),
+    }

@@ -1,0 +1,396 @@
+'use strict';
+/* Everything that comes from the broker is put in as text (never as markup), with control characters made visible. */
+
+const VIEWS = [['overview', 'Overview'], ['topics', 'Topics'], ['groups', 'Groups'], ['transactions', 'Transactions'],
+  ['clients', 'Clients']];
+const REFRESH_MS = 3000;
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const main = document.getElementById('main');
+const state = { timer: 0, turn: 0, before: null };
+
+const clean = (text) => String(text).replace(INVISIBLE, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+
+/* An element; children are elements or text. */
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : value);
+  }
+  for (const child of children.flat()) {
+    if (child === null || child === undefined) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(clean(child)));
+  }
+  return element;
+}
+
+const link = (text, ...parts) => make('a', { href: '#/' + parts.map(encodeURIComponent).join('/') }, text);
+const number = (value) => value === null || value === undefined ? '–' : Number(value).toLocaleString('en');
+const time = (ms) => ms === null || ms < 0 ? '–' : new Date(ms).toISOString().replace('T', ' ').replace('Z', '');
+
+function bytes(value) {
+  if (value === null || value === undefined) return '–';
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let at = 0;
+  while (value >= 1024 && at < units.length - 1) { value /= 1024; at += 1; }
+  return (at && value < 100 ? value.toFixed(1) : Math.round(value)) + ' ' + units[at];
+}
+
+function span(ms) {
+  if (ms === null || ms === undefined) return '–';
+  if (ms < 0) return 'for ever';
+  if (ms < 1000) return Math.round(ms) + ' ms';
+  const s = ms / 1000;
+  if (s < 120) return s.toFixed(s < 10 ? 1 : 0) + ' s';
+  if (s < 7200) return Math.round(s / 60) + ' min';
+  return s < 172800 ? Math.round(s / 3600) + ' h' : Math.round(s / 86400) + ' d';
+}
+
+/* columns: [title, cell, class]; a cell is text, or an element. */
+function table(label, columns, rows, empty) {
+  if (!rows.length) return make('p', { class: 'soft' }, empty);
+  const kind = (column) => column[2] ? { class: column[2] } : {};
+  return make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
+    make('table', {},
+      make('thead', {}, make('tr', {}, columns.map((column) => make('th', { scope: 'col', ...kind(column) }, column[0])))),
+      make('tbody', {}, rows.map((row) => make('tr', {}, columns.map((column) => make('td', kind(column), column[1](row))))))));
+}
+
+const card = (title, ...children) => make('section', { class: 'card' }, title ? make('h2', {}, title) : null, children);
+
+async function ask(view, parameters) {
+  const query = new URLSearchParams(Object.entries(parameters || {}).filter(([, value]) => value !== '' && value !== undefined));
+  const answer = await fetch('/api/' + view + (query.size ? '?' + query : ''), { credentials: 'same-origin' });
+  const text = await answer.text();
+  if (!answer.ok) {
+    let reason = text;
+    try { reason = JSON.parse(text).error; } catch { /* it is no JSON */ }
+    throw new Error(reason);
+  }
+  return JSON.parse(text);
+}
+
+const tell = (text, isError) => {
+  const status = document.getElementById('status');
+  status.textContent = clean(text);
+  status.className = isError ? 'error' : '';
+};
+
+/* Shows what `draw` makes now and, as long as this view is open, every few seconds; not while something in it is in use. */
+async function live(place, draw, isPaused) {
+  const turn = state.turn;
+  const round = async () => {
+    const isBusy = place.contains(document.activeElement) || document.hidden || (isPaused && isPaused());
+    if (!isBusy || !place.childNodes.length) {
+      try {
+        const made = await draw();
+        if (turn !== state.turn) return;
+        if (made) place.replaceChildren(...[made].flat());
+        tell('as of ' + new Date().toLocaleTimeString('en-GB'));
+      } catch (fault) {
+        if (turn !== state.turn) return;
+        if (!place.childNodes.length) place.replaceChildren(make('p', { class: 'error' }, fault.message));
+        tell(fault.message, true);
+      }
+    }
+    if (turn === state.turn) state.timer = setTimeout(round, REFRESH_MS);
+  };
+  await round();
+}
+
+/* A table of many pages, with a filter. `draw(document)` gives what is shown of one page of `view`. */
+function paged(view, parameters, draw, filters) {
+  const starts = [''];
+  const place = make('div', {});
+  const fields = {};
+  const form = make('form', { onsubmit: (event) => { event.preventDefault(); starts.length = 1; show(); } });
+  if (filters) {
+    fields.contains = make('input', { type: 'search', name: 'contains', autocomplete: 'off' });
+    form.append(make('label', {}, 'Name contains', fields.contains));
+    for (const [name, text] of Object.entries(filters)) {
+      fields[name] = make('input', { type: 'checkbox', name });
+      fields[name].addEventListener('change', () => { starts.length = 1; show(); });
+      form.append(make('label', { class: 'check' }, fields[name], text));
+    }
+    form.append(make('button', {}, 'Show'));
+  }
+  const back = make('button', { type: 'button', onclick: () => { starts.pop(); show(); } }, 'Back');
+  const next = make('button', { type: 'button', onclick: () => { starts.push(next.dataset.after); show(); } }, 'Next');
+  const count = make('span', { class: 'soft' });
+  const pages = make('form', {}, back, next, count);
+  const read = async () => {
+    const given = { ...parameters, after: starts[starts.length - 1] };
+    if (fields.contains) given.contains = fields.contains.value;
+    for (const name of Object.keys(filters || {})) if (fields[name].checked) given[name] = 'true';
+    const found = await ask(view, given);
+    next.dataset.after = found.next ?? '';
+    next.disabled = found.next === null;
+    back.disabled = starts.length === 1;
+    pages.hidden = next.disabled && back.disabled;
+    count.textContent = number(found.total) + ' in all';
+    return draw(found);
+  };
+  const show = async () => {
+    try { place.replaceChildren(...[await read()].flat()); } catch (fault) { tell(fault.message, true); }
+  };
+  return { elements: [filters ? form : null, place, pages].filter(Boolean), start: () => live(place, read) };
+}
+
+/* Overview */
+
+function quantile(counts, bounds, share) {
+  const wanted = counts.reduce((a, b) => a + b, 0) * share;
+  let seen = 0;
+  for (let at = 0; at < counts.length; at += 1) {
+    seen += counts[at];
+    if (wanted > 0 && seen >= wanted) return at < bounds.length ? '≤ ' + span(bounds[at] * 1000) : '> ' + span(bounds[bounds.length - 1] * 1000);
+  }
+  return '–';
+}
+
+function difference(now, before) {
+  if (!before || before.started_ms !== now.started_ms || now.elapsed_s <= before.elapsed_s) return null;
+  const old = new Map(before.requests.map((each) => [each.api, each]));
+  return {
+    seconds: now.elapsed_s - before.elapsed_s,
+    traffic: (name) => now.traffic[name] - before.traffic[name],
+    requests: now.requests.map((each) => {
+      const was = old.get(each.api);
+      return was ? { count: each.count - was.count, durations: each.durations.map((n, at) => n - was.durations[at]) } : each;
+    }),
+  };
+}
+
+async function drawOverview() {
+  const now = await ask('overview');
+  const change = difference(now, state.before);
+  state.before = now;
+  const rate = (value) => change ? value / change.seconds : 0;
+  const tile = (title, value) => make('div', { class: 'tile' }, make('span', {}, title), make('b', {}, value));
+  const all = change ? change.requests.reduce((sum, each) => sum + each.count, 0) : 0;
+  const name = (key) => change ? bytes(rate(change.traffic(key))) + '/s' : '–';
+  document.getElementById('where').textContent = clean(now.version ? now.version + ' · ' + (now.cluster_id || now.bootstrap || '') : '');
+  const own = (now.brokers || []).find((each) => each.id === now.node_id);
+  const facts = [
+    ['Version', now.version], ['Cluster id', now.cluster_id], ['Node id', now.node_id], ['Controller', now.controller_id],
+    ['Addresses', own ? Object.entries(own.listeners).map(([key, value]) => key + ' ' + value).join(', ') : now.bootstrap],
+    ['Up since', time(now.started_ms) + ' UTC, ' + span(now.now_ms - now.started_ms)],
+    ['Log directories', now.log_directories && now.log_directories.join(', ')],
+    ['Serves clients', now.is_ready ? 'yes' : 'no: loading, or shutting down'],
+  ].filter(([, value]) => value !== undefined);
+  const apis = now.requests.map((each, at) => ({ ...each, now: change ? change.requests[at] : null }))
+    .sort((one, other) => other.count - one.count);
+  return [
+    now.problems.length
+      ? make('section', { class: 'card bad' }, make('h2', {}, 'What is wrong'), make('ul', {}, now.problems.map((each) =>
+        make('li', {}, number(each.count) + ' ' + each.what + ': ' + each.names.join(', ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : ''),
+          make('br'), make('code', {}, each.help)))))
+      : make('section', { class: 'card' }, 'Nothing is wrong.'),
+    make('div', { class: 'tiles' },
+      tile('Requests', change ? number(Math.round(rate(all))) + '/s' : '–'), tile('Bytes in', name('bytes_in')),
+      tile('Bytes out', name('bytes_out')), tile('Converted', name('converted_bytes')),
+      Object.entries(now.counts).map(([key, value]) => tile(key[0].toUpperCase() + key.slice(1).replace('_', ' '), number(value)))),
+    make('div', { class: 'two' },
+      card('Broker', make('dl', {}, facts.map(([title, value]) => [make('dt', {}, title), make('dd', {}, value)]))),
+      card('Memory', table('Memory', [
+        ['For', (row) => row.name], ['Used', (row) => bytes(row.used_bytes), 'number'], ['Limit', (row) => bytes(row.limit_bytes), 'number'],
+        ['', (row) => row.limit_bytes ? make('progress', { max: row.limit_bytes, value: row.used_bytes, 'aria-label': row.name }) : ''],
+      ], now.memory, 'Nothing is known.'))),
+    card('Requests', table('Requests', [
+      ['API', (row) => row.api], ['In all', (row) => number(row.count), 'number'],
+      ['Now', (row) => row.now ? number(Math.round(rate(row.now.count))) + '/s' : '–', 'number'],
+      ['p99 in all', (row) => quantile(row.durations, now.bounds_s, 0.99), 'number'],
+      ['p99 now', (row) => row.now ? quantile(row.now.durations, now.bounds_s, 0.99) : '–', 'number'],
+    ], apis, 'No requests yet.'), make('p', { class: 'soft' }, 'Time of handling, without that which a request waited for records.')),
+  ];
+}
+
+async function showOverview() {
+  const place = make('div', {});
+  main.replaceChildren(make('h1', {}, 'Overview'), place);
+  await live(place, drawOverview);
+}
+
+/* Topics and records */
+
+function showTopics() {
+  const list = paged('topics', {}, (found) => table('Topics', [
+    ['Topic', (row) => link(row.name, 'topics', row.name), 'name'],
+    ['Partitions', (row) => number(row.partitions), 'number'], ['Replicas', (row) => number(row.replicas), 'number'],
+    ['Offsets', (row) => number(row.offsets), 'number'], ['Size', (row) => bytes(row.size_bytes), 'number'],
+    ['Kept', (row) => row.settings_unknown ? 'settings not known' : row.cleanup_policy.join(', ') + ', ' + span(row.retention_ms) +
+      (row.retention_bytes >= 0 ? ', ' + bytes(row.retention_bytes) : '')],
+    ['State', (row) => row.leaderless ? row.leaderless + ' without a leader' : row.under_replicated ? row.under_replicated + ' not in sync' : 'ok'],
+  ], found.rows, 'There is no such topic.'), { internal: "the broker's own" });
+  main.replaceChildren(make('h1', {}, 'Topics'), card('', list.elements));
+  return list.start();
+}
+
+function showTopic(name) {
+  const list = paged('partitions', { topic: name }, (found) => table('Partitions', [
+    ['Partition', (row) => row.is_here ? link('partition ' + row.partition, 'records', name, row.partition) : 'partition ' + row.partition],
+    ['Leader', (row) => row.leader < 0 ? 'none' : row.leader, 'number'], ['Replicas', (row) => row.replicas.join(', ')],
+    ['In sync', (row) => row.isr.join(', ')], ['From', (row) => number(row.start_offset), 'number'],
+    ['To', (row) => number(row.end_offset), 'number'], ['High watermark', (row) => number(row.high_watermark), 'number'],
+    ['Last stable', (row) => number(row.last_stable_offset), 'number'], ['Segments', (row) => number(row.segments), 'number'],
+    ['Size', (row) => bytes(row.size_bytes), 'number'],
+  ], found.rows, 'It has no partitions.'));
+  main.replaceChildren(make('h1', {}, 'Topic ' + name), card('Partitions', make('p', {}, link('All topics', 'topics')), list.elements));
+  return list.start();
+}
+
+const fieldBytes = (field) => field.base64 === undefined
+  ? new TextEncoder().encode(field.text) : Uint8Array.from(atob(field.base64), (c) => c.charCodeAt(0));
+
+function hex(data) {
+  const lines = [];
+  for (let at = 0; at < data.length; at += 16) {
+    const part = [...data.slice(at, at + 16)];
+    lines.push(at.toString(16).padStart(6, '0') + '  ' + part.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(48) +
+      ' ' + part.map((b) => b > 31 && b < 127 ? String.fromCharCode(b) : '.').join(''));
+  }
+  return lines.join('\n');
+}
+
+function fieldText(field, form) {
+  if (field === null) return 'null';
+  const rest = field.is_whole ? '' : '\n… ' + number(field.size) + ' bytes in all';
+  if (form === 'hex' || field.text === undefined) return hex(fieldBytes(field)) + rest;
+  if (form === 'json' && !/\d{16}/.test(field.text)) { // longer numbers would be rounded
+    try { return JSON.stringify(JSON.parse(field.text), null, 1) + rest; } catch { /* it is no JSON: as text */ }
+  }
+  return field.text + rest;
+}
+
+const drawRecord = (record, form) => make('div', { class: 'record' },
+  make('div', { class: 'about' }, make('span', {}, 'offset ' + record.offset), make('span', {}, record.timestamp < 0 ? 'no time' : time(record.timestamp) + ' UTC (' + record.timestamp_type + ')'),
+    record.header_count ? make('span', {}, record.header_count + ' headers') : null),
+  make('dl', {}, make('dt', {}, 'key'), make('dd', {}, make('pre', {}, fieldText(record.key, form))),
+    make('dt', {}, 'value'), make('dd', {}, make('pre', {}, fieldText(record.value, form))),
+    record.headers.map((header) => [make('dt', {}, header.key), make('dd', {}, make('pre', {}, fieldText(header.value, form)))])));
+
+function showRecords(topic, partition) {
+  const offset = make('input', { type: 'number', min: 0, name: 'offset' });
+  const since = make('input', { type: 'datetime-local', step: 1, name: 'since' });
+  const form = make('select', { name: 'form' }, ['text', 'json', 'hex'].map((each) => make('option', { value: each }, each)));
+  const follow = make('input', { type: 'checkbox', name: 'follow' });
+  const place = make('div', {});
+  const next = make('button', { type: 'button', disabled: true }, 'Next');
+  let found = null;
+  const draw = () => [
+    make('p', { class: 'soft' }, 'Offsets ' + number(found.start_offset) + ' to ' + number(found.end_offset) + ', as a consumer with read_committed sees them'),
+    found.rows.length ? found.rows.map((row) => drawRecord(row, form.value)) : make('p', { class: 'soft' }, 'No records here.'),
+  ].flat();
+  const read = async (given) => {
+    try {
+      found = await ask('records', { topic, partition, ...given });
+      next.disabled = found.next === null;
+      place.replaceChildren(...draw());
+      tell('as of ' + new Date().toLocaleTimeString('en-GB'));
+    } catch (fault) { place.replaceChildren(make('p', { class: 'error' }, fault.message)); tell(fault.message, true); }
+  };
+  const start = () => read(offset.value ? { offset: offset.value } : since.value ? { time: Date.parse(since.value + 'Z') } : {});
+  next.addEventListener('click', () => read({ offset: found.next }));
+  form.addEventListener('change', () => found && place.replaceChildren(...draw()));
+  offset.addEventListener('input', () => { since.value = ''; });
+  since.addEventListener('input', () => { offset.value = ''; });
+  main.replaceChildren(make('h1', {}, topic + ', partition ' + partition), card('Records', make('p', {}, link('Partitions', 'topics', topic)),
+    make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
+      make('label', {}, 'From offset', offset), make('label', {}, 'From time (UTC)', since), make('label', {}, 'Shown as', form),
+      make('button', {}, 'Show'), next, make('label', { class: 'check' }, follow, 'follow the end')), place));
+  const turn = state.turn;
+  const round = async () => {
+    if (turn !== state.turn) return;
+    if (follow.checked && !document.hidden) await read({});
+    state.timer = setTimeout(round, REFRESH_MS);
+  };
+  start().then(round);
+}
+
+/* Groups, transactions, clients */
+
+function showGroups() {
+  const list = paged('groups', {}, (found) => table('Groups', [
+    ['Group', (row) => row.id ? link(row.id, 'groups', row.id) : '(empty name)', 'name'], ['Type', (row) => row.type], ['State', (row) => row.state],
+    ['Members', (row) => number(row.members), 'number'], ['Partitions', (row) => number(row.partitions), 'number'],
+    ['Lag', (row) => number(row.lag), 'number'],
+  ], found.rows, 'There is no such group on this broker.'), {});
+  main.replaceChildren(make('h1', {}, 'Groups'), card('', list.elements));
+  return list.start();
+}
+
+function showGroup(id) {
+  const about = make('p', {});
+  const members = paged('group', { id }, (found) => {
+    about.textContent = clean(found.type + ' group, ' + found.state + ', epoch ' + found.epoch);
+    return table('Members', [
+      ['Member', (row) => row.member_id, 'name'], ['Instance', (row) => row.instance_id ?? ''], ['Client id', (row) => row.client_id, 'name'],
+      ['Host', (row) => row.client_host], ['Assigned', (row) => row.assigned.join(', ') + (row.assigned_count > row.assigned.length ? ' … ' + number(row.assigned_count) + ' in all' : ''), 'name'],
+    ], found.rows, 'It has no members.');
+  });
+  const offsets = paged('offsets', { id }, (found) => table('Offsets', [
+    ['Topic', (row) => link(row.topic, 'topics', row.topic), 'name'], ['Partition', (row) => number(row.partition), 'number'],
+    ['Committed', (row) => number(row.offset), 'number'], ['End', (row) => number(row.end_offset), 'number'], ['Lag', (row) => number(row.lag), 'number'],
+    ['At', (row) => time(row.commit_ms)],
+  ], found.rows, 'It has committed nothing.'));
+  main.replaceChildren(make('h1', {}, 'Group ' + id), about, card('Members', make('p', {}, link('All groups', 'groups')), members.elements),
+    card('Offsets', offsets.elements));
+  members.start();
+  return offsets.start();
+}
+
+function showTransactions() {
+  const list = paged('transactions', {}, (found) => table('Transactions', [
+    ['Transactional id', (row) => row.id, 'name'], ['State', (row) => row.state], ['Open for', (row) => span(row.open_ms), 'number'],
+    ['Timeout', (row) => span(row.timeout_ms), 'number'], ['Producer', (row) => row.producer_id + ', epoch ' + row.producer_epoch],
+    ['Partitions', (row) => row.partitions.join(', ') + (row.partition_count > row.partitions.length ? ' … ' + number(row.partition_count) + ' in all' : ''), 'name'],
+  ], found.rows, 'There is no such transactional id on this broker.'), { open: 'only those that are open' });
+  main.replaceChildren(make('h1', {}, 'Transactions'), card('', list.elements));
+  return list.start();
+}
+
+function showClients() {
+  const pairs = (counts) => Object.entries(counts).map(([name, count]) => name + ' ' + number(count)).join(', ');
+  const list = paged('clients', {}, (found) => table('Clients', [
+    ['Client id', (row) => row.client_id || '(none)', 'name'], ['Address', (row) => row.address], ['Principal', (row) => row.principal],
+    ['Software', (row) => row.software + ' ' + row.software_version + (row.software_is_guess ? ' (guess)' : ''), 'name'],
+    ['Requests', (row) => Object.entries(row.requests).map(([api, versions]) => api + ' v' + Object.keys(versions).join(', v')).join('; '), 'name'],
+    ['Converted', (row) => pairs(row.converted)], ['Translated', (row) => pairs(row.translated)], ['Lost', (row) => pairs(row.lost)],
+    ['Kafka 4', (row) => Object.entries(row.kafka_4).map(([release, works]) => release + ' ' + works).join(', '), 'name'],
+    ['Because', (row) => [...Object.values(row.because), row.mend].filter(Boolean).join('; '), 'name'], ['Latest', (row) => time(row.latest_ms)],
+  ], found.rows, 'No client has asked for anything yet.'));
+  main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements));
+  return list.start();
+}
+
+/* From the address to a view */
+
+function route() {
+  clearTimeout(state.timer);
+  state.turn += 1;
+  let parts = [];
+  try { parts = location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent); } catch { /* overview */ }
+  const [view, one, other] = parts;
+  const current = view === 'records' ? 'topics' : VIEWS.some(([name]) => name === view) ? view : 'overview';
+  document.getElementById('views').replaceChildren(...VIEWS.map(([name, title]) =>
+    make('a', { href: '#/' + name, 'aria-current': name === current ? 'page' : null }, title)));
+  document.title = 'stepdown: ' + current;
+  if (view === 'records' && other !== undefined) showRecords(one, other);
+  else if (view === 'topics') one === undefined ? showTopics() : showTopic(one);
+  else if (view === 'groups') one === undefined ? showGroups() : showGroup(one);
+  else if (view === 'transactions') showTransactions();
+  else if (view === 'clients') showClients();
+  else showOverview();
+}
+
+document.querySelector('.skip').addEventListener('click', (event) => { event.preventDefault(); main.focus(); });
+document.addEventListener('keydown', (event) => {
+  const isTyping = ['INPUT', 'SELECT', 'TEXTAREA'].includes(event.target.tagName);
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  const view = VIEWS[Number(event.key) - 1];
+  if (view) location.hash = '#/' + view[0];
+  const search = main.querySelector('input[type="search"]');
+  if (event.key === '/' && search) { event.preventDefault(); search.focus(); }
+});
+window.addEventListener('hashchange', () => { route(); main.focus(); });
+route();

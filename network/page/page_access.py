@@ -1,0 +1,61 @@
+"""Who may see the page: loopback addresses, or who gives its password.
+
+Web pages of other origins are refused, and names that lead to this machine but are not its own (DNS rebinding).
+"""
+
+import base64
+import binascii
+import hmac
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from ..http.local_access import is_local, refuse_web_pages
+from ..http.server import Page, PageRequest
+
+ASK_FOR_LOGIN = (("www-authenticate", 'Basic realm="stepdown", charset="UTF-8"'),)
+
+
+class PageAccess:
+    """`password` "": loopback addresses only, without a login."""
+
+    def __init__(self, password: str) -> None:
+        self._password = password.encode()
+
+    def refuse(self, request: PageRequest) -> Page | None:
+        """The answer to one who may not see the page; None: this one may."""
+        given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in request.headers}
+        if b"origin" in given or _comes_from_elsewhere(given):
+            return _forbid("pages of other origins are not answered")
+        if self._password:
+            return None if self._is_password(given.get(b"authorization", "")) else _ask()
+        if not is_local(request.peer):
+            return _forbid(
+                "the page is for loopback addresses; set stepdown.page.password, or forward the port: "
+                "ssh -L 9464:127.0.0.1:9464 HOST"
+            )
+        reason = refuse_web_pages(request.headers)
+        return None if reason is None else _forbid(reason)
+
+    def _is_password(self, authorization: str) -> bool:
+        scheme, _, encoded = authorization.partition(" ")
+        try:
+            given = base64.b64decode(encoded, validate=True).partition(b":")[2]
+        except (binascii.Error, ValueError):
+            given = b""
+        return scheme.lower() == "basic" and hmac.compare_digest(given, self._password)
+
+
+def _comes_from_elsewhere(headers: Mapping[bytes, str]) -> bool:
+    """Whether another site's page asks; a link that somebody follows is no question."""
+    site = headers.get(b"sec-fetch-site", "none")
+    return site not in ("none", "same-origin") and headers.get(b"sec-fetch-mode") != "navigate"
+
+
+def _forbid(reason: str) -> Page:
+    return Page(body=f"{reason}\n".encode(), status=HTTPStatus.FORBIDDEN)
+
+
+def _ask() -> Page:
+    return Page(
+        body=b"give the password of stepdown.page.password\n", status=HTTPStatus.UNAUTHORIZED, headers=ASK_FOR_LOGIN
+    )

@@ -1,0 +1,50 @@
+"""The parameters of a request for JSON: each is bounded, and an error says which of them cannot be read."""
+
+from urllib.parse import parse_qsl
+
+MOST_PARAMETERS = 16
+MOST_ROWS = 200
+ROWS = 50
+MOST_DIGITS = 20
+
+
+class QueryFault(Exception):
+    """A parameter cannot be read; the message says which, and what it may be."""
+
+
+class PageQuery:
+    """What follows the question mark."""
+
+    def __init__(self, text: str) -> None:
+        """Raises: QueryFault."""
+        try:
+            pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
+        except ValueError as fault:
+            raise QueryFault(f"the query cannot be read: {fault}") from fault
+        self._values = dict(pairs)
+
+    def text(self, name: str) -> str:
+        """The value of a parameter, "" where it is not given."""
+        return self._values.get(name, "")
+
+    def need(self, name: str) -> str:
+        """The value of a parameter. Raises: QueryFault where it is not given, or is empty."""
+        value = self.text(name)
+        if not value:
+            raise QueryFault(f"{name} is missing")
+        return value
+
+    def number(self, name: str, default: int, *, least: int = 0, most: int = 2**63 - 1) -> int:
+        """A whole number from `least` to `most`. Raises: QueryFault."""
+        value = self.text(name)
+        if not value:
+            return default
+        is_number = value.removeprefix("-").isdecimal() and value.isascii() and len(value) <= MOST_DIGITS
+        if not is_number or not least <= int(value) <= most:
+            raise QueryFault(f"{name} is a whole number from {least} to {most}")
+        return int(value)
+
+    @property
+    def limit(self) -> int:
+        """Rows that are wanted. Raises: QueryFault."""
+        return self.number("limit", ROWS, least=1, most=MOST_ROWS)

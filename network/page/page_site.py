@@ -1,0 +1,82 @@
+"""The page at / with its files, and the JSON that it shows, below /api/.
+
+Nothing on the page comes from anywhere else, and nothing in it is run that is not in its own files.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from ...protocol.errors import ApiError, ErrorCode
+from ..http.server import Page, PageRequest
+from .page_access import PageAccess
+from .page_query import PageQuery, QueryFault
+
+View = Callable[[PageQuery], Awaitable[dict[str, Any]]]
+"""Makes the document that a path below /api/ answers. Raises: QueryFault, ApiError."""
+
+API = "/api/"
+FILES = {
+    "/": ("page.html", "text/html; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page.svg": ("page.svg", "image/svg+xml"),
+    "/api/openapi.json": ("openapi.json", "application/json"),
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = (
+    ("content-security-policy", POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cache-control", "no-store"),
+)
+ABSENT = frozenset((ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.OFFSET_OUT_OF_RANGE))
+
+
+class PageSite:
+    """`make_views` gives the views by name; it is called with the first request, so that it may import them."""
+
+    def __init__(self, make_views: Callable[[], Mapping[str, View]], password: str) -> None:
+        self._make_views = make_views
+        self._access = PageAccess(password)
+        self._views: Mapping[str, View] | None = None
+
+    async def __call__(self, request: PageRequest) -> Page | None:
+        if request.path not in FILES and not request.path.startswith(API):
+            return None
+        page = self._access.refuse(request) or _read_file(request.path) or await self._answer(request)
+        return replace(page, headers=(*HEADERS, *page.headers))
+
+    async def _answer(self, request: PageRequest) -> Page:
+        if self._views is None:
+            self._views = self._make_views()
+        view = self._views.get(request.path.removeprefix(API))
+        if view is None:
+            there = ", ".join(f"{API}{name}" for name in self._views)
+            return _make_json(HTTPStatus.NOT_FOUND, {"error": f"nothing at this path; there is {there}"})
+        try:
+            return _make_json(HTTPStatus.OK, await view(PageQuery(request.query)))
+        except QueryFault as fault:
+            return _make_json(HTTPStatus.BAD_REQUEST, {"error": str(fault)})
+        except ApiError as fault:
+            status = HTTPStatus.NOT_FOUND if fault.code in ABSENT else HTTPStatus.SERVICE_UNAVAILABLE
+            return _make_json(status, {"error": str(fault), "code": ErrorCode(fault.code).name})
+
+
+def _read_file(path: str) -> Page | None:
+    if path not in FILES:
+        return None
+    name, content_type = FILES[path]
+    return Page(body=(Path(__file__).parent / name).read_bytes(), content_type=content_type)
+
+
+def _make_json(status: HTTPStatus, document: dict[str, Any]) -> Page:
+    return Page(body=json.dumps(document).encode() + b"\n", content_type="application/json", status=status)

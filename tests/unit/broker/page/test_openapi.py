@@ -1,0 +1,75 @@
+"""network/page/openapi.json describes what is there: each path, and each answer to its last field."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from stepdown.broker.broker import Broker
+from stepdown.broker.page.broker_state import BrokerState
+from stepdown.broker.page.views import views_of
+from stepdown.network.page import page_site
+from stepdown.network.page.page_query import MOST_ROWS, ROWS
+from stepdown.protocol.messages.init_producer_id import InitProducerIdRequest
+from support.client import RawClient
+from support.http_page import get, get_json
+from support.page_content import commit, write_values
+
+DOCUMENT = json.loads((Path(page_site.__file__).parent / "openapi.json").read_text())
+PATHS: dict[str, dict[str, Any]] = {path: what["get"] for path, what in DOCUMENT["paths"].items()}
+PARAMETERS: dict[str, dict[str, object]] = {
+    "partitions": {"topic": "orders"},
+    "records": {"topic": "orders"},
+    "group": {"id": "g"},
+    "offsets": {"id": "g"},
+}
+
+
+def check(value: object, operation: dict[str, Any], status: str) -> None:
+    """Raises: jsonschema_rs.ValidationError."""
+    schema = operation["responses"][status]["content"]["application/json"]["schema"]
+    jsonschema_rs.validate({**schema, "components": DOCUMENT["components"]}, value)
+
+
+def test_every_view_is_described_and_no_other(broker: Broker) -> None:
+    views = views_of(BrokerState(broker, 0, lambda: 0, lambda: True))
+    assert {f"/api/{name}" for name in views} == PATHS.keys()
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_an_answer_is_as_described(path: str, broker: Broker, client: RawClient) -> None:
+    await write_values(client)
+    await commit(client, "g", 1)
+    await client.send(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=10_000), 0)
+    name = path.removeprefix("/api/")
+    found = await get_json(broker.http_address, name, **PARAMETERS.get(name, {}))
+    check(found, PATHS[path], "200")
+    assert found.get("rows", True) or name == "group", "an answer without rows shows little"
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_faults_are_as_described(path: str, broker: Broker) -> None:
+    answer = await get(broker.http_address, f"{path}?%ff")
+    assert answer.status == 400
+    check(answer.json(), PATHS[path], "400")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_what_is_described_as_required_is(path: str, broker: Broker) -> None:
+    required = [each["name"] for each in PATHS[path]["parameters"] if each["required"]]
+    assert required == list(PARAMETERS.get(path.removeprefix("/api/"), {}))
+    for name in required:
+        answer = await get(broker.http_address, path)
+        assert (answer.status, f"{name} is missing" in answer.json()["error"]) == (400, True)
+
+
+def test_the_bounds_are_those_of_the_code() -> None:
+    limits = [each["schema"] for get in PATHS.values() for each in get["parameters"] if each["name"] == "limit"]
+    assert limits
+    assert all((each["maximum"], each["default"]) == (MOST_ROWS, ROWS) for each in limits)
+
+
+def test_the_check_of_answers_finds_a_field_that_is_not_described() -> None:
+    with pytest.raises(jsonschema_rs.ValidationError):
+        check({"error": "x", "more": 1}, PATHS["/api/topics"], "400")

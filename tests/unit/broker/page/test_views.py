@@ -1,0 +1,127 @@
+"""The JSON of the page says what the broker has, in answers of bounded size."""
+
+import base64
+from pathlib import Path
+
+from stepdown.broker.broker import Broker
+from stepdown.broker.page.record_reading import MOST_FIELD_BYTES
+from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from support.admin import write
+from support.client import RawClient
+from support.http_page import get, get_json
+from support.page_content import MARKUP, VALUES, commit, record, write_values
+from support.record_sets import NOW, record_set
+from support.running import running_broker
+
+
+async def test_the_overview_says_who_it_is_and_what_it_did(broker: Broker, client: RawClient) -> None:
+    await write_values(client)
+    found = await get_json(broker.http_address, "overview")
+    assert (found["cluster_id"], found["is_ready"], found["problems"]) == (broker.cluster.cluster_id, True, [])
+    assert found["brokers"][0]["listeners"] == {"PLAINTEXT": str(broker.address)}
+    assert (found["counts"]["topics"], found["counts"]["partitions"], found["counts"]["connections"]) == (1, 3, 1)
+    assert found["traffic"]["records_in"] == len(VALUES)
+    (produce,) = [row for row in found["requests"] if row["api"] == "Produce"]
+    assert produce["count"] == sum(produce["durations"]) == 1
+    assert len(produce["durations"]) == len(found["bounds_s"]) + 1
+
+
+async def test_what_is_wrong_comes_with_what_helps(broker: Broker, client: RawClient) -> None:
+    broker.cluster.topics["orders"].partitions[1].leader_id = -1
+    broker.cluster.topics["orders"].partitions[2].replicas = (1, 2)
+    found = (await get_json(broker.http_address, "overview"))["problems"]
+    assert [(each["count"], each["names"]) for each in found] == [(1, ["orders-1"]), (1, ["orders-2"])]
+    assert all("stepdown topics describe" in each["help"] for each in found)
+
+
+async def test_topics_and_their_partitions(broker: Broker, client: RawClient) -> None:
+    await write_values(client)
+    (topic,) = (await get_json(broker.http_address, "topics"))["rows"]
+    assert (topic["name"], topic["partitions"], topic["offsets"]) == ("orders", 3, len(VALUES))
+    page = await get_json(broker.http_address, "partitions", topic="orders", limit=1)
+    assert (page["rows"][0]["end_offset"], page["total"], page["next"]) == (len(VALUES), 3, 0)
+    rest = await get_json(broker.http_address, "partitions", topic="orders", after=0)
+    assert [row["partition"] for row in rest["rows"]] == [1, 2]
+    assert (await get(broker.http_address, "/api/partitions?topic=none")).status == 404
+
+
+async def test_records_are_shown_as_what_they_are_and_cut(broker: Broker, client: RawClient) -> None:
+    await write_values(client)
+    found = await get_json(broker.http_address, "records", topic="orders", partition=0)
+    markup, binary, long = (row["value"] for row in found["rows"])
+    assert (markup["text"], markup["is_whole"]) == (MARKUP, True)
+    assert base64.b64decode(binary["base64"]) == VALUES[1]
+    assert (long["text"], long["size"], long["is_whole"]) == ("é" * (MOST_FIELD_BYTES // 2), len(VALUES[2]), False)
+    assert found["rows"][0]["headers"] == [{"key": "<h>", "value": {"size": 1, "is_whole": True, "base64": "/g=="}}]
+    assert (found["next"], found["end_offset"]) == (None, len(VALUES))
+
+
+async def test_records_begin_at_an_offset_or_a_time(broker: Broker, client: RawClient) -> None:
+    for _ in range(3):
+        await write(client, "orders", data=record_set(2, content=[record(0, b"a"), record(1, None)]))
+    page = await get_json(broker.http_address, "records", topic="orders", partition=0, offset=1, limit=2)
+    assert ([row["offset"] for row in page["rows"]], page["next"]) == ([1, 2], 3)
+    assert page["rows"][0]["value"] is None
+    later = await get_json(broker.http_address, "records", topic="orders", partition=0, time=NOW + 1)
+    assert later["rows"][0]["offset"] == 1
+    last = await get_json(broker.http_address, "records", topic="orders", partition=0, limit=2)
+    assert [row["offset"] for row in last["rows"]] == [4, 5]
+    assert (await get(broker.http_address, "/api/records?topic=orders&offset=99")).status == 404
+    assert (await get(broker.http_address, "/api/records?topic=orders&offset=1&time=1")).status == 400
+
+
+async def test_records_of_one_answer_have_a_bound_in_bytes(broker: Broker, client: RawClient) -> None:
+    large = [record(offset, bytes(MOST_FIELD_BYTES)) for offset in range(40)]
+    await write(client, "orders", data=record_set(2, content=large))
+    found = await get_json(broker.http_address, "records", topic="orders", partition=0, offset=0, limit=200)
+    assert 10 < len(found["rows"]) < 20
+    assert found["next"] == len(found["rows"])
+
+
+async def test_groups_with_members_and_lag(broker: Broker, client: RawClient) -> None:
+    await write_values(client)
+    await commit(client, "<b>", 1)
+    offered = (JoinGroupRequestProtocol(name="range", metadata=b"\x00\x00" + bytes(8)),)
+    joining = JoinGroupRequest(
+        group_id="g", session_timeout_ms=10_000, member_id="", protocol_type="consumer", protocols=offered
+    )
+    joined = await client.send(joining, 0)
+    found = await get_json(broker.http_address, "groups")
+    assert [(row["id"], row["members"], row["lag"]) for row in found["rows"]] == [
+        ("<b>", 0, len(VALUES) - 1), ("g", 1, 0),
+    ]  # fmt: skip
+    group = await get_json(broker.http_address, "group", id="g")
+    assert [(row["member_id"], row["client_id"]) for row in group["rows"]] == [(joined.member_id, MARKUP)]
+    (offset,) = (await get_json(broker.http_address, "offsets", id="<b>"))["rows"]
+    assert (offset["topic"], offset["offset"], offset["lag"], offset["metadata"]) == ("orders", 1, 2, MARKUP)
+    after = await get_json(broker.http_address, "offsets", id="<b>", after="orders-0")
+    assert (after["rows"], after["total"]) == ([], 1)
+    assert (await get(broker.http_address, "/api/group?id=none")).status == 404
+    assert (await get(broker.http_address, "/api/offsets?id=g&after=x")).status == 400
+
+
+async def test_clients_are_those_of_the_report(broker: Broker, client: RawClient) -> None:
+    found = await get_json(broker.http_address, "clients")
+    assert found["rows"] == broker.clients.document()["clients"]
+    assert (found["rows"][0]["client_id"], found["total"], found["next"]) == (MARKUP, 1, None)
+
+
+async def test_without_the_setting_there_is_no_page(tmp_path: Path) -> None:
+    async with running_broker(tmp_path, stepdown_page_enabled="false") as broker:
+        assert (await get(broker.http_address, "/")).status == 404
+        assert (await get(broker.http_address, "/api/overview")).status == 404
+        assert (await get(broker.http_address, "/healthz")).status == 200
+
+
+async def test_a_password_is_asked_for_and_metrics_stay_open(tmp_path: Path) -> None:
+    async with running_broker(tmp_path, stepdown_page_password="secret") as broker:
+        right = {"Authorization": "Basic " + base64.b64encode(b"me:secret").decode(), "Host": "kafka.example"}
+        assert (await get(broker.http_address, "/")).headers["www-authenticate"].startswith("Basic")
+        assert (await get(broker.http_address, "/api/overview")).status == 401
+        assert (await get(broker.http_address, "/api/overview", right)).status == 200
+        assert (await get(broker.http_address, "/metrics")).status == 200
+
+
+async def test_nothing_can_be_changed_through_it(broker: Broker) -> None:
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        assert (await get(broker.http_address, "/api/topics", method=method)).status == 405

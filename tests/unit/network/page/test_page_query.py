@@ -1,0 +1,28 @@
+"""Parameters are bounded, and what cannot be read is told."""
+
+import pytest
+from stepdown.network.page.page_query import PageQuery, QueryFault
+
+
+def test_values_are_decoded() -> None:
+    query = PageQuery("topic=a%26b&offset=12&empty=")
+    assert (query.text("topic"), query.number("offset", 0), query.text("empty"), query.text("absent")) == (
+        "a&b", 12, "", "",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["%FF=1", "&".join(f"a{number}=1" for number in range(99))])
+def test_what_is_no_query_is_refused(text: str) -> None:
+    with pytest.raises(QueryFault):
+        PageQuery(text)
+
+
+@pytest.mark.parametrize("value", ["0", "201", "x", "1e3", "-1", "٣", "9" * 5000, "1.5"])
+def test_a_limit_is_a_number_of_its_range(value: str) -> None:
+    with pytest.raises(QueryFault, match="from 1 to 200"):
+        _ = PageQuery(f"limit={value}").limit
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(QueryFault, match="topic is missing"):
+        PageQuery("").need("topic")
