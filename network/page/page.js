@@ -17,7 +17,7 @@ function make(tag, attributes, ...children) {
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : value);
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined) continue;
     element.append(child instanceof Node ? child : document.createTextNode(clean(child)));
   }
@@ -161,6 +161,11 @@ function difference(now, before) {
   };
 }
 
+function tellWhere(overview) {
+  const where = overview.cluster_id || overview.bootstrap || '';
+  document.getElementById('where').textContent = clean(overview.version + ' · ' + where);
+}
+
 async function drawOverview() {
   const now = await ask('overview');
   const change = difference(now, state.before);
@@ -169,7 +174,7 @@ async function drawOverview() {
   const tile = (title, value) => make('div', { class: 'tile' }, make('span', {}, title), make('b', {}, value));
   const all = change ? change.requests.reduce((sum, each) => sum + each.count, 0) : 0;
   const name = (key) => change ? bytes(rate(change.traffic(key))) + '/s' : '–';
-  document.getElementById('where').textContent = clean(now.version ? now.version + ' · ' + (now.cluster_id || now.bootstrap || '') : '');
+  tellWhere(now);
   const own = (now.brokers || []).find((each) => each.id === now.node_id);
   const facts = [
     ['Version', now.version], ['Cluster id', now.cluster_id], ['Node id', now.node_id], ['Controller', now.controller_id],
@@ -392,5 +397,6 @@ document.addEventListener('keydown', (event) => {
   const search = main.querySelector('input[type="search"]');
   if (event.key === '/' && search) { event.preventDefault(); search.focus(); }
 });
+if (!/^(#\/?(overview)?)?$/.test(location.hash)) ask('overview').then(tellWhere, (fault) => tell(fault.message, true));
 window.addEventListener('hashchange', () => { route(); main.focus(); });
 route();

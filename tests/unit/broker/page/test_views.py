@@ -102,7 +102,8 @@ async def test_groups_with_members_and_lag(broker: Broker, client: RawClient) ->
 
 async def test_clients_are_those_of_the_report(broker: Broker, client: RawClient) -> None:
     found = await get_json(broker.http_address, "clients")
-    assert found["rows"] == broker.clients.document()["clients"]
+    rows, whole = found["rows"], broker.clients.document()["clients"]
+    assert [row | {"latest_ms": 0} for row in rows] == [row | {"latest_ms": 0} for row in whole]
     assert (found["rows"][0]["client_id"], found["total"], found["next"]) == (MARKUP, 1, None)
 
 
