@@ -116,11 +116,6 @@ class Services(Core):
         return self._transactions
 
     @property
-    def groups_in_use(self) -> "GroupCoordinator | None":
-        """The group coordinator if it has begun."""
-        return self._groups
-
-    @property
     def transactions_in_use(self) -> "TransactionCoordinator | None":
         """The transaction coordinator if it has begun."""
         return self._transactions
