@@ -44,6 +44,19 @@ class EntryIndex:
     def path(self) -> str:
         return self._file.path
 
+    def filled_bytes(self) -> int:
+        """As `size_bytes`, of a file that may have preallocated zeros behind its entries, as after an unclean stop."""
+        low, high = 0, self._count
+        if high and any(self.entry(high - 1)):
+            return self.size_bytes
+        while low < high:
+            middle = (low + high) // 2
+            if any(self.entry(middle)):
+                low = middle + 1
+            else:
+                high = middle
+        return low * self.layout.size
+
     def last_entry(self) -> Entry | None:
         """The last entry, None in an empty index."""
         if self._last is None and self._count:

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 from ...protocol.errors import DiskFault
 from ..directories.directory_check import check_directory
-from ..directories.log_directory import LOCK, log_folders
+from ..directories.log_directory import CLEAN_MARK, LOCK, log_folders
 from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ..directories.meta_properties import MetaProperties, read_meta_properties
 from ..files.file_names import DELETE_DIRECTORY, stray_directory
@@ -103,9 +103,10 @@ def _check_directory(files: Files, broker_id: int, path: str) -> MetaProperties:
 
 
 def _survey_folders(files: Files, path: str, disk: int) -> Iterator[FolderSurvey]:
+    was_clean = files.exists(f"{path}/{CLEAN_MARK}")
     for folder, name in log_folders(files, path):
         if not name.suffix:
-            yield survey_folder(files, folder, name.topic, name.partition, disk)
+            yield survey_folder(files, folder, name.topic, name.partition, disk, was_clean=was_clean)
 
 
 def fingerprint(files: Files, path: str, renamed: Mapping[str, str] | None = None) -> str:

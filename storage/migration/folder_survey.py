@@ -21,7 +21,8 @@ class FolderSurvey:
     """A replica on the disk number `disk` of its broker.
 
     `leader_epoch` is the highest of the checkpoint and the last batches, -1 for none; `lowest_magic` is -1 where there
-    is no batch. `end_offset` is that of the next record.
+    is no batch. `end_offset` is that of the next record. `index_bytes`: the size of the larger index of the last
+    segment. `recovered_bytes`: that of the largest segment whose indexes Kafka builds again, after an unclean stop.
     """
 
     topic: str
@@ -32,6 +33,8 @@ class FolderSurvey:
     end_offset: int = 0
     lowest_magic: int = NO_MAGIC
     last_producer_id: int = -1
+    index_bytes: int = 0
+    recovered_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -42,6 +45,8 @@ class _Batches:
     leader_epoch: int = -1
     lowest_magic: int = NO_MAGIC
     last_producer_id: int = -1
+    index_bytes: int = 0
+    most_bytes: int = 0
 
     def take(self, header: BatchHeader) -> None:
         self.end_offset = header.last_offset + 1
@@ -50,8 +55,10 @@ class _Batches:
         self.last_producer_id = max(self.last_producer_id, header.producer_id)
 
 
-def survey_folder(files: Files, path: str, topic: str, partition: int, disk: int) -> FolderSurvey:
-    """Raises: DiskFault."""
+def survey_folder(
+    files: Files, path: str, topic: str, partition: int, disk: int, *, was_clean: bool = True
+) -> FolderSurvey:
+    """`was_clean`: the broker was stopped cleanly. Raises: DiskFault."""
     names = files.names(path)
     bases = sorted(base for name in names if name.endswith(LOG) and (base := offset_of(name)) is not None)
     found = _Batches(bases[-1] if bases else 0)
@@ -66,6 +73,8 @@ def survey_folder(files: Files, path: str, topic: str, partition: int, disk: int
         end_offset=found.end_offset,
         lowest_magic=found.lowest_magic,
         last_producer_id=max(found.last_producer_id, _last_producer_id(files, path, names)),
+        index_bytes=found.index_bytes,
+        recovered_bytes=0 if was_clean else found.most_bytes,
     )
 
 
@@ -73,6 +82,9 @@ def _take_batches(files: Files, path: str, base: int, found: _Batches, *, is_las
     """Of the last segment the batches from the last index entry on, and of each the first."""
     segment = open_segment(files, path, base)
     try:
+        found.most_bytes = max(found.most_bytes, segment.size)
+        if is_last:
+            found.index_bytes = max(segment.offset_index.filled_bytes(), segment.time_index.filled_bytes())
         for header in islice(segment.batches(0), 1):
             found.take(header)
         for header in segment.batches(_last_position(segment)) if is_last else ():

@@ -27,7 +27,11 @@ from .release_preparation import RELEASES
 
 VERSION = 1
 MOST_BYTES = 1 << 30
-VALUES_OF_FOLDER = 7
+VALUES_OF_FOLDER = 9
+_FOLDER_TITLE = (
+    "Topic: partition, directory, leader epoch, end offset, lowest magic, last producer id, index bytes, bytes to "
+    "recover, topic id"
+)
 _CODES = (
     (0, ResourceType),
     (2, PatternType),
@@ -87,7 +91,7 @@ def _broker_lines(plan: MigrationPlan) -> Iterator[str]:
             yield f"    - {_flow(fields)}"
         yield f"    last_producer_id: {broker.last_producer_id}\n    deleted_folders: {broker.deleted_folders}"
         yield f"    set_aside: {_flow(broker.set_aside)}"
-        yield "    # Topic: partition, directory, leader epoch, end offset, lowest magic, last producer id, topic id"
+        yield f"    # {_FOLDER_TITLE}"
         yield "    found:" if broker.folders else "    found: {}"
         yield from _folder_lines(broker)
 
@@ -109,6 +113,8 @@ def _folder_fields(each: FolderSurvey) -> list[Any]:
         each.end_offset,
         each.lowest_magic,
         each.last_producer_id,
+        each.index_bytes,
+        each.recovered_bytes,
         topic_id,
     ]
 
@@ -329,7 +335,9 @@ def _folder(place: str, topic: str, row: Any) -> FolderSurvey:
     if not isinstance(row, list) or len(row) != VALUES_OF_FOLDER:
         raise MalformedPlan(f"{place}: {VALUES_OF_FOLDER} values expected, found {row!r:.100}")
     *numbers, topic_id = row
-    partition, disk, epoch, end, magic, producer_id = (read_whole(each, place) for each in numbers)
+    partition, disk, epoch, end, magic, producer_id, index_bytes, recovered_bytes = (
+        read_whole(each, place) for each in numbers
+    )
     return FolderSurvey(
         topic=topic,
         partition=partition,
@@ -338,5 +346,7 @@ def _folder(place: str, topic: str, row: Any) -> FolderSurvey:
         end_offset=end,
         lowest_magic=magic,
         last_producer_id=producer_id,
+        index_bytes=index_bytes,
+        recovered_bytes=recovered_bytes,
         topic_id=None if topic_id is None else read_uuid(topic_id, place),
     )

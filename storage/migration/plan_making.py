@@ -11,6 +11,8 @@ from uuid import UUID, uuid4, uuid5
 
 from ...config import TOPIC_KEYS
 from ...protocol.acls import Acl
+from ..index.time_index import TimeIndex
+from ..log.segment import DEFAULT_INDEX_INTERVAL_BYTES
 from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, StoredTopic
 from ..metadata.partition_record import NO_LEADER, PartitionRecord
 from ..zookeeper.kafka_cluster import KafkaCluster
@@ -18,8 +20,15 @@ from ..zookeeper.znode_topics import ZookeeperTopic
 from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import FolderSurvey
 from .migration_plan import MigrationPlan, choose_voters
-from .release_preparation import RELEASES, Preparation
+from .release_preparation import INDEX_BYTES, RELEASES, Preparation, raise_index_bytes
 
+DEFAULT_INDEX_BYTES = "log.index.size.max.bytes"
+INDEX_INTERVAL = "index.interval.bytes"
+INT_DIGITS = 10
+LEAST_BATCH_BYTES = 26
+"""Of a message of format v0 without key and value."""
+SPARE_ENTRIES = 2
+"""A recovery leaves one free in a time index, and ends with one for the largest timestamp."""
 ENCRYPTED = "encryptedPassword:"
 NAMES_SHOWN = 5
 
@@ -152,7 +161,30 @@ class PlanMaking:
         )
         for name, topic in prepared.topics.items():
             prepared.topics[name] = replace(topic, configs=drop_unreadable(name, topic.configs, plan.changes))
+        self._raise_index_bytes(prepared, plan.changes)
         return prepared
+
+    def _raise_index_bytes(self, state: ClusterState, lines: list[str]) -> None:
+        """Has room for the indexes on the disks: in each topic's setting, and where it has none in the brokers'."""
+        folders: dict[str, list[FolderSurvey]] = {}
+        for each in (folder for broker in self.brokers.values() for folder in broker.folders):
+            folders.setdefault(each.topic, []).append(each)
+        sizes = {
+            name: index_bytes(folders.get(name, []), topic.configs, state.cluster_configs)
+            for name, topic in state.topics.items()
+        }
+        for name, topic in state.topics.items():
+            configs = raise_index_bytes(name, INDEX_BYTES, topic.configs, sizes[name], lines)
+            state.topics[name] = replace(topic, configs=configs)
+        without_own = [name for name, topic in state.topics.items() if INDEX_BYTES not in topic.configs]
+        by_default = max((sizes[name] for name in without_own), default=0)
+        state.cluster_configs = raise_index_bytes(
+            "all brokers", DEFAULT_INDEX_BYTES, state.cluster_configs, by_default, lines
+        )
+        for broker_id, configs in state.configs_of_brokers.items():
+            state.configs_of_brokers[broker_id] = raise_index_bytes(
+                f"broker {broker_id}", DEFAULT_INDEX_BYTES, configs, by_default, lines
+            )
 
     def _explain(self, plan: MigrationPlan, cluster: KafkaCluster) -> None:
         plan.stops += self._stops(cluster)
@@ -200,6 +232,15 @@ class PlanMaking:
         deleted = sum(each.deleted_folders for each in self.brokers.values())
         if deleted:
             yield f"{deleted} folders of deleted topics (-delete) are deleted by Kafka, as the old broker would have"
+
+
+def index_bytes(folders: Sequence[FolderSurvey], configs: Mapping[str, str], defaults: Mapping[str, str]) -> int:
+    """The bytes that Kafka needs for an index of the topic: what is there, or what a recovery may put there."""
+    text = configs.get(INDEX_INTERVAL, defaults.get(f"log.{INDEX_INTERVAL}", ""))
+    interval = int(text) if text.isdecimal() and len(text) <= INT_DIGITS else DEFAULT_INDEX_INTERVAL_BYTES
+    recovered = max((each.recovered_bytes for each in folders), default=0)
+    entries = recovered // max(interval, LEAST_BATCH_BYTES) + SPARE_ENTRIES if recovered else 0
+    return max(entries * TimeIndex.layout.size, *(each.index_bytes for each in folders), 0)
 
 
 def number_acls(acls: Sequence[Acl]) -> dict[Acl, UUID]:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from ...config import TOPIC_KEYS
 from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
 
-LEAST: Mapping[str, int] = {"segment.ms": 1, "flush.messages": 1, "segment.index.bytes": 4, "retention.ms": -1}
+INDEX_BYTES = "segment.index.bytes"
+LEAST: Mapping[str, int] = {"segment.ms": 1, "flush.messages": 1, INDEX_BYTES: 12, "retention.ms": -1}
+"""An entry of a time index has 12 bytes: of less Kafka makes no index, although it takes 4 as a setting."""
 LEAST_IN_4: Mapping[str, int] = {**LEAST, "segment.bytes": 1 << 20}
 TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
 TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
@@ -134,6 +136,22 @@ class Preparation:
             return value
         self.lines.append(f"{owner}: {name}={value} becomes {least}, the least that Kafka {self.release.name} takes")
         return str(least)
+
+
+def raise_index_bytes(
+    owner: str, name: str, configs: Mapping[str, str], index_bytes: int, lines: list[str]
+) -> dict[str, str]:
+    """The settings with `name` at least `index_bytes`, what an index on a disk needs.
+
+    Kafka gives the indexes of the last segment the size that is set when it opens a log: entries beyond it stop its
+    start (`LogSegment.resizeIndexes`, `AbstractIndex.resize`), and so does a recovery that needs more
+    (`LogSegment.recover`, `OffsetIndex.append`).
+    """
+    value = configs.get(name)
+    if value is None or not _is_whole(value) or int(value) >= index_bytes:
+        return dict(configs)
+    lines.append(f"{owner}: {name}={value} becomes {index_bytes}, which its indexes on the disks may need")
+    return {**configs, name: str(index_bytes)}
 
 
 def _is_whole(text: str) -> bool:

@@ -154,3 +154,57 @@ def test_a_directory_that_a_broker_has_open_is_refused(disks: Any) -> None:
     lock.release()
     with hold_locks(Files(), [str(disks[1][0])], only_existing=True):
         pass
+
+
+INDEX_BYTES = 19 * 12
+"""Of the time index of 200 records in batches of ten: an entry for each but the first."""
+
+
+def index_settings(index_bytes: int) -> dict[str, Any]:
+    return {"/config/topics/orders": {"config": {"segment.index.bytes": str(index_bytes)}}}
+
+
+@pytest.mark.parametrize("set_to", [4, 100, INDEX_BYTES, 10_000])
+def test_a_topic_has_room_for_the_indexes_on_the_disks(tmp_path: Path, disks: Any, set_to: int) -> None:
+    """Fault: Kafka 4 did not start on a plan with a smaller `segment.index.bytes`."""
+    write_replica(disks[1][0], "orders", 0, 200)
+    made = plan(tmp_path, disks, ([1], 1, 4, [1]), nodes=index_settings(set_to))
+    becomes = max(set_to, INDEX_BYTES)
+    assert made.state.topics["orders"].configs == {"segment.index.bytes": str(becomes)}
+    assert (f"becomes {becomes}, which its indexes" in str(made.changes)) == (set_to != becomes)
+
+
+def test_preallocated_zeros_of_an_index_need_no_room(tmp_path: Path, disks: Any) -> None:
+    folder = write_replica(disks[1][0], "orders", 0, 200)
+    for suffix in ("index", "timeindex"):
+        with (folder / f"{0:020d}.{suffix}").open("ab") as file:
+            file.write(bytes(24 * 100))  # as Kafka has them while it runs
+    made = plan(tmp_path, disks, ([1], 1, 4, [1]), nodes=index_settings(100))
+    assert made.state.topics["orders"].configs == {"segment.index.bytes": str(INDEX_BYTES)}
+
+
+@pytest.mark.parametrize("interval", [0, 1000, None])
+def test_after_an_unclean_stop_there_is_room_for_what_a_recovery_makes(
+    tmp_path: Path, disks: Any, interval: int | None
+) -> None:
+    """A start that failed has cut the indexes: how many entries are wanted is by the bytes of the largest segment."""
+    folder = write_replica(disks[1][0], "orders", 0, 200)
+    (folder / f"{0:020d}.timeindex").write_bytes(b"")
+    (folder / f"{200:020d}.log").touch()
+    (disks[1][0] / ".kafka_cleanshutdown").unlink()
+    nodes = index_settings(12)
+    if interval is not None:
+        nodes["/config/topics/orders"]["config"]["index.interval.bytes"] = str(interval)
+    made = plan(tmp_path, disks, ([1], 1, 4, [1]), nodes=nodes)
+    size = (folder / f"{0:020d}.log").stat().st_size
+    wanted = 12 * (size // {0: 26, None: 4096}.get(interval, 1000) + 2)
+    assert int(made.state.topics["orders"].configs["segment.index.bytes"]) == wanted
+
+
+def test_a_default_of_the_brokers_has_room_for_the_indexes_of_topics_without_their_own(
+    tmp_path: Path, disks: Any
+) -> None:
+    write_replica(disks[1][0], "orders", 0, 200)
+    nodes = {"/config/brokers/<default>": {"config": {"log.index.size.max.bytes": "100"}}}
+    made = plan(tmp_path, disks, ([1], 1, 4, [1]), nodes=nodes)
+    assert made.state.cluster_configs == {"log.index.size.max.bytes": str(INDEX_BYTES)}
