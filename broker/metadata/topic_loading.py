@@ -71,6 +71,7 @@ def load_image(
         _match(name, logs, store, log_manager, configuration)
     _complete_internal(store, configuration)
     _lead_all(store, found, log_manager, node_id)
+    _warn_of_other_brokers(store.state.topics.values(), node_id)
     store.save()
     for name, stored in store.state.topics.items():
         yield _topic(name, stored, found.get(name, {}), log_manager, configuration, node_id)
@@ -199,6 +200,19 @@ def _lead_all(store: MetadataStore, found: Mapping[str, Logs], log_manager: LogM
         log.warning(
             "%d partitions are led here that were led by other brokers, and this one was not in sync: records may be "
             "missing in them", late)  # fmt: skip
+
+
+def _warn_of_other_brokers(topics: Iterable[StoredTopic], node_id: int) -> None:
+    """One line where the directory is one of several brokers', or a controller's, which has metadata alone."""
+    replicas = [record.replicas for stored in topics for record in stored.replicas]
+    elsewhere = [each for each in replicas if each and node_id not in each]
+    if elsewhere:
+        is_controller = len(elsewhere) == len(replicas)
+        log.warning(
+            "%d of %d partitions are on the brokers %s by the metadata, and offline here, on node %d%s",
+            len(elsewhere), len(replicas), sorted({broker for each in elsewhere for broker in each}), node_id,
+            ": a directory of a controller alone has no records, name those of a broker" if is_controller else "",
+        )  # fmt: skip
 
 
 def _lead(record: PartitionRecord, opened: Log | None, log_manager: LogManager, node_id: int) -> PartitionRecord:

@@ -27,3 +27,24 @@ async def test_only_a_replica_that_may_lack_records_is_named(
             state.topics["t"] = StoredTopic(topic_id=UUID(int=1001), replicas=(record,))
     async with running_broker(tmp_path):
         assert ("records may be missing" in caplog.text) == is_said
+
+
+@pytest.mark.parametrize(
+    ("replicas", "said"),
+    [
+        ([(1,), (1, 2)], ""),
+        ([(1,), (2, 3)], "1 of 2 partitions are on the brokers [2, 3] by the metadata, and offline here, on node 1"),
+        ([(2,), (3,)], "a directory of a controller alone has no records"),
+    ],
+    ids=["own", "one of several", "controller"],
+)
+async def test_partitions_of_other_brokers_alone_are_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, replicas: list[tuple[int, ...]], said: str
+) -> None:
+    """Fault: on the directory of a controller all topics were offline, and nothing said so."""
+    records = tuple(PartitionRecord(replicas=each, isr=each, leader=each[0]) for each in replicas)
+    async with running_broker(tmp_path) as broker:
+        with broker.topics.store.change() as state:
+            state.topics["t"] = StoredTopic(topic_id=UUID(int=1001), replicas=records)
+    async with running_broker(tmp_path):
+        assert any(said in message for message in caplog.messages if "by the metadata" in message) == bool(said)
