@@ -1,5 +1,6 @@
 """What a test holds of a Kafka: where it is, and what tests ask of one, each a blocking call over the wire."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -179,7 +180,7 @@ class Kafka:
         """The records of the topic once there are `count`. Raises: AssertionError after `timeout` seconds."""
         self._wait(lambda: len(self.records(topic)) >= count, timeout)
         found = self.records(topic)
-        assert len(found) >= count, f"{topic} has {len(found)} records after {timeout} s, not {count}"
+        assert len(found) >= count, f"{topic} has {len(found)} records after {timeout} s, not {count}{_hint()}"
         return found
 
     def assert_produces(
@@ -297,7 +298,7 @@ class Kafka:
         """
         wanted = {"group": group, "members": members, "timeout": round(timeout * 1000)}
         answer = self.control.ask("POST", "groups/wait", wanted)
-        assert answer["is_there"], f"after {timeout} s: {answer['reason']}"
+        assert answer["is_there"], f"after {timeout} s: {answer['reason']}{_hint()}"
         return self.group(group)
 
     def offset_lag(self, group: str) -> dict[TopicPartition, int]:
@@ -408,7 +409,7 @@ class Kafka:
         """What `look` finds, once it `is_there`. Raises: AssertionError, which shows what was there instead."""
         last = time.monotonic() + timeout
         while not is_there(found := look()):
-            assert time.monotonic() < last, f"{show(found)} after {timeout} s, not {wanted}"
+            assert time.monotonic() < last, f"{show(found)} after {timeout} s, not {wanted}{_hint()}"
             time.sleep(PAUSE_S)
         return found
 
@@ -417,6 +418,15 @@ class Kafka:
         last = time.monotonic() + timeout
         while not is_there() and time.monotonic() < last:
             time.sleep(PAUSE_S)
+
+
+def _hint() -> str:
+    """For who waits in a coroutine."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return ""
+    return ". This call held the event loop, and clients in it: await it, with the fixture kafka_async"
 
 
 def _check_partition(topic: str, partition: int, partitions: Sequence[int]) -> None:

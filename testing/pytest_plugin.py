@@ -4,6 +4,7 @@
 |---|---|---|
 | `kafka` | a test | a clean broker in this process; `@pytest.mark.kafka(config={…}, data=…, security=…)` says more |
 | `kafka_cluster` | a test | the same with three brokers |
+| `kafka_async`, `kafka_cluster_async` | a test | the same two, awaited: for any plugin that runs coroutines |
 | `kafka_proc` | the session | `stepdown serve` as a process; `--kafka-security SASL_SSL` has it ask who comes |
 | `kafka_noproc` | the session | one that runs elsewhere, at `--kafka-bootstrap HOST:PORT` |
 
@@ -11,17 +12,18 @@ Its control port is named by `--kafka-control HOST:PORT`, with `--kafka-token`; 
 as `kafka_bootstrap` and so on.
 
 `data` is a log directory, or a function that is given a `Kafka` once and fills it; tests get copies of their own.
-Nothing of a broker is imported before a test asks for one.
+Nothing of a broker is imported before a test asks for one. A test that fails shows what its brokers did last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from .async_kafka import AsyncKafka
     from .kafka import Kafka
     from .templates import Templates
 
@@ -35,6 +37,7 @@ NOPROC = {
     "token": "The token of its control port.",
 }
 SECURITY = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: how one gets in at the fixture `kafka_proc`, as alice."
+BROKERS = frozenset({"kafka", "kafka_cluster", "kafka_proc", "kafka_noproc"})
 SHARED = frozenset({"kafka_proc", "kafka_noproc"})
 OPTIONS = frozenset({"brokers", "config", "data", "security", "topics", "users"})
 
@@ -70,6 +73,44 @@ def kafka(request: pytest.FixtureRequest, _kafka_templates: Templates) -> Iterat
 def kafka_cluster(request: pytest.FixtureRequest, _kafka_templates: Templates) -> Iterator[Kafka]:
     """A clean cluster of three brokers, or as many as the marker says."""
     yield from _running(request, _kafka_templates, 3)
+
+
+@pytest.fixture
+def kafka_async(kafka: Kafka) -> AsyncKafka:
+    """`kafka` for a test that is a coroutine: every call is awaited."""
+    from .async_kafka import AsyncKafka
+
+    return AsyncKafka(kafka)
+
+
+@pytest.fixture
+def kafka_cluster_async(kafka_cluster: Kafka) -> AsyncKafka:
+    """`kafka_cluster` for a test that is a coroutine."""
+    from .async_kafka import AsyncKafka
+
+    return AsyncKafka(kafka_cluster)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds what brokers did last to the report of a test that failed."""
+    report = yield
+    used = BROKERS.intersection(getattr(item, "fixturenames", ()))
+    if used and report.when == "call" and report.failed:
+        told = {name: _last_events(item, name) for name in sorted(used)}
+        report.sections += [(f"{name}: what happened last", text) for name, text in told.items() if text]
+    return report
+
+
+def _last_events(item: pytest.Item, name: str) -> str:
+    from .control_client import ControlFailed
+    from .time_line import time_line
+
+    broker = getattr(item, "funcargs", {}).get(name)
+    try:
+        return "" if broker is None else "\n".join(time_line(broker.control.ask("GET", "events")["events"]))
+    except (ControlFailed, OSError) as fault:
+        return str(fault)
 
 
 def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int) -> Iterator[Kafka]:

@@ -115,3 +115,38 @@ def test_a_fault_of_the_shared_process_ends_with_its_test(tmp_path: Path) -> Non
     """It was neither checked nor removed: it failed a later test, or none."""
     told = run(tmp_path, SHARED)
     assert "2 passed, 1 error" in told and "armed and never fired" in told, told
+
+
+FAILING = """
+async def consume(kafka):
+    await kafka.create_topic("t")
+    await kafka.produce("t", b"x")
+    await kafka.clock.advance("5s")
+    return await kafka.records("t")
+
+def test_fails(kafka_async):
+    import asyncio
+    from confluent_kafka import Producer
+    assert len(asyncio.run(consume(kafka_async))) == 1
+    Producer({"bootstrap.servers": kafka_async.bootstrap}).list_topics()
+    assert False
+
+async def wait(kafka):
+    kafka.wait_for_group("nobody", timeout=0)
+
+def test_blocks(kafka):
+    import asyncio
+    asyncio.run(wait(kafka))
+
+def test_passes(kafka):
+    kafka.clock.advance("7s")
+"""
+
+
+def test_a_failure_shows_what_the_brokers_did_last(tmp_path: Path) -> None:
+    """One had to know that there is a log, and to print it in the test."""
+    told = run(tmp_path, FAILING)
+    assert "2 failed, 1 passed" in told, told
+    assert "kafka: what happened last" in told and "the clock moves on by 5000 ms" in told
+    assert "broker 1 Metadata v" in told and "7000 ms" not in told
+    assert "group nobody is Dead with 0 members after 0 s, not Stable. This call held the event loop" in told
