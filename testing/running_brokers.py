@@ -66,8 +66,6 @@ class Running:
             raise ValueError(f"security is one of {', '.join(PROTOCOLS)}, not {security!r}")
         if brokers < 1:
             raise ValueError(f"there is at least one broker, not {brokers}")
-        if users is not None and security == "PLAINTEXT":
-            raise ValueError("users log in where security is SSL, SASL_PLAINTEXT or SASL_SSL")
         if data is not None and not Path(data).is_dir():
             raise ValueError(f"data is the log directory of a broker that has stopped; there is no folder {data}")
         self._number = brokers

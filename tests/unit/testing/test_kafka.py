@@ -93,7 +93,6 @@ async def test_a_duplicate_is_not_for_transactions() -> None:
         (lambda kafka: kafka.wait_for_group("g", "stable"), "a group is Stable, Empty, .* not 'stable'"),
         (lambda kafka: kafka.requests.of("Prodce"), "did you mean Produce"),
         (lambda kafka: running(brokers=0), "at least one broker"),
-        (lambda kafka: running(users={"bob": ""}), "users log in where security is"),
         (lambda kafka: running(data="nowhere"), "there is no folder nowhere"),
     ],
 )
