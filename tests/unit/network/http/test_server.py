@@ -1,0 +1,73 @@
+"""A client that pipelines requests of HTTP, or sends a body in many pieces, held the event loop for three seconds; 64
+connections that asked for nothing kept the probe of liveness out."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from stepdown.network.http.server import EVENTS_A_TURN, MOST_CONNECTIONS, HttpServer, Page
+from support.deadline import DEADLINE_S
+
+REQUESTS = 400
+PIECES = 4_000
+HEAD = b"HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+LAST = b"HEAD /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+IN_PIECES = b"POST /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+async def alive() -> Page:
+    return Page(body=b"alive\n")
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[tuple[str, int]]:
+    server = HttpServer({"/healthz": alive})
+    address = await server.start("127.0.0.1", 0)
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            yield address
+    finally:
+        await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("sent", "least_turns"),
+    [
+        pytest.param(HEAD * REQUESTS + LAST, REQUESTS, id="requests without a body in one packet"),
+        pytest.param(GET * REQUESTS + LAST, REQUESTS, id="requests in one packet"),
+        pytest.param(
+            IN_PIECES + b"1\r\na\r\n" * PIECES + b"0\r\n\r\n", PIECES // EVENTS_A_TURN, id="a body in many pieces"
+        ),
+    ],
+)
+async def test_others_have_the_loop_between_the_parts_of_what_one_client_sends(sent: bytes, least_turns: int) -> None:
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with serving() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(sent)
+        others = asyncio.create_task(count_turns())
+        answers = await reader.read(-1)
+        others.cancel()
+        writer.close()
+    assert answers.startswith(b"HTTP/1.1 ")
+    assert turns >= least_turns
+
+
+async def test_connections_that_ask_for_nothing_give_way_to_one_that_asks() -> None:
+    async with serving() as address:
+        silent = [await asyncio.open_connection(*address) for _ in range(MOST_CONNECTIONS)]
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(LAST.replace(b"HEAD", b"GET"))
+        assert b"alive" in await reader.read(-1)
+        assert await silent[0][0].read(-1) == b""
+        for _, other in (*silent, (reader, writer)):
+            other.close()
