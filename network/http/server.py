@@ -23,7 +23,7 @@ WRITE_BYTES = 64 * 1024
 MOST_CONNECTIONS = 64
 MOST_BODY_BYTES = 64 * 1024
 EVENTS_A_TURN = 16
-"""Of h11, some 20 µs each: what lies in the buffer already is thousands of them."""
+"""Of h11, some 20 µs each: the buffer may hold thousands."""
 
 log = logging.getLogger(__name__)
 
