@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ..config.keys.endpoints import HIGHEST_PORT, HostPort
 from ..network.clock import Clock
 from ..network.line_limit import LineLimit, repetition_text
+from .upstream import MOST_KNOWN_BROKERS
 
 BOOTSTRAP_LISTENER = "bootstrap"
 _PREFIX = "broker-"
@@ -44,6 +45,8 @@ class BrokerPorts:
         """The port of a broker, which listens from now on. Raises: OSError."""
         port = self.ports.get(broker)
         if port is None:
+            if len(self.ports) >= MOST_KNOWN_BROKERS:
+                raise OSError(f"no port for broker {broker}: the cluster has named {MOST_KNOWN_BROKERS} others already")
             wanted = self._first_port + broker if self._first_port else 0
             if wanted > HIGHEST_PORT:
                 raise OSError(f"broker {broker} would be at port {wanted}; lower first.port")

@@ -94,6 +94,7 @@ class Gateway:
             translate_address=self._one_address.translate if is_single else self.ports.translate,
             clients=self.clients,
             zstd_to=settings.zstd_to,
+            swaps=settings.swaps,
         )
         self._admission: ListenerAdmission | None = None
         self._http = HttpServer(

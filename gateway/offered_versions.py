@@ -75,6 +75,13 @@ BETWEEN_BROKERS = frozenset(
         *(ApiKey.WRITE_TXN_MARKERS, ApiKey.ALTER_PARTITION),
     )
 )
+TOKEN_REQUESTS = frozenset(
+    (
+        *(ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN),
+        *(ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN),
+    )
+)
+"""Anybody may make a token for the user he is, and log in with it past the gateway until it ends."""
 
 
 def true_ranges(advertised: VersionRanges) -> VersionRanges:

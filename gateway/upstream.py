@@ -29,6 +29,8 @@ CLIENT_ID = "stepdown-gateway"
 CONNECT_TIMEOUT_S = 10.0
 ASK_TIMEOUT_S = 30.0
 MOST_LOGIN_BYTES = 512 << 10
+MOST_KNOWN_BROKERS = 1_000
+"""Whose addresses are kept: a cluster that names ever new ones would take all descriptors for their ports."""
 BOOTSTRAP = -1
 """Stands for the id of whichever broker of the bootstrap list answers."""
 
@@ -83,7 +85,7 @@ class Upstream:
 
     def learn(self, broker: int, address: HostPort) -> None:
         """Takes the address of a broker from an answer of the cluster."""
-        if self.brokers.get(broker) != address:
+        if self.brokers.get(broker) != address and (broker in self.brokers or len(self.brokers) < MOST_KNOWN_BROKERS):
             self.brokers[broker] = address
             self._on_broker(broker)
 

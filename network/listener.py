@@ -133,7 +133,8 @@ class Server:
             sock.close()
             raise
         self._listeners[sock] = name
-        self._watch()
+        if not self._is_full:
+            asyncio.get_running_loop().add_reader(sock.fileno(), self._accept, sock, name)
         if self._sweep is None:
             self._schedule_sweep()
         taken = sock.getsockname()

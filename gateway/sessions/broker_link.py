@@ -19,9 +19,12 @@ MOST_HELD_BYTES = 256 << 20
 
 
 class ClaimHolder(Protocol):
-    """Holds the claim for what an answer takes, until the response that is made of it is sent."""
+    """Holds the claim for what an answer takes, until the response that is made of it is sent. What is not small is
+    charged with `least_claim_bytes` at least.
+    """
 
     claim: Claim | None
+    least_claim_bytes: int
 
 
 class Answer(NamedTuple):
@@ -77,7 +80,9 @@ class BrokerLink:
             )
         return size
 
-    async def read_whole(self, size: int, held_bytes: int = 0) -> tuple[bytes, Claim | None]:
+    async def read_whole(
+        self, size: int, held_bytes: int = 0, least_claim_bytes: int = 0
+    ) -> tuple[bytes, Claim | None]:
         """An answer that has to be held, and the memory that it, beside what is held already, is charged with if that
         is not little.
 
@@ -90,7 +95,8 @@ class BrokerLink:
             )
         if total <= WHOLE_BYTES:
             return await self.connection.read(size), None
-        claim = self._tools.memory.try_claim(total) or await self._tools.memory.claim(total)
+        charged = max(total, least_claim_bytes)
+        claim = self._tools.memory.try_claim(charged) or await self._tools.memory.claim(charged)
         try:
             return await self.connection.read(size), claim
         except BaseException:
@@ -105,7 +111,7 @@ class BrokerLink:
         if holder is not None and claim is not None:
             claim.release()
             holder.claim = None
-        body, claim = await self.read_whole(size, held_bytes)
+        body, claim = await self.read_whole(size, held_bytes, 0 if holder is None else holder.least_claim_bytes)
         if holder is not None:
             holder.claim = claim
         elif claim is not None:

@@ -26,6 +26,7 @@ from ..offered_versions import (
     BETWEEN_BROKERS,
     NEWEST,
     NOT_OFFERED,
+    TOKEN_REQUESTS,
     TRANSLATED,
     is_translated,
     refuse_api_versions,
@@ -146,6 +147,8 @@ class ClientSession:
         name = api_name(head.key)
         if head.key in BETWEEN_BROKERS and not taken[0] <= head.version <= taken[1]:
             reason = f"{name} is a request between brokers, which do not speak through the gateway"
+        elif head.key in TOKEN_REQUESTS and self._tools.swaps:
+            reason = f"{name} would show the secret of a token of the gateway's own user"
         elif low > high:
             reason = f"{name} is not offered here"
         elif not low <= head.version <= high:

@@ -41,6 +41,7 @@ class HeldClaim:
     """The claim for the answers to the parts of one request."""
 
     claim: Claim | None = None
+    least_claim_bytes: int = 0
 
 
 class Router:

@@ -21,7 +21,7 @@ class SessionTools:
 
     `offer` gives the versions of an API that clients may use where the cluster takes these; `translate_address`, the
     address here of a broker of the cluster. `memory` pays for answers that are held as a whole. `zstd_to`: what zstd
-    batches become for clients that cannot read them.
+    batches become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster.
     """
 
     upstream: Upstream
@@ -34,3 +34,4 @@ class SessionTools:
     translate_address: Callable[[int, HostPort], HostPort]
     clients: ClientReport
     zstd_to: Codec | None
+    swaps: bool

@@ -41,8 +41,7 @@ class Translator:
                 mapped = map_errors(response, lambda code: self._map_code(head, seen, code))
                 pieces = encode_response(spec, head.version, head.correlation_id, mapped)
         except BaseException:
-            if call.claim is not None:
-                call.claim.release()
+            call.release()
             raise
         reply = self._replies.make(pieces, head, began_s, call.sent_as)
         reply.claim = keep_for(pieces, call.claim)

@@ -33,7 +33,8 @@ class Rotation:
 @dataclass(slots=True, kw_only=True)
 class Call:
     """`request` came in `version` and is sent as `sent_as`. A translation that holds memory until its response is sent
-    puts the claim into `claim`. `lose` counts what could not be carried, `count_records` looks at records."""
+    has the claim in `claim`, of `least_claim_bytes` at least where an answer is not small. `lose` counts what could not
+    be carried, `count_records` looks at records."""
 
     key: int
     version: int
@@ -49,3 +50,16 @@ class Call:
     rotation: Rotation = field(default_factory=Rotation)
     zstd_to: Codec | None = None
     claim: Claim | None = None
+    least_claim_bytes: int = 0
+
+    async def claim_bytes(self, size_bytes: int) -> None:
+        """Has a claim of that size at least; that may wait for others."""
+        if self.claim is None or self.claim.size_bytes < size_bytes:
+            self.release()
+            self.claim = self.memory.try_claim(size_bytes) or await self.memory.claim(size_bytes)
+
+    def release(self) -> None:
+        """Nothing is held any more."""
+        if self.claim is not None:
+            self.claim.release()
+            self.claim = None

@@ -1,7 +1,8 @@
 """Fetch 0 to 3 as 4: record batches of magic 2 become messages of magic 0 (Fetch 0, 1) or 1 (2, 3).
 
 The size of an answer is in front of it, so all of it is held: `CLAIM_BYTES` a request, out of one budget, more only
-where the first batch alone is larger.
+where the first batch alone is larger. They are claimed when the cluster's answer has come: a client says itself for how
+long the cluster may let it wait.
 
     Fetch 0-2   Clients send partitions in one order and count on a share for each, while a broker fills them in the
                 order asked: so each has a share of the claim, and each fetch begins at another partition. A partition
@@ -89,7 +90,7 @@ async def translate(call: Call) -> FetchResponse:
         for topic in request.topics
         for each in topic.partitions
     }
-    call.claim = call.memory.try_claim(CLAIM_BYTES) or await call.memory.claim(CLAIM_BYTES)
+    call.least_claim_bytes = CLAIM_BYTES
     fetch = _Fetch(call, request, partitions)
     await fetch.run()
     return fetch.response()
@@ -123,6 +124,7 @@ class _Fetch:
                 each = self._partitions[key]
                 each.offset = each.converted.next_offset if each.converted is not None else each.offset
             keys = list(self._partitions)
+            self._call.release()
             wait_ms, min_bytes = self._ends_ms - self._call.clock.now_ms(), max(1, min_bytes)
         if self._transactional:
             self._call.lose("transactions", self._transactional)
@@ -179,6 +181,7 @@ class _Fetch:
         for at, key in enumerate(keys):
             each = self._partitions[key]
             if each.is_starved and got < CLAIM_BYTES:
+                await self._call.claim_bytes(CLAIM_BYTES)
                 await self._ask([key], 0, 0)
             size = _size(each.answer.records) if each.answer is not None else 0
             got += size if each.converted is None else 0

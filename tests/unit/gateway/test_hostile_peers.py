@@ -8,10 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from stepdown.gateway import broker_ports, upstream
 from stepdown.gateway.gateway import Gateway
 from stepdown.protocol.messages.fetch import FetchRequest
-from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.schema import encode
 from support.client import RawClient
 from support.fetching import create, fetch, produce, records
 from support.gateway import gateway_to, running_gateway
@@ -127,3 +129,39 @@ async def test_small_answers_give_their_memory_back(tmp_path: Path) -> None:
             for version in range(4):
                 await client.send(fetch("orders", offset), version)
         assert stage.gateway._answer_memory.in_use_bytes == 0
+
+
+async def test_fetches_that_the_cluster_lets_wait_hold_no_memory_of_answers(tmp_path: Path) -> None:
+    """Each claimed 1 MiB before the cluster had records: 32 old clients that waited, for as long as they said, kept all
+    others from their answers."""
+    async with running_gateway(tmp_path, answer_memory_bytes=4 << 20) as stage, await stage.connect_to_broker() as own:
+        await create(own, "idle")
+        await create(own, "orders")
+        await produce(own, "orders", build_batch(records(300, 1000)))
+        waiting = [await stage.connect() for _ in range(8)]
+        for client in waiting:
+            await client.begin(fetch("idle", min_bytes=1, max_wait_ms=2**31 - 1), 1)
+        async with await stage.connect() as client:
+            answer = await client.send(fetch("orders", max_bytes=1 << 20), 1)
+        assert len(answer.responses[0].partitions[0].records) > 200_000
+        memory = stage.gateway._answer_memory
+        await until(lambda: memory.in_use_bytes == 0 and not memory.waiting)
+        for client in waiting:
+            await client.close()
+
+
+async def test_a_cluster_that_names_ever_new_brokers_is_given_a_thousand_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer could have the gateway listen on 10,000 more, until it had no descriptor left for clients."""
+    monkeypatch.setattr(broker_ports, "MOST_KNOWN_BROKERS", 3)
+    monkeypatch.setattr(upstream, "MOST_KNOWN_BROKERS", 3)
+
+    def answer(frame: bytes) -> bytes:
+        brokers = [MetadataResponseBroker(node_id=node, host="b", port=9) for node in range(10)]
+        body = b"".join(encode(MetadataResponse(brokers=brokers, topics=()), 1))  # type: ignore[arg-type]
+        return struct.pack(">i", len(body) + 4) + frame[4:8] + body
+
+    async with gateway_to_broken(answer) as gateway:
+        async with await RawClient.connect("127.0.0.1", gateway.address.port) as client:
+            await client.begin(MetadataRequest(topics=()), 1)
+            assert await client.read_frame() is None
+        assert len(gateway.ports.ports) == len(gateway.upstream.brokers) == 3

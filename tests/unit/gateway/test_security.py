@@ -1,6 +1,7 @@
 """Logins through the gateway and at it, and TLS on both sides."""
 
 import ssl
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.gateway.gateway import Gateway
+from stepdown.gateway.offered_versions import TOKEN_REQUESTS
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority
 from support.client import RawClient
@@ -111,3 +113,23 @@ async def test_clients_log_in_to_the_gateway(tmp_path: Path, version: int) -> No
         async with await connect(gateway, trust) as stranger:
             await stranger.send_raw(stranger.frame(MetadataRequest(topics=()), 1))
             assert await stranger.read_frame() is None
+
+
+async def test_nobody_is_given_a_token_of_the_gateways_own_user(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With authentication=swap a client could make a delegation token, or see those there are, and log in past the
+    gateway as the gateway's user, after its own access had ended."""
+    swap = {
+        "authentication": "swap",
+        "upstream_security_protocol": "SASL_SSL",
+        "upstream_sasl_mechanism": "PLAIN",
+        "upstream_sasl_username": USER,
+        "upstream_sasl_password": PASSWORD,
+    }
+    async with gateway_before(tmp_path, "SASL_SSL", **swap) as (gateway, _, _):
+        for key in TOKEN_REQUESTS:
+            async with await connect(gateway) as client:
+                await client.send_raw(struct.pack(">ihhih", 10, key, 1, 1, -1))
+                assert await client.read_frame() is None
+    assert caplog.text.count("would show the secret of a token of the gateway's own user") == len(TOKEN_REQUESTS)
