@@ -14,6 +14,7 @@ from .errors import MalformedFrame, TooManyItems
 from .field_declarations import Field
 from .primitives import (
     MAX_ITEMS,
+    MAX_STRING_BYTES,
     MAX_TAGGED_FIELDS,
     Primitive,
     read_uuid,
@@ -38,7 +39,8 @@ def _null(what: str) -> MalformedFrame:
 
 
 def _too_long(what: str, length: int, left: int) -> MalformedFrame:
-    return MalformedFrame(f"{what}: a length of {length} with {left} bytes left")
+    found = f"{left} bytes left" if length > left else f"{MAX_STRING_BYTES} bytes at most in a text"
+    return MalformedFrame(f"{what}: a length of {length} with {found}")
 
 
 def _too_many(what: str, most_items: int) -> TooManyItems:
@@ -203,7 +205,10 @@ class _DecoderWriter:
         length = self.length("h" if kind is Primitive.STRING else "i")
         with source.block(f"if {length} < 0:"):
             source.line(f"{local} = None" if nullable else f"raise null({where!r})")
-        with source.block(f"elif {length} > end - p:"):
+        most = "end - p"
+        if kind is Primitive.STRING and self.flexible:  # others have a length of 16 bits
+            most = f"{MAX_STRING_BYTES} or {length} > end - p"
+        with source.block(f"elif {length} > {most}:"):
             source.line(f"raise too_long({where!r}, {length}, end - p)")
         with source.block("else:"):
             take = {Primitive.STRING: ".tobytes().decode()", Primitive.BYTES: ".tobytes()", Primitive.RECORDS: ""}[kind]

@@ -16,6 +16,8 @@ from time import perf_counter
 from types import CoroutineType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ...network.admission.closing_lines import ClosingLines
+from ...network.clients.client_report import MOST_NAME
 from ...network.clock import LoopClock
 from ...network.connection import CloseConnection, Peer, Reply
 from ...network.memory_budget import Claim
@@ -85,6 +87,7 @@ class Dispatcher:
         core.quotas.on_change = lambda: self._routes.clear()
         # Where a clock is moved by hand, things happen in the same order each time: no worker has a part in it.
         self._has_real_time = isinstance(core.clock, LoopClock)
+        self._refusals = ClosingLines(core.clock)
         self._modules: dict[ApiKey, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
 
@@ -95,7 +98,7 @@ class Dispatcher:
         """
         began = perf_counter()
         header, body = decode_request_header(frame)
-        peer.client_id = header.client_id or ""
+        peer.client_id = (header.client_id or "")[:MOST_NAME]
         route = self._routes.get((header.api_key, header.api_version))
         if route is None:
             spec, served = self._look_up(header, peer)
@@ -162,7 +165,7 @@ class Dispatcher:
         if "error_code" not in fields:
             raise fault
         forget_frames(fault)
-        log.warning("refusing a request of %s (client %r): %s", peer, peer.client_id, fault)
+        self._refusals.warn(log, peer.network, f"refusing a request of {peer} (client {peer.client_id!r}): {fault}")
         told = {"error_message": str(fault)} if "error_message" in fields else {}
         refusal = route.spec.response(error_code=ErrorCode.INVALID_REQUEST, **told)
         pieces = route.encode(header.correlation_id, refusal)

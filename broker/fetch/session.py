@@ -22,6 +22,8 @@ from ...protocol.primitives import size_of
 EVICTION_AGE_MS = 120_000
 MOST_PARTITIONS = 150_000
 """Of all sessions together: each takes about 300 bytes."""
+MOST_NAME_BYTES = 100 * MOST_PARTITIONS
+"""Of the names of their topics: a client chooses them, and one may have 32 kB."""
 LAST_EPOCH = (1 << 31) - 1
 FULL_WITHOUT_SESSION = -1
 FULL_WITH_SESSION = 0
@@ -115,6 +117,7 @@ class FetchSession:
         self.epoch = 1
         self.created_ms = self.last_used_ms = now_ms
         self.interests = {interest.key: interest for interest in interests}
+        self.name_bytes = sum(len(interest.topic) for interest in self.interests.values())
 
     @property
     def eviction_rank(self) -> tuple[bool, int, int]:
@@ -131,12 +134,14 @@ class FetchSession:
             known = self.interests.get(interest.key)
             if known is None:
                 self.interests[interest.key] = interest
+                self.name_bytes += len(interest.topic)
             else:
                 known.renew(interest)
         for topic in request.forgotten_topics_data:
             name: object = topic.topic_id if topic.topic_id.int else topic.topic
             for index in topic.partitions:
-                self.interests.pop((name, index), None)
+                gone = self.interests.pop((name, index), None)
+                self.name_bytes -= len(gone.topic) if gone is not None else 0
 
     def next_epoch(self) -> None:
         self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1
@@ -177,13 +182,13 @@ class FetchContext:
 
 
 class FetchSessions:
-    """The sessions of one broker, at most `slots` of them, with `partitions` in all."""
+    """The sessions of one broker, at most `slots` of them, with `partitions` and names of `name_bytes` in all."""
 
     def __init__(self, slots: int, on_eviction: Callable[[], None]) -> None:
         self._slots = slots
         self._on_eviction = on_eviction
         self._sessions: dict[int, FetchSession] = {}
-        self.partitions = 0
+        self.partitions = self.name_bytes = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -214,6 +219,7 @@ class FetchSessions:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self.partitions -= len(session.interests)
+            self.name_bytes -= session.name_bytes
 
     def _resume(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
         session = self._sessions.get(request.session_id)
@@ -229,10 +235,11 @@ class FetchSessions:
                 "the fetch session and the request differ in whether they use topic ids",
                 ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
             )
-        before = len(session.interests)
+        before, name_bytes_before = len(session.interests), session.name_bytes
         session.update(request)
         self.partitions += len(session.interests) - before
-        if self.partitions > MOST_PARTITIONS:
+        self.name_bytes += session.name_bytes - name_bytes_before
+        if not self._has_room():
             self.forget(session.session_id)
             raise ApiError("the fetch sessions have too many partitions", ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         session.last_used_ms = now_ms
@@ -248,12 +255,18 @@ class FetchSessions:
         self, interests: Sequence[Interest], *, by_id: bool, privileged: bool, now_ms: int
     ) -> FetchSession | None:
         session = FetchSession(self._free_id(), interests, by_id=by_id, privileged=privileged, now_ms=now_ms)
-        while len(self._sessions) >= self._slots or self.partitions + len(interests) > MOST_PARTITIONS:
+        if session.name_bytes > MOST_NAME_BYTES:
+            return None
+        while len(self._sessions) >= self._slots or not self._has_room(len(interests), session.name_bytes):
             if not self._evict_for(session, now_ms):
                 return None
         self._sessions[session.session_id] = session
         self.partitions += len(interests)
+        self.name_bytes += session.name_bytes
         return session
+
+    def _has_room(self, partitions: int = 0, name_bytes: int = 0) -> bool:
+        return self.partitions + partitions <= MOST_PARTITIONS and self.name_bytes + name_bytes <= MOST_NAME_BYTES
 
     def _free_id(self) -> int:
         while True:

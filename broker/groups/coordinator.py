@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ...network.remembered_names import RememberedNames
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages import consumer_group_describe
 from ...protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -68,7 +69,9 @@ class GroupCoordinator:
         self._timers = Timers(core.clock, core.rounds)
         self._rebalancer = Rebalancer(self.settings, self._timers, self._topic)
         self._rebalancer.on_unused = self._note_unused_group
-        self._unused: dict[str, ClassicGroup] = {}
+        self.unused: RememberedNames[tuple[str], ClassicGroup] = RememberedNames(
+            MOST_UNUSED_GROUPS, lambda names, group: self._forget_unless_in_use(group)
+        )
         timeout_ms = core.settings.offsets_commit_timeout_ms
         self._joins = Joins(self.settings, self._rebalancer, self._topic)
         self._members = Members(self._rebalancer, self._topic, timeout_ms)
@@ -176,10 +179,7 @@ class GroupCoordinator:
 
     def _note_unused_group(self, group: ClassicGroup) -> None:
         """Nobody has joined the group. It stays, as in Kafka, but where they are many the oldest are forgotten."""
-        self._unused.pop(group.group_id, None)
-        self._unused[group.group_id] = group
-        if len(self._unused) > MOST_UNUSED_GROUPS:
-            self._forget_unless_in_use(self._unused.pop(next(iter(self._unused))))
+        self.unused.put((group.group_id,), group)
 
     def _forget_unless_in_use(self, group: ClassicGroup) -> None:
         """Forgets the group, unless it was joined meanwhile or holds offsets."""

@@ -9,6 +9,7 @@ the client can ask again.
 import re
 from typing import TYPE_CHECKING
 
+from ...network.clients.client_report import MOST_NAME
 from ...network.clients.seen_client import SeenClient
 from ...protocol.api import ApiKey
 from ...protocol.errors import ApiError, ErrorCode
@@ -72,6 +73,6 @@ def _remember_software(request: ApiVersionsRequest, call: Call) -> None:
     if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
         raise ApiError(f"software {name!r} {version!r} is not a valid name and version", ErrorCode.INVALID_REQUEST)
     peer = call.peer
-    peer.software_name, peer.software_version = name, version
+    peer.software_name, peer.software_version = name[:MOST_NAME], version[:MOST_NAME]
     if peer.seen.is_kept:
         peer.seen = SeenClient()  # from its next request on it is another client

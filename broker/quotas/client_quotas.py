@@ -1,13 +1,14 @@
 """The client quotas in force and their current usage.
 
-What is measured is kept for 10,000 users and clients of each kind at most, those that came last: names come from
-clients.
+What is measured is kept for 10,000 users and clients of each kind at most, fewer with long names, those that came last:
+names come from clients.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from ...network.clock import Clock
+from ...network.remembered_names import RememberedNames
 from ...storage.metadata.cluster_state import QuotaEntity
 from .quota_lookup import Entity, Quota, QuotaTable
 from .rate import Rate
@@ -25,15 +26,11 @@ class Measured(Generic[M]):
 
     def __init__(self, make: Callable[[], M]) -> None:
         self._make = make
-        self._of: dict[Entity, M] = {}
+        self._of: RememberedNames[Entity, M] = RememberedNames(MOST_MEASURED)
 
     def of(self, entity: Entity) -> M:
-        found = self._of.pop(entity, None)
-        if found is None:
-            found = self._make()
-            if len(self._of) >= MOST_MEASURED:
-                del self._of[next(iter(self._of))]
-        self._of[entity] = found  # the last in order: those that nobody asks for come first
+        found = self._of.take(entity) or self._make()
+        self._of.put(entity, found)  # the last in order: those that nobody asks for come first
         return found
 
 

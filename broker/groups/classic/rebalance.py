@@ -10,9 +10,9 @@ Source: Kafka 3.9, GroupMetadataManager.
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable
 
+from ....network.remembered_names import RememberedNames
 from ....protocol.errors import ApiError, ErrorCode
 from ...scheduling.keyed_timers import Timers
 from ..group_settings import GroupSettings
@@ -24,7 +24,7 @@ from .state_table import State
 log = logging.getLogger(__name__)
 
 MOST_PENDING_MEMBERS = 5_000
-"""Ids that were handed out last, 3 kB each: clients come back with theirs within milliseconds."""
+"""Ids handed out last, 3 kB each, fewer with long names. Clients come back with theirs within milliseconds."""
 
 
 def _session(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
@@ -48,7 +48,9 @@ class Rebalancer:
         self._store = store
         self.rebalances = 0
         self.on_unused: Callable[[ClassicGroup], None] = lambda group: None
-        self._handed_out: deque[tuple[ClassicGroup, str]] = deque()
+        self.handed_out: RememberedNames[tuple[str, str], ClassicGroup] = RememberedNames(
+            MOST_PENDING_MEMBERS, lambda names, group: self._forget_pending(group, names[1])
+        )
 
     def now_ms(self) -> int:
         return self._timers.now_ms()
@@ -67,9 +69,7 @@ class Rebalancer:
         """The id was handed out; its client has to come back with it in time."""
         group.pending_members.add(member_id)
         self._watch(group, member_id, session_timeout_ms)
-        self._handed_out.append((group, member_id))
-        if len(self._handed_out) > MOST_PENDING_MEMBERS:
-            self._forget_pending(*self._handed_out.popleft())
+        self.handed_out.put((group.group_id, member_id), group)
 
     def _forget_pending(self, group: ClassicGroup, member_id: str) -> None:
         """A member that comes back later gets UNKNOWN_MEMBER_ID and joins again."""

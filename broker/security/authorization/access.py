@@ -54,6 +54,8 @@ NOT_ASKED = -(1 << 31)
 
 MOST_LOGGED = 100
 """Denials of one request."""
+MOST_NAME_LOGGED = 300
+"""Characters; topics have 249 at most, other names that clients make up 32,767."""
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +110,7 @@ class RestrictedAccess(Access):
             self._denied.add(key)
             log.info(
                 "Principal = %s is Denied operation = %s from host = %s on resource = %s:LITERAL:%s for request = %s%s",
-                *(self._principal, operation.name, self._host, kind.name, name, self._request),
+                *(self._principal, operation.name, self._host, kind.name, name[:MOST_NAME_LOGGED], self._request),
                 "" if len(self._denied) < MOST_LOGGED else "; more denials of this request are not logged",
             )
         return allowed

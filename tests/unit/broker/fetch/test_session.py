@@ -371,6 +371,26 @@ def test_all_sessions_together_have_only_so_many_partitions(few: Cache) -> None:
     assert (few.knows(first), few.sessions.partitions) == (True, 10)
 
 
+def test_all_sessions_together_keep_only_so_many_bytes_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions were counted, their names were not: each request of 32 MB was kept as a session."""
+    monkeypatch.setattr(session, "MOST_NAME_BYTES", 10)
+    cache = Cache()
+
+    def start(*topics: str) -> int:
+        return cache.open(FetchRequest(topics=tuple(asked((0,), topic=topic) for topic in topics))).session_id
+
+    first = start("12345")
+    assert not start("12345678901")
+    assert not start("123", "456")
+    assert start("12", "345")
+    assert (cache.knows(first), cache.sessions.name_bytes) == (True, 10)
+    assert refused(cache, incremental(first, 1, asked((0,), topic="6"))) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert cache.sessions.name_bytes == 5
+    second = start("12345")
+    cache.open(incremental(second, 1, asked((1,), topic="t"), forget=(0,), forgotten="12345"))
+    assert cache.sessions.name_bytes == 6
+
+
 def test_an_idle_session_makes_room_for_the_partitions_of_another(few: Cache) -> None:
     few.start(6)
     few.now_ms += EVICTION_AGE_MS + 1

@@ -232,7 +232,7 @@ async def test_protocols_that_no_member_has_are_forgotten(world):
 
 async def test_ids_that_clients_do_not_come_back_with_are_forgotten_when_they_are_many(world, monkeypatch):
     """40,000 groups with one each took 111 MB, for 2.4 MB sent."""
-    monkeypatch.setattr(rebalance, "MOST_PENDING_MEMBERS", 2)
+    monkeypatch.setattr(world.rebalancer.handed_out, "most", 2)
     forgotten = []
     world.rebalancer.on_unused = forgotten.append
     ids = [(await answer(world.join())).member_id for _ in range(3)]
