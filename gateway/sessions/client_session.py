@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from ...client.versions import VersionRange
+from ...network.clients.client_report import MOST_NAME
 from ...network.clients.seen_client import SeenClient
 from ...network.connection import CloseConnection, Peer, Reply
 from ...protocol.api import ApiKey
@@ -131,8 +132,9 @@ class ClientSession:
             bytes(frame[8 : 10 + len(self._client_id_bytes)]) != _prefix(self._client_id_bytes)
             or not self._client_id_bytes
         ):
-            peer.client_id = client_id_of(frame)
-            self._client_id_bytes = peer.client_id.encode()
+            client_id = client_id_of(frame)
+            peer.client_id = client_id[:MOST_NAME]
+            self._client_id_bytes = client_id.encode() if len(client_id) <= MOST_NAME else b""
 
     def _count_request(self, head: RequestHead, peer: Peer, began_s: float) -> None:
         """For the client report; of a version that is offered, which nobody else may choose."""
@@ -175,7 +177,8 @@ def _note_software(frame: memoryview, peer: Peer) -> None:
     """What an ApiVersions request says of the client's software. Raises: MalformedFrame."""
     header, body = decode_request_header(frame)
     request = decode(ApiVersionsRequest, header.api_version, body)
-    peer.software_name, peer.software_version = request.client_software_name, request.client_software_version
+    peer.software_name = request.client_software_name[:MOST_NAME]
+    peer.software_version = request.client_software_version[:MOST_NAME]
     if peer.seen.is_kept:
         peer.seen = SeenClient()  # from its next request on it is another client
 
