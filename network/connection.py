@@ -59,7 +59,9 @@ class CloseConnection(Exception):
 class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
-    `sasl` is its login where the listener asks for one; `on_leave`, if set, hears that it sends no more.
+    `sasl` is its login where the listener asks for one; `on_leave`, if set, hears that it sends no more. A request that
+    waits for other clients has others use the memory of its frame: by `release_frame` where it does not need it any
+    more, else by `offer_frame` with what ends its wait, or None where its connection is to be closed.
     `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
     `seen`, where its requests are counted.
     """
@@ -75,6 +77,10 @@ class Peer:
     latest_request: tuple[ApiKey, int, int] | None = None
     seen: SeenClient = field(default_factory=SeenClient, repr=False, compare=False)
     on_leave: Callable[[], None] | None = None
+    release_frame: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
+    offer_frame: Callable[[Callable[[], None] | None], None] = field(
+        default=lambda end_wait: None, repr=False, compare=False
+    )
     turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
 
     @property
@@ -187,6 +193,7 @@ class Connection:
         self._free_frame_bytes = CHARGED_FRAME_BYTES
         self._unrestricted_frame_bytes = parser.max_bytes
         self._read_ahead_bytes = READ_AHEAD_BYTES
+        peer.release_frame, peer.offer_frame = self._release, self._offer_frame
         self._claim: Claim | None = None
         self._ahead: Claim | None = None
         self._ms_a_byte = 0.0
@@ -221,13 +228,14 @@ class Connection:
                 self.is_busy = self.is_waiting = True
                 self.last_active_ms = self.asked_ms = self._clock.now_ms()
                 answer = answerer.answer(frame, self.peer)
+                del frame  # what waits, or a peer that does not read its answer, must not keep us holding what it sent
                 if isinstance(answer, Reply):
                     reply = answer
                 else:
                     self._try_to_send_held_replies(answerer)
                     reply = await answer
                 self.is_waiting = False
-                del frame, answer  # a peer that does not read its answer must not keep us holding what it sent
+                del answer
                 if self._claim is not None:
                     self._release()
                 pieces = reply.pieces
@@ -436,6 +444,22 @@ class Connection:
             f"it sends a request of {size} bytes (API key {key}) too slowly while others wait for request memory; see "
             "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes"
         )
+        self.close()
+
+    def _offer_frame(self, end_wait: Callable[[], None] | None) -> None:
+        """The request is read, and waits: those who wait for its memory may have it."""
+        if self._claim is not None:
+            self._claim.reclaimable(partial(self._end_wait, end_wait))
+
+    def _end_wait(self, end_wait: Callable[[], None] | None) -> None:
+        self._release()
+        if end_wait is not None:
+            end_wait()
+            return
+        self._say_closing(
+            "its request waits for an answer while others wait for request memory; see stepdown.request.memory.bytes"
+        )
+        self.peer.leave()
         self.close()
 
     def _give_up_half_frame(self) -> None:

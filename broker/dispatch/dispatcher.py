@@ -152,6 +152,7 @@ class Dispatcher:
         try:
             call = await self._core.heavy(self._call, route, header, body, peer)
             call.has_many_items = True
+            del body  # the answer may wait for other clients
         except TooManyItems as fault:
             return self._refuse_too_many(route, header, peer, fault, began)
         reply = self._answer(route, call, began)
@@ -296,6 +297,7 @@ class Dispatcher:
         """As `answer`, of an API that was not asked for yet: a worker reads its handler."""
         await self._core.heavy(self._read_module, key, served)
         reply = self.answer(frame, peer)
+        del frame
         return reply if isinstance(reply, Reply) else await reply
 
     def _handle_of(self, served: ServedApi, module: ModuleType) -> Handle:

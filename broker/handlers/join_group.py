@@ -27,6 +27,7 @@ def caller_of(call: Call) -> Caller:
 
 
 async def handle(broker: "Services", request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
+    call.peer.release_frame()  # it waits for other members; what it says was copied, and is the group's
     began = perf_counter()
     if call.version < FIRST_VERSION_WITH_REBALANCE_TIMEOUT:
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)

@@ -21,6 +21,7 @@ async def handle(broker: "Services", request: SyncGroupRequest, call: Call) -> S
     is_complete = request.protocol_type is not None and request.protocol_name is not None
     if call.version >= FIRST_VERSION_WITH_PROTOCOL and not is_complete:
         raise ApiError("protocol type and name are missing", ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    call.peer.release_frame()  # as JoinGroup
     began = perf_counter()
     try:
         return await broker.groups.sync(request, caller_of(call))

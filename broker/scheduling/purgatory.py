@@ -15,9 +15,12 @@ IsSatisfied = Callable[[Hashable | None], bool]
 
 
 class Leaving(Protocol):
-    """Somebody who may leave; `on_leave`, if set, is called then."""
+    """Somebody who may leave; `on_leave`, if set, is called then. `offer_frame` takes what ends the wait when others
+    need the memory of its request.
+    """
 
     on_leave: Callable[[], None] | None
+    offer_frame: Callable[[Callable[[], None] | None], None]
 
 
 class Waiter:
@@ -86,6 +89,7 @@ class Purgatory:
         self._parked[waiter] = None
         if peer is not None:
             peer.on_leave = waiter.give_up
+            peer.offer_frame(waiter.expire)
         timer = self._clock.call_later(timeout_ms, waiter.expire)
         try:
             await waiter.done

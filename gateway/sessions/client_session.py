@@ -106,6 +106,8 @@ class ClientSession:
         taken = link.versions.get(head.key, NOT_OFFERED)
         self._check_version(head, taken)
         self._count_request(head, peer, began_s)
+        if head.key != ApiKey.PRODUCE:  # may wait in the cluster for as long as the client likes
+            peer.offer_frame(None)
         if head.key == ApiKey.SASL_HANDSHAKE and head.version == 0:
             return await self._login.begin(head, frame, began_s)
         if not is_translated(head.key, head.version, taken):

@@ -5,13 +5,19 @@ import random
 import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from stepdown.gateway import broker_ports, upstream
 from stepdown.gateway.gateway import Gateway
-from stepdown.protocol.messages.fetch import FetchRequest
-from stepdown.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from stepdown.protocol.messages.fetch import FetchRequest, ForgottenTopic
+from stepdown.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.schema import encode
 from support.client import RawClient
@@ -165,3 +171,21 @@ async def test_a_cluster_that_names_ever_new_brokers_is_given_a_thousand_ports(m
             await client.begin(MetadataRequest(topics=()), 1)
             assert await client.read_frame() is None
         assert len(gateway.ports.ports) == len(gateway.upstream.brokers) == 3
+
+
+async def test_requests_that_wait_in_the_cluster_leave_the_memory_of_requests_to_others(tmp_path: Path) -> None:
+    """They held it for as long as the client had the cluster wait: no request of more than 32 KiB passed meanwhile."""
+    many = MetadataRequest(topics=[MetadataRequestTopic(name="x" * 200) for _ in range(300)])
+    long = fetch("idle", min_bytes=1, max_wait_ms=2**31 - 1, session_epoch=-1)
+    forgotten = tuple(ForgottenTopic(topic="x" * 20_000, partitions=()) for _ in range(10))
+    async with running_gateway(tmp_path, stepdown_request_memory_bytes=1_000_000) as stage:
+        async with await stage.connect_to_broker() as own:
+            await create(own, "idle")
+        waiting = [await stage.connect() for _ in range(6)]
+        for client in waiting:
+            await client.begin(replace(long, forgotten_topics_data=forgotten), 11)
+        async with await stage.connect() as client:
+            assert (await client.send(many, 1)).brokers
+        for client in waiting:
+            await client.close()
+        await until(lambda: stage.gateway._request_memory.in_use_bytes == 0)

@@ -5,7 +5,12 @@ from uuid import UUID
 
 import pytest
 from stepdown.protocol.errors import MalformedFrame
-from stepdown.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse, SupportedFeatureKey
+from stepdown.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
 from stepdown.protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from stepdown.protocol.messages.fetch import (
     AbortedTransaction,
@@ -22,6 +27,7 @@ from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOf
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+from stepdown.protocol.primitives import write_uvarint
 from stepdown.protocol.schema import decode, encode, int32, string, struct, structure
 
 TOPIC_ID = UUID("01020304-0506-0708-090a-0b0c0d0e0f10")
@@ -151,6 +157,15 @@ def test_tagged_fields_are_read_in_any_order_and_written_in_theirs():
 def test_a_tagged_field_of_the_wrong_size_is_refused():
     with pytest.raises(MalformedFrame, match="finalized_features_epoch"):
         decode(ApiVersionsResponse, 3, memoryview(b"\0\0\x01\0\0\0\0\x01\x01\x09" + bytes(9)))
+
+
+def test_a_text_is_no_longer_than_kafka_takes():
+    """Compact texts were as long as the request: an idle connection kept software with a name of 16 MB."""
+    at_most = wire(ApiVersionsRequest(client_software_name="a" * 0x7FFF, client_software_version="1"), 3)
+    assert len(decode(ApiVersionsRequest, 3, at_most).client_software_name) == 0x7FFF
+    longer = write_uvarint(0x8001) + b"a" * 0x8000 + at_most[-3:]
+    with pytest.raises(MalformedFrame, match="client_software_name: a length of 32768 with 32767 bytes at most"):
+        decode(ApiVersionsRequest, 3, longer)
 
 
 def test_invalid_utf8_is_refused():

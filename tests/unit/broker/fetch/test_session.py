@@ -377,9 +377,11 @@ def test_all_sessions_together_keep_only_so_many_bytes_of_names(monkeypatch: pyt
     cache = Cache()
 
     def start(*topics: str) -> int:
-        return cache.open(FetchRequest(topics=tuple(asked((0,), topic=topic) for topic in topics))).session_id
+        wanted = tuple(asked((0,), topic=topic) for topic in topics)
+        return cache.open(FetchRequest(session_epoch=0, topics=wanted)).session_id
 
     first = start("12345")
+    assert first
     assert not start("12345678901")
     assert not start("123", "456")
     assert start("12", "345")
