@@ -1,12 +1,16 @@
 """The client that sends a group request: its name and address, and the version of the API."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who sends a request, and in which version of its API. `host` begins with a slash, as Java shows addresses."""
+    """Who sends a request, and in which version of its API. `host` begins with a slash, as Java shows addresses;
+    `may_see`: whether an access rule lets it know of a topic by its name.
+    """
 
     version: int
     client_id: str = ""
     host: str = "/127.0.0.1"
+    may_see: Callable[[str], bool] = field(default=lambda topic: True, compare=False)

@@ -6,9 +6,11 @@ tell a returning static leader to skip the assignment.
 """
 
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ..dispatch.call import Call
@@ -23,7 +25,12 @@ FIRST_VERSION_WITH_NULL_PROTOCOL = 7
 
 def caller_of(call: Call) -> Caller:
     """Who asks, as groups remember their members."""
-    return Caller(version=call.version, client_id=call.client_id, host=f"/{call.peer.host}")
+    return Caller(
+        version=call.version,
+        client_id=call.client_id,
+        host=f"/{call.peer.host}",
+        may_see=partial(call.access.may_see, AclOperation.DESCRIBE, ResourceType.TOPIC),
+    )
 
 
 async def handle(broker: "Services", request: JoinGroupRequest, call: Call) -> JoinGroupResponse:

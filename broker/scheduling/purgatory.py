@@ -15,12 +15,14 @@ IsSatisfied = Callable[[Hashable | None], bool]
 
 
 class Leaving(Protocol):
-    """Somebody who may leave; `on_leave`, if set, is called then. `offer_frame` takes what ends the wait when others
-    need the memory of its request.
-    """
+    """Somebody who may leave; `on_leave`, if set, is called then."""
 
     on_leave: Callable[[], None] | None
-    offer_frame: Callable[[Callable[[], None] | None], None]
+
+    @property
+    def offer_frame(self) -> Callable[[Callable[[], None]], None]:
+        """Takes what ends the wait when others need the memory of its request."""
+        ...
 
 
 class Waiter:

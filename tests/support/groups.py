@@ -226,7 +226,7 @@ class GroupWorld:
     def consumer_heartbeat(
         self, member_id: str, epoch: int, owned: dict[UUID, list[int]] | None = None, **request: Any
     ) -> ConsumerGroupHeartbeatResponse:
-        version = request.pop("version", 1)
+        version, may_see = request.pop("version", 1), request.pop("may_see", lambda topic: True)
         if epoch == 0:
             request = {"rebalance_timeout_ms": 30_000, "subscribed_topic_names": ("t",), **request}
             owned = owned or {}
@@ -236,7 +236,7 @@ class GroupWorld:
         message = ConsumerGroupHeartbeatRequest(
             group_id=GROUP, member_id=member_id, member_epoch=epoch, topic_partitions=listed, **request
         )
-        return self.heartbeats.heartbeat(message, Caller(version=version, client_id="client"))
+        return self.heartbeats.heartbeat(message, Caller(version=version, client_id="client", may_see=may_see))
 
     # Restart
 

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 FindTopic = Callable[[str], TopicMetadata | None]
 Topics = Mapping[str, TopicMetadata]
+MaySee = Callable[[str], bool]
 
 
 @dataclass(slots=True)
@@ -53,9 +54,19 @@ class Planner:
         self._topic_names = topic_names
 
     def advance(
-        self, change: Change, before: ConsumerMember, after: ConsumerMember, owned: Assignment | None, now_ms: int
+        self,
+        change: Change,
+        before: ConsumerMember,
+        after: ConsumerMember,
+        owned: Assignment | None,
+        now_ms: int,
+        may_see: MaySee,
     ) -> ConsumerMember:
-        """`after` with its next step made; `before` is the member as it was, `owned` what it reports to own."""
+        """`after` with its next step made; `before` is the member as it was, `owned` what it reports to own.
+
+        `may_see`: the topics that an expression may match, for whoever asks (as in Kafka 4): by the assignment a client
+        would learn which topics there are.
+        """
         group = change.group
         members = dict(group.members)
         forerunner = group.static_member(after.instance_id)
@@ -65,7 +76,7 @@ class Planner:
         if after != before:
             change.records.append(after.subscription_record(group.group_id))
         is_new_subscription = (after.topics, after.topic_regex) != (before.topics, before.topic_regex)
-        topics, epoch = self._refresh(change, members.values(), is_new_subscription, now_ms)
+        topics, epoch = self._refresh(change, members.values(), is_new_subscription, now_ms, may_see)
         target_epoch, target = group.assignment_epoch, group.target_of(after)
         if epoch > target_epoch:
             target = self._assign(change, members, topics, forerunner)[after.member_id]
@@ -81,13 +92,13 @@ class Planner:
     # Topics and the group's epoch
 
     def _refresh(
-        self, change: Change, members: Iterable[ConsumerMember], is_new: bool, now_ms: int
+        self, change: Change, members: Iterable[ConsumerMember], is_new: bool, now_ms: int, may_see: MaySee
     ) -> tuple[Topics, int]:
         """The subscribed topics and the group's epoch; looked at when subscriptions change, or when it is time to."""
         group = change.group
         if not is_new and group.refresh_at_ms > now_ms:
             return group.topics, group.epoch
-        topics = self._topics_of(members)
+        topics = self._topics_of(members, may_see)
         if topics != group.topics:
             change.records.append(topics_record(group.group_id, topics.values()))
         elif not is_new:
@@ -97,13 +108,14 @@ class Planner:
         change.refresh_at_ms = now_ms + self._settings.consumer_metadata_refresh_ms
         return topics, group.epoch + 1
 
-    def _topics_of(self, members: Iterable[ConsumerMember]) -> Topics:
+    def _topics_of(self, members: Iterable[ConsumerMember], may_see: MaySee) -> Topics:
         present = tuple(members)
         names = {name for member in present for name in member.topics}
         patterns = {member.topic_regex for member in present if member.topic_regex}
         if patterns:
             compiled = [compile_pattern(pattern) for pattern in patterns]
-            names.update(name for name in self._topic_names() if any(each.matches(name) for each in compiled))
+            matching = (name for name in self._topic_names() if any(each.matches(name) for each in compiled))
+            names.update(name for name in matching if may_see(name))
         found = ((name, self._find_topic(name)) for name in sorted(names))
         return {name: topic for name, topic in found if topic is not None}
 
@@ -131,7 +143,7 @@ class Planner:
         for member in gone:
             left.pop(member.member_id, None)
             change.records += member_tombstones(group.group_id, member.member_id)
-        topics = self._topics_of(left.values())
+        topics = self._topics_of(left.values(), group.topics.__contains__)  # nobody asks: none are found anew
         if topics != group.topics:
             change.records.append(topics_record(group.group_id, topics.values()))
         change.records.append(epoch_record(group.group_id, group.epoch + 1))

@@ -66,7 +66,7 @@ class ConsumerHeartbeats:
         owned = _partitions_of(request)
         before = self._member(change, request, owned, joins=joins)
         after = _update(before, request, caller)
-        member = consumers.planner.advance(change, before, after, owned, consumers.now_ms())
+        member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
         consumers.store(change)
         consumers.timeouts.watch_session(change.group, member)
         if member.progress != before.progress:

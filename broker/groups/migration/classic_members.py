@@ -53,7 +53,7 @@ class ClassicInConsumer:
         subscription = _subscription(request)
         after = _update(before, request, subscription, caller)
         owned = self._migration.by_id(subscription.owned_partitions)
-        member = consumers.planner.advance(change, before, after, owned, consumers.now_ms())
+        member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
         consumers.store(change)
         self._watch_member(group, member)
         return JoinGroupResponse(

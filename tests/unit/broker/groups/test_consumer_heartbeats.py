@@ -232,6 +232,17 @@ async def test_what_is_no_expression_is_refused(world):
     assert refused(world, "a", 0, subscribed_topic_regex="(") == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
+async def test_an_expression_finds_no_topic_that_its_member_may_not_know_of(world):
+    """Whoever might READ one group learned of all topics: each had a part of the assignment of `.*`."""
+    world.add_topic("secret", 6, 2)
+    may_see = lambda topic: topic != "secret"  # noqa: E731
+    joined = world.consumer_heartbeat("a", 0, subscribed_topic_names=(), subscribed_topic_regex=".*", may_see=may_see)
+    assert [each.topic_id for each in joined.assignment.topic_partitions] == [T]
+    world.consumer_heartbeat("b", 0, subscribed_topic_names=(), subscribed_topic_regex="s.*", may_see=may_see)
+    world.consumer_heartbeat("b", -1, may_see=may_see)
+    assert set(world.consumer_group.topics) == {"t"}
+
+
 # Static members
 
 
