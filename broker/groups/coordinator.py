@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...network.remembered_names import RememberedNames
+from ...network.admission.remembered_names import RememberedNames
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages import consumer_group_describe
 from ...protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse

@@ -7,8 +7,8 @@ names come from clients.
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
+from ...network.admission.remembered_names import RememberedNames
 from ...network.clock import Clock
-from ...network.remembered_names import RememberedNames
 from ...storage.metadata.cluster_state import QuotaEntity
 from .quota_lookup import Entity, Quota, QuotaTable
 from .rate import Rate

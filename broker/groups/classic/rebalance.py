@@ -12,7 +12,7 @@ Source: Kafka 3.9, GroupMetadataManager.
 import logging
 from collections.abc import Callable
 
-from ....network.remembered_names import RememberedNames
+from ....network.admission.remembered_names import RememberedNames
 from ....protocol.errors import ApiError, ErrorCode
 from ...scheduling.keyed_timers import Timers
 from ..group_settings import GroupSettings

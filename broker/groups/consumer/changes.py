@@ -64,7 +64,7 @@ class Planner:
     ) -> ConsumerMember:
         """`after` with its next step made; `before` is the member as it was, `owned` what it reports to own.
 
-        `may_see`: the topics that an expression may match, for whoever asks (as in Kafka 4): by the assignment a client
+        `may_see`: the topics that an expression may match, for the client that asks (as in Kafka 4): by the assignment it
         would learn which topics there are.
         """
         group = change.group
@@ -143,7 +143,7 @@ class Planner:
         for member in gone:
             left.pop(member.member_id, None)
             change.records += member_tombstones(group.group_id, member.member_id)
-        topics = self._topics_of(left.values(), group.topics.__contains__)  # nobody asks: none are found anew
+        topics = self._topics_of(left.values(), group.topics.__contains__)  # nobody asks: no others are found
         if topics != group.topics:
             change.records.append(topics_record(group.group_id, topics.values()))
         change.records.append(epoch_record(group.group_id, group.epoch + 1))

@@ -1,7 +1,7 @@
 """10,000 entries were remembered, and 300 MB of the names that clients had chosen for them."""
 
 import pytest
-from stepdown.network.remembered_names import USUAL_NAME_BYTES, RememberedNames
+from stepdown.network.admission.remembered_names import USUAL_NAME_BYTES, RememberedNames
 
 MOST = 100
 LONG = 32_000
