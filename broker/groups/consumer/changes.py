@@ -64,8 +64,8 @@ class Planner:
     ) -> ConsumerMember:
         """`after` with its next step made; `before` is the member as it was, `owned` what it reports to own.
 
-        `may_see`: the topics that an expression may match, for the client that asks (as in Kafka 4): by the assignment it
-        would learn which topics there are.
+        `may_see`: the topics that an expression may match, for the client that asks (as in Kafka 4): by the
+        assignment it would learn which topics there are.
         """
         group = change.group
         members = dict(group.members)
