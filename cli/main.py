@@ -4,30 +4,45 @@
 that never uses them again. docs/decisions/start-up.md has the measurements.
 """
 
-import os
+import signal
 import sys
-
-from .support.failures import CommandFailure
+from collections.abc import Sequence
 
 
 def main() -> None:
-    """Run the command line; a command that fails says why on stderr."""
+    """The process: run its command line and end with the status."""
+    status = 130
     try:
-        if sys.argv[1:2] == ["serve"]:
-            from .serve.command_line import main as serve
+        from .support.standard_streams import open_missing_streams
 
-            sys.exit(serve(sys.argv[2:]))
-        if sys.argv[1:2] == ["gateway"]:
-            from .gateway.command_line import main as gateway
+        open_missing_streams()
+        status = run(sys.argv[1:])
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ^C while Python ends itself shows no traceback
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(status)
 
-            sys.exit(gateway(sys.argv[2:]))
-        from .commands import app
 
-        app(prog_name="stepdown")
-    except CommandFailure as failure:
-        print(failure, file=sys.stderr)
-        sys.exit(failure.exit_code)
-    except BrokenPipeError:
-        # The reader has gone, as `| head` does. Python would complain again when it flushes stdout at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+def run(arguments: Sequence[str]) -> int:
+    """The status of a command line; a command that fails has said why on stderr."""
+    from .support.command_ending import end, end_with
+
+    try:
+        return end_with(_run(arguments))
+    except BaseException as fault:
+        return end(fault)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["serve"]:
+        from .serve.command_line import main as serve
+
+        return serve(arguments[1:])
+    if arguments[:1] == ["gateway"]:
+        from .gateway.command_line import main as gateway
+
+        return gateway(arguments[1:])
+    from .commands import app
+
+    status = app(arguments, prog_name="stepdown", standalone_mode=False)
+    return status if isinstance(status, int) else 0

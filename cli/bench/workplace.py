@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,8 @@ def _certificates(security: str, folder: Path) -> str:
 
 def _make_folders(shared: Shared) -> None:
     """Before anything is measured, so that no hour ends in a file that cannot be written."""
+    if shared.html is not None and find_spec("matplotlib") is None:
+        raise ModuleNotFoundError(name="matplotlib")
     files = (shared.out, shared.events, shared.html)
     for folder in (shared.folder, *(file and file.parent for file in files)):
         try:

@@ -12,6 +12,7 @@ import typer
 
 from ..support.bootstrap_server import AsJson
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
+from ..support.standard_streams import print_error
 
 if TYPE_CHECKING:
     from ...network.clients.client_row import ClientRow
@@ -93,9 +94,9 @@ def _read_log(path: Path) -> dict[str, Any]:
             "Set the logger kafka.request.logger of the broker to DEBUG and pass the file that it writes.",
         )
     of_brokers = f", {log.requests_of_brokers} of brokers" if log.requests_of_brokers else ""
-    typer.echo(f"{log.requests} requests of clients{of_brokers} in {log.lines} lines", err=True)
+    print_error(f"{log.requests} requests of clients{of_brokers} in {log.lines} lines")
     if log.unreadable:
-        typer.echo(f"{log.unreadable} requests could not be read: {'; '.join(log.examples)}", err=True)
+        print_error(f"{log.unreadable} requests could not be read: {'; '.join(log.examples)}")
     return log.report.document()
 
 

@@ -7,7 +7,6 @@ and the end that this version can show: compacted away, or a marker before versi
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -23,6 +22,7 @@ from ...protocol.records.record import Record
 from ...protocol.records.visible_records import visible_records
 from ..support.command_client import CommandClient
 from ..support.failures import CommandFailure
+from ..support.standard_streams import print_error
 from .options import ConsumeOptions
 from .start_positions import OffsetLookup, is_retriable
 
@@ -169,7 +169,7 @@ class Fetcher:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             (first,) = self._offsets.at([topic_partition], EARLIEST).values()
             lost = f"{topic}-{partition} has no offset {self.positions[topic_partition]}, going on at {first}"
-            print(f"stepdown: {lost}\n  {OUT_OF_RANGE_HINT}", file=sys.stderr)
+            print_error(f"stepdown: {lost}\n  {OUT_OF_RANGE_HINT}")
             self.positions[topic_partition] = first
         elif is_retriable(code):
             self._retry([topic_partition], error_name(code))

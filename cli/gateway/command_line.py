@@ -7,7 +7,6 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ import uvloop
 from ...config import ConfigError, Given, Origin
 from ...gateway.gateway import Gateway
 from ...gateway.settings import GatewaySettings, load_settings
-from ...protocol.errors import DiskFault
+from ..serve.greeting import announce
 from ..serve.log_format import configure_logging
 from ..support.process_resources import allow_open_files, return_memory
 
@@ -25,32 +24,26 @@ DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests th
 
 Options win over environment variables (STEPDOWN_GATEWAY_ADVERTISED_HOST for advertised.host), and those over the file.
 docs/gateway.md lists the settings."""
-EXIT_BAD_CONFIGURATION = 2
-EXIT_FAILED = 1
 
 log = logging.getLogger("stepdown")
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
-    """The process's exit code, once the gateway has stopped. Raises: SystemExit for --help and bad usage."""
+    """The process's exit code, once the gateway has stopped.
+
+    Raises: SystemExit for --help and bad usage, ConfigError, OSError, DiskFault.
+    """
     given = _parser().parse_args(arguments)
     configure_logging(given.log_format, given.log_level.upper())
-    try:
-        read_settings = partial(load_settings, given.file, environ, _flags(given))
-        settings = read_settings()
-        if given.check:
-            Gateway(settings)  # reads certificates, opens nothing
-            print("the settings are good")
-            return 0
-        allow_open_files()
-        return_memory()
-        return uvloop.run(_run(settings, read_settings))
-    except ConfigError as error:
-        print(error.report(), file=sys.stderr)
-        return EXIT_BAD_CONFIGURATION
-    except (OSError, DiskFault) as error:
-        print(f"stepdown: {error}", file=sys.stderr)
-        return EXIT_FAILED
+    read_settings = partial(load_settings, given.file, environ, _flags(given))
+    settings = read_settings()
+    if given.check:
+        Gateway(settings)  # reads certificates, opens nothing
+        print("the settings are good")
+        return 0
+    allow_open_files()
+    return_memory()
+    return uvloop.run(_run(settings, read_settings))
 
 
 async def _run(settings: GatewaySettings, read_settings: Callable[[], GatewaySettings]) -> int:
@@ -60,7 +53,7 @@ async def _run(settings: GatewaySettings, read_settings: Callable[[], GatewaySet
     gateway = Gateway(settings)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload, gateway, read_settings)
     fault = await gateway.start()
-    print(greeting(gateway, fault), flush=True)
+    announce(greeting(gateway, fault))
     await stopping.wait()
     log.info("stopping: finishing what is in flight")
     await gateway.stop()

@@ -9,6 +9,7 @@ import typer
 
 from ...protocol.errors import DiskFault
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
+from ..support.standard_streams import print_error
 
 if TYPE_CHECKING:
     from ...config.settings import BrokerSettings
@@ -71,7 +72,7 @@ def _prepare(preparation: Preparation, store: MetadataStore, settings: BrokerSet
     except TooNew as fault:
         raise CommandFailure(str(fault), "Go on with a newer Kafka.") from fault
     for line in [*preparation.lines, *absent_partitions(prepared)]:
-        typer.echo(line, err=True)
+        print_error(line)
     typer.echo("\n".join(_properties(store, settings)))
     return prepared
 

@@ -12,6 +12,7 @@ import typer
 
 from ...protocol.errors import DiskFault
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
+from ..support.standard_streams import print_error
 
 if TYPE_CHECKING:
     from ...storage.migration.directory_survey import PlannedBroker
@@ -84,7 +85,7 @@ def apply(path: PlanFile) -> None:
 
     try:
         read = read_plan(Files(read_only=True), str(path))
-        done = PlanApplication(Files(), read, lambda line: typer.echo(line, err=True)).apply()
+        done = PlanApplication(Files(), read, print_error).apply()
     except DiskFault as fault:
         raise CommandFailure(str(fault)) from fault
     _print_properties(read, done)

@@ -108,7 +108,7 @@ async def read_some(descriptor: int) -> bytes:
         try:
             data = os.read(descriptor, READ_BYTES)
         except OSError as fault:
-            error = fault
+            error = OSError(fault.errno, fault.strerror, "standard input")
             print_outcomes(lambda: found.set_exception(error))
         else:
             print_outcomes(lambda: found.set_result(data))

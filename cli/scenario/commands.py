@@ -24,8 +24,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME|FILE", show_default=False)]
 @scenario.command(name="list")
 def list_command() -> None:
     """List the scenarios that come with stepdown."""
-    with _its_library():
-        from ...testing.scenarios.scenario import load, names
+    from ...testing.scenarios.scenario import load, names
 
     for name in names():
         typer.echo(f"{name:32} {load(name).title}")
@@ -34,9 +33,8 @@ def list_command() -> None:
 @scenario.command()
 def run(name: Name, seed: Annotated[int, typer.Option(help="Seed of what is random.")] = 0) -> None:
     """Run a scenario and print its events; exit code 1 if a step was not as expected."""
-    with _its_library():
-        from ...testing.scenarios import runner
-        from ...testing.scenarios.scenario import WrongScenario, load
+    from ...testing.scenarios import runner
+    from ...testing.scenarios.scenario import WrongScenario, load
 
     try:
         wanted = load(name)
@@ -52,16 +50,6 @@ def run(name: Name, seed: Annotated[int, typer.Option(help="Seed of what is rand
     if result.failure:
         raise CommandFailure(result.failure)
     typer.echo("\nas expected")
-
-
-@contextmanager
-def _its_library() -> Iterator[None]:
-    """What a broker needs has no YAML."""
-    try:
-        yield
-    except ModuleNotFoundError as fault:
-        hint = "pip install '.[testing]' where stepdown's sources are."
-        raise CommandFailure(f"scenarios need a library: {fault.name}", hint) from fault
 
 
 @contextmanager

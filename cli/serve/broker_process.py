@@ -17,17 +17,15 @@ import uvloop
 
 from ...broker.broker import Broker
 from ...broker.topics_at_start import create_missing_topics
-from ...config import ConfigError, Given, Origin, StartupSettings, load
+from ...config import Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
-from ...protocol.errors import DiskFault
+from ..support.failures import EXIT_FAILED
 from ..support.process_resources import allow_open_files, return_memory
+from .greeting import announce
 from .log_format import configure_logging
 
 if TYPE_CHECKING:
     from ...broker.broker_with_control_port import ControlledBroker
-
-EXIT_BAD_CONFIGURATION = 2
-EXIT_FAILED = 1
 
 THREAD_TURN_S = 0.0005
 """A tenth of Python's own: what a request waits at most for a worker that is between two compiled loops. While a log is
@@ -54,14 +52,10 @@ class BrokerOptions:
 
 
 def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> int:
-    """The process's exit code, once the broker has stopped."""
+    """The process's exit code, once the broker has stopped. Raises: ConfigError, OSError, DiskFault."""
     configure_logging(options.log_format, options.log_level)
     limit_bytes = memory_limit_bytes()
-    try:
-        loaded = load_settings(options, environ)
-    except ConfigError as error:
-        print(error.report(), file=sys.stderr)
-        return EXIT_BAD_CONFIGURATION
+    loaded = load_settings(options, environ)
     for warning in loaded.warnings:
         log.warning(warning)
     if limit_bytes is not None and limit_bytes < LEAST_BYTES:
@@ -73,13 +67,9 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
     allow_open_files()
     return_memory()
     sys.setswitchinterval(THREAD_TURN_S)
-    try:
-        if options.brokers > 1:
-            return uvloop.run(_run_cluster(options, loaded, environ))
-        return uvloop.run(_run(loaded, options.users))
-    except (OSError, DiskFault) as error:
-        print(f"stepdown: {error}", file=sys.stderr)
-        return EXIT_FAILED
+    if options.brokers > 1:
+        return uvloop.run(_run_cluster(options, loaded, environ))
+    return uvloop.run(_run(loaded, options.users))
 
 
 def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> StartupSettings:
@@ -118,7 +108,7 @@ async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ:
             cluster.scram_credentials.set_passwords(options.users)
         _start_garbage_collector()
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
-        print(f"stepdown listening on {cluster.bootstrap}, http {http}{control}", flush=True)
+        announce(f"stepdown listening on {cluster.bootstrap}, http {http}{control}")
         await stopping.wait()
         await failed.wait()
         if not cluster.brokers:
@@ -152,7 +142,7 @@ async def _run(loaded: StartupSettings, users: Sequence[tuple[str, str]]) -> int
     if users:
         broker.scram_credentials.set_passwords(users)
     _start_garbage_collector()
-    print(_greeting(broker), flush=True)
+    announce(_greeting(broker))
     await stopping.wait()
     if broker.has_failed:
         await broker.kill()  # a disk that fails may keep a stop waiting; the next start recovers the logs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,7 +18,10 @@ MOST_BROKERS = 100
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The process's exit code, once the broker has stopped. Raises: SystemExit for --help and bad usage."""
+    """The process's exit code, once the broker has stopped.
+
+    Raises: SystemExit for --help and bad usage, ConfigError, OSError, DiskFault.
+    """
     given = _parser().parse_args(arguments)
     gc.disable()  # until the broker is ready: nothing that is imported or loaded becomes garbage
     from .broker_process import BrokerOptions, serve
@@ -28,15 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.tls or given.user:
         from .security_for_tests import security_flags
 
-        try:
-            secured = security_flags(given.listen or "127.0.0.1:9092", given.security_dir, given.user, tls=given.tls)
-        except ImportError:
-            need = "--tls needs a library: pip install '.[security]' where stepdown's sources are"
-            print(f"stepdown: {need}", file=sys.stderr)
-            return 1
-        except OSError as error:
-            print(f"stepdown: {error.filename}: {error.strerror}", file=sys.stderr)
-            return 1
+        secured = security_flags(given.listen or "127.0.0.1:9092", given.security_dir, given.user, tls=given.tls)
     options = BrokerOptions(
         properties=given.properties,
         flags=[*flags_of(given.listen, given.log_dir, given.http, given.control), *secured],

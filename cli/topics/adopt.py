@@ -13,6 +13,7 @@ from ...protocol.errors import ApiError, DiskFault
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from ..support.standard_streams import print_error
 from .hints import HINTS
 from .kafka_tool_output import NotUnderstood, ToolOutput
 from .setting_pairs import pairs
@@ -103,9 +104,9 @@ def adopt(
             adopt_all(place, adoptions)
         left = len(names) - len(adoptions)
     for line in adoption.missing_partitions(known, described) if described is not None else ():
-        typer.echo(f"missing: {line}", err=True)
+        print_error(f"missing: {line}")
     if left:
-        typer.echo(f"{left} topics stay without settings: no file names them", err=True)
+        print_error(f"{left} topics stay without settings: no file names them")
     elif not adoptions:
         typer.echo("no topic of these is without settings: nothing was changed")
 
@@ -133,7 +134,7 @@ def _read_cluster(hosts: str | None, data: str | None, log_dirs: Sequence[str]) 
     cluster_id = next((meta.cluster_id for meta in metas if meta is not None and meta.cluster_id), None)
     source = read_zookeeper(hosts, data, cluster_id)
     for line in [*source.notes, *source.gaps]:
-        typer.echo(line, err=True)
+        print_error(line)
     return source.cluster
 
 
@@ -143,7 +144,7 @@ def _describe_cluster(cluster: KafkaCluster) -> ToolOutput:
     lines: list[str] = []
     described = describe_topics(cluster, lines)
     for line in lines:
-        typer.echo(line, err=True)
+        print_error(line)
     return described
 
 

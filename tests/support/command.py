@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from unittest.mock import patch
 
-from stepdown.cli.main import main
+from stepdown.cli.main import run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,24 +23,19 @@ class Finished:
 def run_command(*arguments: object, stdin: bytes = b"") -> Finished:
     """The outcome of `stepdown ARGUMENTS…`, given those bytes to read."""
     stdout, stderr = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline=""), io.StringIO()
-    exit_code: object = 0
     with (
         TemporaryFile() as given,
-        patch.object(sys, "argv", ["stepdown", *map(str, arguments)]),
         patch.object(sys, "stdin", given),
         redirect_stdout(stdout),
         redirect_stderr(stderr),
     ):
         given.write(stdin)
         given.seek(0)
-        try:
-            main()
-        except SystemExit as ending:
-            exit_code = ending.code
+        exit_code = run([*map(str, arguments)])
     stdout.flush()
     written = stdout.buffer.getvalue()  # type: ignore[attr-defined]  # a BytesIO
     return Finished(
-        exit_code=int(str(exit_code or 0)),
+        exit_code=exit_code,
         stdout=written.decode(errors="replace"),
         stderr=stderr.getvalue(),
         stdout_bytes=written,

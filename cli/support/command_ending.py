@@ -1,0 +1,145 @@
+"""How the process ends when a command fails: one sentence on stderr, what to do next, and the status.
+
+| fault | status |
+|---|---|
+| CommandFailure, a usage error of the command line | its own |
+| ConfigError | 2 |
+| ^C | 130 |
+| an `OSError`, a library that is not installed, what a broker, a peer or a disk answered | 1 |
+| a fault of the program | 1; `STEPDOWN_TRACEBACK=1` shows where |
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .failures import EXIT_BAD_USAGE, EXIT_FAILED, CommandFailure
+from .standard_streams import discard_output, flush_output, print_error
+
+EXIT_INTERRUPTED = 130
+TRACEBACK_VARIABLE = "STEPDOWN_TRACEBACK"
+
+EXTRAS = {
+    "cryptography": "security",
+    "jks": "security",
+    "jwt": "security",
+    "yaml": "testing",
+    "pytest": "testing",
+    "matplotlib": "bench",
+    "pyspark": "spark",
+    "pandas": "spark",
+    "pyarrow": "spark",
+    "numpy": "spark",
+    "obstore": "spark",
+    "deltalake": "delta",
+    "fastavro": "values",
+    "google": "values",
+    "jsonschema_rs": "values",
+    "kazoo": "migrate",
+}
+"""Modules that only some commands need, and the extra that brings each."""
+
+
+def end(fault: BaseException) -> int:
+    """Say what happened, and return the status of the process."""
+    if isinstance(fault, SystemExit):
+        return _end_as_asked(fault)
+    if isinstance(fault, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    if isinstance(fault, BrokenPipeError):  # the reader has gone, as `| head` does
+        discard_output()
+        return EXIT_FAILED
+    unwritten = flush_output()
+    if isinstance(fault, OSError) and unwritten is not None:
+        return _end_without_output(unwritten)
+    if unwritten is not None:
+        discard_output()
+    if hasattr(fault, "show"):  # a usage error of Typer
+        return _show_usage(fault)
+    failure = failure_of(fault)
+    print_error(str(failure))
+    if os.environ.get(TRACEBACK_VARIABLE):
+        import traceback
+
+        print_error("".join(traceback.format_exception(fault)))
+    return failure.exit_code
+
+
+def end_with(status: int) -> int:
+    """The status of a command that came to its end; a failure where its output could not be written."""
+    unwritten = flush_output()
+    return status if unwritten is None else _end_without_output(unwritten)
+
+
+def failure_of(fault: BaseException) -> CommandFailure:
+    """What a person is told of a fault."""
+    if isinstance(fault, CommandFailure):
+        return fault
+    if isinstance(fault, ModuleNotFoundError):
+        return _missing_library(fault)
+    if isinstance(fault, OSError):
+        return CommandFailure(_describe(fault))
+    if isinstance(fault, MemoryError):
+        return CommandFailure("there is not enough memory")
+    return _told_by_its_kind(fault)
+
+
+def _told_by_its_kind(fault: BaseException) -> CommandFailure:
+    from ...config.errors import ConfigError
+
+    if isinstance(fault, ConfigError):
+        return CommandFailure(fault.report().removeprefix("stepdown: "), "", EXIT_BAD_USAGE)
+    if _is_meant_for_people(fault):
+        return CommandFailure(str(fault))
+    hint = f"It is stepdown's own: please report it. {TRACEBACK_VARIABLE}=1 shows where it comes from."
+    return CommandFailure(f"unexpected {type(fault).__name__}: {_first_line(fault)}", hint)
+
+
+def _is_meant_for_people(fault: BaseException) -> bool:
+    from ...client.errors import ClientError
+    from ...producer.errors import ProducerError
+    from ...protocol.errors import ApiError
+
+    return isinstance(fault, ApiError | ClientError | ProducerError)
+
+
+def _end_as_asked(fault: SystemExit) -> int:
+    if fault.code is None or isinstance(fault.code, int):
+        return end_with(fault.code or 0)
+    print_error(str(fault.code))
+    return end_with(EXIT_FAILED)
+
+
+def _end_without_output(fault: OSError) -> int:
+    discard_output()
+    if not isinstance(fault, BrokenPipeError):
+        print_error(f"stepdown: standard output: {_describe(fault)}")
+    return EXIT_FAILED
+
+
+def _show_usage(fault: BaseException) -> int:
+    try:
+        fault.show()  # type: ignore[attr-defined]  # asked above
+        sys.stderr.flush()
+    except OSError:
+        pass
+    return int(getattr(fault, "exit_code", EXIT_BAD_USAGE))
+
+
+def _missing_library(fault: ModuleNotFoundError) -> CommandFailure:
+    module = (fault.name or str(fault)).partition(".")[0]
+    extra = EXTRAS.get(module)
+    what = "." if extra is None else f".[{extra}]"
+    return CommandFailure(
+        f"this needs {module}, which is not installed", f"pip install '{what}' where stepdown's sources are."
+    )
+
+
+def _describe(fault: OSError) -> str:
+    reason = fault.strerror or _first_line(fault) or type(fault).__name__
+    return f"{fault.filename}: {reason}" if isinstance(fault.filename, str) else reason
+
+
+def _first_line(fault: BaseException) -> str:
+    return str(fault).strip().partition("\n")[0]

@@ -1,0 +1,166 @@
+"""However a command ends, stderr has a sentence and no traceback, and the status tells what happened."""
+
+import io
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer.core
+from stepdown.cli.commands import app
+from stepdown.cli.main import run
+from stepdown.cli.support.command_ending import EXTRAS
+from stepdown.client.errors import Unreachable
+from stepdown.config import ConfigError
+from stepdown.config.errors import Problem
+from stepdown.protocol.errors import DiskFault
+from support.command import run_command
+from support.deadline import DEADLINE_S
+from typer.main import get_command
+
+FAULTS = [
+    (KeyboardInterrupt(), 130, ""),
+    (BrokenPipeError(), 1, ""),
+    (PermissionError(13, "Permission denied", "a/file"), 1, "a/file: Permission denied"),
+    (OSError(98, "Address already in use"), 1, "Address already in use"),
+    (ModuleNotFoundError(name="kazoo"), 1, r"needs kazoo, .*\n  pip install '\.\[migrate\]'"),
+    (ModuleNotFoundError(name="h11"), 1, r"needs h11, .*\n  pip install '\.'"),
+    (Unreachable("no broker answers"), 1, "no broker answers"),
+    (DiskFault("the disk is full"), 1, "the disk is full"),
+    (ConfigError([Problem(key="a", expected="b expected")]), 2, "bad configuration: a: b expected"),
+    (MemoryError(), 1, "not enough memory"),
+    (ZeroDivisionError("by zero"), 1, r"unexpected ZeroDivisionError: by zero\n.*report it"),
+]
+
+
+def leaves(group: typer.core.TyperGroup, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, typer.core.TyperGroup):
+            yield from leaves(command, (*words, name))
+        else:
+            yield (*words, name)
+
+
+TREE = get_command(app)
+assert isinstance(TREE, typer.core.TyperGroup)
+COMMANDS = [*leaves(TREE)]
+OF_ARGPARSE = {"serve", "gateway", "pipeline"}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_fault_of_a_command_is_a_traceback(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = "argparse.ArgumentParser.parse_args" if command[0] in OF_ARGPARSE else "typer.core.TyperCommand.parse_args"
+    for fault, status, told in FAULTS:
+
+        def fail(*given: object, fault: BaseException = fault) -> None:
+            raise fault
+
+        monkeypatch.setattr(kind, fail)
+        ended = run_command(*command)
+        assert (ended.exit_code, "Traceback" in ended.stderr) == (status, False), fault
+        assert re.search(rf"\Astepdown: .*{told}" if told else r"\A\Z", ended.stderr), ended.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("flags", [os.O_WRONLY, os.O_RDONLY], ids=["full", "closed"])
+def test_output_that_cannot_be_written_is_a_sentence(
+    command: tuple[str, ...], flags: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's own complaint about stdout came at its end, after a traceback."""
+    reason = "No space left on device" if flags == os.O_WRONLY else "Bad file descriptor"
+    stdout = open(os.open("/dev/full", flags), "w")  # noqa: SIM115  # its close is part of what is tested
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stdout)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    assert run([*command, "--help"]) == 1
+    stdout.close()
+    assert stderr.getvalue() == f"stepdown: standard output: {reason}\n"
+
+
+@pytest.mark.parametrize("words", [["config", "--jsn"], ["sevre"], ["config", "nope"], ["serve", "-o", "a=b"]])
+def test_a_full_stderr_changes_no_status(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w", buffering=1) as full:
+        expected = run_command(*words).exit_code
+        monkeypatch.setattr(sys, "stderr", full)
+        assert run(words) == expected
+        monkeypatch.undo()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+
+
+@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_no_file_takes_the_number_of_a_closed_stream(redirection: str) -> None:
+    script = (
+        "import os, sys; from stepdown.cli.support.standard_streams import open_missing_streams as fill; "
+        "fill(); sys.exit(os.open(os.devnull, os.O_RDONLY))"
+    )
+    command = f"exec {sys.executable} -c '{script}' {redirection}"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, timeout=DEADLINE_S, check=False)
+    assert ended.returncode > 2
+    assert b"Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("imports", [0, 3, 30, 150])
+def test_an_interrupt_at_any_moment_is_no_traceback(imports: int) -> None:
+    """Here at the n-th import: it was a traceback until Typer had been imported."""
+    script = (
+        "import signal, sys\n"
+        "class Interrupt:\n"
+        f"    left = {imports}\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        self.left -= 1\n"
+        "        if self.left == -1: signal.raise_signal(signal.SIGINT)\n"
+        "import stepdown.cli.main\n"
+        "sys.meta_path.insert(0, Interrupt()); sys.argv = ['stepdown', 'topics', 'list', '-b', '127.0.0.1:1']\n"
+        "stepdown.cli.main.main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=DEADLINE_S, check=False)
+    assert (ended.returncode, ended.stderr) == (130, b"")
+
+
+def test_a_broker_whose_output_is_full_serves_and_logs_its_greeting(tmp_path: Path) -> None:
+    """The greeting could not be printed, and a started broker was left without being stopped."""
+    command = [sys.executable, "-m", "stepdown", "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+    with (
+        open("/dev/full", "wb") as full,
+        subprocess.Popen(
+            [*command, "--log-dir", str(tmp_path)], stdout=full, stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if "listening on" in line)
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=DEADLINE_S)
+    assert "standard output: No space left on device" in line
+    assert (process.returncode, "Traceback" in rest) == (0, False)
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for option in (["--listen", address, "--http", "127.0.0.1:0"], ["--listen", "127.0.0.1:0", "--http", address]):
+            command = [sys.executable, "-m", "stepdown", "serve", *option, "--log-dir", str(tmp_path)]
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+            assert (ended.returncode, ended.stdout) == (1, "")
+            assert f"stepdown: cannot listen on {address}: Address already in use" in ended.stderr
+
+
+def test_where_it_comes_from_is_shown_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("typer.core.TyperCommand.parse_args", fail)
+    monkeypatch.setenv("STEPDOWN_TRACEBACK", "1")
+    assert "Traceback" in run_command("config").stderr
+
+
+def test_each_extra_is_one_that_can_be_installed() -> None:
+    pyproject = (Path(__file__).parents[4] / "pyproject.toml").read_text()
+    for extra in EXTRAS.values():
+        assert f"\n{extra} = [" in pyproject
