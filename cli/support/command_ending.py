@@ -44,7 +44,7 @@ EXTRAS = {
 def end(fault: BaseException) -> int:
     """Say what happened, and return the status of the process."""
     if isinstance(fault, SystemExit):
-        return _end_as_asked(fault)
+        return _obey_exit(fault)
     if isinstance(fault, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     if isinstance(fault, BrokenPipeError):  # the reader has gone, as `| head` does
@@ -52,7 +52,7 @@ def end(fault: BaseException) -> int:
         return EXIT_FAILED
     unwritten = flush_output()
     if isinstance(fault, OSError) and unwritten is not None:
-        return _end_without_output(unwritten)
+        return _report_lost_output(unwritten)
     if unwritten is not None:
         discard_output()
     if hasattr(fault, "show"):  # a usage error of Typer
@@ -69,11 +69,11 @@ def end(fault: BaseException) -> int:
 def end_with(status: int) -> int:
     """The status of a command that came to its end; a failure where its output could not be written."""
     unwritten = flush_output()
-    return status if unwritten is None else _end_without_output(unwritten)
+    return status if unwritten is None else _report_lost_output(unwritten)
 
 
 def failure_of(fault: BaseException) -> CommandFailure:
-    """What a person is told of a fault."""
+    """The sentence and the hint for a fault."""
     if isinstance(fault, CommandFailure):
         return fault
     if isinstance(fault, ModuleNotFoundError):
@@ -82,21 +82,21 @@ def failure_of(fault: BaseException) -> CommandFailure:
         return CommandFailure(_describe(fault))
     if isinstance(fault, MemoryError):
         return CommandFailure("there is not enough memory")
-    return _told_by_its_kind(fault)
+    return _describe_by_kind(fault)
 
 
-def _told_by_its_kind(fault: BaseException) -> CommandFailure:
+def _describe_by_kind(fault: BaseException) -> CommandFailure:
     from ...config.errors import ConfigError
 
     if isinstance(fault, ConfigError):
         return CommandFailure(fault.report().removeprefix("stepdown: "), "", EXIT_BAD_USAGE)
-    if _is_meant_for_people(fault):
+    if _is_for_people(fault):
         return CommandFailure(str(fault))
     hint = f"It is stepdown's own: please report it. {TRACEBACK_VARIABLE}=1 shows where it comes from."
     return CommandFailure(f"unexpected {type(fault).__name__}: {_first_line(fault)}", hint)
 
 
-def _is_meant_for_people(fault: BaseException) -> bool:
+def _is_for_people(fault: BaseException) -> bool:
     from ...client.errors import ClientError
     from ...producer.errors import ProducerError
     from ...protocol.errors import ApiError
@@ -104,14 +104,14 @@ def _is_meant_for_people(fault: BaseException) -> bool:
     return isinstance(fault, ApiError | ClientError | ProducerError)
 
 
-def _end_as_asked(fault: SystemExit) -> int:
+def _obey_exit(fault: SystemExit) -> int:
     if fault.code is None or isinstance(fault.code, int):
         return end_with(fault.code or 0)
     print_error(str(fault.code))
     return end_with(EXIT_FAILED)
 
 
-def _end_without_output(fault: OSError) -> int:
+def _report_lost_output(fault: OSError) -> int:
     discard_output()
     if not isinstance(fault, BrokenPipeError):
         print_error(f"stepdown: standard output: {_describe(fault)}")
