@@ -1,13 +1,13 @@
 """The settings that a broker starts with, from a file, the environment and the command line.
 
 Later sources win: the .properties file, then environment variables, then options. All problems are collected before
-they are reported. A key that Kafka knows and stepdown does not act on is warned of once.
+they are reported. A key that Kafka knows and stepdown does not act on becomes a remark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .broker_settings_builder import broker_settings
@@ -15,6 +15,7 @@ from .errors import ConfigError, Problem, wrong_value
 from .keys.key import Key, Status
 from .layered_values import Layers
 from .listener_security import key_of_listener
+from .remark import Remark, without_effect
 from .security_plugins import refuse_plugin
 from .settings import BrokerSettings
 from .similar_names import nearest
@@ -23,16 +24,28 @@ from .sources.environment import settings_from
 from .sources.origin import Given, Origin
 from .sources.properties_file import MalformedProperties, decode, parse_properties
 from .tables.all_keys import BROKER_KEYS
-from .unknown_keys import REMOVED, is_foreign, unknown_key
+from .unknown_keys import OF_OTHER_RELEASES, REMOVED, is_foreign, unknown_key
+
+LISTENERS_BESIDE_CONTROLLER = "PLAINTEXT://127.0.0.1:9092"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartupSettings:
-    """The settings, the layers they were built from, and warnings for the operator."""
+    """The settings, the layers they were built from, and remarks for the operator."""
 
     settings: BrokerSettings
     layers: Layers
-    warnings: tuple[str, ...]
+    remarks: tuple[Remark, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What has to be told in full."""
+        return tuple(str(remark) for remark in self.remarks if not remark.is_quiet)
+
+    @property
+    def without_effect(self) -> tuple[Remark, ...]:
+        """Settings that Kafka knows and that change nothing here, none of them for security."""
+        return tuple(remark for remark in self.remarks if remark.is_quiet)
 
 
 def load(
@@ -59,6 +72,17 @@ def load(
     return merge.finish()
 
 
+def examine(path: Path) -> tuple[tuple[Remark, ...], tuple[Problem, ...]]:
+    """The remarks of a start by this file alone, and what would stop it."""
+    merge = _SourceMerge()
+    merge.take_file(path)
+    try:
+        merge.finish()
+    except ConfigError as fault:
+        return tuple(merge.remarks.values()), fault.problems
+    return tuple(merge.remarks.values()), ()
+
+
 def settings_of(texts: Mapping[str, str]) -> BrokerSettings:
     """The settings of a few keys given as text, everything else at its default.
 
@@ -74,7 +98,7 @@ class _SourceMerge:
     def __init__(self) -> None:
         self.static: dict[str, str] = {}
         self.origins: dict[str, Origin] = {}
-        self.warnings: dict[str, str] = {}
+        self.remarks: dict[str, Remark] = {}
         self.problems: list[Problem] = []
 
     def take_file(self, path: Path) -> None:
@@ -92,9 +116,9 @@ class _SourceMerge:
         first: dict[str, int] = {}
         for entry in properties:
             if entry.key in first:
-                where = f"{path}:{entry.line}"
-                text = f"{where}: {entry.key} was already set on line {first[entry.key]}; the later value counts"
-                self.warnings[f"{entry.key} repeated"] = text
+                text = f"was already set on line {first[entry.key]}; the later value counts"
+                remark = Remark(key=entry.key, origin=Origin(str(path), entry.line), text=text)
+                self.remarks[f"{entry.key} repeated"] = remark
             first[entry.key] = entry.line
         self.take(Given(entry.key, entry.value, Origin(str(path), entry.line)) for entry in properties)
 
@@ -130,23 +154,43 @@ class _SourceMerge:
         self.static[key.name] = given.text.strip()
         self.origins[key.name] = given.origin
         if key.status is Status.ACCEPTED:
-            self.warnings[key.name] = f"{given.origin}: {key.name} is accepted but has no effect. {key.doc}"
+            text = f"is accepted but has no effect. {key.doc}"
+            self.remarks[key.name] = without_effect(key.name, given.origin, text)
 
     def _take_unknown(self, given: Given, from_environment: bool) -> None:
         """Warns of keys of plugins and old brokers, and of variables that only look like settings; refuses others."""
         name = given.key
         if name in REMOVED:
             instead = f"; use {REMOVED[name]}" if REMOVED[name] else ""
-            self.warnings[name] = f"{given.origin}: {name} was removed from Kafka and has no effect{instead}"
+            text = f"was removed from Kafka and has no effect{instead}"
+            self.remarks[name] = Remark(key=name, origin=given.origin, text=text, is_quiet=not instead)
+            return
+        if name in OF_OTHER_RELEASES:
+            text = f"is a setting of Kafka {OF_OTHER_RELEASES[name]} and has no effect"
+            self.remarks[name] = without_effect(name, given.origin, text)
             return
         close = nearest(name, BROKER_KEYS)
         if is_foreign(name) or (from_environment and close is None):
             hint = f"; did you mean {close}?" if close else ""
-            self.warnings[name] = f"{given.origin}: {name} is no setting of the broker and has no effect{hint}"
+            remark = without_effect(name, given.origin, f"is no setting of the broker and has no effect{hint}")
+            self.remarks[name] = replace(remark, is_quiet=remark.is_quiet and not hint)
             return
         self.problems.append(unknown_key(name, given.origin))
 
+    def _leave_out_controllers_listeners(self) -> None:
+        """A controller.properties has no listener for clients, who are served on this machine then."""
+        if self.static.get("process.roles", "").lower() != "controller":
+            return
+        self.static.pop("controller.listener.names", None)
+        origin = self.origins["process.roles"]
+        if self.origins.get("listeners", origin).place == origin.place:
+            self.static["listeners"] = LISTENERS_BESIDE_CONTROLLER
+            self.static.pop("advertised.listeners", None)
+            text = f"=controller has no listener for clients, who are served at {LISTENERS_BESIDE_CONTROLLER}"
+            self.remarks["process.roles"] = Remark(key="process.roles", origin=origin, text=text)
+
     def finish(self) -> StartupSettings:
+        self._leave_out_controllers_listeners()
         layers = Layers(static=self.static, origins=self.origins)
         settings = None
         try:
@@ -155,4 +199,4 @@ class _SourceMerge:
             self.problems.extend(fault.problems)
         if self.problems or settings is None:
             raise ConfigError(self.problems)
-        return StartupSettings(settings=settings, layers=layers, warnings=tuple(self.warnings.values()))
+        return StartupSettings(settings=settings, layers=layers, remarks=tuple(self.remarks.values()))

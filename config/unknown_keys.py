@@ -1,7 +1,7 @@
 """Keys that no table has: those of plugins, of older brokers, of topics, and misspelt ones.
 
 Kafka only warns of keys it does not know. stepdown refuses an unknown key and suggests the nearest known one. Keys that
-Kafka hands to plugins or reads for one listener are accepted by their prefix, and so are keys that Kafka has removed.
+Kafka hands to plugins or reads for one listener are accepted by their prefix, and so are keys of other releases.
 """
 
 from __future__ import annotations
@@ -43,8 +43,104 @@ REMOVED: Mapping[str, str] = {
     "log.file.size": "log.segment.bytes",
     "num.replica.alter.log.dirs": "",
     "inter.broker.start.timeout.ms": "",
+    "log.retention.bytes.per.topic": "retention.bytes of the topics",
+    "log.retention.hours.per.topic": "retention.ms of the topics",
+    "log.roll.hours.per.topic": "segment.ms of the topics",
+    "log.segment.bytes.per.topic": "segment.bytes of the topics",
 }
 """Keys of brokers before Kafka 3.0, with the key that has taken their place ("" if none)."""
+
+OF_KAFKA_4 = """
+    ArrayBuffer(add.partitions.to.txn.retry.backoff.max.ms
+    add.partitions.to.txn.retry.backoff.ms
+    controller.performance.always.log.threshold.ms
+    controller.performance.sample.period.ms
+    controller.quorum.auto.join.enable
+    controller.quorum.fetch.max.bytes
+    controller.quorum.fetch.snapshot.max.bytes
+    cordoned.log.dirs
+    errors.deadletterqueue.auto.create.topics.enable
+    errors.deadletterqueue.topic.name.prefix
+    follower.fetch.last.tiered.offset.enable
+    group.consumer.assignment.interval.ms
+    group.consumer.assignor.offload.enable
+    group.consumer.max.assignment.interval.ms
+    group.consumer.min.assignment.interval.ms
+    group.consumer.regex.refresh.interval.ms
+    group.coordinator.background.threads
+    group.coordinator.cached.buffer.max.bytes
+    group.share.assignment.interval.ms
+    group.share.assignor.offload.enable
+    group.share.assignors
+    group.share.dlq.manager.class.name
+    group.share.initialize.retry.interval.ms
+    group.share.max.assignment.interval.ms
+    group.share.max.delivery.count.limit
+    group.share.max.partition.max.record.locks
+    group.share.max.share.sessions
+    group.share.min.assignment.interval.ms
+    group.share.min.delivery.count.limit
+    group.share.min.partition.max.record.locks
+    group.share.persister.class.name
+    group.streams.acceptable.recovery.lag
+    group.streams.assignment.interval.ms
+    group.streams.assignor.offload.enable
+    group.streams.assignors
+    group.streams.heartbeat.interval.ms
+    group.streams.initial.rebalance.delay.ms
+    group.streams.max.assignment.interval.ms
+    group.streams.max.heartbeat.interval.ms
+    group.streams.max.session.timeout.ms
+    group.streams.max.size
+    group.streams.max.standby.replicas
+    group.streams.max.warmup.replicas
+    group.streams.min.assignment.interval.ms
+    group.streams.min.heartbeat.interval.ms
+    group.streams.min.session.timeout.ms
+    group.streams.min.task.offset.interval.ms
+    group.streams.num.standby.replicas
+    group.streams.num.warmup.replicas
+    group.streams.rack.aware.assignment.tags
+    group.streams.session.timeout.ms
+    group.streams.task.offset.interval.ms
+    group.streams.topology.description.plugin.class
+    internal.metadata.delete.delay.millis
+    internal.metadata.log.segment.bytes
+    internal.metadata.max.batch.size.in.bytes
+    internal.metadata.max.fetch.size.in.bytes
+    log.remote.copy.lag.bytes
+    log.remote.copy.lag.ms
+    max.decompressed.message.bytes
+    remote.list.offsets.request.timeout.ms
+    share.coordinator.append.linger.ms
+    share.coordinator.cached.buffer.max.bytes
+    share.coordinator.cold.partition.snapshot.interval.ms
+    share.coordinator.load.buffer.size
+    share.coordinator.snapshot.update.records.per.snapshot
+    share.coordinator.state.topic.compression.codec
+    share.coordinator.state.topic.min.isr
+    share.coordinator.state.topic.num.partitions
+    share.coordinator.state.topic.prune.interval.ms
+    share.coordinator.state.topic.replication.factor
+    share.coordinator.state.topic.segment.bytes
+    share.coordinator.threads
+    share.coordinator.write.timeout.ms
+    share.fetch.max.fetch.records
+    share.fetch.purgatory.purge.interval.requests
+    transaction.two.phase.commit.enable
+    unstable.feature.versions.enable)
+"""
+"""Keys of brokers of Kafka 4.0 to 4.4 that 3.9 has not; KafkaConfig of their jars names them."""
+
+OF_OTHER_RELEASES: Mapping[str, str] = {
+    **dict.fromkeys(OF_KAFKA_4.split(), "4"),
+    "controller.message.queue.size": "0.8",
+    "kafka.csv.metrics.dir": "0.8",
+    "kafka.csv.metrics.reporter.enabled": "0.8",
+    "log.flush.interval.ms.per.topic": "0.8",
+    "replica.lag.max.messages": "0.8",
+}
+"""Keys that Kafka has or had, to the release that has them."""
 
 
 def is_foreign(name: str) -> bool:

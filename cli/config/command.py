@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...config import BROKER_KEYS, TOPIC_KEYS
-from ..support.failures import CommandFailure
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from .settings_table import markdown, plain_text, rows
 
 config = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -20,9 +21,14 @@ def config_command(
     keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="Show only these.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON array of objects.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="The page docs/configuration.md.")] = False,
+    file: Annotated[
+        Path | None, typer.Option("--explain", metavar="FILE", help="Tell what becomes of each setting of this file.")
+    ] = None,
 ) -> None:
     """Print every setting: its name, type, default, range, whether it can change at run time, and what it does."""
-    if as_markdown:
+    if file is not None:
+        _explain(file, as_json=as_json)
+    elif as_markdown:
         typer.echo(markdown(), nl=False)
     elif as_json:
         typer.echo(json.dumps([row for row in rows() if not keys or row["name"] in _check(keys)], indent=2))
@@ -30,6 +36,16 @@ def config_command(
         typer.echo("\n".join(_only(_check(keys))))
     else:
         typer.echo("\n".join(plain_text()).lstrip("\n"))
+
+
+def _explain(file: Path, *, as_json: bool) -> None:
+    from .explanation import REFUSED, explain
+    from .explanation import plain_text as lines_of
+
+    rows = explain(file)
+    typer.echo(json.dumps(rows, indent=2) if as_json else "\n".join(lines_of(file, rows)))
+    if any(row["state"] == REFUSED for row in rows):
+        raise typer.Exit(EXIT_BAD_USAGE)
 
 
 def _check(keys: list[str]) -> list[str]:

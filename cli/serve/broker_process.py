@@ -21,7 +21,7 @@ from ...config import Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
 from ..support.failures import EXIT_FAILED
 from ..support.process_resources import allow_open_files, return_memory
-from .greeting import announce
+from .greeting import announce, summarize_without_effect
 from .log_format import configure_logging
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
     loaded = load_settings(options, environ)
     for warning in loaded.warnings:
         log.warning(warning)
+    if loaded.without_effect:
+        log.info(summarize_without_effect(loaded.without_effect, options.properties))
     if limit_bytes is not None and limit_bytes < LEAST_BYTES:
         log.error(
             "the memory limit of this process is %d MiB, and a broker that serves takes up to %d: it may be killed; "

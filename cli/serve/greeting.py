@@ -1,12 +1,17 @@
-"""What a process that serves prints when it is ready."""
+"""What a process that serves prints when it is ready, and its line on settings without effect."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from pathlib import Path
 
+from ...config.remark import Remark
 from ..support.standard_streams import discard_output
 
 log = logging.getLogger("stepdown")
+NAMED = 3
+"""Settings without effect that are named."""
 
 
 def announce(greeting: str) -> None:
@@ -16,3 +21,12 @@ def announce(greeting: str) -> None:
     except OSError as fault:
         discard_output()
         log.warning("%s (standard output: %s)", greeting, fault.strerror or fault)
+
+
+def summarize_without_effect(remarks: Sequence[Remark], file: Path | None) -> str:
+    """How many settings have no effect, the first of them, and the command that lists them."""
+    keys = [remark.key for remark in remarks]
+    named = ", ".join(keys[:NAMED]) + (", …" if len(keys) > NAMED else "")
+    has = "setting has" if len(keys) == 1 else "settings have"
+    command = "stepdown config KEY" if file is None else f"stepdown config --explain {file}"
+    return f"{len(keys)} {has} no effect here: {named}; `{command}` tells why"

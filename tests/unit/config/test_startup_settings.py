@@ -4,32 +4,6 @@ from pathlib import Path
 import pytest
 from stepdown.config import ConfigError, Given, Origin, load, settings_of
 
-# As Kafka ships it for KRaft, with the comments left out.
-KRAFT_SERVER_PROPERTIES = """
-process.roles=broker,controller
-node.id=1
-controller.quorum.bootstrap.servers=localhost:9093
-listeners=PLAINTEXT://:9092,CONTROLLER://:9093
-inter.broker.listener.name=PLAINTEXT
-advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL
-num.network.threads=3
-num.io.threads=8
-socket.send.buffer.bytes=102400
-socket.receive.buffer.bytes=102400
-socket.request.max.bytes=104857600
-log.dirs=/tmp/kraft-combined-logs
-num.partitions=1
-num.recovery.threads.per.data.dir=1
-offsets.topic.replication.factor=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-log.retention.hours=168
-log.segment.bytes=1073741824
-log.retention.check.interval.ms=300000
-"""
-
 Write = Callable[[str], Path]
 
 
@@ -60,17 +34,11 @@ def test_options_win_over_flags_flags_over_variables_and_variables_over_the_file
     assert found == (5, 4, "variable", 2000)
 
 
-def test_kafkas_own_server_properties_are_taken(write: Write) -> None:
-    loaded = load(write(KRAFT_SERVER_PROPERTIES))
-    assert [str(endpoint) for endpoint in loaded.settings.listeners] == ["PLAINTEXT://:9092"]
-    assert [str(endpoint) for endpoint in loaded.settings.advertised_listeners] == ["PLAINTEXT://localhost:9092"]
-    assert loaded.settings.broker_id == 1
-    assert loaded.settings.log_dirs == ("/tmp/kraft-combined-logs",)
-
-
-def test_a_key_of_kafkas_without_effect_costs_one_warning(write: Write) -> None:
-    (warning,) = load(write("\nzookeeper.connect=localhost:2181")).warnings
-    assert warning.endswith(
+def test_a_key_of_kafkas_without_effect_costs_one_quiet_remark(write: Write) -> None:
+    loaded = load(write("\nzookeeper.connect=localhost:2181"))
+    (remark,) = loaded.without_effect
+    assert loaded.warnings == ()
+    assert str(remark).endswith(
         "server.properties:2: zookeeper.connect is accepted but has no effect. There is no ZooKeeper."
     )
 
@@ -103,8 +71,8 @@ def test_a_setting_of_topics_tells_the_brokers_key() -> None:
 
 
 def test_a_key_of_a_plugin_or_a_listener_is_let_pass() -> None:
-    warnings = load(overrides=["listener.name.inside.num.network.threads=1", "confluent.metrics.x=1"]).warnings
-    assert len(warnings) == 2
+    loaded = load(overrides=["listener.name.inside.num.network.threads=1", "confluent.metrics.x=1"])
+    assert [len(loaded.warnings), len(loaded.without_effect)] == [1, 1]
 
 
 def test_a_key_that_kafka_removed_names_the_one_that_took_its_place() -> None:
@@ -114,7 +82,7 @@ def test_a_key_that_kafka_removed_names_the_one_that_took_its_place() -> None:
 
 def test_a_variable_that_only_looks_like_a_setting_is_let_pass_with_a_warning() -> None:
     """Kubernetes gives KAFKA_SERVICE_HOST and KAFKA_PORT to containers beside a service called kafka."""
-    assert len(load(None, {"KAFKA_SERVICE_HOST": "10.0.0.1", "KAFKA_PORT": "tcp://10.0.0.1:9092"}).warnings) == 2
+    assert len(load(None, {"KAFKA_SERVICE_HOST": "10.0.0.1", "KAFKA_PORT": "tcp://10.0.0.1:9092"}).remarks) == 2
 
 
 def test_a_variable_with_a_typo_is_refused() -> None:
@@ -184,4 +152,4 @@ def test_node_id_and_broker_id_are_one_setting() -> None:
 
 @pytest.mark.parametrize("release", ["3.9", "2.8.1", "0.10.0", "0.11.0.3", "3.0-IV1", "0.10.1-IV2"])
 def test_a_release_may_be_named_with_or_without_its_details(release: str) -> None:
-    assert load(overrides=[f"log.message.format.version={release}"]).warnings
+    assert load(overrides=[f"log.message.format.version={release}"]).without_effect

@@ -1,0 +1,64 @@
+"""`stepdown config --explain FILE`: what becomes of each setting of a server.properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ...config import ConfigError
+from ...config.errors import Problem
+from ...config.keys.value_types import render
+from ...config.remark import Remark
+from ...config.sources.properties_file import decode, parse_properties
+from ...config.startup_settings import examine
+from ...config.tables.all_keys import BROKER_KEYS
+
+Row = dict[str, object]
+REFUSED = "refused"
+TITLES = {
+    REFUSED: "stops the start",
+    "remark": "taken, and told at the start",
+    "no effect": "without effect",
+    "acts": "takes effect",
+}
+"""What becomes of a setting, worst first, to what people read."""
+
+
+def explain(path: Path) -> list[Row]:
+    """A row for each setting in the order of the file. Raises: ConfigError for a file that cannot be read."""
+    remarks, problems = examine(path)
+    unreadable = [problem for problem in problems if problem.origin.place != str(path)]
+    if unreadable:
+        raise ConfigError(unreadable)
+    return [*_rows(path, {each.origin.line: each for each in problems}, {each.origin.line: each for each in remarks})]
+
+
+def _rows(path: Path, problems: Mapping[int, Problem], remarks: Mapping[int, Remark]) -> Iterator[Row]:
+    for entry in parse_properties(decode(path.read_bytes())):
+        row: Row = {"name": entry.key, "line": entry.line}
+        if entry.line in problems:
+            yield row | {"state": REFUSED, "why": problems[entry.line].expected}
+        elif entry.line in remarks:
+            remark = remarks[entry.line]
+            yield row | {"state": "no effect" if remark.is_quiet else "remark", "why": remark.text}
+        else:
+            yield row | {"state": "acts", "why": _default_of(entry.key)}
+
+
+def _default_of(name: str) -> str:
+    key = BROKER_KEYS.get(name)
+    return "" if key is None else f"default {render(key.default) or 'none'}"
+
+
+def plain_text(path: Path, rows: Sequence[Row]) -> Iterator[str]:
+    """Lines for people: the settings by what becomes of them."""
+    for state, title in TITLES.items():
+        chosen = [row for row in rows if row["state"] == state]
+        if chosen:
+            yield f"{len(chosen)} {title}"
+            yield from (f"  {path}:{row['line']}: {row['name']}{_why(row)}" for row in chosen)
+
+
+def _why(row: Row) -> str:
+    why = str(row["why"])
+    return why if why.startswith("=") else f" {why}" if row["state"] != "acts" else f"  ({why})" if why else ""
