@@ -119,13 +119,18 @@ class Broker(Services):
             await self.stop()
             raise
         self._upkeep.start()
-        self._loop_watch.start()
-        self._loop_delay.start()
         self.is_ready = True
         if OFFSETS_TOPIC in self.cluster.topics:
             asyncio.get_running_loop().call_soon(lambda: self.groups)
         if TRANSACTION_TOPIC in self.cluster.topics:
             asyncio.get_running_loop().call_soon(lambda: self.transactions)
+        asyncio.get_running_loop().call_soon(self._watch_loop)
+
+    def _watch_loop(self) -> None:
+        """Begins after the start, which holds the loop for nobody."""
+        if self.is_ready:
+            self._loop_watch.start()
+            self._loop_delay.start()
 
     async def _listen(self) -> None:
         self._secure_listeners()

@@ -1,4 +1,4 @@
-"""The commands by name. The package of a command is imported when the command is called or its help is shown."""
+"""The commands by name. The package of a command is imported when the command is called."""
 
 from __future__ import annotations
 
@@ -12,32 +12,36 @@ from typer.main import get_command
 from .. import __version__
 
 COMMANDS = {
-    "serve": (".commands", "serve"),
-    "gateway": (".commands", "gateway"),
-    "topics": (".topics.commands", "topics"),
-    "groups": (".groups.commands", "groups"),
-    "transactions": (".transactions.commands", "transactions"),
-    "acls": (".acls.commands", "acls"),
-    "users": (".users.commands", "users"),
-    "clients": (".clients.commands", "clients"),
-    "produce": (".produce.command", "produce"),
-    "consume": (".consume.command", "consume"),
-    "metadata": (".metadata.commands", "metadata"),
-    "migrate": (".migrate.commands", "migrate"),
-    "log": (".log.command", "log"),
-    "config": (".config.command", "config"),
-    "bench": (".bench.commands", "bench"),
-    "pipeline": (".pipeline", "pipeline"),
-    "producer-perf": (".producer_perf.command", "producer_perf"),
-    "faults": (".faults.commands", "faults"),
-    "clock": (".faults.commands", "clock"),
-    "scenario": (".scenario.commands", "scenario"),
+    "serve": (".commands", "serve", "Serve log directories until SIGTERM or SIGINT."),
+    "gateway": (".commands", "gateway", "Translate requests that Kafka 4 removed."),
+    "topics": (".topics.commands", "topics", "Create, list, describe, delete, alter topics."),
+    "groups": (".groups.commands", "groups", "List, describe, delete groups, move their offsets."),
+    "transactions": (".transactions.commands", "transactions", "List, describe and abort transactions."),
+    "acls": (".acls.commands", "acls", "List, add and remove access rules."),
+    "users": (".users.commands", "users", "List users, set and remove passwords."),
+    "clients": (".clients.commands", "clients", "Say who is there, and whom Kafka 4 would answer."),
+    "cluster": (".cluster.cluster", "cluster", "Show the cluster's id and its brokers."),
+    "log-dirs": (".cluster.log_dirs", "log_dirs", "Show log directories and what is in them."),
+    "offsets": (".cluster.offsets", "offsets", "Show first and next offsets of partitions."),
+    "delete-records": (".cluster.delete_records", "delete_records", "Delete records before an offset."),
+    "produce": (".produce.command", "produce", "Write records from stdin to a topic."),
+    "consume": (".consume.command", "consume", "Print the records of topics."),
+    "metadata": (".metadata.commands", "metadata", "Prepare the metadata of log directories for Kafka."),
+    "migrate": (".migrate.commands", "migrate", "Take disks of a cluster with ZooKeeper to Kafka 4."),
+    "log": (".log.command", "log", "Show and check the files of a log."),
+    "config": (".config.command", "config", "Print every setting, or explain a file of them."),
+    "bench": (".bench.commands", "bench", "Measure speed and memory, beside Apache Kafka."),
+    "pipeline": (".pipeline", "pipeline", "Read, count, convert, archive segments with Spark."),
+    "producer-perf": (".producer_perf.command", "producer_perf", "Write to a topic, report speed and latency."),
+    "faults": (".faults.commands", "faults", "Inject faults into a broker, for tests."),
+    "clock": (".faults.commands", "clock", "Stop and move the clock of a broker, for tests."),
+    "scenario": (".scenario.commands", "scenario", "Run a scenario of faults in a cluster."),
 }
-"""Name of a command to its module and the Typer application there, in the order of the help."""
+"""Name of a command to its module, the Typer application there, and its line in the help, in the order of that."""
 
 
 class _LazyCommands(TyperGroup):
-    """Imports a command's module when it is called or shown."""
+    """Imports a command's module when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -45,10 +49,15 @@ class _LazyCommands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        module, application = COMMANDS[cmd_name]
+        module, application, _ = COMMANDS[cmd_name]
         command = get_command(getattr(import_module(module, __package__), application))
         command.name = cmd_name
         return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands, for which none is imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
 
 
 app = typer.Typer(

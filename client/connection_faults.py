@@ -27,7 +27,7 @@ def connecting_faults(address: HostPort) -> Iterator[None]:
         raise UntrustedCertificate(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
     except OSError as fault:
         why = fault.strerror or str(fault) or "there was no answer in time"
-        raise Unreachable(f"no broker answers at {address}: {why}") from fault
+        raise Unreachable(f"no broker answers at {address}: {why}", address) from fault
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from ..config.keys.endpoints import HostPort
 from ..protocol.errors import ErrorCode, code_of, error_name
 
 MAX_SHOWN_CHARACTERS: Final = 1000
@@ -17,7 +18,11 @@ class ClientError(Exception):
 
 
 class Unreachable(ClientError, ConnectionError):
-    """Nobody answers at an address."""
+    """Nobody answers at `address`."""
+
+    def __init__(self, message: str, address: HostPort | None = None) -> None:
+        super().__init__(message)
+        self.address = address
 
 
 class ConnectionBroken(ClientError, ConnectionError):

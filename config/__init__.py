@@ -5,19 +5,25 @@ settings go out.
 replace some of them and DescribeConfigs can name each value's source. `topic_settings` combines a topic's own values
 with the broker's defaults. `keys` says what a key is, `tables` has all keys, `sources` parses files, variables and
 options.
+
+What is named here is imported when it is used: a command that only parses an address pays for no table of settings.
 """
 
-from .alterations import Alteration, Operation, alter, lay_over
-from .broker_settings_builder import broker_settings
-from .describe_configs import ConfigRow, Synonym, describe_broker, describe_cluster_defaults, describe_topic
-from .errors import ConfigError, Problem
-from .keys.endpoints import Endpoint, HostPort
-from .layered_values import Layers, Source
-from .settings import BrokerSettings, TopicSettings
-from .sources.origin import Given, Origin
-from .startup_settings import StartupSettings, load, settings_of
-from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
-from .topic_settings_builder import topic_settings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .alterations import Alteration, Operation, alter, lay_over
+    from .broker_settings_builder import broker_settings
+    from .describe_configs import ConfigRow, Synonym, describe_broker, describe_cluster_defaults, describe_topic
+    from .errors import ConfigError, Problem
+    from .keys.endpoints import Endpoint, HostPort
+    from .layered_values import Layers, Source
+    from .settings import BrokerSettings, TopicSettings
+    from .sources.origin import Given, Origin
+    from .startup_settings import StartupSettings, load, settings_of
+    from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
+    from .topic_settings_builder import topic_settings
 
 __all__ = [
     "BROKER_KEYS",
@@ -47,3 +53,39 @@ __all__ = [
     "settings_of",
     "topic_settings",
 ]
+
+_HOMES = {
+    "Alteration": ".alterations",
+    "BROKER_KEYS": ".tables.all_keys",
+    "BrokerSettings": ".settings",
+    "ConfigError": ".errors",
+    "ConfigRow": ".describe_configs",
+    "Endpoint": ".keys.endpoints",
+    "Given": ".sources.origin",
+    "HostPort": ".keys.endpoints",
+    "Layers": ".layered_values",
+    "Operation": ".alterations",
+    "Origin": ".sources.origin",
+    "Problem": ".errors",
+    "Source": ".layered_values",
+    "StartupSettings": ".startup_settings",
+    "Synonym": ".describe_configs",
+    "TOPIC_KEYS": ".tables.all_keys",
+    "TopicSettings": ".settings",
+    "alter": ".alterations",
+    "broker_settings": ".broker_settings_builder",
+    "describe_broker": ".describe_configs",
+    "describe_cluster_defaults": ".describe_configs",
+    "describe_topic": ".describe_configs",
+    "lay_over": ".alterations",
+    "load": ".startup_settings",
+    "settings_of": ".startup_settings",
+    "topic_settings": ".topic_settings_builder",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name], __name__), name)
+    return found

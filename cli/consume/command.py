@@ -35,7 +35,12 @@ def consume_command(
         str | None, typer.Option("--offset", "-o", metavar="WHERE", help="earliest, latest, N, -N (last N) or @MS.")
     ] = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", "-e", help="Stop at the offset where each partition ends now.")
+        bool,
+        typer.Option(
+            "--until-end",
+            "-e",
+            help="Stop where each partition ends now; without an offset begin at the first record.",
+        ),
     ] = False,
     count: Annotated[int | None, typer.Option("--count", "-n", min=1, help="Stop after this many records.")] = None,
     partitions: Annotated[
@@ -85,7 +90,7 @@ def consume_command(
         show = _printer_of(as_json, form, key_separator, delimiter, null_value, null_key)
     except ValueError as fault:
         raise _usage(str(fault)) from fault
-    otherwise = FROM_EARLIEST if from_beginning or (until_end and group is None) else FROM_LATEST
+    otherwise = FROM_EARLIEST if from_beginning or until_end else FROM_LATEST
     options = ConsumeOptions(
         topics=topics,
         partitions=partitions or None,

@@ -87,6 +87,10 @@ class Fetcher:
             for topic_partition in [*self.positions][1:] + [*self.positions][:1]
         }
 
+    def look_up_leaders(self) -> None:
+        """Ask any broker who leads the partitions, and where it is."""
+        self._client.run(self._leaders.refresh({topic for topic, _ in self.positions}))
+
     def _fetch(self, leader: int, topic_partitions: list[TopicPartition], wait_ms: int) -> Any:
         def make_request(version: int) -> FetchRequest:
             return self._request(version, topic_partitions, wait_ms)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from ...client.operation import TopicPartition
 from ...client.operations.offsets import LATEST
 from ...client.operations.partition_leaders import PartitionLeaders
-from ..support.command_client import CommandClient
+from ..support.command_client import CommandClient, is_broken_connection
 from ..support.failures import CommandFailure
-from ..support.stop_signals import StopSignals
+from ..support.standard_streams import print_error
+from ..support.stop_signals import SignalStop, StopSignals
 from .fetcher import Fetcher
 from .group_membership import GroupMembership
 from .options import ConsumeOptions
 from .start_positions import OffsetLookup
 
+PAUSE_SECONDS = 0.5
+"""Between two tries to reach a broker that is gone."""
+
 
 def run(client: CommandClient, options: ConsumeOptions, output: BinaryIO) -> int | None:
     """The signal that ended it, if one did. Raises: CommandFailure, BrokenPipeError when nobody reads the output."""
     leaders = PartitionLeaders()
-    with StopSignals() as stopping:
+    with StopSignals() as stopping, suppress(SignalStop):
+        client.stopping = stopping
         counts = client.run(leaders.refresh(options.topics))
         offsets = OffsetLookup(client, leaders, options.isolation)
         fetcher = Fetcher(client, leaders, offsets, options)
@@ -30,7 +37,7 @@ def run(client: CommandClient, options: ConsumeOptions, output: BinaryIO) -> int
             reader.read(None)
         else:
             _read_as_member(reader, GroupMembership(client, leaders, options.group, options.topics))
-        return stopping.by
+    return stopping.by
 
 
 def _topic_partitions(options: ConsumeOptions, counts: dict[str, int]) -> list[TopicPartition]:
@@ -47,8 +54,9 @@ def _topic_partitions(options: ConsumeOptions, counts: dict[str, int]) -> list[T
 def _read_as_member(reader: _ReadLoop, membership: GroupMembership) -> None:
     try:
         while not reader.is_over:
-            reader.begin(membership.join())
-            reader.read(membership)
+            with reader.outlast_lost_broker():
+                reader.begin(membership.join())
+                reader.read(membership)
     finally:
         with suppress(CommandFailure):  # the session ends by itself, and what went wrong before is to be told
             membership.leave()
@@ -63,6 +71,7 @@ class _ReadLoop:
         self._options, self._offsets, self._fetcher = options, offsets, fetcher
         self._output, self._stopping = output, stopping
         self._printed = 0
+        self._has_read = self._has_lost_broker = False
         self.is_over = False
 
     def begin(self, committed: dict[TopicPartition, int | None]) -> None:
@@ -79,15 +88,37 @@ class _ReadLoop:
     def read(self, membership: GroupMembership | None) -> None:
         """Returns when all is done, or the member has to join again; what was printed is committed then."""
         while not (self._fetcher.is_done or self._is_stopped):
-            self._print()
-            if membership is not None:
-                membership.commit(self._fetcher.positions)
-                membership.heartbeat()
-                if membership.must_join:
-                    break
+            with suppress(SignalStop), self.outlast_lost_broker():
+                self._print()
+                self._greet_broker()
+                if membership is not None:
+                    membership.commit(self._fetcher.positions)
+                    membership.heartbeat()
+                    if membership.must_join:
+                        break
         self.is_over = self._fetcher.is_done or self._is_stopped
         if membership is not None:
             membership.commit(self._fetcher.positions, now=True)
+
+    @contextmanager
+    def outlast_lost_broker(self) -> Iterator[None]:
+        """Within the block a broker that was read from may go: what is in the block has to be tried again."""
+        try:
+            yield
+        except CommandFailure as failure:
+            if self.is_over or not (self._has_read and is_broken_connection(failure)):
+                raise
+            if not self._has_lost_broker:
+                print_error(f"stepdown: {failure.args[0]}; trying until a broker answers, ^C ends it")
+            self._has_lost_broker = True
+            time.sleep(PAUSE_SECONDS)
+            with suppress(CommandFailure):
+                self._fetcher.look_up_leaders()
+
+    def _greet_broker(self) -> None:
+        if self._has_lost_broker:
+            print_error("stepdown: a broker answers again")
+        self._has_read, self._has_lost_broker = True, False
 
     @property
     def _is_stopped(self) -> bool:

@@ -21,7 +21,7 @@ from ..support.stop_signals import StopSignals
 if TYPE_CHECKING:
     from ..support.message_format_versions import RecordFormat
     from .record_writer import Destination, RecordWriter
-    from .stdin_records import RecordParser
+    from .stdin_records import DelimitedInput, RecordParser
 
 produce = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -165,9 +165,9 @@ def _bytes(text: str | None, option: str) -> bytes | None:
 
 
 async def _produce(options: ProduceOptions) -> int | None:
-    """The signal that ended it before stdin did; what was read until then has been written."""
+    """The signal that ended it before stdin did; what was read until then has been written. Raises: CommandFailure."""
     from .record_writer import RecordWriter
-    from .stdin_records import DelimitedInput, read_some
+    from .stdin_records import DelimitedInput
     from .topic_lookup import TopicLookup
 
     loop = asyncio.get_running_loop()
@@ -184,22 +184,29 @@ async def _produce(options: ProduceOptions) -> int | None:
         )
         pieces = DelimitedInput(options.delimiter, MOST_TEXT_PER_BYTE * writer.most_record_bytes)
         async with writer:
-            number = 0
-            while True:
-                reading = asyncio.ensure_future(read_some(sys.stdin.fileno()))
-                awaited: set[asyncio.Future[Any]] = {reading, stop}
-                await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-                if stop.done():
-                    reading.cancel()
-                    return stop.result()
-                data = reading.result()
-                try:
-                    found = pieces.feed(data) if data else pieces.rest()
-                except ValueError as fault:
-                    raise CommandFailure(f"record {number + 1} of stdin: {fault}") from fault
-                number += await _write(writer, options.reading, found, number)
-                if not data:
-                    return None
+            writing = asyncio.ensure_future(_write_all(writer, options.reading, pieces))
+            awaited: set[asyncio.Future[Any]] = {writing, stop}
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            if writing.done():
+                writing.result()
+                return None
+            writing.cancel()
+            writer.hurry()
+            return stop.result()
+
+
+async def _write_all(writer: RecordWriter, reading: RecordParser, pieces: DelimitedInput) -> None:
+    """Writes what stdin has until it ends. Raises: CommandFailure."""
+    from .stdin_records import read_some
+
+    number, data = 0, b" "
+    while data:
+        data = await read_some(sys.stdin.fileno())
+        try:
+            found = pieces.feed(data) if data else pieces.rest()
+        except ValueError as fault:
+            raise CommandFailure(f"record {number + 1} of stdin: {fault}") from fault
+        number += await _write(writer, reading, found, number)
 
 
 async def _write(writer: RecordWriter, reading: RecordParser, pieces: Iterable[bytes], before: int) -> int:

@@ -97,6 +97,7 @@ class RecordWriter:
         self._destination, self._targets, self._form = destination, targets, form
         self._untimed = TimestampRemover()
         self._failure: tuple[int, ProducerError] | None = None
+        self._is_hurried = False
         self.written = self._taken = 0
 
         def link(chosen: ProducerSettings, clock: Clock, changed: object) -> NetworkClient:
@@ -121,9 +122,13 @@ class RecordWriter:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: object) -> None:
-        await self._producer.close(None if kind is None else GIVE_UP_MS)
+        await self._producer.close(GIVE_UP_MS if kind is not None or self._is_hurried else None)
         if kind is None:
             self._raise_failure()
+
+    def hurry(self) -> None:
+        """Give what was written until now a few seconds, instead of the time that a producer has."""
+        self._is_hurried = True
 
     async def write(self, record: NewRecord) -> None:
         """Returns when the record has its place in a batch. Raises: ValueError for what cannot be sent."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from ...client.errors import Unreachable
 from ...client.operation import ask
 from ...client.operations.topics import metadata_request
 from ...protocol.errors import ErrorCode, error_name
@@ -15,6 +16,7 @@ from ..support.failures import CommandFailure
 
 TRIES = 20
 PAUSE_SECONDS = 0.1
+NO_LEADER = -1
 MAY_COME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
@@ -41,9 +43,25 @@ class TopicLookup:
             response = self._client.run(ask(metadata_request([topic], create=True)))
             found = response.topics[0]
             if not found.error_code:
+                self._reach_a_leader(topic, {each.leader_id for each in found.partitions})
                 return len(found.partitions)
             if found.error_code not in MAY_COME or not left:
                 break
             time.sleep(PAUSE_SECONDS)  # a topic that is being created is not there at once
         hint = f"Create it with `stepdown topics create {topic}`." if found.error_code in MAY_COME else ""
         raise CommandFailure(f"topic {topic}: {error_name(found.error_code)}", hint)
+
+    def _reach_a_leader(self, topic: str, leaders: set[int]) -> None:
+        """Fails where no leader can be reached, which a producer would wait for by the minute."""
+        unreachable: CommandFailure | None = None
+        for leader in sorted(leaders - {NO_LEADER}):
+            try:
+                self._client.run(ask(metadata_request([topic]), leader))
+            except CommandFailure as failure:
+                if not isinstance(failure.__cause__, Unreachable):
+                    raise
+                unreachable = failure
+            else:
+                return
+        if unreachable is not None:
+            raise unreachable

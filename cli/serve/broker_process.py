@@ -21,7 +21,7 @@ from ...config import Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
 from ..support.failures import EXIT_FAILED
 from ..support.process_resources import allow_open_files, return_memory
-from .greeting import announce, summarize_without_effect
+from .greeting import announce, summarize, summarize_without_effect
 from .log_format import configure_logging
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ:
         if options.users:
             cluster.scram_credentials.set_passwords(options.users)
         _start_garbage_collector()
+        for broker in cluster.brokers.values():
+            log.info(summarize(broker, loaded.layers))
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
         announce(f"stepdown listening on {cluster.bootstrap}, http {http}{control}")
         await stopping.wait()
@@ -144,6 +146,7 @@ async def _run(loaded: StartupSettings, users: Sequence[tuple[str, str]]) -> int
     if users:
         broker.scram_credentials.set_passwords(users)
     _start_garbage_collector()
+    log.info(summarize(broker if isinstance(broker, Broker) else broker.broker, loaded.layers))
     announce(_greeting(broker))
     await stopping.wait()
     if broker.has_failed:

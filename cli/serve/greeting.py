@@ -5,9 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...config.remark import Remark
 from ..support.standard_streams import discard_output
+
+if TYPE_CHECKING:
+    from ...broker.broker import Broker
+    from ...config.layered_values import Layers
 
 log = logging.getLogger("stepdown")
 NAMED = 3
@@ -30,3 +35,18 @@ def summarize_without_effect(remarks: Sequence[Remark], file: Path | None) -> st
     has = "setting has" if len(keys) == 1 else "settings have"
     command = "stepdown config KEY" if file is None else f"stepdown config --explain {file}"
     return f"{len(keys)} {has} no effect here: {named}; `{command}` tells why"
+
+
+def summarize(broker: Broker, layers: Layers) -> str:
+    """What a broker serves: directories, cluster and node id, topics, listeners with their protocols, HTTP."""
+    protocols = {each.listener_name: each.protocol for each in broker.settings.listeners}
+    listeners = ", ".join(
+        f"{name}://{address}" + ("" if protocols[name] == name else f" ({protocols[name]})")
+        for name, address in broker.addresses.items()
+    )
+    is_default = not (layers.static.keys() & {"log.dirs", "log.dir"})
+    directories = ", ".join(broker.settings.log_dirs) + (" (Kafka's default)" if is_default else "")
+    return (
+        f"serving {directories}: cluster {broker.cluster.cluster_id}, node {broker.cluster.node_id}, "
+        f"{len(broker.cluster.topics)} topics; listeners {listeners}; http {broker.http_address}"
+    )

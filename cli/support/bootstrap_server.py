@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from .command_client import CommandClient
 
 Bootstrap = Annotated[
-    str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT", help="Where the broker listens.")
+    str,
+    typer.Option(
+        "--bootstrap-server", "-b", metavar="HOST:PORT", envvar="STEPDOWN_BOOTSTRAP", help="Where the broker listens."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 CommandConfig = Annotated[
     Path | None,
-    typer.Option("--command-config", metavar="FILE", help="A client.properties with security.*, ssl.*, sasl.*."),
+    typer.Option(
+        "--command-config",
+        metavar="FILE",
+        envvar="STEPDOWN_COMMAND_CONFIG",
+        help="A client.properties with security.*, ssl.*, sasl.*.",
+    ),
 ]
 PREFIXES = ("security.", "ssl.", "sasl.")
 

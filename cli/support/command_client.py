@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TypeVar
 
 from ...client.blocking_client import BlockingClient
@@ -11,6 +12,7 @@ from ...client.errors import (
     ConnectionBroken,
     KafkaError,
     MalformedAnswer,
+    NoAnswer,
     Unreachable,
     UnsupportedVersion,
     UntrustedCertificate,
@@ -19,11 +21,16 @@ from ...client.operation import Operation
 from ...client.security.settings import OPEN, SecuritySettings
 from ...config import HostPort
 from .failures import CommandFailure
+from .stop_signals import StopSignals
 
 T = TypeVar("T")
 DEFAULT_PORT = 9092
 CLIENT_ID = "stepdown-cli"
 SECURITY_HINT = "A TLS or SASL listener takes --command-config FILE, a client.properties that says how."
+ADVERTISED_HINT = (
+    "{} answered, and names {} to its clients: set advertised.listeners of that broker to an address that is reached "
+    "from here."
+)
 HINTS_BY_FAULT = {
     Unreachable: "Start one with `stepdown serve`, or name another with --bootstrap-server HOST:PORT.",
     UnsupportedVersion: "It may be of another kind, or older or newer than this command needs.",
@@ -36,12 +43,15 @@ HINTS_BY_CODE = {"UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows wha
 class CommandClient(BlockingClient):
     """Asks the brokers of one cluster. `hints`: what to do next, by the error that a broker answered.
 
-    Raises: CommandFailure from every method.
+    `stopping`: signals that end a wait. Raises: CommandFailure from every method, SignalStop from `run`.
     """
 
     def __init__(self, address: HostPort, security: SecuritySettings | None, hints: Mapping[str, str]) -> None:
         super().__init__([address], client_id=CLIENT_ID, security=security or OPEN)
         self._is_open = security is None
+        self._bootstrap_address = address
+        self._has_answered = False
+        self.stopping: StopSignals | None = None
         self._hints = {**HINTS_BY_CODE, **hints}
 
     def connect(self) -> None:
@@ -52,13 +62,23 @@ class CommandClient(BlockingClient):
 
     def run(self, operation: Operation[T]) -> T:
         try:
-            return super().run(operation)
+            with nullcontext() if self.stopping is None else self.stopping.end_wait():
+                result = super().run(operation)
         except ClientError as fault:
             raise CommandFailure(str(fault), self._hint(fault)) from fault
+        self._has_answered = True
+        return result
 
     def _hint(self, fault: ClientError) -> str:
         if isinstance(fault, KafkaError):
             return self._hints.get(fault.code, "")
         if isinstance(fault, ConnectionBroken):
-            return SECURITY_HINT if self._is_open else ""
+            return SECURITY_HINT if self._is_open and not self._has_answered else ""
+        if isinstance(fault, Unreachable) and fault.address not in (None, self._bootstrap_address):
+            return ADVERTISED_HINT.format(self._bootstrap_address, fault.address)
         return HINTS_BY_FAULT.get(type(fault), "")
+
+
+def is_broken_connection(failure: CommandFailure) -> bool:
+    """Whether no broker answered, or not to the end: another try may go better."""
+    return isinstance(failure.__cause__, ConnectionBroken | NoAnswer | Unreachable)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from types import FrameType, TracebackType
 
 ONE_TIME_S = 0.5
 """Signals so close together are one: `timeout` sends its own to the process, then to the group that it is in."""
+
+
+class SignalStop(BaseException):
+    """A signal came while a command waited for a broker."""
 
 
 class StopSignals:
@@ -19,6 +24,7 @@ class StopSignals:
         self.by: int | None = None
         self._on_stop = on_stop
         self._stopped_at = 0.0
+        self._ends_waits = False
         self._before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> StopSignals:
@@ -30,11 +36,22 @@ class StopSignals:
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
         self._restore()
 
+    @contextmanager
+    def end_wait(self) -> Iterator[None]:
+        """Within this block the first signal ends what is waited for. Raises: SignalStop."""
+        self._ends_waits = True
+        try:
+            yield
+        finally:
+            self._ends_waits = False
+
     def _caught(self, number: int, frame: FrameType | None) -> None:
         if self.by is None:
             self.by, self._stopped_at = number, monotonic()
             if self._on_stop is not None:
                 self._on_stop(number)
+            if self._ends_waits:
+                raise SignalStop
         elif monotonic() - self._stopped_at > ONE_TIME_S:
             self._restore()
             signal.raise_signal(number)

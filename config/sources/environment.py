@@ -25,9 +25,12 @@ IGNORED_VARIABLES = frozenset(
         "KAFKA_LOG4J_LOGGERS",
         "KAFKA_TOOLS_LOG4J_LOGLEVEL",
         "KAFKA_JMX_HOSTNAME",
+        "STEPDOWN_BOOTSTRAP",
+        "STEPDOWN_COMMAND_CONFIG",
+        "STEPDOWN_TRACEBACK",
     )
 )
-"""Variables that Kafka's image keeps out of its server.properties."""
+"""Variables that Kafka's image keeps out of its server.properties, and those of stepdown's commands."""
 
 _IGNORED_PREFIXES = ("KAFKA_JMX_", "KAFKA_LOG4J_", "KAFKA_HOME", "KAFKA_CLASSPATH")
 _PREFIXES = ("KAFKA_", "STEPDOWN_")

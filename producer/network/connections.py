@@ -70,6 +70,7 @@ class Network:
             draws=draws or random.Random(),
         )
         self._nodes: dict[int, _Node] = {}
+        self._is_closed = False
 
     @property
     def in_flight(self) -> int:
@@ -132,6 +133,7 @@ class Network:
         return {node.address: node.failure for node in self._nodes.values() if node.failure}
 
     def close(self) -> None:
+        self._is_closed = True
         for node in self._nodes.values():
             if node.task is not None:
                 node.task.cancel()
@@ -187,7 +189,7 @@ class Network:
             node.connection = None
             self.fault = self.fault or connection.fault
             self._pause(node)
-            if not connection.was_open:
+            if not (connection.was_open or self._is_closed):
                 self._note_failure(node, self._why_not(connection))
         elif connection is not None and connection.open:
             node.failures, node.failure = 0, ""

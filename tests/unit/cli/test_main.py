@@ -42,6 +42,40 @@ def test_a_command_imports_nothing_of_the_others() -> None:
     assert ended.stdout.splitlines()[-1] == ""
 
 
+def imported_by(*arguments: str) -> set[str]:
+    """Modules that a command line imports, in a process of its own."""
+    script = (
+        f"import sys; sys.argv = ['stepdown', *{arguments!r}]; import stepdown.cli.main as cli\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "print('', *sys.modules)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=DEADLINE_S
+    )
+    return set(ended.stdout.splitlines()[-1].split())
+
+
+def test_the_help_imports_no_command() -> None:
+    """It imported all of them, for their lines in the list."""
+    ours = {name for name in imported_by("--help") if name.startswith("stepdown.")}
+    assert ours <= {
+        "stepdown.cli",
+        "stepdown.cli.main",
+        "stepdown.cli.commands",
+        "stepdown.cli.support",
+        "stepdown.cli.support.command_ending",
+        "stepdown.cli.support.failures",
+        "stepdown.cli.support.standard_streams",
+    }
+
+
+def test_a_command_that_asks_a_broker_imports_no_table_of_settings() -> None:
+    imported = imported_by("topics", "list", "-b", "127.0.0.1:1")
+    assert "stepdown.client.blocking_client" in imported
+    assert not {name for name in imported if name.startswith(("stepdown.config.tables", "stepdown.broker", "asyncio"))}
+
+
 def test_a_reader_that_goes_away_is_no_traceback() -> None:
     command = f"{sys.executable} -m stepdown config | head -n 1"
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, timeout=DEADLINE_S)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from stepdown.broker.broker import Broker
 from support.cli_steps import Stepdown, commands_for
+from support.command import run_command
 from support.fetching import connect
 from support.running import running_broker
 from support.transactions import SETTINGS, TransactionalClient
@@ -174,3 +175,31 @@ async def test_failures_tell_what_to_do_next(run: Stepdown) -> None:
     ):
         ended = await run("consume", *arguments)
         assert (ended.exit_code, told in ended.stderr) == (code, True), (arguments, ended.stderr)
+
+
+async def test_it_goes_on_when_its_broker_comes_back_and_a_signal_ends_the_wait(tmp_path: Path) -> None:
+    """A restart ended it, with a word about TLS after good answers."""
+    async with running_broker(tmp_path / "data") as broker:
+        address = broker.address
+        await commands_for(broker)("produce", "t", stdin=b"before")
+        reader = await process(broker, "t", "--from-beginning", stdout=subprocess.PIPE)
+        assert await reader.stdout.readline() == b"before\n"
+    assert b"trying until a broker answers" in await reader.stderr.readline()
+    async with running_broker(tmp_path / "data", listeners=f"PLAINTEXT://{address}") as broker:
+        await commands_for(broker)("produce", "t", stdin=b"after")
+        assert await reader.stdout.readline() == b"after\n"
+    assert b"a broker answers again" in await reader.stderr.readline()
+    assert b"trying until a broker answers" in await reader.stderr.readline()
+    reader.send_signal(signal.SIGTERM)
+    _, errors = await reader.communicate()
+    assert (reader.returncode, errors) == (128 + signal.SIGTERM, b"")
+
+
+@pytest.mark.parametrize("command", [("consume", "t"), ("produce", "t"), ("offsets", "t")], ids=" ".join)
+async def test_an_advertised_address_that_nobody_reaches_is_named(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """The bootstrap server answered, and `start one with stepdown serve` was the advice."""
+    async with running_broker(tmp_path / "data", advertised_listeners="PLAINTEXT://127.0.0.1:1") as broker:
+        await asyncio.to_thread(run_command, "topics", "create", "t", "-b", broker.address)
+        ended = await asyncio.to_thread(run_command, *command, "-b", broker.address, stdin=b"v")
+    assert ended.exit_code == 1
+    assert f"{broker.address} answered, and names 127.0.0.1:1 to its clients: set advertised.listeners" in ended.stderr

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.cli.serve.command_line import flags_of
+from stepdown.cli.serve.greeting import summarize_without_effect
 from stepdown.config import load
 from support.command import run_command
 from support.deadline import DEADLINE_S
@@ -71,3 +72,20 @@ def test_a_broker_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     assert ", http 127.0.0.1:" in greeting
     assert (listed.exit_code, listed.stdout) == (0, "[]\n")
     assert (process.returncode, "Traceback" in log) == (0, False)
+    assert f"serving {tmp_path / 'data'}: cluster " in log
+    assert f", node 1, 0 topics; listeners PLAINTEXT://{greeting.split()[3].rstrip(',')}; http 127.0.0.1:" in log
+
+
+def test_settings_without_effect_are_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.io.threads=8\nnum.network.threads=3\nzookeeper.connect=a:1\nprocess.roles=broker\n")
+    told = summarize_without_effect(load(file).without_effect, file)
+    assert told == (
+        "4 settings have no effect here: num.io.threads, num.network.threads, zookeeper.connect, …; "
+        f"`stepdown config --explain {file}` tells why"
+    )
+
+
+def test_variables_of_commands_are_no_settings() -> None:
+    names = ("STEPDOWN_BOOTSTRAP", "STEPDOWN_COMMAND_CONFIG", "STEPDOWN_TRACEBACK")
+    assert load(None, dict.fromkeys(names, "x")).remarks == ()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from stepdown.cli.support import stop_signals as stopping
-from stepdown.cli.support.stop_signals import ONE_TIME_S, StopSignals
+from stepdown.cli.support.stop_signals import ONE_TIME_S, SignalStop, StopSignals
 
 
 @pytest.fixture
@@ -38,3 +38,12 @@ def test_a_later_one_ends_the_process_as_usual(now: list[float]) -> None:
             signal.raise_signal(signal.SIGINT)
         assert told.by == signal.SIGTERM
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_signal_ends_a_wait_once(now: list[float]) -> None:
+    with StopSignals() as told:
+        with pytest.raises(SignalStop), told.end_wait():
+            signal.raise_signal(signal.SIGTERM)
+        with told.end_wait():
+            signal.raise_signal(signal.SIGTERM)
+    assert told.by == signal.SIGTERM

@@ -121,3 +121,15 @@ async def test_an_address_that_cannot_be_is_tried_again_after_a_pause(address: H
     assert not stage.network.ready(2, address, stage.clock.now)
     assert stage.network._nodes[2].task is None
     assert stage.network.tick(stage.clock.now) > 0
+
+
+def test_a_connection_that_is_closed_here_is_no_failure_of_the_broker(caplog: pytest.LogCaptureFixture) -> None:
+    """A producer that was closed while it connected said that the broker had hung up."""
+    clock = ManualClock()
+    network = Network(producer_settings({"bootstrap.servers": "127.0.0.1:1"}), clock, lambda: None)
+    node = _Node(ADDRESS)
+    node.connection = Connection("c", clock.now_ms, lambda: network._react_to_change(node))
+    node.connection.connection_made(Transport())  # type: ignore[arg-type]
+    network._nodes[1] = node
+    network.close()
+    assert (network.failures(), caplog.messages) == ({}, [])

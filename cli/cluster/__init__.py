@@ -1,0 +1,1 @@
+"""What a running cluster has: `stepdown cluster`, `log-dirs`, `offsets` and `delete-records`."""

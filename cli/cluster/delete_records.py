@@ -1,0 +1,94 @@
+"""`stepdown delete-records`: moves the first offset of partitions up, so that what came before is gone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.client_properties import CommandConfig
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from .partition_requests import by_leader
+
+if TYPE_CHECKING:
+    from ...client.operation import TopicPartition
+    from ..support.command_client import CommandClient
+
+delete_records = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+TIMEOUT_MS = 30_000
+END = "end"
+HIGH_WATERMARK = -1
+HINTS = {
+    "OFFSET_OUT_OF_RANGE": "`stepdown offsets` shows what there is.",
+    "POLICY_VIOLATION": "The topic's cleanup.policy has to contain delete.",
+}
+
+
+@delete_records.command(name="delete-records")
+def delete_records_command(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    before: Annotated[
+        str,
+        typer.Option("--before", metavar="OFFSET|end", help="The first offset that stays; end: nothing stays."),
+    ],
+    partitions: Annotated[
+        list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this one; repeatable.")
+    ] = None,
+    bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the records of a topic that come before an offset."""
+    offset = _offset(before)
+    with connect(bootstrap, command_config) as client:
+        led = by_leader(client, [topic])
+        known = {partition for found in led.values() for _, partition in found}
+        wanted = {*partitions} if partitions else known
+        if wanted - known:
+            hint = "`stepdown topics describe` shows partitions."
+            raise CommandFailure(f"topic {topic} has no partition {min(wanted - known)}", hint)
+        rows = [
+            row
+            for leader, found in led.items()
+            for row in _delete(client, leader, [each for each in found if each[1] in wanted], offset)
+        ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+    else:
+        for row in rows:
+            if not row["error"]:
+                typer.echo(f"{topic}-{row['partition']}: begins at {row['earliest']}")
+    fail_for([(f"{topic}-{row['partition']}", row["error"], "") for row in rows if row["error"]], HINTS)
+
+
+def _offset(text: str) -> int:
+    if text == END:
+        return HIGH_WATERMARK
+    if not (text.isascii() and text.isdigit()) or int(text) >= 1 << 63:
+        raise CommandFailure(f"--before: expected an offset or {END}, found {text!r}", "", EXIT_BAD_USAGE)
+    return int(text)
+
+
+def _delete(client: CommandClient, leader: int, partitions: list[TopicPartition], offset: int) -> list[dict[str, Any]]:
+    from ...client.operation import ask
+    from ...protocol.errors import error_name
+    from ...protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+
+    if not partitions:
+        return []
+    wanted = tuple(DeleteRecordsPartition(partition_index=partition, offset=offset) for _, partition in partitions)
+    topics = (DeleteRecordsTopic(name=partitions[0][0], partitions=wanted),)
+    response = client.run(ask(DeleteRecordsRequest(topics=topics, timeout_ms=TIMEOUT_MS), leader))
+    return [
+        {
+            "topic": found.name,
+            "partition": each.partition_index,
+            "earliest": None if each.error_code else each.low_watermark,
+            "error": error_name(each.error_code) if each.error_code else "",
+        }
+        for found in response.topics
+        for each in found.partitions
+    ]

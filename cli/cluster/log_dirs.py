@@ -1,0 +1,76 @@
+"""`stepdown log-dirs`: the log directories of each broker, with the bytes of the partitions in them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.client_properties import CommandConfig
+from ..support.failures import fail_for
+
+if TYPE_CHECKING:
+    from ..support.command_client import CommandClient
+
+log_dirs = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@log_dirs.command(name="log-dirs")
+def log_dirs_command(
+    topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Only partitions of these.")] = None,
+    bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the log directories of all brokers, and what each partition takes there."""
+    with connect(bootstrap, command_config) as client:
+        found = _directories(client, topics or [])
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        _show(found)
+    fail_for([(each["directory"], each["error"], "") for each in found if each["error"]], {})
+
+
+def _directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any]]:
+    from ...client.operation import ask
+    from ...client.operations.topics import metadata_request
+    from ...protocol.errors import error_name
+    from ...protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+
+    brokers = sorted(each.node_id for each in client.run(ask(metadata_request([]))).brokers)
+    return [
+        {
+            "broker": broker,
+            "directory": result.log_dir,
+            "error": error_name(result.error_code) if result.error_code else "",
+            "partitions": [
+                {
+                    "topic": topic.name,
+                    "partition": each.partition_index,
+                    "bytes": each.partition_size,
+                    "lag": each.offset_lag,
+                    "future": each.is_future_key,
+                }
+                for topic in result.topics
+                if not topics or topic.name in topics
+                for each in topic.partitions
+            ],
+        }
+        for broker in brokers
+        for result in client.run(ask(DescribeLogDirsRequest(topics=None), broker)).results
+    ]
+
+
+def _show(directories: list[dict[str, Any]]) -> None:
+    from ..support.terminal_tables import print_table
+
+    for each in directories:
+        partitions = each["partitions"]
+        total = sum(row["bytes"] for row in partitions)
+        typer.echo(f"broker {each['broker']}: {each['directory']}, {len(partitions)} partitions, {total} bytes")
+        if partitions:
+            rows = [[*list(row.values())[:-1], "future" if row["future"] else ""] for row in partitions]
+            print_table(("topic", "partition", "bytes", "lag", ""), rows, numeric=("partition", "bytes", "lag"))

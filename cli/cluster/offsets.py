@@ -1,0 +1,39 @@
+"""`stepdown offsets`: the first and the next offset of partitions."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.client_properties import CommandConfig
+from .partition_requests import offsets_of
+
+offsets = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@offsets.command(name="offsets")
+def offsets_command(
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
+    bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the first offset of each partition, and the offset that its next record will have."""
+    from ...client.operations.offsets import EARLIEST, LATEST
+
+    with connect(bootstrap, command_config) as client:
+        first, end = offsets_of(client, topics, EARLIEST), offsets_of(client, topics, LATEST)
+    rows = [
+        {"topic": topic, "partition": partition, "earliest": offset, "latest": end.get((topic, partition))}
+        for (topic, partition), offset in sorted(first.items())
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    from ..support.terminal_tables import print_table
+
+    columns = ("topic", "partition", "earliest", "latest")
+    print_table(columns, [[*row.values()] for row in rows], numeric=columns[1:])

@@ -1,0 +1,37 @@
+"""What is asked of the leaders of partitions. Raises: CommandFailure from all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..support.failures import CommandFailure
+
+if TYPE_CHECKING:
+    from ...client.operation import TopicPartition
+    from ..support.command_client import CommandClient
+
+
+def by_leader(client: CommandClient, topics: Sequence[str]) -> dict[int, list[TopicPartition]]:
+    """All partitions of the topics under the nodes that lead them."""
+    from ...client.operations.partition_leaders import PartitionLeaders
+
+    leaders = PartitionLeaders()
+    counts = client.run(leaders.refresh(topics))
+    partitions = [(topic, partition) for topic, count in counts.items() for partition in range(count)]
+    found = leaders.by_leader(partitions)
+    missing = sorted({*partitions}.difference(*found.values()))
+    if missing:
+        topic, partition = missing[0]
+        raise CommandFailure(f"{topic}-{partition} has no leader", "`stepdown topics describe` shows leaders.")
+    return found
+
+
+def offsets_of(client: CommandClient, topics: Sequence[str], timestamp: int) -> dict[TopicPartition, int]:
+    """The offset at that time, EARLIEST or LATEST, of each partition."""
+    from ...client.operations.offsets import offsets_at
+
+    found: dict[TopicPartition, int] = {}
+    for leader, partitions in by_leader(client, topics).items():
+        found |= client.run(offsets_at(partitions, timestamp, to=leader))
+    return found

@@ -1,0 +1,77 @@
+"""`stepdown cluster`, `log-dirs`, `offsets` and `delete-records` against a broker of their own."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stepdown.broker.broker import Broker
+from support.cli_steps import Stepdown, commands_for
+from support.running import running_broker
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
+    async with running_broker(tmp_path / "data") as broker:
+        yield broker
+
+
+@pytest.fixture
+async def run(broker: Broker) -> Stepdown:
+    """Commands for a broker with a topic t of 2 partitions, three records in the first."""
+    run = commands_for(broker)
+    await run("topics", "create", "t", "-p", 2)
+    await run("produce", "t", "-p", 0, stdin=b"a\nb\nc\n")
+    return run
+
+
+async def rows(run: Stepdown, *arguments: object) -> Any:
+    told = await run(*arguments, "--json")
+    assert told.exit_code == 0, told.stderr
+    return json.loads(told.stdout)
+
+
+async def test_the_cluster_is_shown(run: Stepdown, broker: Broker) -> None:
+    found = await rows(run, "cluster")
+    node, address = broker.cluster.node_id, broker.address
+    assert (found["cluster"], found["controller"]) == (broker.cluster.cluster_id, node)
+    assert found["brokers"] == [{"id": node, "host": address.host, "port": address.port, "rack": None}]
+    assert str(broker.cluster.cluster_id) in (await run("cluster")).stdout
+
+
+async def test_the_log_directories_are_shown(run: Stepdown, broker: Broker) -> None:
+    (found,) = await rows(run, "log-dirs", "t")
+    assert (found["directory"], found["error"]) == (broker.settings.log_dirs[0], "")
+    assert [(each["topic"], each["partition"], each["bytes"] > 0) for each in found["partitions"]] == [
+        ("t", 0, True),
+        ("t", 1, False),
+    ]
+    assert "2 partitions" in (await run("log-dirs", "t")).stdout
+
+
+async def test_offsets_are_shown_and_records_deleted(run: Stepdown) -> None:
+    assert await rows(run, "delete-records", "t", "-p", 0, "--before", 2) == [
+        {"topic": "t", "partition": 0, "earliest": 2, "error": ""}
+    ]
+    assert await rows(run, "offsets", "t") == [
+        {"topic": "t", "partition": 0, "earliest": 2, "latest": 3},
+        {"topic": "t", "partition": 1, "earliest": 0, "latest": 0},
+    ]
+    told = await run("delete-records", "t", "--before", "end")
+    assert told.stdout == "t-0: begins at 3\nt-1: begins at 0\n"
+    assert "earliest" in (await run("offsets", "t")).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (("offsets", "nope"), 1, "topic nope: UNKNOWN_TOPIC_OR_PARTITION"),
+        (("delete-records", "t", "--before", "x"), 2, "expected an offset or end"),
+        (("delete-records", "t", "--before", "9", "-p", "0"), 1, "t-0: OFFSET_OUT_OF_RANGE"),
+        (("delete-records", "t", "--before", "0", "-p", "7"), 1, "has no partition 7"),
+    ],
+)
+async def test_what_is_wrong_is_said(run: Stepdown, arguments: tuple[str, ...], status: int, told: str) -> None:
+    ended = await run(*arguments)
+    assert (ended.exit_code, told in ended.stderr) == (status, True), ended.stderr
