@@ -15,12 +15,12 @@ from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
 from ..support.standard_streams import print_error
 from .hints import HINTS
-from .kafka_tool_output import NotUnderstood, ToolOutput
 from .setting_pairs import pairs
 
 if TYPE_CHECKING:
     from ...storage.zookeeper.kafka_cluster import KafkaCluster
     from .adoption import Adoption, TopicPlace
+    from .kafka_tool_output import ToolOutput
     from .wanted_topics import WantedTopics
 
 SOURCES_HINT = "Pass one of --defaults, -o KEY=VALUE, --from FILE, --zookeeper HOST:PORT and --zookeeper-data DIR."
@@ -208,6 +208,8 @@ def read_files(paths: Sequence[Path]) -> ToolOutput | None:
     """What all files say together; None without any. Raises: CommandFailure."""
     if not paths:
         return None
+    from .kafka_tool_output import NotUnderstood, ToolOutput
+
     output = ToolOutput()
     for path in paths:
         try:

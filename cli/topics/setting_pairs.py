@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...config import Problem
-from ...config.similar_names import nearest
-from ...config.tables.all_keys import TOPIC_KEYS
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from .hints import HINTS
 
 
 def pairs(texts: Sequence[str], option: str = "--config") -> dict[str, str]:
     """Key to value, of `key=value` texts; a name that no topic setting has is refused here, with the nearest one."""
+    if not texts:
+        return {}
+    from ...config.errors import Problem
+    from ...config.similar_names import nearest
+    from ...config.tables.all_keys import TOPIC_KEYS
+
     result = {}
     for text in texts:
         key, equals, value = text.partition("=")

@@ -117,6 +117,7 @@ def test_an_interrupt_at_any_moment_is_no_traceback(imports: int) -> None:
         "        self.left -= 1\n"
         "        if self.left == -1: signal.raise_signal(signal.SIGINT)\n"
         "import stepdown.cli.main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "sys.meta_path.insert(0, Interrupt()); sys.argv = ['stepdown', 'topics', 'list', '-b', '127.0.0.1:1']\n"
         "stepdown.cli.main.main()"
     )
