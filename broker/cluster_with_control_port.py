@@ -94,6 +94,11 @@ class ControlledCluster:
         """The addresses of the brokers that run."""
         return self.cluster.bootstrap
 
+    @property
+    def http_address(self) -> HostPort | None:
+        """The HTTP port of the first broker that runs."""
+        return next((broker.http_address for broker in self.cluster.brokers.values()), None)
+
     def _disk(self, node_id: int) -> FaultyDisk:
         return self._disks.setdefault(node_id, self._make_disk())
 

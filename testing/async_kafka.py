@@ -38,7 +38,7 @@ class AsyncKafka:
     """As `Kafka`, but every method is awaited, those of its parts too: `await kafka.produce("orders", b"one")`."""
 
     def __init__(self, kafka: Kafka) -> None:
-        self.bootstrap = kafka.bootstrap
+        self.bootstrap, self.page = kafka.bootstrap, kafka.page
         self.blocking = kafka
         self.clients, self.has_control = kafka.clients, kafka.has_control
         self.create_topic = in_thread(kafka.create_topic)

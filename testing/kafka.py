@@ -58,6 +58,7 @@ class Kafka:
     `faults` are what goes wrong on purpose, `clock` moves the brokers' time, `requests` tells what clients sent,
     `cluster` kills and moves brokers and replicas where there are several.
 
+    `page` is where a person can look at the first broker, "" where `running` was not asked for it by `http=True`.
     `control` is asked for these four, and for what has no method; `has_control`: whether there is one.
 
     Its own requests have the client id `stepdown-testing`, which no fault touches and no request log shows. Methods
@@ -72,6 +73,7 @@ class Kafka:
         security: SecuritySettings = OPEN,
     ) -> None:
         self.bootstrap = bootstrap
+        self.page = ""
         self.clients = clients or ClientSettings(bootstrap)
         self.wire = WireClient(bootstrap, security)
         self.has_control = control is not None

@@ -28,6 +28,7 @@ def running(
     security: str = "PLAINTEXT",
     users: Mapping[str, str] | None = None,
     seed: int = 0,
+    http: bool = False,
 ) -> "Running":
     """Brokers on free ports of 127.0.0.1, for `with` and `async with`; they and their files go at the end.
 
@@ -38,9 +39,19 @@ def running(
 
     `security` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, with certificates that are made, and `users` (name to
     password; else one, alice) who have a certificate each, or log in by PLAIN or SCRAM: `Kafka.clients` tells clients.
+    With `http` there is a page to look at the brokers, at `Kafka.page`.
     Raises: ConfigError, and OSError or DiskFault when it cannot start, from entering.
     """
-    return Running(brokers=brokers, data=data, config=config, topics=topics, security=security, users=users, seed=seed)
+    return Running(
+        brokers=brokers,
+        data=data,
+        config=config,
+        topics=topics,
+        security=security,
+        users=users,
+        seed=seed,
+        http=http,
+    )
 
 
 class Running:
@@ -60,6 +71,7 @@ class Running:
         security: str = "PLAINTEXT",
         users: Mapping[str, str] | None = None,
         seed: int = 0,
+        http: bool = False,
     ) -> None:
         """Raises: ValueError for what there is not, such as a protocol or a folder."""
         if security not in PROTOCOLS:
@@ -72,6 +84,7 @@ class Running:
         self._seed = seed
         self._data = data
         self._config = {name: as_text(value) for name, value in (config or {}).items()}
+        self._config.setdefault("stepdown.page.enabled", as_text(http))
         if topics:
             self._config["stepdown.topics"] = ",".join(f"{name}:{partitions}" for name, partitions in topics.items())
         self._log_dir = log_dir
@@ -121,6 +134,8 @@ class Running:
             self._brokers = self._thread.run(self._start(access))
             control = LocalControl(self._brokers.control, self._thread)
             self._kafka = _kafka(self._brokers.bootstrap, control, access, self._config)
+            if self._config["stepdown.page.enabled"] == "true":
+                self._kafka.page = f"http://{self._brokers.http_address}/"
         except BaseException:
             self.stop()
             raise

@@ -126,7 +126,7 @@ function paged(view, parameters, draw, filters) {
     next.dataset.after = found.next ?? '';
     next.disabled = found.next === null;
     back.disabled = starts.length === 1;
-    pages.hidden = next.disabled && back.disabled;
+    next.hidden = back.hidden = next.disabled && back.disabled;
     count.textContent = number(found.total) + ' in all';
     return draw(found);
   };
@@ -251,7 +251,7 @@ function hex(data) {
   const lines = [];
   for (let at = 0; at < data.length; at += 16) {
     const part = [...data.slice(at, at + 16)];
-    lines.push(at.toString(16).padStart(6, '0') + '  ' + part.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(48) +
+    lines.push(at.toString(16).padStart(6, '0') + '  ' + part.map((b) => b.toString(16).padStart(2, '0')).join(' ').padEnd(data.length > 16 ? 48 : 0) +
       ' ' + part.map((b) => b > 31 && b < 127 ? String.fromCharCode(b) : '.').join(''));
   }
   return lines.join('\n');
@@ -269,7 +269,7 @@ function fieldText(field, form) {
 
 const drawRecord = (record, form) => make('div', { class: 'record' },
   make('div', { class: 'about' }, make('span', {}, 'offset ' + record.offset), make('span', {}, record.timestamp < 0 ? 'no time' : time(record.timestamp) + ' UTC (' + record.timestamp_type + ')'),
-    record.header_count ? make('span', {}, record.header_count + ' headers') : null),
+    record.header_count ? make('span', {}, 'headers: ' + record.header_count) : null),
   make('dl', {}, make('dt', {}, 'key'), make('dd', {}, make('pre', {}, fieldText(record.key, form))),
     make('dt', {}, 'value'), make('dd', {}, make('pre', {}, fieldText(record.value, form))),
     record.headers.map((header) => [make('dt', {}, header.key), make('dd', {}, make('pre', {}, fieldText(header.value, form)))])));
@@ -355,13 +355,18 @@ function showTransactions() {
 }
 
 function showClients() {
-  const pairs = (counts) => Object.entries(counts).map(([name, count]) => name + ' ' + number(count)).join(', ');
+  const pairs = (counts) => Object.entries(counts).map(([name, count]) => count ? name + ' ' + number(count) : name).join(', ');
+  const verdicts = (row) => {
+    const releases = Object.entries(row.kafka_4);
+    const works = new Set(Object.values(row.kafka_4));
+    return works.size === 1 ? [...works][0] : releases.map(([release, one]) => release + ' ' + one).join(', ');
+  };
   const list = paged('clients', {}, (found) => table('Clients', [
     ['Client id', (row) => row.client_id || '(none)', 'name'], ['Address', (row) => row.address], ['Principal', (row) => row.principal],
     ['Software', (row) => row.software + ' ' + row.software_version + (row.software_is_guess ? ' (guess)' : ''), 'name'],
     ['Requests', (row) => Object.entries(row.requests).map(([api, versions]) => api + ' v' + Object.keys(versions).join(', v')).join('; '), 'name'],
-    ['Converted', (row) => pairs(row.converted)], ['Translated', (row) => pairs(row.translated)], ['Lost', (row) => pairs(row.lost)],
-    ['Kafka 4', (row) => Object.entries(row.kafka_4).map(([release, works]) => release + ' ' + works).join(', '), 'name'],
+    ['Converted', (row) => pairs(row.converted), 'name'], ['Translated', (row) => pairs(row.translated), 'name'], ['Lost', (row) => pairs(row.lost), 'name'],
+    ['Kafka 4', verdicts],
     ['Because', (row) => [...Object.values(row.because), row.mend].filter(Boolean).join('; '), 'name'], ['Latest', (row) => time(row.latest_ms)],
   ], found.rows, 'No client has asked for anything yet.'));
   main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements));

@@ -1,8 +1,10 @@
 """`stepdown.running()`: a broker for a `with` block, and what a test asks of it."""
 
 import asyncio
+import json
 import threading
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 import stepdown
@@ -28,6 +30,17 @@ def test_what_is_produced_can_be_read() -> None:
         assert kafka.records("orders")[0] == written
         assert written.key == b"k" and written.headers == (("h", b"v"),) and written.timestamp == 5
         assert values(kafka.records("orders", written.partition)) == [b"one", None]
+
+
+@pytest.mark.parametrize("brokers", [1, 2])
+def test_the_brokers_can_be_looked_at(brokers: int) -> None:
+    with running(brokers=brokers, http=True) as kafka, urlopen(f"{kafka.page}api/overview") as answer:
+        assert len(json.load(answer)["brokers"]) == brokers
+
+
+def test_without_http_there_is_no_page() -> None:
+    with running() as kafka:
+        assert kafka.page == ""
 
 
 def test_no_thread_descriptor_or_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
