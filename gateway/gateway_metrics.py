@@ -47,7 +47,7 @@ class GatewayMetrics:
         self._received = counter("stepdown_gateway_received_bytes", "Bytes of requests and answers.", "from")
         self.client_bytes: Counter = self._received.of("client")
         self.upstream_bytes: Counter = self._received.of("upstream")
-        self._seconds = self.instruments.histogram(
+        self.request_seconds = self.instruments.histogram(
             "stepdown_gateway_request_seconds",
             "Time from a request to its answer, that of the cluster included.",
             DURATION_BUCKETS,
@@ -75,7 +75,7 @@ class GatewayMetrics:
         if meter is None:
             meter = self._meters[key, version, sent_as] = GatewayMeter(
                 self.requests.of(api_name(key), str(version), str(sent_as)),
-                self._seconds.of("translated" if sent_as != version else "passed"),
+                self.request_seconds.of("translated" if sent_as != version else "passed"),
             )
         return meter
 

@@ -34,7 +34,7 @@ PORTS, SINGLE = "ports", "single"
 NETWORK = (
     *("connections.", "listener.name.gateway.", "max.connections", "sasl.", "socket.", "ssl."),
     *("stepdown.authentication.", "stepdown.client.report.max.clients", "stepdown.downconversion.zstd"),
-    *("stepdown.max.connections.", "stepdown.request."),
+    *("stepdown.max.connections.", "stepdown.page.", "stepdown.request."),
 )
 """Kafka's and stepdown's settings for brokers that the gateway takes too, by how their names begin."""
 
@@ -42,7 +42,7 @@ KEYS: dict[str, Key] = {
     key.name: key
     for key in (
         active("listen", STRING, "127.0.0.1:9092", None, AT_START, "Address of the bootstrap port; 0 picks one."),
-        active("http", STRING, "127.0.0.1:0", None, AT_START, "Address of /metrics, /healthz and /readyz."),
+        active("http", STRING, "127.0.0.1:0", None, AT_START, "Address of /metrics, /healthz, /readyz and the page."),
         active(
             "upstream.bootstrap.servers",
             LIST,

@@ -4,20 +4,21 @@ Counts run since the start; who asks again takes the difference.
 """
 
 import asyncio
-from collections.abc import Iterable
 from typing import Any
 
 from prometheus_client import ProcessCollector
 
 from ... import __version__
-from ...network.memory_budget import MemoryBudget
 from ...network.metrics.instruments import DURATION_BUCKETS, CounterFamily
+from ...network.page.budget_row import describe_budget
+from ...network.page.durations import sum_durations
 from ...network.page.page_query import PageQuery
 from ...network.turn import Turn
 from .broker_state import BrokerState
 from .problems import find_problems
 
 MOST_BROKERS = 100
+VIEWS = ("overview", "topics", "groups", "transactions", "clients")
 PHASE = "local"
 """The time that requests took here, without that which they were parked."""
 
@@ -43,6 +44,7 @@ class Overview:
         problems = await find_problems(services, turn)
         return {
             "software": "stepdown",
+            "views": list(VIEWS),
             "version": __version__,
             "cluster_id": cluster.cluster_id,
             "node_id": cluster.node_id,
@@ -102,26 +104,15 @@ class Overview:
         return measured
 
     async def _measure_requests(self, turn: Turn) -> list[dict[str, Any]]:
-        """By API: how many, and how many took up to each of the bounds, or longer than the last."""
-        by_api: dict[str, list[int]] = {}
-        for (api, phase, _), buckets, _ in self._state.services.metrics.request_duration.rows():
-            if phase == PHASE:
-                counts = _separate(count for _, count in buckets)
-                known = by_api.setdefault(api, [0] * len(counts))
-                by_api[api] = [one + other for one, other in zip(known, counts, strict=True)]
-            await turn.next()
-        return [
-            {"api": api, "count": sum(counts), "durations": counts}
-            for api, counts in sorted(by_api.items())
-            if any(counts)
-        ]
+        rows = self._state.services.metrics.request_duration.rows()
+        return await sum_durations(((row[0][0], row) for row in rows if row[0][1] == PHASE), turn)
 
     def _measure_memory(self) -> list[dict[str, Any]]:
         services = self._state.services
         rows = [
-            _describe_budget("requests", services.request_memory),
-            _describe_budget("unread answers", services.answer_memory),
-            _describe_budget("conversion", services.conversion_budget),
+            describe_budget("requests", services.request_memory),
+            describe_budget("unread answers", services.answer_memory),
+            describe_budget("conversion", services.conversion_budget),
         ]
         resident = [
             sample.value
@@ -130,16 +121,3 @@ class Overview:
             if sample.name == "process_resident_memory_bytes"
         ]
         return [*rows, *({"name": "process", "used_bytes": int(value), "limit_bytes": None} for value in resident)]
-
-
-def _separate(cumulative: Iterable[float]) -> list[int]:
-    """The counts of the buckets, each by itself."""
-    counts, before = [], 0
-    for count in map(int, cumulative):
-        counts.append(count - before)
-        before = count
-    return counts
-
-
-def _describe_budget(name: str, budget: MemoryBudget) -> dict[str, Any]:
-    return {"name": name, "used_bytes": budget.in_use_bytes, "limit_bytes": budget.limit_bytes}

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import partial
 
+from ...network.page.client_rows import ClientRows
 from ...network.page.page_site import View
 from .broker_state import BrokerState
-from .clients import show_clients
 from .groups import show_group, show_groups, show_offsets
 from .overview import Overview
 from .record_reading import RecordReading
@@ -25,5 +25,5 @@ def views_of(state: BrokerState) -> Mapping[str, View]:
         "group": partial(show_group, services),
         "offsets": partial(show_offsets, services),
         "transactions": partial(show_transactions, services),
-        "clients": partial(show_clients, services),
+        "clients": ClientRows(services.clients, services.heavy).show,
     }

@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     option("file", type=Path, nargs="?", metavar="GATEWAY.YAML", help="Settings.")
     option("--upstream", default="", metavar="HOST:PORT[,…]", help="Brokers of the cluster.")
     option("--listen", default="", metavar="HOST:PORT", help="Address of the bootstrap port; port 0 picks one.")
-    option("--http", default="", metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")
+    option("--http", default="", metavar="HOST:PORT", help="Address of the page, /metrics, /healthz and /readyz.")
     option("--check", action="store_true", help="Check the settings, name every fault, and end.")
     forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
     option("--log-format", choices=forms, default="console", help="Format of log lines.")

@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     option(
         "--log-dir", type=_directory, action="append", default=[], metavar="DIR", help="Log directory; may be repeated."
     )
-    option("--http", default="", metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz.")
+    option("--http", default="", metavar="HOST:PORT", help="Address of the page, /metrics, /healthz and /readyz.")
     option("--control", default="", metavar="HOST:PORT", help="Address of the control port, for tests.")
     option("--brokers", type=_number, default=1, metavar="N", help="Brokers of a cluster in this process; for tests.")
     option("--tls", action="store_true", help="For tests: listen with TLS, with new certificates.")

@@ -6,7 +6,7 @@ const VIEWS = [['overview', 'Overview'], ['topics', 'Topics'], ['groups', 'Group
 const REFRESH_MS = 3000;
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const main = document.getElementById('main');
-const state = { timer: 0, turn: 0, before: null };
+const state = { timer: 0, turn: 0, before: null, views: VIEWS };
 
 const clean = (text) => String(text).replace(INVISIBLE, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
 
@@ -162,8 +162,12 @@ function difference(now, before) {
 }
 
 function tellWhere(overview) {
-  const where = overview.cluster_id || overview.bootstrap || '';
+  const where = (overview.node_id < 0 ? overview.software + ', ' : '') + (overview.cluster_id || 'cluster not known');
   document.getElementById('where').textContent = clean(overview.version + ' · ' + where);
+  if (state.views.length !== overview.views.length) {
+    state.views = VIEWS.filter(([name]) => overview.views.includes(name));
+    drawLinks();
+  }
 }
 
 async function drawOverview() {
@@ -175,13 +179,13 @@ async function drawOverview() {
   const all = change ? change.requests.reduce((sum, each) => sum + each.count, 0) : 0;
   const name = (key) => change ? bytes(rate(change.traffic(key))) + '/s' : '–';
   tellWhere(now);
-  const own = (now.brokers || []).find((each) => each.id === now.node_id);
+  const own = now.brokers.find((each) => each.id === now.node_id);
   const facts = [
-    ['Version', now.version], ['Cluster id', now.cluster_id], ['Node id', now.node_id], ['Controller', now.controller_id],
-    ['Addresses', own ? Object.entries(own.listeners).map(([key, value]) => key + ' ' + value).join(', ') : now.bootstrap],
+    ['Version', now.version], ['Cluster id', now.cluster_id], ['Node id', own && now.node_id], ['Controller', own && now.controller_id],
+    ['Addresses', (own ? [own] : now.brokers).map((each) => Object.entries(each.listeners).map(([key, value]) => key + ' ' + value).join(', ')).join(', ')],
     ['Up since', time(now.started_ms) + ' UTC, ' + span(now.now_ms - now.started_ms)],
-    ['Log directories', now.log_directories && now.log_directories.join(', ')],
-    ['Serves clients', now.is_ready ? 'yes' : 'no: loading, or shutting down'],
+    ['Log directories', own && now.log_directories.join(', ')],
+    ['Serves clients', now.is_ready ? 'yes' : own ? 'no: loading, or shutting down' : 'no: the cluster has not answered'],
   ].filter(([, value]) => value !== undefined);
   const apis = now.requests.map((each, at) => ({ ...each, now: change ? change.requests[at] : null }))
     .sort((one, other) => other.count - one.count);
@@ -193,20 +197,21 @@ async function drawOverview() {
       : make('section', { class: 'card' }, 'Nothing is wrong.'),
     make('div', { class: 'tiles' },
       tile('Requests', change ? number(Math.round(rate(all))) + '/s' : '–'), tile('Bytes in', name('bytes_in')),
-      tile('Bytes out', name('bytes_out')), tile('Converted', name('converted_bytes')),
+      tile('Bytes out', name('bytes_out')),
+      'converted_bytes' in now.traffic ? tile('Converted', name('converted_bytes')) : null,
       Object.entries(now.counts).map(([key, value]) => tile(key[0].toUpperCase() + key.slice(1).replace('_', ' '), number(value)))),
     make('div', { class: 'two' },
-      card('Broker', make('dl', {}, facts.map(([title, value]) => [make('dt', {}, title), make('dd', {}, value)]))),
+      card(own ? 'Broker' : 'Gateway', make('dl', {}, facts.map(([title, value]) => [make('dt', {}, title), make('dd', {}, value)]))),
       card('Memory', table('Memory', [
         ['For', (row) => row.name], ['Used', (row) => bytes(row.used_bytes), 'number'], ['Limit', (row) => bytes(row.limit_bytes), 'number'],
         ['', (row) => row.limit_bytes ? make('progress', { max: row.limit_bytes, value: row.used_bytes, 'aria-label': row.name }) : ''],
       ], now.memory, 'Nothing is known.'))),
     card('Requests', table('Requests', [
-      ['API', (row) => row.api], ['In all', (row) => number(row.count), 'number'],
+      [own ? 'API' : 'How', (row) => row.api], ['In all', (row) => number(row.count), 'number'],
       ['Now', (row) => row.now ? number(Math.round(rate(row.now.count))) + '/s' : '–', 'number'],
       ['p99 in all', (row) => quantile(row.durations, now.bounds_s, 0.99), 'number'],
       ['p99 now', (row) => row.now ? quantile(row.now.durations, now.bounds_s, 0.99) : '–', 'number'],
-    ], apis, 'No requests yet.'), make('p', { class: 'soft' }, 'Time of handling, without that which a request waited for records.')),
+    ], apis, 'No requests yet.'), make('p', { class: 'soft' }, own ? 'Time of handling, without that which a request waited for records.' : 'Time until the answer, that of the cluster included.')),
   ];
 }
 
@@ -375,16 +380,20 @@ function showClients() {
 
 /* From the address to a view */
 
+function drawLinks() {
+  document.getElementById('views').replaceChildren(...state.views.map(([name, title]) =>
+    make('a', { href: '#/' + name, 'aria-current': name === state.current ? 'page' : null }, title)));
+}
+
 function route() {
   clearTimeout(state.timer);
   state.turn += 1;
   let parts = [];
   try { parts = location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent); } catch { /* overview */ }
   const [view, one, other] = parts;
-  const current = view === 'records' ? 'topics' : VIEWS.some(([name]) => name === view) ? view : 'overview';
-  document.getElementById('views').replaceChildren(...VIEWS.map(([name, title]) =>
-    make('a', { href: '#/' + name, 'aria-current': name === current ? 'page' : null }, title)));
-  document.title = 'stepdown: ' + current;
+  state.current = view === 'records' ? 'topics' : VIEWS.some(([name]) => name === view) ? view : 'overview';
+  drawLinks();
+  document.title = 'stepdown: ' + state.current;
   if (view === 'records' && other !== undefined) showRecords(one, other);
   else if (view === 'topics') one === undefined ? showTopics() : showTopic(one);
   else if (view === 'groups') one === undefined ? showGroups() : showGroup(one);
@@ -397,7 +406,7 @@ document.querySelector('.skip').addEventListener('click', (event) => { event.pre
 document.addEventListener('keydown', (event) => {
   const isTyping = ['INPUT', 'SELECT', 'TEXTAREA'].includes(event.target.tagName);
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-  const view = VIEWS[Number(event.key) - 1];
+  const view = state.views[Number(event.key) - 1];
   if (view) location.hash = '#/' + view[0];
   const search = main.querySelector('input[type="search"]');
   if (event.key === '/' && search) { event.preventDefault(); search.focus(); }

@@ -1,0 +1,31 @@
+"""Times of requests as the page has them: how many took up to each of the bounds, or longer than the last."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..metrics.instruments import HistogramRow
+from ..turn import Turn
+
+
+async def sum_durations(rows: Iterable[tuple[str, HistogramRow]], turn: Turn) -> list[dict[str, Any]]:
+    """The rows of a histogram, those of one name together."""
+    by_name: dict[str, list[int]] = {}
+    for name, (_, buckets, _) in rows:
+        counts = _separate(count for _, count in buckets)
+        known = by_name.setdefault(name, [0] * len(counts))
+        by_name[name] = [one + other for one, other in zip(known, counts, strict=True)]
+        await turn.next()
+    return [
+        {"api": name, "count": sum(counts), "durations": counts}
+        for name, counts in sorted(by_name.items())
+        if any(counts)
+    ]
+
+
+def _separate(cumulative: Iterable[float]) -> list[int]:
+    """The counts of the buckets, each by itself."""
+    counts, before = [], 0
+    for count in map(int, cumulative):
+        counts.append(count - before)
+        before = count
+    return counts

@@ -1,0 +1,48 @@
+"""The page of a gateway has an overview, as a broker's is described, and the clients."""
+
+from pathlib import Path
+
+from support.fetching import fetch
+from support.gateway import running_gateway
+from support.http_page import get, get_json
+from support.page_openapi import check_answer
+
+
+async def test_the_overview_says_what_passed_and_what_was_translated(tmp_path: Path) -> None:
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        await client.send(fetch("none"), 1)
+        await client.send(fetch("none"), 4)
+        found = await get_json(stage.gateway.http_address, "overview")
+        check_answer("/api/overview", found)
+        assert [(row["api"], row["count"]) for row in found["requests"]] == [("passed", 1), ("translated", 1)]
+        assert (found["cluster_id"], found["is_ready"]) == (stage.gateway.upstream.cluster_id, True)
+        assert found["counts"] == {"connections": 1, "clients": 1}
+        assert found["problems"] == []
+        listeners = [each["listeners"] for each in found["brokers"]]
+        assert listeners[0] == {"bootstrap": str(stage.gateway.address)}
+        assert len(listeners) == 1 + len(stage.gateway.ports.ports)
+
+
+async def test_its_clients_are_those_of_the_report(tmp_path: Path) -> None:
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        await client.send(fetch("none"), 1)
+        found = await get_json(stage.gateway.http_address, "clients")
+        check_answer("/api/clients", found)
+        assert found["rows"][0]["translated"] == {"Fetch 1 as 4": 1}
+
+
+async def test_it_has_no_topics_and_says_what_it_has(tmp_path: Path) -> None:
+    async with running_gateway(tmp_path) as stage:
+        answer = await get(stage.gateway.http_address, "/api/topics")
+        page = await get(stage.gateway.http_address, "/")
+    assert (answer.status, answer.json()) == (
+        404, {"error": "nothing at this path; there is /api/overview, /api/clients"},
+    )  # fmt: skip
+    assert b"page.js" in page.body
+
+
+async def test_a_cluster_that_is_gone_is_what_is_wrong(tmp_path: Path) -> None:
+    async with running_gateway(tmp_path) as stage:
+        stage.gateway.upstream.answered_ms = None
+        found = await get_json(stage.gateway.http_address, "overview")
+    assert [each["names"] for each in found["problems"]] == [[str(each) for each in stage.gateway.settings.bootstrap]]
