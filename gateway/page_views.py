@@ -35,7 +35,7 @@ class PageViews:
         return {"overview": self.overview, "clients": self._clients.show}
 
     async def overview(self, query: PageQuery) -> dict[str, Any]:
-        """As of a broker, which a gateway is not: it has no id, directories or topics. Counts are by how requests went."""
+        """As of a broker, without id, directories and topics. Requests are counted by what was done with them."""
         gateway = self._gateway
         metrics = gateway.metrics
         is_ready = (await self._ready()).status == HTTPStatus.OK
