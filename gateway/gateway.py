@@ -65,11 +65,11 @@ class Gateway:
         self.address = self.http_address = HostPort("", 0)
         network = settings.network
         self.clients = ClientReport(network.stepdown_client_report_max_clients, self._wall_ms)
-        self.turns = Turns(self.clock.elapsed_s)
+        self._turns = Turns(self.clock.elapsed_s)
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
         self._request_memory = self._budget(network.stepdown_request_memory_bytes)
         self._shared = SharedByConnections.of(self.clock, self._request_memory, PATIENCE_MS, self._rules)
-        self.answer_memory = self._budget(settings.answer_memory_bytes)
+        self._answer_memory = self._budget(settings.answer_memory_bytes)
         self.upstream = Upstream(
             settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
         )
@@ -91,7 +91,7 @@ class Gateway:
             offer=self._offer_one_address if is_single else offer,
             metrics=self.metrics,
             clock=self.clock,
-            memory=self.answer_memory,
+            memory=self._answer_memory,
             workers=self._workers,
             translate_address=self._one_address.translate if is_single else self.ports.translate,
             clients=self.clients,
@@ -107,7 +107,7 @@ class Gateway:
         self._connections: Counter[str] = Counter()
         self._refreshing: asyncio.Task[None] | None = None
         self._is_stopping = False
-        self.metrics.show(self._count_connections, self.answer_memory)
+        self.metrics.show(self._count_connections, self._answer_memory)
 
     async def start(self) -> str:
         """Returns when clients are served: "" if the cluster was reached, else why it was not.
@@ -212,7 +212,7 @@ class Gateway:
     def _connect(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
         loop, network = asyncio.get_running_loop(), self.settings.network
         wire = PlainTransport(sock, loop) if self._admission is None else self._admission.wire(sock, loop)
-        peer.turn = Turn(self.turns)
+        peer.turn = Turn(self._turns)
         sender = RelayingSender(wire, self.metrics)
         parser = FrameParser(network.socket_request_max_bytes)
         connection = Connection(wire, peer, parser, sender, self._shared)
@@ -264,22 +264,31 @@ class Gateway:
 
     # Pages
 
-    @property
-    def connections(self) -> int:
-        """Of clients."""
-        return sum(self._connections.values())
-
     def _make_site(self) -> PageSite | None:
         """The page for people, where the settings allow it."""
         network = self.settings.network
         if not network.stepdown_page_enabled:
             return None
-        views = PageViews(self, self._ready, self._workers.run)
+        views = PageViews(
+            clock=self.clock,
+            turns=self._turns,
+            clients=self.clients,
+            metrics=self.metrics,
+            upstream=self.upstream,
+            ports=self.ports,
+            servers=self.settings.bootstrap,
+            answer_memory=self._answer_memory,
+            find_address=lambda: self.address,
+            count_connections=lambda: sum(self._connections.values()),
+            ready=self._ready,
+            work=self._workers.run,
+            started_ms=self.clock.now_ms(),
+        )
         return PageSite(views.by_name, network.stepdown_page_password or "")
 
     def _metrics_page(self) -> MetricsPage:
         return MetricsPage(
-            self.metrics.instruments, self.turns, lambda work, value: self._workers.run(lambda: work(value))
+            self.metrics.instruments, self._turns, lambda work, value: self._workers.run(lambda: work(value))
         )
 
     async def _ready(self) -> Page:

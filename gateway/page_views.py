@@ -1,79 +1,91 @@
 """What the page shows of a gateway: an overview, and the clients."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
 from ..config import HostPort
+from ..network.clients.client_report import ClientReport
+from ..network.clock import Clock
 from ..network.http.server import MakePage
+from ..network.memory_budget import MemoryBudget
 from ..network.metrics.instruments import DURATION_BUCKETS
 from ..network.page.budget_row import describe_budget
 from ..network.page.client_rows import ClientRows, Rows
 from ..network.page.durations import sum_durations
 from ..network.page.page_query import PageQuery
 from ..network.page.page_site import View
-
-if TYPE_CHECKING:
-    from .gateway import Gateway
+from ..network.turn import Turns
+from .broker_ports import BrokerPorts
+from .gateway_metrics import GatewayMetrics
+from .upstream import Upstream
 
 Work = Callable[[Callable[[], Rows]], Awaitable[Rows]]
 MOST_PORTS = 100
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageViews:
-    """The views of one gateway. `ready` is its page /readyz, `work` runs a function in a thread."""
+    """The views of one gateway, of its parts. `ready` is its page /readyz, `work` runs a function in a thread."""
 
-    def __init__(self, gateway: "Gateway", ready: MakePage, work: Work) -> None:
-        self._gateway = gateway
-        self._ready = ready
-        self._started_ms = gateway.clock.now_ms()
-        self._clients = ClientRows(gateway.clients, work)
+    clock: Clock
+    turns: Turns
+    clients: ClientReport
+    metrics: GatewayMetrics
+    upstream: Upstream
+    ports: BrokerPorts
+    servers: Sequence[HostPort]
+    answer_memory: MemoryBudget
+    find_address: Callable[[], HostPort]
+    count_connections: Callable[[], int]
+    ready: MakePage
+    work: Work
+    started_ms: int
 
     def by_name(self) -> Mapping[str, View]:
         """What answers below /api/."""
-        return {"overview": self.overview, "clients": self._clients.show}
+        return {"overview": self.overview, "clients": ClientRows(self.clients, self.work).show}
 
     async def overview(self, query: PageQuery) -> dict[str, Any]:
         """As of a broker, without id, directories and topics. Requests are counted by what was done with them."""
-        gateway = self._gateway
-        metrics = gateway.metrics
-        is_ready = (await self._ready()).status == HTTPStatus.OK
+        metrics = self.metrics
+        is_ready = (await self.ready()).status == HTTPStatus.OK
         return {
             "software": "stepdown gateway",
             "views": ["overview", "clients"],
             "version": __version__,
-            "cluster_id": gateway.upstream.cluster_id or "",
+            "cluster_id": self.upstream.cluster_id or "",
             "node_id": -1,
             "controller_id": -1,
             "is_ready": is_ready,
-            "started_ms": self._started_ms,
-            "now_ms": gateway.clock.now_ms(),
-            "elapsed_s": gateway.clock.elapsed_s(),
+            "started_ms": self.started_ms,
+            "now_ms": self.clock.now_ms(),
+            "elapsed_s": self.clock.elapsed_s(),
             "log_directories": [],
             "brokers": self._list_addresses(),
-            "counts": {"connections": gateway.connections, "clients": len(gateway.clients)},
+            "counts": {"connections": self.count_connections(), "clients": len(self.clients)},
             "traffic": {"bytes_in": metrics.client_bytes.value, "bytes_out": metrics.upstream_bytes.value},
             "requests": await sum_durations(
-                ((row[0][0], row) for row in metrics.request_seconds.rows()), gateway.turns.begin()
+                ((row[0][0], row) for row in metrics.request_seconds.rows()), self.turns.begin()
             ),
             "bounds_s": DURATION_BUCKETS,
-            "memory": [describe_budget("answers", gateway.answer_memory)],
+            "memory": [describe_budget("answers", self.answer_memory)],
             "problems": self._find_problems(is_ready),
         }
 
     def _list_addresses(self) -> list[dict[str, Any]]:
         """Where clients connect to: the bootstrap port, and the ports that stand for brokers."""
-        gateway = self._gateway
-        own = {"id": -1, "rack": None, "listeners": {"bootstrap": str(gateway.address)}}
+        address = self.find_address()
+        own = {"id": -1, "rack": None, "listeners": {"bootstrap": str(address)}}
         places = [
-            (broker, HostPort(gateway.address.host, port))
-            for broker, port in sorted(gateway.ports.ports.items())[:MOST_PORTS]
+            (broker, HostPort(address.host, port)) for broker, port in sorted(self.ports.ports.items())[:MOST_PORTS]
         ]
         return [own, *({"id": broker, "rack": None, "listeners": {f"{broker}": str(at)}} for broker, at in places)]
 
     def _find_problems(self, is_ready: bool) -> list[dict[str, Any]]:
-        servers = [str(address) for address in self._gateway.settings.bootstrap]
+        servers = [str(address) for address in self.servers]
         unreachable = {
             "what": "cluster that has not answered for a minute, asked at",
             "count": 1,
