@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...network.loop_watch import OTHER
 from ...network.turn import Turn
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def _look_at_clients(services: "Services") -> Problem:
 def _look_at_loop(services: "Services") -> Problem:
     held = Problem("times that a request held the event loop for 100 ms", "grep 'event loop was held' in the log")
     for (api,), count in services.metrics.loop_held.rows():
-        held.add(api, int(count))
+        if api != OTHER:
+            held.add(api, int(count))
     return held
 
 

@@ -367,12 +367,12 @@ function showClients() {
     return works.size === 1 ? [...works][0] : releases.map(([release, one]) => release + ' ' + one).join(', ');
   };
   const list = paged('clients', {}, (found) => table('Clients', [
-    ['Client id', (row) => row.client_id || '(none)', 'name'], ['Address', (row) => row.address], ['Principal', (row) => row.principal],
-    ['Software', (row) => row.software + ' ' + row.software_version + (row.software_is_guess ? ' (guess)' : ''), 'name'],
+    ['Client id', (row) => row.client_id || '(none)', 'name'], ['Address', (row) => row.address],
+    ['Software', (row) => row.software_is_guess ? row.software + ', as of Kafka ' + row.software_version + ' (guess)' : row.software + ' ' + row.software_version, 'name'],
+    ['Kafka 4', verdicts], ['Because', (row) => [...Object.values(row.because), row.mend].filter(Boolean).join('; ')],
     ['Requests', (row) => Object.entries(row.requests).map(([api, versions]) => api + ' v' + Object.keys(versions).join(', v')).join('; '), 'name'],
-    ['Converted', (row) => pairs(row.converted), 'name'], ['Translated', (row) => pairs(row.translated), 'name'], ['Lost', (row) => pairs(row.lost), 'name'],
-    ['Kafka 4', verdicts],
-    ['Because', (row) => [...Object.values(row.because), row.mend].filter(Boolean).join('; '), 'name'], ['Latest', (row) => time(row.latest_ms)],
+    ['Converted', (row) => pairs(row.converted)], ['Translated', (row) => pairs(row.translated)], ['Lost', (row) => pairs(row.lost)],
+    ['Principal', (row) => row.principal], ['Latest', (row) => time(row.latest_ms)],
   ], found.rows, 'No client has asked for anything yet.'));
   main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements));
   return list.start();

