@@ -76,6 +76,7 @@ class HttpServer:
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
         self._waiting: dict[asyncio.StreamWriter, None] = {}  # for a request, the longest first
+        self._sending: dict[asyncio.StreamWriter, None] = {}  # an answer, the longest first
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Starts listening (port 0: any free one) and gives the address taken. Raises OSError."""
@@ -104,19 +105,22 @@ class HttpServer:
         finally:
             self._open.discard(writer)
             self._waiting.pop(writer, None)
+            self._sending.pop(writer, None)
             writer.close()
 
     def _close_one_that_waits(self) -> bool:
-        """Hangs up on who has been silent, or in the middle of a request, for longest; False: all are being answered.
+        """Hangs up on who has been silent, or in the middle of a request, for longest, else on who has read its answer
+        for longest; False: the answers of all are being made.
 
-        Connections that ask for nothing must not keep a probe of liveness out.
+        Connections that ask for nothing, or do not read, must not keep a probe of liveness out.
         """
-        longest = next(iter(self._waiting), None)
+        waiting = self._waiting or self._sending
+        longest = next(iter(waiting), None)
         if longest is None:
             return False
-        del self._waiting[longest]
+        del waiting[longest]
         self._open.discard(longest)
-        longest.close()
+        longest.transport.abort()  # what it has not read must not be kept for it
         return True
 
     async def _answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -133,9 +137,11 @@ class HttpServer:
             page = self._refuse_stranger(request, peer) or await self._page_for(request, body, peer)
             length = str(len(page.body))
             headers = [("content-type", page.content_type), ("content-length", length), *page.headers]
+            self._sending[writer] = None
             writer.write(protocol.send(h11.Response(status_code=page.status, headers=headers)) or b"")
             async with asyncio.timeout(self._idle_s):
                 await self._send_body(protocol, writer, b"" if request.method == b"HEAD" else page.body)
+            self._sending.pop(writer, None)
             if protocol.our_state is h11.MUST_CLOSE or protocol.their_state is not h11.DONE:
                 return
             protocol.start_next_cycle()

@@ -13,6 +13,7 @@ REQUESTS = 400
 PIECES = 4_000
 HEAD = b"HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+LARGE = bytes(32 << 20)
 LAST = b"HEAD /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 IN_PIECES = b"POST /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -21,9 +22,13 @@ async def alive() -> Page:
     return Page(body=b"alive\n")
 
 
+async def large() -> Page:
+    return Page(body=LARGE)
+
+
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[str, int]]:
-    server = HttpServer({"/healthz": alive})
+    server = HttpServer({"/healthz": alive, "/large": large})
     address = await server.start("127.0.0.1", 0)
     try:
         async with asyncio.timeout(DEADLINE_S):
@@ -71,3 +76,17 @@ async def test_connections_that_ask_for_nothing_give_way_to_one_that_asks() -> N
         assert await silent[0][0].read(-1) == b""
         for _, other in (*silent, (reader, writer)):
             other.close()
+
+
+async def test_connections_that_do_not_read_their_answers_give_way_to_one_that_asks() -> None:
+    async with serving() as address:
+        stalled = [await asyncio.open_connection(*address, limit=1) for _ in range(MOST_CONNECTIONS)]
+        for _, writer in stalled:
+            writer.write(GET.replace(b"/healthz", b"/large"))
+        for reader, _ in stalled:
+            await reader.read(1)  # the answer has begun
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(LAST.replace(b"HEAD", b"GET"))
+        assert b"alive" in await reader.read(-1)
+        for _, other in (*stalled, (reader, writer)):
+            other.transport.abort()
