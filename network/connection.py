@@ -55,6 +55,10 @@ class CloseConnection(Exception):
         self.last = last
 
 
+def _keep(end_wait: Callable[[], None] | None = None) -> None:
+    """There is no frame."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
@@ -77,10 +81,8 @@ class Peer:
     latest_request: tuple[ApiKey, int, int] | None = None
     seen: SeenClient = field(default_factory=SeenClient, repr=False, compare=False)
     on_leave: Callable[[], None] | None = None
-    release_frame: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
-    offer_frame: Callable[[Callable[[], None] | None], None] = field(
-        default=lambda end_wait: None, repr=False, compare=False
-    )
+    release_frame: Callable[[], None] = field(default=_keep, repr=False, compare=False)
+    offer_frame: Callable[[Callable[[], None] | None], None] = field(default=_keep, repr=False, compare=False)
     turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
 
     @property
@@ -268,7 +270,8 @@ class Connection:
             self.close()
             if self.at_end is not None:
                 self.at_end()
-            self.first = self.at_end = None  # which know this connection: what it holds is to be free now
+            self.peer.release_frame = self.peer.offer_frame = _keep
+            self.first = self.at_end = None  # these know this connection: what it holds is to be free now
 
     def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
         """Until `unrestrict`: reads little at a time, and charges frames that are not small to `memory`."""
