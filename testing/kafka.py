@@ -148,11 +148,16 @@ class Kafka:
         return [_test_record(topic, partition, first + record.offset, record) for record in records]
 
     def records(
-        self, topic: str, partition: int | None = None, *, isolation: str = "read_committed"
+        self,
+        topic: str,
+        partition: int | None = None,
+        *,
+        isolation: str = "read_committed",
+        timeout: float = TIMEOUT_S,
     ) -> list[TestRecord]:
         """All records that a consumer of that isolation level sees now, by partition and offset.
 
-        Of a topic that nobody has made yet there are none. Waits ten seconds for a leader where there is none.
+        Of a topic that nobody has made yet there are none. Waits `timeout` seconds for a leader where there is none.
         """
         if isolation not in LEVELS:
             raise ValueError(f"isolation is {' or '.join(LEVELS)}, not {isolation!r}")
@@ -175,7 +180,7 @@ class Kafka:
                     found += self._read(node, topic, index, starts[index], ends[index], level)
             return found
 
-        found = self._at_leaders(topic, partitions, read, TIMEOUT_S)
+        found = self._at_leaders(topic, partitions, read, timeout)
         return sorted(found, key=lambda record: (record.partition, record.offset))
 
     def wait_for_records(self, topic: str, count: int, *, timeout: float = TIMEOUT_S) -> list[TestRecord]:

@@ -138,7 +138,7 @@ def test_a_leader_whose_disk_is_full_halts_and_another_one_leads(kafka: Kafka) -
     kafka.faults.disk("full", broker=first)
     with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
         kafka.produce("t", b"refused")
-    kafka.clock.advance("10s")
+    kafka.clock.advance("11s")
     assert leader(kafka) not in (first, -1)
     kafka.produce("t", b"b")
     assert values(kafka) == [b"a", b"b"]
@@ -165,7 +165,10 @@ def test_helpers_wait_for_a_leader(kafka: Kafka) -> None:
     kafka.produce("t", b"a")
     kafka.cluster.take_leader("t")
     with ThreadPoolExecutor() as threads:
-        waiting = [threads.submit(kafka.produce, "t", b"b"), threads.submit(kafka.records, "t")]
+        waiting = [
+            threads.submit(kafka.produce, "t", b"b", timeout=DEADLINE_S),
+            threads.submit(kafka.records, "t", timeout=DEADLINE_S),
+        ]
         kafka.clock.advance("1s")
         assert not any(each.done() for each in waiting)
         kafka.cluster.move_leader("t", 1)

@@ -144,7 +144,7 @@ def test_a_consumer_that_has_fetched_misses_nothing(protocol: str) -> None:
         kafka.produce("t", b"before")
         settings = {"group.protocol": protocol, "auto.offset.reset": "latest"}
         with consuming(kafka, "t", "g", **settings) as values:
-            group = kafka.wait_for_consumers("g")
+            group = kafka.wait_for_consumers("g", timeout=DEADLINE_S)
             assert sum(len(member.partitions) for member in group.members) == 3
             for index in range(3):
                 kafka.produce("t", str(index), partition=index)
@@ -163,7 +163,7 @@ def test_what_a_wait_did_not_find_is_told(kafka: Kafka) -> None:
         with pytest.raises(AssertionError, match=said):
             wait()
     with consuming(kafka, "told", "some"):
-        kafka.wait_for_consumers("some")
+        kafka.wait_for_consumers("some", timeout=DEADLINE_S)
         with pytest.raises(AssertionError, match="group some is Stable with 1 members, not Stable with 2"):
             kafka.wait_for_consumers("some", 2, timeout=0)
 
@@ -172,7 +172,7 @@ def test_the_lag_of_a_group_is_waited_for(kafka: Kafka) -> None:
     kafka.produce("lag", b"a", b"b")
     with consuming(kafka, "lag", "lagging") as values:
         assert [values.get(timeout=DEADLINE_S) for _ in range(2)] == [b"a", b"b"]
-    assert kafka.wait_for_offset_lag("lagging") == {("lag", 0): 0}
+    assert kafka.wait_for_offset_lag("lagging", timeout=DEADLINE_S) == {("lag", 0): 0}
     kafka.produce("lag", b"c")
     assert kafka.offset_lag("lagging") == {("lag", 0): 1}
     with pytest.raises(AssertionError, match="group lagging is behind in lag-0 by 1 after"):
@@ -188,10 +188,10 @@ def test_topics_and_groups_are_deleted_over_http() -> None:
         assert kafka.partition("t", 1).leader == 1
         kafka.produce("old", b"x")
         with consuming(kafka, "old", "g"):
-            kafka.wait_for_consumers("g")
+            kafka.wait_for_consumers("g", timeout=DEADLINE_S)
             with pytest.raises(ControlFailed, match="group g has members"):
                 kafka.control.ask("POST", "groups/delete", {"group": "g"})
-        kafka.wait_for_group("g", "Empty")
+        kafka.wait_for_group("g", "Empty", timeout=DEADLINE_S)
         kafka.control.ask("POST", "groups/delete", {"group": "g"})
         kafka.control.ask("POST", "topics/delete", {"topic": "t"})
         for path, body, said in (
@@ -213,7 +213,7 @@ def test_reset_leaves_nothing_of_the_test_before(number: int) -> None:
     with running(brokers=number) as kafka:
         kafka.produce("t", b"a")
         with consuming(kafka, "t", "g"):
-            kafka.wait_for_consumers("g")
+            kafka.wait_for_consumers("g", timeout=DEADLINE_S)
         kafka.faults.error("Fetch", 6)
         kafka.clock.advance("2d")
         kafka.clock.pause()
