@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -18,7 +18,7 @@ from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
-from ..network.connection import Answerer, Connection, Peer, RequestRules, SharedByConnections
+from ..network.connection import Answerer, CloseConnection, Connection, Peer, RequestRules, SharedByConnections
 from ..network.http.clients_page import ClientsPage
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
@@ -31,17 +31,19 @@ from ..network.turn import Turn, Turns
 from ..network.worker_threads import WorkerThreads
 from ..protocol.frame import FrameParser
 from .allow_list import AllowList
+from .broker_names import BrokerNames
 from .broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
 from .gateway_metrics import GatewayMetrics
 from .offered_versions import offer
 from .one_address import OneAddress
 from .page_views import PageViews
+from .proxy_header_reader import ProxyHeaderReader
 from .routes import newest_version
 from .routes.locator import Locator
 from .sessions.client_session import ClientSession
 from .sessions.relayed_answer import RelayingSender
 from .sessions.session_tools import SessionTools
-from .settings import LISTENER, PORTS, SINGLE, GatewaySettings
+from .settings import LISTENER, OFF, PORTS, REQUIRED, SINGLE, SNI, GatewaySettings
 from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
 
 if TYPE_CHECKING:
@@ -74,7 +76,8 @@ class Gateway:
             settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
         )
         self._allowed = AllowList(settings.allowed, self.clock)
-        self._server = Server(self._limits, self.clock, self._connect, self._count_end, self._allowed)
+        at_accept = self._allowed if settings.proxy_protocol == OFF else AllowList((), self.clock)
+        self._server = Server(self._limits, self.clock, self._connect, self._count_end, at_accept)
         self.ports = BrokerPorts(
             settings.listen.host,
             settings.advertised_host,
@@ -84,7 +87,9 @@ class Gateway:
             self.clock,
         )
         self._one_address = OneAddress(self._advertise, self.upstream.learn)
+        self._names = BrokerNames(settings.broker_host, self._advertise, self.upstream.learn)
         is_single = settings.addresses == SINGLE
+        translate = {PORTS: self.ports.translate, SINGLE: self._one_address.translate, SNI: self._names.translate}
         self._tools = SessionTools(
             upstream=self.upstream,
             locator=Locator(self.upstream.run, self.upstream.learn_brokers) if is_single else None,
@@ -93,7 +98,7 @@ class Gateway:
             clock=self.clock,
             memory=self._answer_memory,
             workers=self._workers,
-            translate_address=self._one_address.translate if is_single else self.ports.translate,
+            translate_address=translate[settings.addresses],
             clients=self.clients,
             zstd_to=settings.zstd_to,
             swaps=settings.swaps,
@@ -216,14 +221,38 @@ class Gateway:
         sender = RelayingSender(wire, self.metrics)
         parser = FrameParser(network.socket_request_max_bytes)
         connection = Connection(wire, peer, parser, sender, self._shared)
-        broker = broker_of(peer.listener)
-        session = ClientSession(self._tools, BOOTSTRAP if broker is None else broker, connection.close)
+        session = ClientSession(self._tools, partial(self._broker_of, peer), connection.close)
         answerer: Answerer = session
         if self._admission is not None:
             answerer = self._admission.admit(connection, wire, session)
+        if self.settings.proxy_protocol != OFF:
+            connection.first = partial(self._read_proxy_header, sock, wire, peer, connection.first)
         self._connections[peer.listener] += 1
         connection.at_end = partial(self._end, session, peer, connection.at_end)
         return connection, answerer
+
+    def _broker_of(self, peer: Peer) -> int:
+        """The broker that a client means."""
+        broker = broker_of(peer.listener)
+        if broker is None and self.settings.addresses == SNI:
+            broker = self._names.broker_of(peer.server_name)
+        return BOOTSTRAP if broker is None else broker
+
+    async def _read_proxy_header(
+        self, sock: socket.socket, wire: PlainTransport, peer: Peer, then: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        """Raises: CloseConnection, MalformedFrame, OSError."""
+        reader = ProxyHeaderReader(sock, wire)
+        if await reader.starts_with_header():
+            address = await reader.read()
+            if address is not None:
+                peer.host, peer.port = address
+        elif self.settings.proxy_protocol == REQUIRED:
+            raise CloseConnection("it has no PROXY header; see proxy.protocol in the settings")
+        if self._allowed.refuse_ms(peer.host):
+            raise CloseConnection("its address may not connect")
+        if then is not None:
+            await then()
 
     def _end(self, session: ClientSession, peer: Peer, before: Callable[[], None] | None) -> None:
         self._connections[peer.listener] -= 1

@@ -23,6 +23,7 @@ from ..config.keys.value_types import Value
 from ..config.similar_names import nearest
 from ..protocol.records.layout import Codec
 from .allow_list import AllowedNetwork, parse_network
+from .broker_names import PLACE
 
 LISTENER = "GATEWAY"
 """The name of the listener in Kafka's settings, such as `listener.name.gateway.plain.sasl.jaas.config`."""
@@ -30,7 +31,8 @@ UPSTREAM = "upstream."
 VARIABLES = "STEPDOWN_GATEWAY_"
 WITHOUT_STORE = frozenset(("PLAIN", "OAUTHBEARER"))
 """Mechanisms of clients that log in to the gateway itself."""
-PORTS, SINGLE = "ports", "single"
+PORTS, SINGLE, SNI = "ports", "single", "sni"
+OFF, OPTIONAL, REQUIRED = "off", "optional", "required"
 NETWORK = (
     *("connections.", "listener.name.gateway.", "max.connections", "sasl.", "socket.", "ssl."),
     *("stepdown.authentication.", "stepdown.client.report.max.clients", "stepdown.downconversion.zstd"),
@@ -65,16 +67,34 @@ KEYS: dict[str, Key] = {
             0,
             Between(0, 65_535),
             AT_START,
-            "The port that clients connect to where all brokers have one address; that of `listen` unless it is given.",
+            "The port that clients connect to where all brokers have one; that of `listen` unless it is given.",
         ),
         active(
             "addresses",
             STRING,
             PORTS,
-            OneOf((PORTS, SINGLE)),
+            OneOf((PORTS, SINGLE, SNI)),
             AT_START,
             "ports: each broker has a port. single: all have the address of the bootstrap port, and the gateway sends "
-            "each request to the broker that it is for.",
+            "each request to the broker that it is for. sni: all have its port, and a host name each, by which TLS "
+            "says the broker.",
+        ),
+        active(
+            "broker.host",
+            STRING,
+            "",
+            None,
+            AT_START,
+            "With sni: the host name of each broker, with {id} where its id stands, such as broker-{id}.kafka.example.",
+        ),
+        active(
+            "proxy.protocol",
+            STRING,
+            OFF,
+            OneOf((OFF, OPTIONAL, REQUIRED)),
+            AT_START,
+            "Whether connections begin with a PROXY header (version 1 or 2) of a balancer in front, which says whose "
+            "they are.",
         ),
         active(
             "first.port",
@@ -139,6 +159,8 @@ class GatewaySettings:
     advertised_host: str
     advertised_port: int
     addresses: str
+    broker_host: str
+    proxy_protocol: str
     first_port: int
     brokers: Mapping[int, HostPort]
     security: SecuritySettings
@@ -227,6 +249,8 @@ class _Builder:
             advertised_host=self._find_host(listen),
             advertised_port=self._number("advertised.port"),
             addresses=str(self._values["addresses"]),
+            broker_host=self._find_broker_host(),
+            proxy_protocol=str(self._values["proxy.protocol"]),
             first_port=self._first_port(listen),
             brokers=self._brokers(),
             security=security,
@@ -292,6 +316,16 @@ class _Builder:
         if host in ("", "0.0.0.0", "::"):
             self._refuse("advertised.host", "expected a host that clients can connect to, since `listen` names none")
         return host
+
+    def _find_broker_host(self) -> str:
+        name = str(self._values["broker.host"])
+        if self._values["addresses"] == SNI:
+            if name.count(PLACE) != 1:
+                expected = f"expected a host name with {PLACE} in it, such as broker-{PLACE}.kafka.example"
+                self._refuse("broker.host", expected, name)
+            if "SSL" not in str(self._values["security.protocol"]):
+                self._refuse("addresses", "sni needs security.protocol SSL or SASL_SSL: TLS says which broker is meant")
+        return name
 
     def _first_port(self, listen: HostPort) -> int:
         port = self._number("first.port")

@@ -63,9 +63,10 @@ def _keep(end_wait: Callable[[], None] | None = None) -> None:
 class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
-    `sasl` is its login where the listener asks for one; `on_leave`, if set, hears that it sends no more. A request that
-    waits for other clients has others use the memory of its frame: by `release_frame` where it does not need it any
-    more, else by `offer_frame` with what ends its wait, or None where its connection is to be closed.
+    `server_name`: the host name that it asked for in its TLS handshake. `sasl` is its login where the listener asks for
+    one; `on_leave`, if set, hears that it sends no more. A request that waits for other clients has others use the
+    memory of its frame: by `release_frame` where it does not need it any more, else by `offer_frame` with what ends its
+    wait, or None where its connection is to be closed.
     `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
     `seen`, where its requests are counted.
     """
@@ -74,6 +75,7 @@ class Peer:
     port: int
     listener: str
     principal: KafkaPrincipal = ANONYMOUS
+    server_name: str = ""
     sasl: SaslExchange | None = None
     client_id: str = ""
     software_name: str = "unknown"

@@ -114,6 +114,7 @@ class ListenerAdmission:
         assert self._contexts is not None
         peer = connection.peer
         user = await shake_hands(wire, self._contexts, self._shared.memory, peer.network)
+        peer.server_name = wire.server_name
         if user is not None:
             peer.principal = KafkaPrincipal(USER_TYPE, user)
         if suffices:

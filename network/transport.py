@@ -28,6 +28,7 @@ class PlainTransport:
         self._loop = loop
         self._fd = sock.fileno()
         self._room: asyncio.Future[None] | None = None
+        self._bytes_wait: asyncio.Future[None] | None = None
         self._reading = False
         self._writing = False
         self._closed = self._is_lent = False
@@ -89,6 +90,29 @@ class PlainTransport:
             self._loop.add_writer(self._fd, self._has_room)
         await room
 
+    async def readable(self) -> None:
+        """Waits until there is something to be read, while nobody watches. Raises ConnectionResetError when the wire is
+        closed meanwhile."""
+        if self._closed:
+            raise ConnectionResetError("closed")
+        self._bytes_wait = wait = self._loop.create_future()
+        self.watch(self._has_bytes)
+        try:
+            await wait
+        finally:
+            self.unwatch()
+            self._bytes_wait = None
+
+    def _has_bytes(self) -> None:
+        if self._bytes_wait is not None and not self._bytes_wait.done():
+            self._bytes_wait.set_result(None)
+
+    def _fail(self, fault: Exception) -> None:
+        """What waits for the wire ends so."""
+        for wait in (self._bytes_wait, self._room):
+            if wait is not None and not wait.done():
+                wait.set_exception(fault)
+
     def rest(self) -> None:
         """Stops watching for room."""
         if self._writing and not self._closed:
@@ -117,13 +141,12 @@ class PlainTransport:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
 
     def close(self) -> None:
-        """Closes the socket; a sender that waits for space in its buffer gets ConnectionResetError."""
+        """Closes the socket; who waits for bytes, or for space in its buffer, gets ConnectionResetError."""
         if self._closed:
             return
         self.unwatch()
         self.rest()
         self._closed = True
-        if self._room is not None and not self._room.done():
-            self._room.set_exception(ConnectionResetError("closed"))
+        self._fail(ConnectionResetError("closed"))
         if not self._is_lent:
             self._sock.close()

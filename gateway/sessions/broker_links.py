@@ -7,10 +7,10 @@ from .session_tools import SessionTools
 
 
 class BrokerLinks:
-    """`home`: the broker of requests that name no other. `on_lost` is called when a broker hangs up that nobody waits
-    for; None: the next request opens another connection."""
+    """`home` gives the broker of requests that name no other. `on_lost` is called when a broker hangs up while nobody
+    waits for it; None: the next request opens another connection."""
 
-    def __init__(self, tools: SessionTools, home: int, on_lost: Callable[[], None] | None) -> None:
+    def __init__(self, tools: SessionTools, home: Callable[[], int], on_lost: Callable[[], None] | None) -> None:
         self._tools = tools
         self._home = home
         self._on_lost = on_lost
@@ -25,7 +25,7 @@ class BrokerLinks:
         """The link to a broker, None: home. Raises: UpstreamFailed, ConnectionResetError when the client has gone."""
         if self._is_closed:
             raise ConnectionResetError("the client has gone")
-        number = self._home if broker is None else broker
+        number = self._home() if broker is None else broker
         if number not in self._links:
             opened = await self._tools.upstream.connect(number, lambda: self._lose(number))
             self._links[number] = BrokerLink(self._tools, *opened)

@@ -49,9 +49,10 @@ SOFTWARE_FROM = 3
 
 
 class ClientSession:
-    """Answers the frames of one connection, which is to a `broker`. `hang_up` closes it."""
+    """Answers the frames of one connection. `broker` says which one the client means, once it sends requests.
+    `hang_up` closes the connection."""
 
-    def __init__(self, tools: SessionTools, broker: int, hang_up: Callable[[], None]) -> None:
+    def __init__(self, tools: SessionTools, broker: Callable[[], int], hang_up: Callable[[], None]) -> None:
         self._tools = tools
         self._metrics = tools.metrics
         self._broker = broker
@@ -82,7 +83,7 @@ class ClientSession:
         try:
             return await self._dispatch(frame, peer)
         except UpstreamFailed as fault:
-            self._metrics.upstream_failures.of(str(self._broker) if self._broker >= 0 else "bootstrap").add()
+            self._metrics.upstream_failures.of(_name_of(self._broker())).add()
             raise CloseConnection(f"the cluster cannot be reached: {fault}") from None
         except ConnectionResetError as fault:
             if self._links.is_closed:
@@ -183,6 +184,10 @@ def _note_software(frame: memoryview, peer: Peer) -> None:
     peer.software_version = request.client_software_version[:MOST_NAME]
     if peer.seen.is_kept:
         peer.seen = SeenClient()  # from its next request on it is another client
+
+
+def _name_of(broker: int) -> str:
+    return str(broker) if broker >= 0 else "bootstrap"
 
 
 def _prefix(text: bytes) -> bytes:

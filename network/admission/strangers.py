@@ -13,14 +13,16 @@ class Strangers:
 
     def __init__(self) -> None:
         self._of: dict[str, dict[Connection, None]] = {}
+        self._network_of: dict[Connection, str] = {}  # as it was, whatever a balancer says of the peer later
         self._count = 0
 
     def add(self, connection: Connection) -> None:
-        self._of.setdefault(connection.peer.network, {})[connection] = None
+        network = self._network_of[connection] = connection.peer.network
+        self._of.setdefault(network, {})[connection] = None
         self._count += 1
 
     def discard(self, connection: Connection) -> None:
-        network = connection.peer.network
+        network = self._network_of.pop(connection, "")
         own = self._of.get(network, {})
         if connection in own:
             del own[connection]

@@ -89,6 +89,7 @@ def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
     versions = [VERSIONS[name] for name in settings.versions]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
     context.verify_mode = CLIENT_AUTH[settings.client_auth]
+    context.sni_callback = _note_server_name
     where = "ssl.cipher.suites"
     try:
         context.set_ciphers(_openssl_names(settings.cipher_suites) or SAFE_CIPHERS)
@@ -100,6 +101,12 @@ def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
         why = fault.strerror if isinstance(fault, FileNotFoundError | PermissionError) else fault
         raise UnusableTls(f"listener {listener}: {where} cannot be used: {why}") from None
     return context
+
+
+def _note_server_name(tls: ssl.SSLSocket | ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+    """Whatever name is asked for, the certificate is the same."""
+    if isinstance(tls, ssl.SSLSocket):
+        tls.server_hostname = name or ""
 
 
 def _load_own(context: ssl.SSLContext, settings: TlsSettings) -> None:

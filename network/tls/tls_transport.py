@@ -42,8 +42,12 @@ class TlsWire(PlainTransport):
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, scratch: bytearray) -> None:
         super().__init__(sock, loop)
         self._scratch = memoryview(scratch)
-        self._bytes_wait: asyncio.Future[None] | None = None
         self._tls: ssl.SSLSocket | None = None
+
+    @property
+    def server_name(self) -> str:
+        """The host name that the peer has asked for in its handshake (SNI), "" if none."""
+        return str(self._tls.server_hostname or "") if self._tls is not None else ""
 
     async def handshake(self, context: Callable[[], ssl.SSLContext], memory: MemoryBudget, owner: str) -> ssl.SSLSocket:
         """Returns the TLS socket when the peer is as it has to be. OpenSSL is asked for nothing, and no memory is
@@ -82,7 +86,7 @@ class TlsWire(PlainTransport):
             if is_told or size == wanted:
                 return size == wanted
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
-            await self._bytes()
+            await self.readable()
             is_told = True
 
     async def _shake_hands(self, context: ssl.SSLContext, claim: Claim) -> ssl.SSLSocket:
@@ -99,7 +103,7 @@ class TlsWire(PlainTransport):
                 self._tls = tls
                 return tls
             except ssl.SSLWantReadError:
-                await self._bytes()
+                await self.readable()
                 if flights_left:
                     flights_left -= 1
                     claim.progress(FOR_EVER)
@@ -113,27 +117,6 @@ class TlsWire(PlainTransport):
         """Others wait for the memory of a handshake that does not come to its end."""
         claim.release()
         self._fail(HandshakeFailed("it is too slow while others wait"))
-
-    def _fail(self, fault: Exception) -> None:
-        for wait in (self._bytes_wait, self._room):
-            if wait is not None and not wait.done():
-                wait.set_exception(fault)
-
-    async def _bytes(self) -> None:
-        """Waits for bytes. Raises: ConnectionResetError when the wire is closed meanwhile."""
-        if self._closed:
-            raise ConnectionResetError("closed")
-        self._bytes_wait = wait = self._loop.create_future()
-        self.watch(self._has_bytes)
-        try:
-            await wait
-        finally:
-            self.unwatch()
-            self._bytes_wait = None
-
-    def _has_bytes(self) -> None:
-        if self._bytes_wait is not None and not self._bytes_wait.done():
-            self._bytes_wait.set_result(None)
 
     def try_receive(self, most_bytes: int) -> bytes | None:
         """As `PlainTransport`; whole records, nothing stays decrypted inside OpenSSL while the socket is silent."""

@@ -183,7 +183,7 @@ async def test_all_that_is_decrypted_is_taken(authority: Authority) -> None:
     while received < 100_000:
         part = wire.try_receive(4096)
         if part is None:
-            await wire._bytes()
+            await wire.readable()
         else:
             received += len(part)
     await sending
