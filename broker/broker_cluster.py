@@ -35,6 +35,7 @@ from typing import Self
 from ..config import BrokerSettings, Given, Layers, Origin, StartupSettings, load, topic_settings
 from ..network.clock import Clock, LoopClock
 from ..protocol.errors import ApiError, DiskFault, ErrorCode
+from ..storage.directories.directory_check import check_cluster_directory
 from ..storage.directories.meta_properties import read_meta_properties
 from ..storage.files.files import Files
 from ..storage.metadata.cluster_state import StoredTopic
@@ -434,6 +435,7 @@ def _known_cluster_id(members: Iterable[_Member], files: Files) -> str | None:
 
 def _open_store(directory: Path, files: Files, clock: Clock, settings: BrokerSettings) -> MetadataStore:
     """Raises: DiskFault; ApiError when there are partitions of which nobody remembers who has them."""
+    check_cluster_directory(files, files.absolute(str(directory)))
     directory.mkdir(parents=True, exist_ok=True)
     snapshot_bytes = settings.metadata_log_max_record_bytes_between_snapshots
     store = MetadataStore.open(files, [str(directory)], clock, snapshot_bytes=snapshot_bytes)

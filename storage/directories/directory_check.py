@@ -35,6 +35,7 @@ _SEGMENT_ENDS = (LOG, OFFSET_INDEX, TIME_INDEX)
 _ZOOKEEPER_FOLDER = "version-2"
 _ZOOKEEPER_FILE = re.compile(r"(log|snapshot)\.[0-9a-f]+")
 _OWN_FILE = re.compile(r"\..*|.*[-.]checkpoint|.*\.tmp|stepdown-.*")
+_OF_CLUSTER = re.compile(r"broker-[0-9]+")
 _CHECKPOINT = "-checkpoint"
 
 _logger = logging.getLogger(__name__)
@@ -63,6 +64,23 @@ def check_directory(files: Files, path: str) -> None:
         raise NotALogDirectory(_describe_partition(path, of_partition[0]))
     _refuse_zookeeper(files, path, names, folders)
     _refuse_folders(files, path, folders)
+
+
+def check_cluster_directory(files: Files, path: str) -> None:
+    """The same for the folder of a cluster in one process, which has a log directory `broker-N` for each broker.
+
+    Raises: NotALogDirectory.
+    """
+    names = files.names(path)
+    if META_PROPERTIES in names:
+        raise NotALogDirectory(
+            f"{path} is the log directory of one broker, not the folder of a cluster: serve it without --brokers, or "
+            "name another folder"
+        )
+    of_partition = sorted(filter(_is_of_partition, names))
+    if of_partition:
+        raise NotALogDirectory(_describe_partition(path, of_partition[-1]))
+    _refuse_zookeeper(files, path, names, sorted(names))
 
 
 def warn_of_foreign_files(files: Files, path: str) -> None:
@@ -109,8 +127,10 @@ def _refuse_zookeeper(files: Files, path: str, names: Iterable[str], folders: Se
 def _refuse_folders(files: Files, path: str, folders: Sequence[str]) -> None:
     inner = [name for name in folders if files.exists(f"{path}/{name}/{META_PROPERTIES}")]
     if inner:
-        meant = " and ".join(f"{path}/{name}" for name in inner[:NAMES_SHOWN])
-        raise NotALogDirectory(f"{path} is no log directory, but has one in it: {meant} was probably meant")
+        meant = " or ".join(f"{path}/{name}" for name in inner[:NAMES_SHOWN])
+        brokers = sum(bool(_OF_CLUSTER.fullmatch(name)) for name in inner)
+        more = f". Where it is the folder of a cluster, pass --brokers {brokers}" if brokers > 1 else ""
+        raise NotALogDirectory(f"{path} is no log directory, {meant} in it was probably meant{more}")
     foreign = [name for name in folders if parse_log_directory(name) is None and not name.endswith(_CHECKPOINT)]
     if foreign:
         raise NotALogDirectory(

@@ -1,8 +1,10 @@
 from pathlib import Path
 
+import pytest
 from stepdown.cli.serve.broker_process import BrokerOptions, load_settings
 from stepdown.cli.serve.cluster_process import cluster_of
 from stepdown.config import load
+from stepdown.protocol.errors import DiskFault
 from stepdown.testing.process import RunningProcess
 
 
@@ -22,6 +24,25 @@ def test_ports_that_are_given_are_counted_up(tmp_path: Path) -> None:
     cluster = cluster_of(2, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
     listeners = [member.loaded.settings.listeners[0] for member in cluster._members.values()]
     assert [(each.host, each.port) for each in listeners] == [("127.0.0.1", 19092), ("127.0.0.1", 19093)]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("meta.properties", "is the log directory of one broker, not the folder of a cluster: serve it without"),
+        (f"{0:020d}.log", "is the folder of a partition, not a log directory"),
+        ("version-2/log.1", "has files of ZooKeeper"),
+    ],
+)
+def test_a_folder_that_is_something_else_is_not_made_that_of_a_cluster(tmp_path: Path, name: str, said: str) -> None:
+    """Fault: brokers were made in the log directory of one broker, which did not start on it after that."""
+    file = tmp_path / "data" / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"")
+    texts = ["listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={tmp_path / 'data'}"]
+    with pytest.raises(DiskFault, match=said):
+        cluster_of(2, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
 
 
 def test_one_control_port_is_for_all_brokers() -> None:

@@ -39,10 +39,17 @@ OTHER_FOLDERS: dict[str, tuple[Callable[[Path], Path], str]] = {
     "of the metadata log": (lambda at: put(at / "data" / "__cluster_metadata-0", SEGMENT), "above it: {tmp}/data$"),
     "ZooKeeper's": (lambda at: put(at, "zoo/version-2/log.1", "zoo/version-2/snapshot.0") / "zoo", "of ZooKeeper"),
     "ZooKeeper's version-2": (lambda at: put(at / "version-2", "log.a1"), r"of ZooKeeper \(log.a1\)"),
-    "above a log directory": (lambda at: put(at / "kafka", "data/meta.properties"), "{tmp}/kafka/data was probably"),
+    "above a log directory": (
+        lambda at: put(at / "kafka", "data/meta.properties"),
+        "{tmp}/kafka/data in it was probably meant$",
+    ),
     "above log directories that are named as partitions are": (
         lambda at: put(at / "kafka", "logs-1/meta.properties", "logs-2/meta.properties"),
-        "{tmp}/kafka/logs-1 and {tmp}/kafka/logs-2 was probably meant",
+        "{tmp}/kafka/logs-1 or {tmp}/kafka/logs-2 in it was probably meant$",
+    ),
+    "of a cluster in one process": (
+        lambda at: put(at / "kafka", "broker-1/meta.properties", "broker-2/meta.properties"),
+        "or {tmp}/kafka/broker-2 in it was probably meant. Where it is the folder of a cluster, pass --brokers 2",
     ),
     "a home": (lambda at: put(at / "home", ".ssh/id", "Documents/a", ".profile"), r"\(.ssh, Documents\)"),
 }
