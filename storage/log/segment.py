@@ -259,13 +259,14 @@ class Segment:
         return FileSlice(self.file.open(), position, size if size > 0 else 0, self.base_offset)
 
     def next_offset(self) -> int:
-        """The offset after the last batch, which is looked for from the last index entry on.
+        """The offset after the last batch, which is looked for from the last index entry on if that is in the file.
 
         Raises: CorruptRecord, DiskFault.
         """
         next_offset = self.base_offset
         if self.size:
-            for header in self.batches(self.offset_index.position_of(MAX_RELATIVE_OFFSET)):
+            position = self.offset_index.position_of(MAX_RELATIVE_OFFSET)
+            for header in self.batches(position if 0 <= position < self.size else 0):
                 next_offset = header.last_offset + 1
         return next_offset
 

@@ -3,6 +3,7 @@
 import logging
 import struct
 from pathlib import Path
+from struct import pack
 
 import pytest
 from stepdown.protocol.errors import CorruptRecord, DiskFault
@@ -215,6 +216,13 @@ def test_a_stray_segment_without_a_batch_hides_no_records(
     assert "has no batch and lies within" in caplog.text
     append(log, b"new", leader_epoch=9)
     assert contents(log) == [*ALL, b"new"]
+
+
+def test_an_index_that_names_a_position_before_the_file_beside_a_stray_segment_ends_no_start(directory: Path) -> None:
+    """The directory was taken for one whose disk had failed."""
+    (directory / f"{1:020d}.log").write_bytes(b"")
+    (directory / f"{0:020d}.index").write_bytes(pack(">ii", 1, -7))
+    assert contents(make_log(directory, clean=False, segment_bytes=200)) == ALL
 
 
 def test_an_empty_segment_at_the_end_of_the_one_before_stays(directory: Path) -> None:
