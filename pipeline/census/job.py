@@ -14,7 +14,7 @@ from .downconversion_costs import ExactTask
 from .downconversion_costs_by_segment import batch_costs, by_segment, summary
 from .report import write_report
 from .report_summary import SummaryScope
-from .tables import COUNTED, by_day, by_topic, count_batches, formats, skew
+from .tables import COUNTED, by_day, by_topic, count_batches, damage, formats, skew
 
 DEFAULT_BATCH_SIZE = 16_384
 DEFAULT_FETCH_BYTES = 1_048_576
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _count(session: SparkSession, arguments: argparse.Namespace, source: Source) -> dict[str, list[dict[str, object]]]:
     """Print and keep what the headers tell, and return it by table."""
     reader = session.read.format("kafka-batches").schema(COUNTED).options(**source.spark_options())
-    batches = reader.option("skipCorrupt", str(arguments.skip_corrupt)).load()
+    batches = reader.options(skipCorrupt=str(arguments.skip_corrupt), failOnDataLoss="false").load()
     counts = count_batches(batches, arguments.magic, arguments.batch_size).persist()
     tables = {}
     frames = {
@@ -82,10 +82,12 @@ def _count(session: SparkSession, arguments: argparse.Namespace, source: Source)
         "topics": by_topic(counts),
         "partitions": skew(counts),
         "days": by_day(counts),
+        "damage": damage(batches),
     }
     for name, frame in frames.items():
         tables[name] = [row.asDict() for row in frame.collect()]
-        print_rows(name, tables[name], as_json=arguments.json)
+        if tables[name] or name != "damage":
+            print_rows(name, tables[name], as_json=arguments.json)
         if arguments.out:
             frame.write.mode("overwrite").parquet(f"{arguments.out}/{name}")
     counts.unpersist()

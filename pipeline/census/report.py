@@ -25,6 +25,8 @@ _ABOUT = {
     "to batch.size; zstd bytes: what they cannot have at all.",
     "partitions": "skew: records of the largest partition to the mean (KIP-480 compares partitioners so).",
     "days": "Stored bytes by day (UTC) of the batches' largest timestamps.",
+    "damage": "What cannot be read: bytes that are no batch (corrupt), offsets that no batch has (missing), or two "
+    "segments have (overlapping). Checksums are not taken here.",
     "conversion": "What fetches of the old clients promise and would have to send (KIP-283), and what compressed "
     "batches do to the estimate of their ratio (KIP-126).",
 }

@@ -26,6 +26,7 @@ def answers(tables: Tables, counted: SummaryScope) -> list[ReportAnswer]:
     """The answers, in the order in which they are shown."""
     return [
         _what_is_here(tables, counted),
+        _damage(tables),
         _who_pays(tables, counted),
         _what_cannot_be_read(tables, counted),
         _fill_and_skew(tables),
@@ -47,6 +48,22 @@ def _what_is_here(tables: Tables, counted: SummaryScope) -> ReportAnswer:
         about=f"{counted.place}: {_many(topics, 'topic')}, {_many(parts, 'partition')},"
         f" {_many(counted.segments, 'segment')}, {batches:,} batches; {records:,} records{more}. {', '.join(kinds)}.",
     )
+
+
+def _damage(tables: Tables) -> ReportAnswer:
+    question = "What is damaged or missing?"
+    found = tables.get("damage", ())
+    if not found:
+        about = "No batch header is wrong, and no offset is missing. Checksums were not taken."
+        return ReportAnswer(question=question, figure="Nothing", about=about)
+    kinds: dict[str, int] = {}
+    for row in found:
+        kinds[row["kind"]] = kinds.get(row["kind"], 0) + 1
+    topics = sorted({f"{row['topic']}-{row['partition']}" for row in found})
+    named = ", ".join(topics[:NAMED]) + (f" and {len(topics) - NAMED} more" if len(topics) > NAMED else "")
+    counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+    about = f"{counted}; in {named}. See the table damage."
+    return ReportAnswer(question=question, figure=_many(len(found), "damage"), about=about)
 
 
 def _who_pays(tables: Tables, counted: SummaryScope) -> ReportAnswer:

@@ -5,14 +5,16 @@ from pyspark.sql import functions as F
 
 COUNTED = (
     "topic string, partition int, size int, magic int, codec string, records int, control boolean,"
-    " maxTimestamp timestamp"
+    " maxTimestamp timestamp,"
+    " damage struct<kind: string, file: string, position: bigint, bytes: bigint, firstOffset: bigint,"
+    " endOffset: bigint, reason: string>"
 )
 """The columns of `kafka-batches` that are counted; the others are not made."""
 
 
 def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
     """One row a partition, magic, codec and day; everything else is summed up from these."""
-    data = batches.where(~F.col("control")).withColumn("day", _day())
+    data = batches.where("damage IS NULL AND NOT control").withColumn("day", _day())
     is_zstd = F.col("codec") == "zstd"  # refused, not converted
     down = F.when((F.col("magic") > magic) & ~is_zstd, F.col("size")).otherwise(0)
     zstd = F.when(is_zstd, F.col("size")).otherwise(0)
@@ -25,6 +27,14 @@ def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
         F.sum(F.col("size") / batch_size).alias("fill"),
         F.sum(F.when(F.col("records").isNull(), 1).otherwise(0)).alias("unopened"),
     )
+
+
+def damage(batches: DataFrame) -> DataFrame:
+    """What cannot be read: bytes that are no batch, offsets that are missing or in two segments."""
+    fields = "kind", "firstOffset", "endOffset", "file", "position", "bytes", "reason"
+    columns = [F.col(f"damage.{name}").alias(name) for name in fields]
+    found = batches.where("damage IS NOT NULL").select("topic", "partition", *columns)
+    return found.orderBy("topic", "partition", "firstOffset", "file", "position")
 
 
 def formats(counts: DataFrame) -> DataFrame:

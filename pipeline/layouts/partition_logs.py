@@ -7,6 +7,7 @@
 | `topic-0/00....log`, or nothing of the above | a log directory |
 """
 
+import re
 from collections.abc import Callable, Sequence
 
 from ...protocol.errors import DiskFault
@@ -33,10 +34,12 @@ def partition_logs(
     path: str,
     topics: Sequence[str] | None = None,
     *,
+    pattern: re.Pattern[str] | None = None,
     tiered_path: str | None = None,
     all_there: bool = True,
 ) -> list[PartitionSegments]:
-    """The logs at `path`, by topic and partition; all but internal topics unless `topics` names some.
+    """The logs at `path`, by topic and partition; all but internal topics unless `topics` names some. Of those, the
+    topics that `pattern` matches as a whole.
 
     `tiered_path` is where the tiered storage of the log directory `path` lies.
 
@@ -46,7 +49,9 @@ def partition_logs(
         raise BadUsage(f"{path}: no such log directory")
 
     def is_wanted(topic: str) -> bool:
-        return not topic.startswith(INTERNAL_PREFIX) if topics is None else topic in topics
+        if topics is not None:
+            return topic in topics
+        return not topic.startswith(INTERNAL_PREFIX) and (pattern is None or pattern.fullmatch(topic) is not None)
 
     entries = files.entries(path)
     tiered = _partitions_of_storage(files, path, entries, is_wanted)

@@ -5,6 +5,8 @@
 
 These are the columns of Spark's Kafka source, a record without a timestamp (-1) included: it is a millisecond before
 1970 there. A time that Spark cannot hold is null; `timestampMs bigint` has the number as it is stored.
+
+    damage struct<kind,file,position,bytes,firstOffset,endOffset,reason>    null but in rows that are no records
 """
 
 from collections.abc import Callable, Sequence
@@ -14,9 +16,22 @@ import numpy as np
 import pyarrow as pa
 
 from ...protocol.records.kernel.columns import BinaryColumn, RecordColumns
+from .damage import Damage
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
+DAMAGE = "damage"
+_DAMAGE = pa.struct(
+    [
+        pa.field("kind", pa.string()),
+        pa.field("file", pa.string()),
+        pa.field("position", pa.int64()),
+        pa.field("bytes", pa.int64()),
+        pa.field("firstOffset", pa.int64()),
+        pa.field("endOffset", pa.int64()),
+        pa.field("reason", pa.string()),
+    ]
+)
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 TYPES: dict[str, Any] = {
     "key": pa.binary(),
@@ -28,6 +43,7 @@ TYPES: dict[str, Any] = {
     "timestampType": pa.int32(),
     "timestampMs": pa.int64(),
     "headers": pa.list_(pa.field("element", _HEADER)),
+    DAMAGE: _DAMAGE,
 }
 MICROSECONDS = 1000
 _MAX_MS = ((1 << 63) - 1) // MICROSECONDS
@@ -68,6 +84,8 @@ class ArrowRows:
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.timestamps_buffer)])
             case "timestampType":
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.types_buffer)])
+            case "damage":
+                return pa.nulls(rows, _DAMAGE)
             case _:
                 return _headers(columns)
 
@@ -77,6 +95,29 @@ class ArrowRows:
         if kept is None or len(kept) < rows:
             kept = self._constant[name] = make()
         return kept[:rows]
+
+
+def damage_rows(damages: Sequence[Damage], schema: Any) -> Any:
+    """A record batch with a row for each damage: topic, partition and `damage`, all other columns null."""
+    values = {
+        "topic": [each.topic for each in damages],
+        "partition": [each.partition for each in damages],
+        DAMAGE: [_damage_fields(each) for each in damages],
+    }
+    arrays = [pa.array(values.get(field.name, [None] * len(damages)), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _damage_fields(damage: Damage) -> dict[str, str | int | None]:
+    return {
+        "kind": damage.kind,
+        "file": damage.file,
+        "position": damage.position,
+        "bytes": damage.size_bytes,
+        "firstOffset": damage.first_offset,
+        "endOffset": damage.end_offset,
+        "reason": damage.reason,
+    }
 
 
 def repeat_text(value: str, rows: int) -> Any:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.layout import CODEC_MASK, CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT, Codec
-from .arrow_columns import microseconds, repeat_int, repeat_text
+from .arrow_columns import DAMAGE, microseconds, repeat_int, repeat_text
+from .arrow_columns import TYPES as ROW_TYPES
 from .splits import Split
 
 TYPES: dict[str, Any] = {
@@ -31,6 +32,7 @@ TYPES: dict[str, Any] = {
     "producerId": pa.int64(),
     "transactional": pa.bool_(),
     "control": pa.bool_(),
+    DAMAGE: ROW_TYPES[DAMAGE],
 }
 
 _AT = {field: at for at, field in enumerate(BatchHeader._fields)}
@@ -89,6 +91,8 @@ class _Columns:
                 return self._flags(TRANSACTIONAL_BIT)
             case "control":
                 return self._flags(CONTROL_BIT)
+            case "damage":
+                return pa.nulls(self._rows, TYPES[DAMAGE])
             case _:
                 return self._numbers(name, self._field(_PLAIN[name]))
 

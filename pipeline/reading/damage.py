@@ -38,7 +38,7 @@ class Damage:
 
     def __str__(self) -> str:
         if self.kind == CORRUPT:
-            return f"{self.file}: position {self.position}, base offset {self.first_offset}: {self.reason}"
+            return f"{self.file}: position {self.position}, {self.reason}"
         return f"{self.topic}-{self.partition}: {self.reason}"
 
 

@@ -23,24 +23,32 @@ from ...storage.log.batch_scan import batch_headers
 
 
 class Gap(NamedTuple):
-    """Offsets `first` to `end` (open) that no batch has; `position`: where in the file they would be."""
+    """Offsets `first` to `end` (open) that no batch has; `position`: where in the file they would be.
+
+    `is_overlap`: batches have them that come after batches with higher offsets.
+    """
 
     first: int
     end: int
     position: int
+    is_overlap: bool = False
 
 
 class OffsetContinuity:
     """`expected` is the offset that the next batch begins with if nothing is missing, None where that is not known.
+    `window_first` is the first offset of the last window.
 
-    Rows are of the offsets from `first` on: those before are not looked at.
+    Rows are of the offsets from `first` on: those before are not looked at. With `begins_in_batch` the first batch may
+    have lower offsets, too.
     """
 
-    def __init__(self, file: ReadableFile, *, expected: int | None, first: int) -> None:
+    def __init__(self, file: ReadableFile, *, expected: int | None, first: int, begins_in_batch: bool = False) -> None:
         self.expected = expected
         self.has_thinned_batch = False
+        self.window_first: int | None = None
         self._file = file
         self._first = first
+        self._begins_in_batch = begins_in_batch
         self._rows: list[Any] = []
         self._taken = 0
         self._unwalked: tuple[int, int] | None = None
@@ -62,13 +70,19 @@ class OffsetContinuity:
         self._rows.clear()
         if not len(data):
             return
+        self.window_first = _first_offset(data, rows)
         if self.expected is None:
-            self.expected = _first_offset(data, rows)
+            self.expected = self.window_first
         if self._is_whole(rows):
             self.expected, self._unwalked = int(rows[-1]) + 1, (position, len(data))
             return
         self._walk_window_before()
         yield from self._walk(data, position, rows)
+
+    def find_next_offset(self) -> int | None:
+        """`expected` after all batches so far, those without rows too."""
+        self._walk_window_before()
+        return self.expected
 
     def gap_before(self, offset: int, position: int) -> Gap | None:
         """The gap between all batches so far and `offset`, None where there is none."""
@@ -95,25 +109,40 @@ class OffsetContinuity:
             self._pass(header.last_offset)
 
     def _walk(self, data: memoryview, position: int, rows: Any) -> Iterator[Gap]:
+        at = 0
         for header in _headers(data):
             base = header.base_offset
+            count = _count_rows(rows, at, header)
             if header.magic < MAGIC_V2 and header.attributes & CODEC_MASK:
-                base = self._first_of_wrapper(rows, header)
-            if self.expected is None or base > self.expected:
-                if self.expected is not None:
-                    yield Gap(self.expected, base, position + header.position)
-                self.expected = base
-            self.has_thinned_batch = self.has_thinned_batch or _is_thinned(header)
-            self._pass(header.last_offset)
+                base = self._first_of_wrapper(rows[at : at + count], header)
+            at += count
+            gap = self._step(base, header, position)
+            if gap is not None:
+                yield gap
+
+    def see(self, header: BatchHeader) -> Gap | None:
+        """The gap before a batch, by its header alone; that of a wrapper does not tell its first offset."""
+        is_wrapper = header.magic < MAGIC_V2 and header.attributes & CODEC_MASK
+        base = header.base_offset if not is_wrapper or self.expected is None else self.expected
+        return self._step(min(base, header.base_offset), header, 0)
+
+    def _step(self, base: int, header: BatchHeader, position: int) -> Gap | None:
+        gap = None
+        if self.expected is not None and base != self.expected and not self._begins_in_batch:
+            first, end = sorted((self.expected, base))
+            gap = Gap(first, end, position + header.position, is_overlap=base < self.expected)
+        self._begins_in_batch = False
+        self.has_thinned_batch = self.has_thinned_batch or _is_thinned(header)
+        self._pass(header.last_offset)
+        return gap
 
     def _first_of_wrapper(self, rows: Any, header: BatchHeader) -> int:
-        """The first offset of a compressed wrapper of magic 0 or 1, which only its rows tell."""
-        after = self.expected or 0
-        inside = rows[(rows >= after) & (rows <= header.last_offset)]
-        if not len(inside) or after < self._first:
+        """The first offset of a compressed wrapper of magic 0 or 1, which only its rows tell if there are any."""
+        after = header.last_offset if self.expected is None else self.expected
+        if not len(rows) or after < self._first:
             return min(after, header.last_offset)
-        self.has_thinned_batch = self.has_thinned_batch or int(inside[-1] - inside[0]) >= len(inside)
-        return int(inside[0])
+        self.has_thinned_batch = self.has_thinned_batch or int(rows[-1] - rows[0]) >= len(rows)
+        return int(rows[0])
 
     def _pass(self, last_offset: int) -> None:
         if self.expected is None or last_offset >= self.expected:
@@ -125,6 +154,14 @@ def has_thinned_batch(file: ReadableFile, end: int) -> bool:
     with suppress(CorruptRecord):
         return any(_is_thinned(header) for header in batch_headers(file, 0, end))
     return False
+
+
+def _count_rows(rows: Any, at: int, header: BatchHeader) -> int:
+    """How many rows from `at` on are the batch's: rising offsets up to its last."""
+    end = at
+    while end < len(rows) and rows[end] <= header.last_offset and (end == at or rows[end] > rows[end - 1]):
+        end += 1
+    return end - at
 
 
 def _is_thinned(header: BatchHeader) -> bool:

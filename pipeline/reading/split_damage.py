@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ...protocol.errors import ApiError
-from ...protocol.records.batch_header import parse_header
+from ...protocol.records.batch_header import BatchHeader, parse_header
 from ...protocol.records.columns import ColumnFiller, Wanted
 from ...protocol.records.kernel.columns import RecordColumns
 from ...protocol.records.layout import CODEC_MASK, HEADER_SIZE_UP_TO_MAGIC, MAGIC_V2, RECORD_BATCH_OVERHEAD
 from ...storage.files.file_handle import ReadableFile
 from ..failures import PipelineFailure
+from .batch_search import BatchSearch
 from .damage import CORRUPT, DELETED, OVERLAPPING, Damage, missing_offsets, report_loss
 from .offset_continuity import Gap, OffsetContinuity, has_thinned_batch
 from .splits import Split
@@ -35,7 +36,12 @@ class SplitDamage:
         self._split = split
         self._file = file
         self._leniency = leniency
-        self._continuity = OffsetContinuity(file, expected=split.expects, first=split.first_offset)
+        self._continuity = OffsetContinuity(
+            file,
+            expected=split.expects,
+            first=split.first_offset,
+            begins_in_batch=split.expects not in (None, split.base_offset),
+        )
         self._is_after_corruption = False
 
     def take(self, columns: RecordColumns) -> None:
@@ -54,7 +60,16 @@ class SplitDamage:
         for gap in self._continuity.end_window(data, position):
             self._lose(gap, "no batch has them")
         if len(data):
-            self._is_after_corruption = False
+            self._end_corruption(self._continuity.window_first)
+
+    def see(self, header: BatchHeader) -> None:
+        """Look at a batch of which nothing but the header is read."""
+        if not self._leniency.follows_offsets:
+            return
+        gap = self._continuity.see(header)
+        if gap is not None:
+            self._lose(gap, "no batch has them")
+        self._end_corruption(header.base_offset)
 
     def end_split(self) -> None:
         """Look at what follows: the next batch of the segment, or the next segment."""
@@ -76,10 +91,22 @@ class SplitDamage:
         if split.ends_segment and not split.ends_log and expected is not None and expected > following:
             self._overlap(following, expected)
 
+    def find_next(self, position: int, size: int | None) -> int | None:
+        """Where the batch after a broken one begins, which its frame may know; None where there is none."""
+        end = self._split.end
+        search = BatchSearch(self._file, end=end, base_offset=self._split.base_offset)
+        if size is not None and (position + size == end or search.begins_batch(position + size)):
+            return position + size
+        return search.find(position + 1)
+
     def note_corruption(self, position: int, size: int, base_offset: int, reason: object) -> None:
         """Bytes that are no batch."""
         damage = self._damage(
-            CORRUPT, str(reason), position=position, size_bytes=size, first_offset=base_offset, end_offset=None
+            CORRUPT,
+            f"base offset {base_offset}: {reason}",
+            position=position,
+            size_bytes=size,
+            first_offset=self._continuity.find_next_offset(),
         )
         if not self._leniency.skip_corrupt:
             raise PipelineFailure(str(damage))
@@ -97,15 +124,21 @@ class SplitDamage:
         split = self._split
         first = max(gap.first, split.first_offset, split.compacted_to)
         end = min(gap.end, split.end_offset)
-        if self._is_after_corruption:
-            self._is_after_corruption = False
-            corrupt = self._leniency.skipped[-1]
-            self._leniency.skipped[-1] = replace(corrupt, first_offset=gap.first, end_offset=gap.end)
-        elif first < end and not self._is_compacted():
+        if self._is_after_corruption and not gap.is_overlap:
+            self._end_corruption(gap.end)
+        elif gap.is_overlap and gap.end > split.first_offset:
+            self._overlap(gap.first, gap.end)
+        elif first < end and not gap.is_overlap and not self._is_compacted():
             damage = missing_offsets(
                 split.topic, split.partition, first, end, where, file=split.path, position=gap.position
             )
             report_loss(damage, is_failure=self._leniency.fail_on_data_loss, keep=self._leniency.skipped.append)
+
+    def _end_corruption(self, following: int | None) -> None:
+        """A broken batch had at most the offsets below those that follow it."""
+        if self._is_after_corruption:
+            self._is_after_corruption = False
+            self._leniency.skipped[-1] = replace(self._leniency.skipped[-1], end_offset=following)
 
     def _is_compacted(self) -> bool:
         continuity = self._continuity
@@ -116,7 +149,7 @@ class SplitDamage:
     def _overlap(self, first: int, end: int) -> None:
         damage = self._damage(
             OVERLAPPING,
-            f"offsets {first} to {end - 1} are in {self._split.path} and in the segment after it",
+            f"offsets {first} to {end - 1} are in {self._split.path} and in the segment before or after it",
             first_offset=first,
             end_offset=end,
         )

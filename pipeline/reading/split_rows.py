@@ -86,12 +86,11 @@ class SplitRows:
             except ApiError as error:
                 at = self._filler.columns.position
                 self._end_window(data[:at])
-                done = self._skip(data, at, error)
-            if not done:
-                window = self._next_batch_bytes(data)
-                if not window:
-                    break
+                self._position = self._pass_by(data[at:], self._position + at, str(error))
+                continue
             self._position += done
+            if not done:
+                window = self._next_batch_bytes(data) or WINDOW_BYTES
         self._damage.end_split()
 
     def _end_window(self, data: memoryview) -> None:
@@ -122,28 +121,31 @@ class SplitRows:
         return view
 
     def _next_batch_bytes(self, data: memoryview) -> int:
-        """How large a window has to be for the next batch; 0 where the log ends in a part of one.
+        """How large a window has to be for the next batch; 0 where there is a part of one, which is passed by.
 
         Raises: PipelineFailure where a part of a batch may not be.
         """
         left = self._split.end - self._position
+        reason = f"{left} bytes are left, less than a header"
         if left >= HEADER_SIZE_UP_TO_MAGIC:
-            offset, size = FRAME.unpack_from(data)
+            size = FRAME.unpack_from(data)[1]
             if MIN_SIZE <= size <= left - LOG_OVERHEAD:
                 return int(size) + LOG_OVERHEAD
             reason = f"the batch says {size} bytes, {left - LOG_OVERHEAD} are left"
-        else:
-            offset, reason = -1, f"{left} bytes are left, less than a header"
-        if not self._split.ends_log:
-            self._damage.note_corruption(self._position, left, offset, reason)
+        self._position = self._pass_by(data, self._position, reason, may_be_torn=self._split.ends_log)
         return 0
 
-    def _skip(self, data: memoryview, at: int, error: ApiError) -> int:
-        """Where to go on behind a broken batch. Raises: PipelineFailure unless it may be skipped."""
-        left = self._split.end - self._position - at
-        try:
-            size = next_batch_size(data, at) or left
-        except CorruptRecord:
-            size = left
-        self._damage.note_corruption(self._position + at, size, FRAME.unpack_from(data, at)[0], error)
-        return at + size
+    def _pass_by(self, data: memoryview, position: int, reason: str, *, may_be_torn: bool = False) -> int:
+        """Where to go on after the broken batch that `data` begins with; a torn one has nothing after it.
+
+        Raises: PipelineFailure unless it may be skipped.
+        """
+        size = None
+        with suppress(CorruptRecord):
+            size = next_batch_size(data)
+        found = self._damage.find_next(position, size)
+        following = self._split.end if found is None else found
+        if found is not None or not may_be_torn:
+            offset = FRAME.unpack_from(data)[0] if len(data) >= LOG_OVERHEAD else -1
+            self._damage.note_corruption(position, following - position, offset, reason)
+        return following

@@ -13,25 +13,31 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ...protocol.errors import ApiError, CorruptRecord
+from ...protocol.errors import CorruptRecord
 from ...protocol.records.batch_header import BatchHeader
+from ...protocol.records.layout import FRAME, LOG_OVERHEAD
+from ...storage.files.file_handle import ReadableFile
 from ...storage.log.batch_scan import batch_headers
-from ..console_output import say
-from ..failures import BadUsage, PipelineFailure
+from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.batch_header_columns import TYPES, header_batch
 from ..reading.partition_segments import PartitionSegments
 from ..reading.segment_location import open_segment
+from ..reading.split_damage import Leniency, SplitDamage
 from ..reading.splits import Range, Split, SplitPlanner
 from ..reading.transactions import AbortedBatches
 from .options import BATCH_OPTIONS, ReadOptions, read_options
-from .split_task import NO_TASKS, SplitPartition, tasks
+from .split_task import NO_TASKS, SplitPartition, read_damage, report_damage, report_planning, tasks
 
 NAME = "kafka-batches"
 SCHEMA = (
     "topic string, partition int, segment bigint, position bigint, size int, magic int, codec string,"
     " baseOffset bigint, lastOffset bigint, records int, timestampType int, maxTimestamp timestamp,"
     " producerId bigint, transactional boolean, control boolean"
+)
+DAMAGE_TYPE = (
+    "struct<kind: string, file: string, position: bigint, bytes: bigint, firstOffset: bigint, endOffset: bigint,"
+    " reason: string>"
 )
 ROWS_A_BATCH = 8192
 
@@ -44,7 +50,8 @@ class KafkaBatches(DataSource):
         return NAME
 
     def schema(self) -> str:
-        return SCHEMA
+        options = read_options(self.options, BATCH_OPTIONS)
+        return f"{SCHEMA}, damage {DAMAGE_TYPE}" if options.include_damage else SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return BatchesReader(read_options(self.options, BATCH_OPTIONS), schema)
@@ -62,11 +69,14 @@ class BatchesReader(DataSourceReader):
 
     def partitions(self) -> Sequence[SplitPartition]:
         files = self._options.files()
-        planning = SplitPlanner(files, self._options.max_partition_bytes)
-        found = [split for log in self._options.logs(files) for split in planning.splits(log, self._range(files, log))]
-        for warning in planning.warnings:
-            say(warning)
-        return tasks(found, self._options.max_partition_bytes) or NO_TASKS
+        logs = self._options.logs(files)
+        planning = SplitPlanner(files, self._options.task_bytes(logs))
+        found = [split for log in logs for split in planning.splits(log, self._range(files, log))]
+        lost = report_planning(self._options, planning, self._schema)
+        return [
+            *tasks(found, planning.max_bytes, most_alone=self._options.most_alone),
+            *lost,
+        ] or NO_TASKS
 
     def _range(self, files: PlaceFiles, log: PartitionSegments) -> Range:
         transactions = self._options.transactions(files, log)
@@ -76,32 +86,49 @@ class BatchesReader(DataSourceReader):
         assert isinstance(partition, SplitPartition)
         schema = to_arrow_schema(self._schema, timezone="UTC")
         for split in partition.splits:
-            headers = split_headers(self._options.files(), split, skip_corrupt=self._options.skip_corrupt)
+            leniency = self._options.leniency()
+            headers = split_headers(self._options.files(), split, leniency)
             while rows := list(islice(headers, ROWS_A_BATCH)):
                 yield header_batch(rows, split, schema)
+            yield from report_damage(leniency, self._schema)
+        yield from read_damage(partition.losses, self._schema)
 
 
-def split_headers(files: PlaceFiles, split: Split, *, skip_corrupt: bool) -> Iterator[BatchHeader]:
+def split_headers(files: PlaceFiles, split: Split, leniency: Leniency) -> Iterator[BatchHeader]:
     """Yield the headers of a split's batches, without those of aborted transactions and from its `end_offset` on.
 
-    Raises: PipelineFailure where one is broken, or the split ends in a part of one where a log may not end.
+    Raises: PipelineFailure where one is broken, or the split ends in a part of one where a log may not end; DataLoss.
     """
     file = open_segment(files, split.path, split.chunks, split.end)
-    position = split.start
     aborted = AbortedBatches(split.aborted)
+    damage = SplitDamage(split, file, leniency)
+    position = split.start
     try:
-        for header in batch_headers(file, split.start, split.end):
-            if header.magic > 2:
-                raise CorruptRecord(f"the batch has magic {header.magic}")
-            if header.base_offset < split.end_offset and not aborted.has(header):
-                yield header
-            position = header.end
-        if position < split.end and not split.ends_log:
-            raise CorruptRecord(f"a batch runs past byte {split.end}")
-    except ApiError as error:
-        line = f"{split.path}: position {position}: {error}"
-        if not skip_corrupt:
-            raise PipelineFailure(line) from error
-        say(f"skipped: {line}")
+        while position < split.end:
+            reason = f"a batch runs past byte {split.end}"
+            try:
+                for header in batch_headers(file, position, split.end):
+                    if header.magic > 2:
+                        raise CorruptRecord(f"the batch has magic {header.magic}")
+                    damage.see(header)
+                    if header.base_offset < split.end_offset and not aborted.has(header):
+                        yield header
+                    position = header.end
+            except CorruptRecord as error:
+                reason = str(error)
+            if position < split.end:
+                position = _pass_by(file, split, position, damage, reason)
+        damage.end_split()
     finally:
         file.close()
+
+
+def _pass_by(file: ReadableFile, split: Split, position: int, damage: SplitDamage, reason: str) -> int:
+    """Where to go on after what is no batch. Raises: PipelineFailure unless it may be skipped."""
+    found = damage.find_next(position, None)
+    following = split.end if found is None else found
+    if found is not None or not split.ends_log:
+        head = file.read(LOG_OVERHEAD, position)
+        offset = FRAME.unpack(head)[0] if len(head) == LOG_OVERHEAD else -1
+        damage.note_corruption(position, following - position, offset, reason)
+    return following

@@ -35,6 +35,8 @@ from pyspark.sql.types import (
 
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
+from ..reading.arrow_columns import DAMAGE
+from ..reading.damage import Damage
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import Range, SplitPlanner
 from ..values.decoded_columns import ADDED
@@ -43,7 +45,16 @@ from .filters import PushedFilters, push
 from .offset_bounds import end_offset, first_offset
 from .options import ReadOptions, read_options
 from .segments_stream import SegmentsStreamReader
-from .split_task import NO_TASKS, SplitPartition, check_range, read_split, report_planning, tasks
+from .split_task import (
+    NO_TASKS,
+    SplitPartition,
+    check_range,
+    read_damage,
+    read_split,
+    record_ranges,
+    report_planning,
+    tasks,
+)
 
 NAME = "kafka-segments"
 
@@ -59,6 +70,19 @@ COLUMNS: dict[str, DataType] = {
 }
 RAW: dict[str, DataType] = {"timestampMs": LongType()}
 """With `includeTimestampMs`, or where a schema names it."""
+DAMAGE_FIELDS = StructType(
+    [
+        StructField("kind", StringType()),
+        StructField("file", StringType()),
+        StructField("position", LongType()),
+        StructField("bytes", LongType()),
+        StructField("firstOffset", LongType()),
+        StructField("endOffset", LongType()),
+        StructField("reason", StringType()),
+    ]
+)
+DAMAGED: dict[str, DataType] = {DAMAGE: DAMAGE_FIELDS}
+"""With `includeDamage`, or where a schema names it."""
 DECODED: dict[str, DataType] = {name: StringType() for name in ADDED}
 """With `valueFormat`."""
 
@@ -74,6 +98,7 @@ class KafkaSegments(DataSource):
         options = read_options(self.options)
         names = COLUMNS | ({"headers": HEADERS} if options.include_headers else {})
         names |= RAW if options.include_timestamp_ms else {}
+        names |= DAMAGED if options.include_damage else {}
         names |= DECODED if options.values else {}
         return StructType([StructField(name, kind) for name, kind in names.items()])
 
@@ -105,7 +130,7 @@ def value_schemas(options: ReadOptions, schema: StructType) -> ValueSchemas | No
 
 def check_columns(schema: StructType, options: ReadOptions) -> None:
     """Raises: BadUsage for a column that is not one of the source's, listing those."""
-    known = COLUMNS | {"headers": HEADERS} | RAW | (DECODED if options.values else {})
+    known = COLUMNS | {"headers": HEADERS} | RAW | DAMAGED | (DECODED if options.values else {})
     for column in schema.fields:
         if column.name not in known:
             raise BadUsage(f"no column {column.name}: the columns are {', '.join(known)}")
@@ -127,29 +152,34 @@ class SegmentsReader(DataSourceReader):
         """Tasks of splits, the largest first."""
         options = self._options
         files = options.files()
-        planning = SplitPlanner(files, options.max_partition_bytes, self._pushed.min_timestamp)
+        logs = [log for log in options.logs(files) if self._pushed.wants(log.topic, log.partition)]
+        planning = SplitPlanner(files, options.task_bytes(logs), self._pushed.min_timestamp)
         found = [
             split
-            for log in options.logs(files)
-            if self._pushed.wants(log.topic, log.partition)
-            for split in planning.splits(log, self._range(files, log))
+            for log in logs
+            for wanted in self._ranges(files, log, planning.losses)
+            for split in planning.splits(log, wanted)
         ]
-        report_planning(options, planning)
-        return tasks(sorted(found, key=lambda split: -split.size_bytes), options.max_partition_bytes) or NO_TASKS
+        lost = report_planning(options, planning, self._schema)
+        found.sort(key=lambda split: -split.size_bytes)
+        return [*tasks(found, planning.max_bytes, most_alone=options.most_alone), *lost] or NO_TASKS
 
-    def _range(self, files: PlaceFiles, log: PartitionSegments) -> Range:
+    def _ranges(self, files: PlaceFiles, log: PartitionSegments, losses: list[Damage]) -> Iterator[Range]:
         transactions = self._options.transactions(files, log)
         log_end = partial(self._options.log_end, files, log)
         first = first_offset(self._options.starting, files, log, log_end)
         end = end_offset(self._options.ending, files, log)
-        check_range(self._options, log, first, end, log_end)
+        losses += check_range(log, first, end, log_end)
         end = min(end, transactions.last_stable_offset)
-        return Range(first=max(first, self._pushed.first), end=min(end, self._pushed.end), aborted=transactions.aborted)
+        first = max(first, self._pushed.first, log.start_offset)
+        wanted = Range(first=first, end=min(end, self._pushed.end), aborted=transactions.aborted)
+        yield from record_ranges(wanted, log_end, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
         for split in partition.splits:
             yield from read_split(split, self._options, self._schema, self._values)
+        yield from read_damage(partition.losses, self._schema)
 
 
 class PushingReader(SegmentsReader):

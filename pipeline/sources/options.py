@@ -5,6 +5,7 @@ Spark's options are strings, whatever their case.
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from ..layouts.partition_logs import partition_logs
 from ..places.place_files import PlaceFiles, normalize, store_options
 from ..reading.log_end import log_end_offset
 from ..reading.partition_segments import PartitionSegments
+from ..reading.split_damage import Leniency
 from ..reading.splits import DEFAULT_SPLIT_BYTES, MAX_OFFSET
 from ..reading.transactions import LogTransactions, log_transactions
 from ..values.options import OPTIONS as VALUE_OPTIONS
@@ -25,23 +27,36 @@ from .offset_bounds import OffsetBound, ending_bound, starting_bound
 STORE_PREFIX = "store."
 """How the names of options begin that are for an object store."""
 
-BATCH_OPTIONS = ("path", "tieredPath", "subscribe", "assign", "maxPartitionBytes", "skipCorrupt", "isolation.level")
+BATCH_OPTIONS = (
+    *("path", "tieredPath", "subscribe", "subscribePattern", "assign", "kafka.isolation.level", "isolation.level"),
+    *("maxPartitionBytes", "minPartitions", "skipCorrupt", "failOnDataLoss", "includeDamage"),
+)
 """Of `kafka-batches`."""
 OPTIONS = (
     *BATCH_OPTIONS,
     *BOUND_OPTIONS,
-    *("includeHeaders", "includeTimestampMs", "failOnDataLoss", "checkCrc", "pushdown", "maxOffsetsPerTrigger"),
+    *("includeHeaders", "includeTimestampMs", "checkCrc", "pushdown", "maxRecordsPerPartition"),
+    *("minOffsetsPerTrigger", "maxOffsetsPerTrigger", "maxTriggerDelay"),
     *VALUE_OPTIONS,
 )
 """Of `kafka-segments`, reading."""
+MOST_ALONE = 1000
+"""Up to this number each split is a task; of more, small ones share one: a task costs more than a small segment."""
+_OF_BROKERS = ("kafka.", "kafkaconsumer.", "fetchoffset.", "groupidprefix")
+"""How the connector's options begin that tell how brokers are asked."""
+DEFAULT_TRIGGER_DELAY = "15m"
 
 _SIZE = re.compile(r"(\d+)\s*([kmg]?)b?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
+_TIME = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """What to read and how. `topics` is None for all but internal ones; sizes are in bytes.
+
+    `max_records_per_partition` and `min_partitions` are of Spark's partitions, which are tasks.
 
     `store` are options of object stores, by obstore's names; `assigned` are the only partitions to read, by topic.
 
@@ -55,12 +70,18 @@ class ReadOptions:
 
     path: str
     topics: tuple[str, ...] | None = None
+    pattern: str | None = None
     include_headers: bool = False
     include_timestamp_ms: bool = False
+    include_damage: bool = False
     max_partition_bytes: int = DEFAULT_SPLIT_BYTES
     starting: OffsetBound = field(default_factory=lambda: starting_bound({}))
     ending: OffsetBound = field(default_factory=lambda: ending_bound({}))
+    min_partitions: int = 1
+    max_records_per_partition: int | None = None
+    min_offsets_per_trigger: int | None = None
     max_offsets_per_trigger: int | None = None
+    max_trigger_delay_s: float = 900.0
     fail_on_data_loss: bool = True
     check_crc: bool = True
     read_committed: bool = False
@@ -75,9 +96,16 @@ class ReadOptions:
         """What reads the places of these options, on the driver and in tasks."""
         return PlaceFiles(self.store)
 
+    def leniency(self) -> Leniency:
+        """What a task may pass by."""
+        return Leniency(skip_corrupt=self.skip_corrupt, fail_on_data_loss=self.fail_on_data_loss)
+
     def logs(self, files: PlaceFiles, *, all_there: bool = True) -> list[PartitionSegments]:
         """The logs to read, as `partition_logs` finds them; what is missing or there twice is logged."""
-        found = partition_logs(files, self.path, self.topics, tiered_path=self.tiered_path, all_there=all_there)
+        pattern = None if self.pattern is None else re.compile(self.pattern)
+        found = partition_logs(
+            files, self.path, self.topics, pattern=pattern, tiered_path=self.tiered_path, all_there=all_there
+        )
         if all_there:
             self._check_names(found)
         if self.assigned is not None:
@@ -95,6 +123,18 @@ class ReadOptions:
             missing = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(named - there))
             if missing:
                 raise BadUsage(f"the option {name} names what is not read: {missing}")
+
+    def task_bytes(self, logs: Iterable[PartitionSegments]) -> int:
+        """How large a task is: `maxPartitionBytes`, or less where `minPartitions` asks for more tasks."""
+        total = sum(log.size_bytes for log in logs) if self.min_partitions > 1 else 0
+        return min(self.max_partition_bytes, total // self.min_partitions or self.max_partition_bytes)
+
+    @property
+    def most_alone(self) -> int:
+        """Up to how many splits are a task each."""
+        if self.max_records_per_partition is not None:
+            return sys.maxsize
+        return max(MOST_ALONE, self.min_partitions)
 
     def transactions(self, files: PlaceFiles, log: PartitionSegments) -> LogTransactions:
         """What of the log is left out for its transactions: nothing with read_uncommitted. Raises: DiskFault."""
@@ -114,7 +154,6 @@ def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> Re
     check_names(given, known)
     assigned = _parse_assign(given)
     topics = [topic.strip() for topic in given.get("subscribe", "").split(",")] if assigned is None else list(assigned)
-    maximum = given.get("maxOffsetsPerTrigger")
     tiered = given.get("tieredPath")
     path = require_path(given)
     tiered_path = None if tiered is None else normalize(tiered)
@@ -130,10 +169,16 @@ def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> Re
         topics=tuple(topic for topic in topics if topic) or None,
         include_headers=flag(given, "includeHeaders", False),
         include_timestamp_ms=flag(given, "includeTimestampMs", False),
+        include_damage=flag(given, "includeDamage", False),
         max_partition_bytes=size(given, "maxPartitionBytes", DEFAULT_SPLIT_BYTES),
         starting=starting_bound(given),
         ending=ending_bound(given),
-        max_offsets_per_trigger=None if maximum is None else _positive("maxOffsetsPerTrigger", maximum),
+        pattern=_parse_pattern(given),
+        min_partitions=_positive(given, "minPartitions") or 1,
+        max_records_per_partition=_positive(given, "maxRecordsPerPartition"),
+        min_offsets_per_trigger=_positive(given, "minOffsetsPerTrigger"),
+        max_offsets_per_trigger=_positive(given, "maxOffsetsPerTrigger"),
+        max_trigger_delay_s=_seconds(given, "maxTriggerDelay", DEFAULT_TRIGGER_DELAY),
         fail_on_data_loss=flag(given, "failOnDataLoss", True),
         check_crc=flag(given, "checkCrc", True),
         read_committed=_is_read_committed(given),
@@ -149,8 +194,10 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
     for name in given:
         if name.lower() in lower or name.lower().startswith(STORE_PREFIX):
             continue
-        near = nearest(name.removeprefix("kafka."), names)
+        near = nearest(name, names)
         hint = f"is {near} meant?" if near else f"there are {', '.join(names)}"
+        if not near and name.lower().startswith(_OF_BROKERS):
+            hint = "segments are read from files, no broker is asked"
         raise BadUsage(f"no option {name}: {hint}")
 
 
@@ -182,16 +229,43 @@ def size(given: Mapping[str, str], name: str, default: int) -> int:
 
 def _is_read_committed(given: Mapping[str, str]) -> bool:
     """Raises: BadUsage."""
-    level = given.get("isolation.level", "read_uncommitted").strip().lower()
+    level = given.get("kafka.isolation.level", given.get("isolation.level", "read_uncommitted")).strip().lower()
     if level not in {"read_uncommitted", "read_committed"}:
         raise BadUsage(f"the option isolation.level is read_uncommitted or read_committed, not {level!r}")
     return level == "read_committed"
 
 
-def _positive(name: str, text: str) -> int:
+def _positive(given: Mapping[str, str], name: str) -> int | None:
+    """Raises: BadUsage."""
+    text = given.get(name)
+    if text is None:
+        return None
     if not text.strip().isdecimal() or int(text) < 1:
         raise BadUsage(f"the option {name} is a number above 0, not {text!r}")
     return int(text)
+
+
+def _seconds(given: Mapping[str, str], name: str, default: str) -> float:
+    """An option that is a time, as `15m`. Raises: BadUsage."""
+    text = given.get(name, default).strip().lower()
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise BadUsage(f"the option {name} is a time like 30s or 15m, not {text!r}")
+    return int(found[1]) * _SECONDS[found[2]]
+
+
+def _parse_pattern(given: Mapping[str, str]) -> str | None:
+    """Raises: BadUsage."""
+    text = given.get("subscribePattern")
+    if text is None:
+        return None
+    if "subscribe" in given or "assign" in given:
+        raise BadUsage("of the options subscribe, subscribePattern and assign only one is given")
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise BadUsage(f"the option subscribePattern is a regular expression, not {text!r}: {error}") from None
+    return text
 
 
 def _parse_assign(given: Mapping[str, str]) -> Mapping[str, frozenset[int]] | None:
@@ -200,7 +274,7 @@ def _parse_assign(given: Mapping[str, str]) -> Mapping[str, frozenset[int]] | No
     if text is None:
         return None
     if "subscribe" in given:
-        raise BadUsage("the options assign and subscribe do not go together")
+        raise BadUsage("of the options subscribe, subscribePattern and assign only one is given")
     try:
         return {str(topic): frozenset(map(int, partitions)) for topic, partitions in json.loads(text).items()}
     except (ValueError, AttributeError, TypeError):

@@ -6,8 +6,10 @@ batches at the time, with read_committed where the first open transaction begins
 a partition that is gone is forgotten, and one that ends before what was read goes on at its end.
 """
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -17,12 +19,13 @@ from pyspark.sql.types import StructType
 from ..console_output import say
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
+from ..reading.damage import missing_offsets, report_loss
 from ..reading.partition_segments import PartitionSegments
-from ..reading.splits import Range, Split, SplitPlanner
+from ..reading.splits import MAX_OFFSET, Range, Split, SplitPlanner
 from ..values.schemas import ValueSchemas
 from .offset_bounds import LATEST, OffsetBound, first_offset
 from .options import ReadOptions
-from .split_task import SplitPartition, check_start, read_split, report_planning, tasks
+from .split_task import SplitPartition, check_start, read_damage, read_split, record_ranges, report_planning, tasks
 
 Offsets = dict[str, dict[str, int]]
 
@@ -30,13 +33,21 @@ Offsets = dict[str, dict[str, int]]
 class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what has come since the last micro-batch."""
 
-    def __init__(self, options: ReadOptions, schema: StructType, values: ValueSchemas | None = None) -> None:
+    def __init__(
+        self,
+        options: ReadOptions,
+        schema: StructType,
+        values: ValueSchemas | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         if options.ending != OffsetBound(end="ending", offsets=LATEST):
             raise BadUsage("a stream has no end: endingOffsets and its like are for batch queries")
         self._options = options
         self._schema = schema
         self._values = values
         self._target: Offsets | None = None
+        self._now_s = now_s
+        self._triggered_s = float("-inf")
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new query begins. Raises: BadUsage, DataLoss."""
@@ -45,7 +56,8 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for log in self._options.logs(files):
             end = partial(self._options.log_end, files, log)
             offset = first_offset(self._options.starting, files, log, end)
-            check_start(self._options, log, offset)
+            for loss in check_start(log, offset):
+                report_loss(loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: say(f"lost: {each}"))
             found.setdefault(log.topic, {})[str(log.partition)] = max(offset, log.start_offset)
         return found
 
@@ -64,7 +76,21 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if missing:
             raise BadUsage(f"{self._options.path}: no such topic: {', '.join(missing)}")
         begin = self._begin(start, ends)
+        if self._waits_for_more(begin, ends):
+            return start
         return limit_rows(begin, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
+
+    def _waits_for_more(self, begin: Offsets, ends: Offsets) -> bool:
+        """Whether there is less than `minOffsetsPerTrigger`, and the last micro-batch was not too long ago."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or self._target is not None:
+            return False
+        new = sum(ends[topic][partition] - offset for topic, partition, offset in _each(begin))
+        now = self._now_s()
+        if new < least and now - self._triggered_s < self._options.max_trigger_delay_s:
+            return True
+        self._triggered_s = now
+        return False
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """The ends of all logs, for the query's progress."""
@@ -73,8 +99,9 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Tasks of splits, the largest first. Raises: DataLoss, also where a batch that is made again is not whole."""
         files = self._options.files()
-        planning = SplitPlanner(files, self._options.max_partition_bytes)
-        logs = {(log.topic, str(log.partition)): log for log in self._logs(files)}
+        there = self._logs(files)
+        planning = SplitPlanner(files, self._options.task_bytes(there))
+        logs = {(log.topic, str(log.partition)): log for log in there}
         found: list[Split] = []
         for topic, partition, stop in _each(end):
             log = logs.get((topic, partition))
@@ -82,18 +109,24 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if first >= stop:
                 continue
             log_end = None if log is None else self._options.log_end(files, log)
-            self._check_end(topic, partition, stop, log_end)
+            lost = self._check_end(topic, partition, stop, log_end)
+            if lost is not None:
+                first_lost = first if log_end is None else max(first, log_end)
+                planning.losses.append(missing_offsets(topic, int(partition), first_lost, stop, lost))
             if log is not None:
-                check_start(self._options, log, first)
+                planning.losses += check_start(log, first)
                 aborted = self._options.transactions(files, log).aborted
-                found += planning.splits(log, Range(first=first, end=stop, aborted=aborted))
-        report_planning(self._options, planning)
-        return tasks(sorted(found, key=lambda split: -split.size_bytes), self._options.max_partition_bytes)
+                ranges = record_ranges(Range(first=first, end=stop, aborted=aborted), lambda: MAX_OFFSET, self._options)
+                found += chain.from_iterable(planning.splits(log, each) for each in ranges)
+        lost_rows = report_planning(self._options, planning, self._schema)
+        found.sort(key=lambda split: -split.size_bytes)
+        return [*tasks(found, planning.max_bytes, most_alone=self._options.most_alone), *lost_rows]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
         for split in partition.splits:
             yield from read_split(split, self._options, self._schema, self._values)
+        yield from read_damage(partition.losses, self._schema)
 
     def _logs(self, files: PlaceFiles) -> list[PartitionSegments]:
         """The logs that are there; what is missing of those that were is for others to judge.
@@ -118,7 +151,9 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises: DataLoss.
         """
         for topic, partition, offset in _each(start):
-            self._check_end(topic, partition, offset, ends.get(topic, {}).get(partition))
+            lost = self._check_end(topic, partition, offset, ends.get(topic, {}).get(partition))
+            if lost is not None:
+                say(f"lost: {lost}")
         earliest: Offsets = {}
         if any(partition not in start.get(topic, {}) for topic, partition, _ in _each(ends)):
             for log in self._logs(self._options.files()):
@@ -129,14 +164,15 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin.setdefault(topic, {})[partition] = min(first, end)
         return begin
 
-    def _check_end(self, topic: str, partition: str, offset: int, end: int | None) -> None:
+    def _check_end(self, topic: str, partition: str, offset: int, end: int | None) -> str | None:
+        """What is lost of a log that had `offset`, None for nothing. Raises: DataLoss."""
         if end is not None and end >= offset:
-            return
+            return None
         found = "is gone" if end is None else f"ends at {end}"
         lost = f"{self._options.path}/{topic}-{partition}: offset {offset} was there before, the log {found}"
         if self._options.fail_on_data_loss:
             raise DataLoss(f"{lost}; failOnDataLoss=false goes on")
-        say(f"lost: {lost}")
+        return lost
 
 
 def _each(offsets: Offsets) -> Iterator[tuple[str, str, int]]:

@@ -1,7 +1,7 @@
 """A task of `kafka-segments`, batch or stream: a split or several small ones, read into Arrow batches."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql.datasource import InputPartition
@@ -10,38 +10,47 @@ from pyspark.sql.types import StructType
 
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
 from ..console_output import say
-from ..failures import BadUsage, DataLoss
-from ..reading.arrow_columns import ArrowRows
-from ..reading.damage import report_loss
+from ..failures import BadUsage
+from ..reading.arrow_columns import DAMAGE, ArrowRows, damage_rows
+from ..reading.damage import Damage, missing_offsets, report_loss
 from ..reading.partition_segments import PartitionSegments
 from ..reading.split_damage import Leniency
 from ..reading.split_rows import SplitRows
-from ..reading.splits import MAX_OFFSET, Split, SplitPlanner
+from ..reading.splits import MAX_OFFSET, Range, Split, SplitPlanner
 from ..values.decoded_columns import DecodedColumns
 from ..values.schemas import ValueSchemas
-from .options import ReadOptions
+from .options import MOST_ALONE, ReadOptions
 
-MOST_ALONE = 1000
-"""Up to this number each split is a task; of more, small ones share one: a task costs more than a small segment."""
 OPEN_BYTES = 64 << 10
 """What a split counts for beside its size where it shares a task."""
 
 
 @dataclass
 class SplitPartition(InputPartition):
-    """A task: its splits, read one after the other."""
+    """A task: its splits, read one after the other; `losses` are rows of damage that planning has found."""
 
     splits: tuple[Split, ...]
+    losses: tuple[Damage, ...] = ()
 
 
 NO_TASKS = [SplitPartition(())]
 """For a batch query that finds nothing to read: of no task at all Spark makes one that has no partition."""
 
 
-def tasks(splits: Iterable[Split], most_bytes: int) -> list[SplitPartition]:
-    """The splits as tasks, in order. Splits that share a task have `most_bytes` together at most."""
+def record_ranges(wanted: Range, log_end: Callable[[], int], options: ReadOptions) -> Iterator[Range]:
+    """The range of a log in parts of `maxRecordsPerPartition` offsets at most; `log_end` tells where the log ends."""
+    most, first = options.max_records_per_partition, wanted.first
+    end = wanted.end if most is None else min(wanted.end, log_end())
+    while most is not None and first + most < end:
+        yield replace(wanted, first=first, end=first + most)
+        first += most
+    yield replace(wanted, first=first)
+
+
+def tasks(splits: Iterable[Split], most_bytes: int, *, most_alone: int = MOST_ALONE) -> list[SplitPartition]:
+    """The splits as tasks, in order. Of more than `most_alone` some share a task, of `most_bytes` together at most."""
     all_splits = list(splits)
-    if len(all_splits) <= MOST_ALONE:
+    if len(all_splits) <= most_alone:
         return [SplitPartition((split,)) for split in all_splits]
     shared: list[list[Split]] = []
     left = 0
@@ -55,42 +64,56 @@ def tasks(splits: Iterable[Split], most_bytes: int) -> list[SplitPartition]:
     return [SplitPartition(tuple(each)) for each in shared]
 
 
-def report_planning(options: ReadOptions, planned: SplitPlanner) -> None:
-    """Tell what planning has found. Raises: DataLoss for wanted offsets that no file has."""
+def report_planning(options: ReadOptions, planned: SplitPlanner, schema: StructType) -> list[SplitPartition]:
+    """Tell what planning has found: lines, and a task for the rows of damage where a column asks for them.
+
+    Raises: DataLoss for wanted offsets that no file has.
+    """
     for warning in planned.warnings:
         say(warning)
     for loss in planned.losses:
         report_loss(loss, is_failure=options.fail_on_data_loss, keep=lambda damage: say(f"lost: {damage}"))
+    return [SplitPartition((), tuple(planned.losses))] if planned.losses and DAMAGE in schema.fieldNames() else []
 
 
-def check_start(options: ReadOptions, log: PartitionSegments, first: int) -> None:
-    """Raises: DataLoss when `first` is below the log start, so that retention has deleted what was asked for."""
-    if first >= log.start_offset:
-        return
-    lost = f"{log.directory}: offset {first} was asked for, the log starts at {log.start_offset}"
-    if options.fail_on_data_loss:
-        raise DataLoss(f"{lost}; failOnDataLoss=false goes on there")
-    say(f"lost: {lost}")
+def check_start(log: PartitionSegments, first: int) -> Iterator[Damage]:
+    """Yield a loss when `first` is below the log start: retention has deleted what was asked for."""
+    if first < log.start_offset:
+        where = f"offset {first} was asked for, the log starts at {log.start_offset}"
+        yield missing_offsets(log.topic, log.partition, first, log.start_offset, where)
 
 
-def check_range(options: ReadOptions, log: PartitionSegments, first: int, end: int, log_end: Callable[[], int]) -> None:
-    """Check the offsets, `first` to `end` (open), that a batch query asks for; `log_end` tells where reading can end.
+def check_range(log: PartitionSegments, first: int, end: int, log_end: Callable[[], int]) -> Iterator[Damage]:
+    """Yield what the log does not have of the offsets, `first` to `end` (open), that a batch query asks for; `log_end`
+    tells where reading can end.
 
-    Raises: BadUsage for a start after the end, DataLoss for what the log does not have.
+    Raises: BadUsage for a start after the end.
     """
-    where = f"{log.topic}-{log.partition}"
+    name = f"{log.topic}-{log.partition}"
     if first > end:
-        raise BadUsage(f"{where}: reading would start at offset {first}, which is after its end, offset {end}")
-    check_start(options, log, first)
+        raise BadUsage(f"{name}: reading would start at offset {first}, which is after its end, offset {end}")
+    yield from check_start(log, first)
     beyond = first if end == MAX_OFFSET else end
-    if beyond <= log.start_offset or not options.fail_on_data_loss:
+    if beyond <= log.start_offset:
         return
     last = log_end()
     if beyond > last:
-        raise DataLoss(
-            f"{where}: {'the start' if end == MAX_OFFSET else 'the end'}, offset {beyond}, was asked for,"
-            f" the log can be read up to {last} (open); failOnDataLoss=false reads what is there"
-        )
+        what = "the start" if end == MAX_OFFSET else "the end"
+        where = f"{what}, offset {beyond}, was asked for, the log can be read up to {last} (open)"
+        yield missing_offsets(log.topic, log.partition, max(last, first) if end != MAX_OFFSET else last, beyond, where)
+
+
+def read_damage(damages: Sequence[Damage], schema: StructType) -> Iterator[Any]:
+    """Yield the rows of damage where a column asks for them."""
+    if damages and DAMAGE in schema.fieldNames():
+        yield damage_rows(damages, to_arrow_schema(schema, timezone="UTC"))
+
+
+def report_damage(leniency: Leniency, schema: StructType) -> Iterator[Any]:
+    """Print what was skipped, and yield its rows where a column asks for them."""
+    for damage in leniency.skipped:
+        say(f"skipped: {damage}")
+    yield from read_damage(leniency.skipped, schema)
 
 
 def read_split(
@@ -112,7 +135,7 @@ def read_split(
         headers="headers" in names,
         checked=options.check_crc,
     )
-    leniency = Leniency(skip_corrupt=options.skip_corrupt, fail_on_data_loss=options.fail_on_data_loss)
+    leniency = options.leniency()
     rows = ArrowRows(names, split.topic, split.partition, arrow_schema if decoded is None else None)
     for columns in SplitRows(options.files(), split, wanted, leniency):
         batch = rows.batch(columns)
@@ -120,7 +143,6 @@ def read_split(
             yield batch
         else:
             yield from decoded.batches(batch)
-    for damage in leniency.skipped:
-        say(f"skipped: {damage}")
+    yield from report_damage(leniency, schema)
     for line in () if decoded is None else decoded.report():
         say(f"{split.path}: {line}")

@@ -46,6 +46,19 @@ def test_the_tables_tell_what_is_in_a_directory(
     assert {path.name for path in out.glob("*.png")} == {"formats.png", "days.png", "conversion.png"}
 
 
+def test_damage_is_a_table(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_topic(tmp_path / "in", "topic", segments=3)
+    (tmp_path / "in" / "topic-0" / f"{40:020}.log").unlink()
+    out = tmp_path / "out"
+    assert main(["census", str(tmp_path / "in"), "--json", "--out", str(out)]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (damage,) = [row for row in rows if row["table"] == "damage"]
+    assert (damage["topic"], damage["kind"], damage["firstOffset"], damage["endOffset"]) == ("topic", "missing", 40, 80)
+    assert [row["records"] for row in rows if row["table"] == "formats"] == [80]
+    assert spark.read.parquet(str(out / "damage")).count() == 1
+    assert "1 missing; in topic-0" in (out / "report.html").read_text()
+
+
 def test_no_such_directory_is_bad_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["census", str(tmp_path / "absent")]) == 2
     assert capsys.readouterr().err == f"stepdown-pipeline: {tmp_path}/absent: no such log directory\n"

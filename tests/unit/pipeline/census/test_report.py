@@ -99,7 +99,22 @@ def test_an_empty_place_has_answers_as_well(tmp_path: Path) -> None:
     empty: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
     write_report(str(tmp_path), empty, SummaryScope(place="here", segments=0, bytes=0, magic=1))
     found = cards((tmp_path / "report.html").read_text())
-    assert [figure for figure, _ in found.values()] == ["0 B", "Nobody", "Nothing", "-", "-"]
+    assert [figure for figure, _ in found.values()] == ["0 B", "Nothing", "Nobody", "Nothing", "-", "-"]
+
+
+def test_damage_is_counted_by_kind_and_named(tmp_path: Path) -> None:
+    damage = {"firstOffset": 3, "endOffset": 5, "file": "f", "position": 0, "bytes": None, "reason": "<gone>"}
+    rows = [
+        {"topic": "orders", "partition": partition, "kind": kind} | damage
+        for partition, kind in ((0, "missing"), (0, "corrupt"), (4, "missing"))
+    ]
+    write_report(str(tmp_path), TABLES | {"damage": rows}, ABOUT)
+    page = (tmp_path / "report.html").read_text()
+    assert cards(page)["What is damaged or missing"] == (
+        "3 damages",
+        "1 corrupt, 2 missing; in orders-0, orders-4. See the table damage.",
+    )
+    assert page.count("&lt;gone&gt;") == 3
 
 
 def test_where_all_is_zstd_nobody_pays(tmp_path: Path) -> None:
@@ -137,6 +152,6 @@ def test_a_browser_shows_it_without_errors_and_without_scrolling_aside(page: str
     assert seen["needed"] <= seen["width"]
     assert seen["smallest"] >= 12
     assert all(scale >= 0.8 for scale in seen["pictures"]), seen["pictures"]
-    assert len(seen["answers"]) == 5
+    assert len(seen["answers"]) == 6
     if width == 1280:
         assert max(seen["answers"]) <= 900  # of a window of that height

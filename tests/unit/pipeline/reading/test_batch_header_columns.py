@@ -55,6 +55,7 @@ def row(header: BatchHeader) -> dict[str, object]:
         "producerId": header.producer_id,
         "transactional": header.is_transactional,
         "control": header.is_control,
+        "damage": None,
     }
 
 

@@ -107,7 +107,7 @@ def test_offsets_that_cannot_be_are_refused(
 ) -> None:
     """They were fewer rows without a word, and `ValueError: negative count`."""
     bounds = {"startingOffsets": of_topic(p1=start), "endingOffsets": of_topic(p1=end)}
-    with pytest.raises(failure, match=re.escape(f"topic-1: {said}")):
+    with pytest.raises(failure, match=f"topic-1: .*{re.escape(said)}"):
         planned_offsets(log_dir, **bounds)
 
 
@@ -210,8 +210,7 @@ def test_a_partition_that_is_not_there_is_named(log_dir: Path, option: str, valu
     ("name", "known", "said"),
     [
         ("startingOfsets", OPTIONS, "is startingOffsets meant?"),
-        ("kafka.isolation.level", OPTIONS, "is isolation.level meant?"),
-        ("startingOffsets", BATCH_OPTIONS, "there are path, tieredPath, subscribe, assign, "),
+        ("startingOffsets", BATCH_OPTIONS, "there are path, tieredPath, subscribe, subscribePattern, assign, "),
     ],
 )
 def test_an_option_that_nobody_reads_is_refused(name: str, known: tuple[str, ...], said: str) -> None:

@@ -176,7 +176,9 @@ def test_a_query_reads_every_row_once_over_restarts_and_tells_of_lost_ones(spark
     write_batches(log_dir, "topic", 0, [keyed_records(40, 30)], base=40)
     write_batches(log_dir, "topic", 1, [keyed_records(5, 10)], base=5)
     (log_dir / "log-start-offset-checkpoint").write_text("0\n1\ntopic 0 50\n")
-    assert "topic-0: offset 40 was asked for, the log starts at 50" in query.fail(maxOffsetsPerTrigger="30")
+    assert "topic-0: offsets 40 to 49 are missing: offset 40 was asked for, the log starts at 50" in query.fail(
+        maxOffsetsPerTrigger="30"
+    )
     assert sum(query.run(maxOffsetsPerTrigger="30", failOnDataLoss="false")) == 30
     old = [("topic", 0, offset) for offset in [*range(40), *range(50, 70)]]
     assert query.rows() == old + [("topic", 1, offset) for offset in range(5, 15)]
