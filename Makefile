@@ -148,9 +148,12 @@ bench-reference: setup
 MB ?= 2000
 GB ?= 10
 
-.PHONY: tiered pipeline-range
+.PHONY: tiered unsound-directories pipeline-range
 tiered: setup
 	TIERED_MB=$(MB) $(BIN)/python -m pytest -s -m slow tests/interop/test_tiered_storage_at_size.py
+
+unsound-directories: setup
+	STEPDOWN_SEEDS=$(SEEDS) $(BIN)/python $(PYTEST) --dist load tests/property/test_unsound_directories.py
 
 pipeline-range: setup
 	cd tests && $(CURDIR)/$(BIN)/python -m support.pipeline_costs --gigabytes $(GB) $(if $(BESIDE),--beside $(abspath $(BESIDE)))

@@ -1,0 +1,142 @@
+"""Unsound directories, from a seed: no row is missing or wrong without a word.
+
+What a broker that starts on a copy serves is what the source reads, or the damage names the difference.
+`make unsound-directories SEEDS=500` runs more of them.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.types import StructField, StructType
+from stepdown.pipeline.failures import PipelineFailure
+from stepdown.pipeline.reading.damage import Damage
+from stepdown.pipeline.sources.kafka_segments import COLUMNS, DAMAGED, KafkaSegments
+from stepdown.protocol.errors import ApiError
+from stepdown.protocol.records.batches import iter_batches
+from stepdown.storage.files.clock import SystemClock
+from stepdown.storage.files.files import Files
+from stepdown.storage.log.delayed_deletion import PendingDeletions
+from stepdown.storage.log.log import Log
+from stepdown.storage.log.log_config import LogConfig
+from stepdown.storage.recovery.log_loading import Opening, open_log
+from support.unsound_directories import TOPIC, UnsoundDirectory, make_unsound_directory
+
+SEEDS = int(os.environ.get("STEPDOWN_SEEDS", "20"))
+SCHEMA = StructType([StructField(name, kind) for name, kind in (COLUMNS | DAMAGED).items()])
+LENIENT = {"failOnDataLoss": "false", "skipCorrupt": "true"}
+
+Row = tuple[bytes | None, bytes | None]
+
+
+def read(directory: UnsoundDirectory, **options: str) -> tuple[list[tuple[int, Row]], list[Damage]]:
+    """Offsets and rows, and the damage."""
+    source = KafkaSegments(CaseInsensitiveDict({"path": str(directory.path), "maxPartitionBytes": "700", **options}))
+    reader = source.reader(SCHEMA)
+    rows, damages = [], []
+    for task in reader.partitions():
+        for batch in reader.read(task):
+            for row in batch.to_pylist():
+                found = row["damage"]
+                if found is None:
+                    rows.append((row["offset"], (row["key"], row["value"])))
+                else:
+                    damages.append(
+                        Damage(
+                            topic=row["topic"],
+                            partition=row["partition"],
+                            kind=found["kind"],
+                            reason=found["reason"],
+                            file=found["file"],
+                            first_offset=found["firstOffset"],
+                            end_offset=found["endOffset"],
+                        )
+                    )
+    return rows, damages
+
+
+def serve(directory: UnsoundDirectory, copy: Path) -> dict[int, Row]:
+    """What a broker that starts on a copy after a crash serves."""
+    shutil.copytree(directory.path, copy)
+    files = Files()
+    opening = Opening(
+        files=files,
+        clock=SystemClock(),
+        deletions=PendingDeletions(files),
+        clean=False,
+        log_start_offset=directory.log_start,
+    )
+    log = open_log(str(copy / f"{TOPIC}-0"), TOPIC, 0, LogConfig(), opening)
+    try:
+        return dict(_fetch_all(log))
+    finally:
+        log.close()
+
+
+def _fetch_all(log: Log) -> Iterator[tuple[int, Row]]:
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        found = log.read(offset, 1 << 20, below=log.log_end_offset, min_one_message=True)
+        following = offset
+        for batch in iter_batches(found.read(0, found.size_bytes)):
+            for record in batch.records():
+                if record.offset >= offset:
+                    yield record.offset, (record.key, record.value)
+            following = max(following, batch.last_offset + 1)
+        if following == offset:
+            return
+        offset = following
+
+
+def names(damages: list[Damage], offset: int) -> bool:
+    """Whether a damage says that something is wrong with the offset."""
+    return any(
+        (each.first_offset is None or each.first_offset <= offset)
+        and (each.end_offset is None or offset < each.end_offset)
+        for each in damages
+    )
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_no_row_is_missing_or_wrong_without_a_word(tmp_path: Path, seed: int) -> None:
+    directory = make_unsound_directory(tmp_path / "logs", seed)
+    rows, damages = read(directory, **LENIENT)
+    found = dict(rows)
+    served = serve(directory, tmp_path / "copy")
+    told = f"seed {seed}: {', '.join(directory.damages)}; {damages}"
+
+    twice = [offset for offset, _ in rows if sum(1 for other, _ in rows if other == offset) > 1]
+    assert all(names(damages, offset) for offset in twice), f"{told}: {twice} are there twice"
+
+    unlike = [offset for offset, row in served.items() if found.get(offset) != row and not names(damages, offset)]
+    assert not unlike, f"{told}: {unlike} are not as served"
+
+    invented = [offset for offset in found if offset not in served and offset not in directory.records]
+    first_damage = min((each.first_offset or 0 for each in damages), default=1 << 63)
+    assert not [offset for offset in invented if offset < first_damage], f"{told}: {invented} never were"
+
+    end = max(directory.records) + 1 if directory.recovery_point else max(found, default=-1) + 1
+    lost = [
+        offset
+        for offset in directory.records
+        if max(directory.log_start, min(found, default=0)) <= offset < end and offset not in found
+    ]
+    silent = [offset for offset in lost if not names(damages, offset)]
+    assert not silent, f"{told}: {silent} are missing without a word"
+
+    wrong = [offset for offset in found if offset in directory.records and not _is_same(directory, offset, found)]
+    assert not [offset for offset in wrong if not names(damages, offset)], f"{told}: {wrong} are others"
+
+    if damages:
+        with pytest.raises((PipelineFailure, ApiError)):
+            read(directory)
+    else:
+        assert read(directory) == (rows, [])
+
+
+def _is_same(directory: UnsoundDirectory, offset: int, found: dict[int, Row]) -> bool:
+    record = directory.records[offset]
+    return found[offset] == (record.key, record.value)

@@ -1,0 +1,213 @@
+"""Log directories with damage of all kinds, from a seed: what people copy, restore and keep after a crash.
+
+A sound log of a few segments, of every magic and codec, is written; then one to three damages are done to it.
+"""
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from stepdown.protocol.errors import CorruptRecord
+from stepdown.protocol.records.batches import iter_batches
+from stepdown.protocol.records.layout import Codec
+from stepdown.protocol.records.record import Record
+
+from .log_directories import keyed_records, write_batches
+
+TOPIC = "topic"
+MAX_DAMAGES = 3
+_CODECS = {0: (0, 1, 2, 3), 1: (0, 1, 2, 3), 2: (0, 1, 2, 3, 4)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsoundDirectory:
+    """What was made: all records that the log had, what was done to it, and the log start offset that is noted."""
+
+    path: Path
+    records: dict[int, Record]
+    damages: tuple[str, ...]
+    log_start: int
+    recovery_point: int
+
+    @property
+    def folder(self) -> Path:
+        return self.path / f"{TOPIC}-0"
+
+
+def make_unsound_directory(path: Path, seed: int) -> UnsoundDirectory:
+    """Make the directory of this seed; the same seed makes the same bytes."""
+    random = Random(seed)
+    records = _write_sound(path, random)
+    folder = path / f"{TOPIC}-0"
+    end = max(records) + 1
+    recovery_point = random.choice((0, end))
+    log_start = random.choice((0, 0, 0, random.randrange(end)))
+    _checkpoint(path, "recovery-point-offset-checkpoint", recovery_point)
+    _checkpoint(path, "log-start-offset-checkpoint", log_start)
+    names = random.sample(sorted(DAMAGES), random.randint(1, MAX_DAMAGES))
+    done = tuple(name for name in names if _segments(folder) and DAMAGES[name](folder, random) is not False)
+    return UnsoundDirectory(
+        path=path, records=records, damages=done, log_start=log_start, recovery_point=recovery_point
+    )
+
+
+def _write_sound(path: Path, random: Random) -> dict[int, Record]:
+    """Write segments of batches without a gap."""
+    first = random.choice((0, 0, 1000, 1 << 40))
+    offset, records = first, {}
+    for _ in range(random.randint(1, 5)):
+        magic = random.choice((0, 1, 2, 2, 2))
+        codec = Codec(random.choice(_CODECS[magic]))
+        base, batches = offset, []
+        for _ in range(random.randint(1, 6)):
+            count = 1 if magic < 2 and codec is Codec.NONE else random.randint(1, 12)
+            batches.append(keyed_records(offset, count, value_bytes=random.choice((0, 20, 300))))
+            offset += count
+        write_batches(path, TOPIC, 0, batches, base=base, magic=magic, codec=codec)
+        records |= {record.offset: record for batch in batches for record in batch}
+    return records
+
+
+def _checkpoint(path: Path, name: str, offset: int) -> None:
+    (path / name).write_text(f"0\n1\n{TOPIC} 0 {offset}\n" if offset else "0\n0\n")
+
+
+def _segments(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.log"))
+
+
+def _any(folder: Path, random: Random) -> Path:
+    return random.choice(_segments(folder))
+
+
+def _remove(path: Path) -> None:
+    for suffix in (".log", ".index", ".timeindex"):
+        path.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def _remove_segment(folder: Path, random: Random) -> None:
+    _remove(_any(folder, random))
+
+
+def _empty_segment(folder: Path, random: Random) -> None:
+    _any(folder, random).write_bytes(b"")
+
+
+def _cut_segment(folder: Path, random: Random) -> None:
+    path = _any(folder, random)
+    data = path.read_bytes()
+    path.write_bytes(data[: random.randrange(len(data) + 1)])
+
+
+def _flip_bytes(folder: Path, random: Random) -> bool:
+    path = _any(folder, random)
+    data = bytearray(path.read_bytes())
+    for _ in range(random.randint(1, 3) if data else 0):
+        data[random.randrange(len(data))] ^= random.randint(1, 255)
+    path.write_bytes(data)
+    return bool(data)
+
+
+def _zero_bytes(folder: Path, random: Random) -> bool:
+    path = _any(folder, random)
+    data = bytearray(path.read_bytes())
+    if not data:
+        return False
+    start = random.randrange(len(data))
+    size = random.randint(1, min(200, len(data) - start))
+    data[start : start + size] = bytes(size)
+    path.write_bytes(data)
+    return True
+
+
+def _cut_out_batches(folder: Path, random: Random) -> bool:
+    path = _any(folder, random)
+    data = path.read_bytes()
+    batches = []
+    with suppress(CorruptRecord):  # of a damage before
+        batches += (bytes(batch.data) for batch in iter_batches(data))
+    if not batches:
+        return False
+    rest = data[sum(map(len, batches)) :]
+    at = random.randrange(len(batches))
+    del batches[at : at + random.randint(1, 2)]
+    path.write_bytes(b"".join(batches) + rest)
+    return True
+
+
+def _insert_bytes(folder: Path, random: Random) -> None:
+    path = _any(folder, random)
+    data = path.read_bytes()
+    at = random.randrange(len(data) + 1)
+    path.write_bytes(data[:at] + random.randbytes(random.randint(1, 100)) + data[at:])
+
+
+def _append_zeros(folder: Path, random: Random) -> None:
+    with _segments(folder)[-1].open("ab") as file:
+        file.write(bytes(random.randint(1, 5000)))
+
+
+def _append_garbage(folder: Path, random: Random) -> None:
+    with _any(folder, random).open("ab") as file:
+        file.write(random.randbytes(random.randint(1, 300)))
+
+
+def _leave_transient_file(folder: Path, random: Random) -> None:
+    path = _any(folder, random)
+    suffix = random.choice((".swap", ".cleaned", ".deleted"))
+    copy = path.with_name(path.name + suffix)
+    shutil.copy(path, copy)
+    if random.random() < 0.5:
+        path.unlink()
+
+
+def _spoil_indexes(folder: Path, random: Random) -> None:
+    for path in [*folder.glob("*.index"), *folder.glob("*.timeindex")]:
+        what = random.choice(("keep", "remove", "zero", "random", "cut"))
+        data = path.read_bytes()
+        if what == "remove":
+            path.unlink()
+        elif what != "keep":
+            path.write_bytes({"zero": bytes(len(data)), "random": random.randbytes(64), "cut": data[:-3]}[what])
+
+
+def _copy_segment_under_another_name(folder: Path, random: Random) -> bool:
+    path = _any(folder, random)
+    base = int(path.stem) + random.randint(1, 5)
+    target = folder / f"{base:020}.log"
+    if target.exists():
+        return False
+    shutil.copy(path, target)
+    return True
+
+
+def _remove_all_files(folder: Path, _: Random) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def _add_folder_that_is_not_served(folder: Path, random: Random) -> None:
+    suffix = random.choice(("delete", "future", "stray"))
+    shutil.copytree(folder, folder.with_name(f"{folder.name}.{random.randbytes(16).hex()}-{suffix}"))
+
+
+DAMAGES: dict[str, Callable[[Path, Random], bool | None]] = {
+    "remove a segment": _remove_segment,
+    "empty a segment": _empty_segment,
+    "cut a segment": _cut_segment,
+    "flip bytes": _flip_bytes,
+    "zero bytes": _zero_bytes,
+    "cut out batches": _cut_out_batches,
+    "insert bytes": _insert_bytes,
+    "append zeros": _append_zeros,
+    "append garbage": _append_garbage,
+    "leave a transient file": _leave_transient_file,
+    "spoil indexes": _spoil_indexes,
+    "copy a segment under another name": _copy_segment_under_another_name,
+    "remove all files": _remove_all_files,
+    "add a folder that is not served": _add_folder_that_is_not_served,
+}
+"""Each does something to the partition's folder; False: there was nothing to do it to."""
