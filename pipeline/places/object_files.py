@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from ...protocol.errors import DiskFault
 from ...storage.files.files import DirectoryEntry
+from ..failures import BadUsage
 from .ranged_file import RangedFile
 
 RETRIES = 10
@@ -26,6 +27,7 @@ PAUSE_GROWTH = 3
 READS_AHEAD = 4
 """Threads that fetch ahead, for all files of one task."""
 
+_URL = re.compile(r"https?://[^\s/]+")
 _PREFIXES = {"s3": "aws_", "s3a": "aws_", "gs": "google_", "abfss": "azure_", "abfs": "azure_", "az": "azure_"}
 """By scheme, how the names of its options begin."""
 
@@ -157,13 +159,17 @@ def _name(key: str) -> str:
 
 
 def _open_store(root: str, options: Mapping[str, str]) -> Any:
-    """Raises: DiskFault for options that the store does not know."""
+    """Raises: BadUsage for an endpoint that is no URL; DiskFault for options that the store does not know."""
     from obstore.store import from_url
 
     prefix = _PREFIXES.get(root.partition(":")[0], "none")
     config = {name: value for name, value in options.items() if name.startswith(prefix)}
+    allowed = config.pop(f"{prefix}allow_http", options.get("allow_http", "false"))  # of the client, not of the store
+    for name in config:
+        if name.endswith("endpoint") and not _URL.match(config[name]):
+            raise BadUsage(f"the option {name} is a URL like http://127.0.0.1:9000, not {config[name]!r}")
     plain = root.startswith("http:") or any(value.startswith("http:") for value in config.values())
-    client = {"allow_http": plain or options.get("allow_http") == "true"}
+    client = {"allow_http": plain or allowed.strip().lower() in {"true", "1"}}
     backoff = {"init_backoff": FIRST_PAUSE, "max_backoff": LONGEST_PAUSE, "base": PAUSE_GROWTH}
     retry = {"backoff": backoff, "max_retries": RETRIES, "retry_timeout": RETRY_FOR}
     with _store_errors(root):

@@ -64,6 +64,27 @@ def test_a_conversion_goes_into_a_bucket(server: S3Server, tmp_path: Path) -> No
         assert converted == (tmp_path / "out" / "topic-0" / name).read_bytes()
 
 
+@pytest.mark.parametrize("allowed", ["true", "TRUE", "false"])
+def test_http_may_be_allowed_by_the_environment(
+    server: S3Server, allowed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS_ALLOW_HTTP ended in a panic of the library."""
+    monkeypatch.setenv("AWS_ALLOW_HTTP", allowed)
+    options = environment_options("s3", server.options)
+    assert options["aws_allow_http"] == allowed
+    assert not PlaceFiles(options).is_directory(f"s3://{BUCKET}/missing")
+
+
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:9000", "not a URL", "http://", ""])
+def test_an_endpoint_that_is_no_url_is_refused(endpoint: str) -> None:
+    """It ended in a panic of the library."""
+    files = PlaceFiles({"aws_endpoint": endpoint})
+    with pytest.raises(
+        BadUsage, match=re.escape(f"aws_endpoint is a URL like http://127.0.0.1:9000, not {endpoint!r}")
+    ):
+        files.entries("s3://bucket/logs")
+
+
 def test_what_is_not_there_is_told(server: S3Server) -> None:
     files = PlaceFiles(server.options)
     missing = f"s3://{BUCKET}/missing"
