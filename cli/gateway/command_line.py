@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import uvloop
-
 from ...config import ConfigError, Given, Origin
 from ...gateway.gateway import Gateway
 from ...gateway.settings import GatewaySettings, load_settings
 from ..serve.greeting import announce
 from ..serve.log_format import configure_logging
+from ..support.event_loop import run_in_loop
 from ..support.process_resources import allow_open_files, return_memory
 
 DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests that Kafka 4 removed; the rest passes.
@@ -43,7 +42,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         return 0
     allow_open_files()
     return_memory()
-    return uvloop.run(_run(settings, read_settings))
+    return run_in_loop(_run(settings, read_settings))
 
 
 async def _run(settings: GatewaySettings, read_settings: Callable[[], GatewaySettings]) -> int:

@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import uvloop
-
 from ...broker.broker import Broker
 from ...broker.topics_at_start import create_missing_topics
 from ...config import Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
+from ..support.event_loop import run_in_loop
 from ..support.failures import EXIT_FAILED
 from ..support.process_resources import allow_open_files, return_memory
 from .greeting import announce, summarize, summarize_without_effect
@@ -70,8 +69,8 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
     return_memory()
     sys.setswitchinterval(THREAD_TURN_S)
     if options.brokers > 1:
-        return uvloop.run(_run_cluster(options, loaded, environ))
-    return uvloop.run(_run(loaded, options.users))
+        return run_in_loop(_run_cluster(options, loaded, environ))
+    return run_in_loop(_run(loaded, options.users))
 
 
 def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> StartupSettings:
