@@ -179,7 +179,7 @@ async function drawOverview() {
   const all = change ? change.requests.reduce((sum, each) => sum + each.count, 0) : 0;
   const name = (key) => change ? bytes(rate(change.traffic(key))) + '/s' : '–';
   tellWhere(now);
-  const own = now.brokers.find((each) => each.id === now.node_id);
+  const own = now.node_id < 0 ? undefined : now.brokers.find((each) => each.id === now.node_id);
   const facts = [
     ['Version', now.version], ['Cluster id', now.cluster_id], ['Node id', own && now.node_id], ['Controller', own && now.controller_id],
     ['Addresses', (own ? [own] : now.brokers).map((each) => Object.entries(each.listeners).map(([key, value]) => key + ' ' + value).join(', ')).join(', ')],
