@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from ..config import BrokerSettings, HostPort, Layers
 from ..config.listener_security import ListenerSecurity
+from ..network.admission.shared_by_connections import RequestRules, SharedByConnections
 from ..network.clock import Clock, LoopClock
-from ..network.connection import Answerer, Connection, Peer, RequestRules, SharedByConnections
+from ..network.connection import Answerer, Connection, Peer
 from ..network.http.server import HttpServer
 from ..network.listener import Limits, Server
 from ..network.loop_watch import LoopWatch

@@ -16,9 +16,10 @@ from ..client.versions import VersionRange
 from ..config import HostPort
 from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
+from ..network.admission.shared_by_connections import RequestRules, SharedByConnections
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
-from ..network.connection import Answerer, CloseConnection, Connection, Peer, RequestRules, SharedByConnections
+from ..network.connection import Answerer, CloseConnection, Connection, Peer
 from ..network.http.clients_page import ClientsPage
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page

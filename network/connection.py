@@ -21,10 +21,8 @@ from ..protocol.api import ApiKey
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
 from ..protocol.schema import Piece
-from .admission.closing_lines import ClosingLines
-from .admission.half_frames import HalfFrames
+from .admission.shared_by_connections import RequestRules, SharedByConnections
 from .clients.seen_client import SeenClient
-from .clock import Clock
 from .instruments import RequestMeter
 from .memory_budget import Claim, MemoryBudget, NoRoomToWait
 from .principal import ANONYMOUS, KafkaPrincipal
@@ -64,7 +62,7 @@ class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
     `server_name`: the host name that it asked for in its TLS handshake. `sasl` is its login where the listener asks for
-    one; `on_leave`, if set, hears that it sends no more. A request that waits for other clients has others use the
+    one; `on_leave`, if set, is called when it sends no more. A request that waits for other clients has others use the
     memory of its frame: by `release_frame` where it does not need it any more, else by `offer_frame` with what ends its
     wait, or None where its connection is to be closed.
     `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
@@ -116,47 +114,8 @@ class Reply:
     claim: Claim | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRules:
-    """What is asked of requests while they come."""
-
-    min_bytes_a_second: int
-    max_bytes_without_records: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedByConnections:
-    """What all connections of a broker have together.
-
-    `read_ahead`: counts what has been read and lies behind requests that are being answered, or wait for memory. Nobody
-    waits for it: while it is full all connections read little at a time.
-    """
-
-    clock: Clock
-    request_memory: MemoryBudget
-    half_frames: HalfFrames
-    read_ahead: MemoryBudget
-    lines: ClosingLines
-    rules: Callable[[], RequestRules]
-
-    @classmethod
-    def of(
-        cls, clock: Clock, request_memory: MemoryBudget, patience_ms: int, rules: Callable[[], RequestRules]
-    ) -> "SharedByConnections":
-        """Half frames and what is read ahead have a quarter of the request memory each, beside it."""
-        quarter = request_memory.limit_bytes // 4
-        return cls(
-            clock=clock,
-            request_memory=request_memory,
-            half_frames=HalfFrames(quarter, clock, patience_ms),
-            read_ahead=MemoryBudget(quarter),
-            lines=ClosingLines(clock),
-            rules=rules,
-        )
-
-
 class Answerer(Protocol):
-    """Turns a frame into its reply, or into what to await for it, and hears when that has been sent."""
+    """Turns a frame into its reply, or into what to await for it; `note_reply` is called when it was sent."""
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]: ...
 
@@ -168,7 +127,7 @@ class Connection:
 
     `asked_ms`: when its latest whole request, or the end of a TLS handshake before a login, came; `is_busy`: one is
     being answered; `is_waiting`: and it is the broker's turn, not the peer's. `first` has to succeed before the first
-    request, and may raise what `serve` ends with; `at_end` hears of the end. `is_restricted`: the peer is not
+    request, and may raise what `serve` ends with; `at_end` is called at the end. `is_restricted`: the peer is not
     authenticated.
     """
 

@@ -16,13 +16,12 @@ from stepdown.broker.core import SLOW_REQUEST_MS
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
 from stepdown.network import turn
+from stepdown.network.admission.shared_by_connections import RequestRules, SharedByConnections
 from stepdown.network.connection import (
     CloseConnection,
     Connection,
     Peer,
     Reply,
-    RequestRules,
-    SharedByConnections,
 )
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.sender import Sender

@@ -1,0 +1,48 @@
+"""What all connections of a server have together: memory, lines of the log, and what they ask of requests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..clock import Clock
+from ..memory_budget import MemoryBudget
+from .closing_lines import ClosingLines
+from .half_frames import HalfFrames
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRules:
+    """What is asked of requests while they come."""
+
+    min_bytes_a_second: int
+    max_bytes_without_records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedByConnections:
+    """What all connections of a broker have together.
+
+    `read_ahead`: counts what has been read and lies behind requests that are being answered, or wait for memory. Nobody
+    waits for it: while it is full all connections read little at a time.
+    """
+
+    clock: Clock
+    request_memory: MemoryBudget
+    half_frames: HalfFrames
+    read_ahead: MemoryBudget
+    lines: ClosingLines
+    rules: Callable[[], RequestRules]
+
+    @classmethod
+    def of(
+        cls, clock: Clock, request_memory: MemoryBudget, patience_ms: int, rules: Callable[[], RequestRules]
+    ) -> "SharedByConnections":
+        """Half frames and what is read ahead have a quarter of the request memory each, beside it."""
+        quarter = request_memory.limit_bytes // 4
+        return cls(
+            clock=clock,
+            request_memory=request_memory,
+            half_frames=HalfFrames(quarter, clock, patience_ms),
+            read_ahead=MemoryBudget(quarter),
+            lines=ClosingLines(clock),
+            rules=rules,
+        )
