@@ -28,7 +28,7 @@ class Limits:
     """How many connections, and for how long without a word.
 
     `connections` counts all, `at_listener` those of one listener by its name. `per_host` overrides `per_ip` for the
-    addresses it names; so many as `silent` may not have sent a request yet, or not go on with their login.
+    addresses it names; `silent`: how many may not have sent a request yet, or not go on with their login.
     `send_buffer_bytes` and `receive_buffer_bytes`: -1 leaves them to the operating system.
     """
 

@@ -77,6 +77,9 @@ class Route:
         self.meter = RequestMeter(metrics, spec.name, version)
         self.count_errors = error_counter(metrics.request_errors, spec.name, spec.response)
 
+    def __str__(self) -> str:
+        return f"{self.spec.name} v{self.version}"
+
 
 class Dispatcher:
     """Answers frames by the table of handlers."""
@@ -138,9 +141,9 @@ class Dispatcher:
             request = route.decode(body, most_items)
         except TooManyItems as fault:
             which = f"; see {MOST_ITEMS_SETTING}" if most_items == setting else ""
-            raise TooManyItems(f"{_named(route)} request: {fault}{which}") from None
+            raise TooManyItems(f"{route} request: {fault}{which}") from None
         except MalformedFrame as fault:
-            raise MalformedFrame(f"{_named(route)} request: {fault}") from None
+            raise MalformedFrame(f"{route} request: {fault}") from None
         call = Call(route.spec.key, route.version, header, peer, request, len(body))
         call.has_many_items = route.spec.key is not ApiKey.PRODUCE and not call.is_small
         return call
@@ -174,13 +177,13 @@ class Dispatcher:
 
     def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
         if self._core.interceptors:
-            return self._answer_later(route, call, self._handled(route, call), began)
+            return self._answer_later(route, call, self._handle(route, call), began)
         try:
             response = route.handle(self._core, call.request, call)
         except Exception as error:
             if not call.is_small:
                 return self._answer_later(route, call, self._refuse(route, call, error), began)
-            response = _refused(route, call, error)
+            response = _make_refusal(route, call, error)
         if type(response) is CoroutineType:
             return self._answer_later(route, call, response, began)
         return self._reply(route, call, response, began)
@@ -200,9 +203,9 @@ class Dispatcher:
                 return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)
             is_long = turn.has_place or call.has_many_items
             encoded = (
-                await self._core.heavy(_encoded, route, call, response) if is_long else _encoded(route, call, response)
+                await self._core.heavy(_encode, route, call, response) if is_long else _encode(route, call, response)
             )
-            pieces = self._passed(call, encoded)
+            pieces = self._pass_on(call, encoded)
             del response
             claim = await self._charge(pieces)
         finally:
@@ -215,13 +218,13 @@ class Dispatcher:
         return None if size <= CHARGED_ANSWER_BYTES else await self._core.answer_memory.claim(size)
 
     async def _refuse(self, route: Route, call: Call, error: Exception) -> Any | None:
-        """As `_refused`; a worker names all that a large request asks for."""
+        """As `_make_refusal`; a worker names all that a large request asks for."""
         if call.is_small:
-            return _refused(route, call, error)
+            return _make_refusal(route, call, error)
         call.has_many_items = True
-        return await self._core.heavy(_refused, route, call, error)
+        return await self._core.heavy(_make_refusal, route, call, error)
 
-    async def _handled(self, route: Route, call: Call) -> Any | None:
+    async def _handle(self, route: Route, call: Call) -> Any | None:
         """The response, with all that may step in between."""
         interceptors = self._core.interceptors
         try:
@@ -230,7 +233,7 @@ class Dispatcher:
                 if response is not None:
                     break
             else:
-                response = await _awaited(route.handle(self._core, call.request, call))
+                response = await _await_response(route.handle(self._core, call.request, call))
         except Exception as error:
             response = await self._refuse(route, call, error)
         for interceptor in interceptors:
@@ -239,7 +242,7 @@ class Dispatcher:
 
     def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
         response = self._count(route, call, response, began)
-        pieces = None if response is None else _encoded(route, call, response)
+        pieces = None if response is None else _encode(route, call, response)
         return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms)
 
     def _count(self, route: Route, call: Call, response: Any | None, began: float) -> Any | None:
@@ -252,7 +255,7 @@ class Dispatcher:
         route.count_errors(response)
         return telling(response, call.throttle_ms) if call.throttle_ms else response
 
-    def _passed(self, call: Call, pieces: list[Piece]) -> list[Piece]:
+    def _pass_on(self, call: Call, pieces: list[Piece]) -> list[Piece]:
         """The pieces as interceptors let them go."""
         for interceptor in self._core.interceptors:
             pieces = interceptor.encoded(call, pieces)
@@ -331,33 +334,24 @@ class Dispatcher:
         return Reply(pieces, route.meter, began, perf_counter())
 
 
-async def _awaited(response: Any) -> Any | None:
+async def _await_response(response: Any) -> Any | None:
     return await response if type(response) is CoroutineType else response
 
 
-def _named(route: Route) -> str:
-    return f"{route.spec.name} v{route.version}"
-
-
-def _refused(route: Route, call: Call, error: Exception) -> Any | None:
+def _make_refusal(route: Route, call: Call, error: Exception) -> Any | None:
     """The response that says that the whole request failed. Raises: what closes the connection."""
     if isinstance(error, CloseConnection | MalformedFrame):
         raise error
     if not isinstance(error, ApiError):
-        log.error(
-            "%s v%d from %s (client %r) failed",
-            *(call.key.name, call.version, call.peer, call.client_id),
-            exc_info=error,
-        )
+        log.error("%s from %s (client %r) failed", route, call.peer, call.client_id, exc_info=error)
         error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
     return route.module.refuse(call.request, error, call)
 
 
-def _encoded(route: Route, call: Call, response: Any) -> list[Piece]:
+def _encode(route: Route, call: Call, response: Any) -> list[Piece]:
     """Raises CloseConnection when our own response does not fit its layout: the client must not wait for it."""
     try:
         return route.encode(call.header.correlation_id, response)
     except ValueError as fault:
-        name = route.spec.name
-        log.exception("the response to %s v%d cannot be written", name, call.version)
-        raise CloseConnection(f"the response to {name} v{call.version} cannot be written: {fault}") from fault
+        log.exception("the response to %s cannot be written", route)
+        raise CloseConnection(f"the response to {route} cannot be written: {fault}") from fault

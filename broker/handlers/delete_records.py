@@ -2,9 +2,9 @@
 
 Records below the given offset (-1: the high watermark) are gone at once; their segments are deleted with the next
 retention. An offset below the log's start changes nothing and succeeds. Only the leader does it; followers in the same
-process are told at once and not waited for. The new start is on the disk when the answer goes out, so that a crash does
-not bring records back (Kafka writes it once a minute). Not possible where `cleanup.policy` has no `delete`, nor for
-internal topics.
+process learn of it at once and are not waited for. The new start is on the disk when the answer goes out, so that a
+crash does not bring records back (Kafka writes it once a minute). Not possible where `cleanup.policy` has no `delete`,
+nor for internal topics.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """EndTxn, versions 0-4 (KIP-98): commits or aborts a transaction.
 
 Answered once the decision is written; it is then carried out whatever happens. A producer that asks again, because it
-has not heard the answer, is told the same.
+has not got the answer, gets the same one.
 
 Version notes: before v2 PRODUCER_FENCED is called INVALID_PRODUCER_EPOCH (KIP-588); v3 is flexible; v4 only says that
 the producer knows TRANSACTION_ABORTABLE.

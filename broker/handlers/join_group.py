@@ -1,6 +1,6 @@
 """JoinGroup, versions 0-9: enters a classic group; answered when the join phase ends (KIP-62, 345, 394, 559, 814).
 
-Version notes: v0 has one timeout for session and rebalance; from v4 on a client without member id is told one and has
+Version notes: v0 has one timeout for session and rebalance; from v4 on a client without member id gets one and has
 to come back with it; v5 static members; v7 names the protocol type; before v7 no protocol is "" instead of null; v9 may
 tell a returning static leader to skip the assignment.
 """

@@ -262,7 +262,7 @@ def _admit(
 
 
 def _blame(error: Exception, check: Check | None) -> Exception:
-    """What is wrong with the producer is told before what is wrong with its records, as by Kafka, which asks first."""
+    """The error to answer: that of the producer, if it has one, before that of its records, as in Kafka."""
     if check is not None and isinstance(error, ApiError):
         try:
             check()
