@@ -129,11 +129,6 @@ class Conversion:
     # Making the next bytes
 
     @property
-    def is_ready(self) -> bool:
-        """Whether `fill` may be called: in the event loop, with the memory that is held."""
-        return self.state is State.HELD and not self.stream.needs_worker and self.has_room
-
-    @property
     def has_room(self) -> bool:
         """Whether the next bytes take what is held, and not less."""
         stream, claim = self.stream, self._claim
@@ -177,7 +172,7 @@ class Conversion:
         return working
 
     def keep(self, size_bytes: int, *, surplus_bytes: int = STANDARD_BYTES) -> None:
-        """So many bytes are filled: hold no more than them and that surplus, whatever making them took; none: all.
+        """`size_bytes` bytes are filled: hold no more than them and the surplus. 0: hold all.
 
         Raises: MemoryError; then nothing is held.
         """
@@ -192,12 +187,9 @@ class Conversion:
                 raise
             self._memory.buffers.give(self.buffer)
             self.buffer, self.data = kept, memoryview(kept)
-        self._shrink_claim(len(self.buffer))
-        self.state = NEXT[self.state]["keep"]
-
-    def _shrink_claim(self, size_bytes: int) -> None:
         if self._claim is not None:
-            self._claim.shrink(size_bytes)
+            self._claim.shrink(len(self.buffer))
+        self.state = NEXT[self.state]["keep"]
 
     # While it is sent
 

@@ -128,10 +128,11 @@ class Sender:
         """
         passed = sent = 0
         while not piece.data:
-            if not piece.is_ready:
+            needs_worker = piece.stream.needs_worker
+            if needs_worker or not piece.has_room:
                 piece.drop()
                 await piece.claim(self._wire.rest)
-            if piece.stream.needs_worker:
+            if needs_worker:
                 before, sent = await self._fill_in_worker(piece, may_send_bytes - passed)
                 passed += before
                 continue

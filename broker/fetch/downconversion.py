@@ -86,7 +86,7 @@ class Tally:
             hearer = self._hearers[topic] = partial(self._add, topic)
         return hearer
 
-    def opened(self) -> None:
+    def end(self) -> None:
         """No more slices follow. Requests for which nothing is converted are observed too, as 0."""
         if not self._open:
             self._observe()
@@ -117,7 +117,7 @@ async def convert_for(
     target = target_magic(terms.version)
     if target is None:
         return {**refuse_for(core, readings, terms)}
-    return await _Conversions(core, readings, terms, target, seen).made()
+    return await _Downconversion(core, readings, terms, target, seen).convert()
 
 
 def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, Refusal]:
@@ -149,7 +149,7 @@ def _refusal(core: "Core", reading: Reading, terms: Terms, target: int | None) -
     return None
 
 
-class _Conversions:
+class _Downconversion:
     """The slices of one response on their way to a size. What is for workers goes to as many as there are, at once."""
 
     def __init__(self, core: "Core", readings: Sequence[Reading], terms: Terms, target: int, seen: SeenClient) -> None:
@@ -164,7 +164,7 @@ class _Conversions:
         self._helpers = asyncio.TaskGroup()
         self._turn = core.turns.begin()
 
-    async def made(self) -> dict[int, Conversion | Refusal]:
+    async def convert(self) -> dict[int, Conversion | Refusal]:
         try:
             async with self._helpers:
                 await self._go_on()
@@ -173,7 +173,7 @@ class _Conversions:
                 if isinstance(replacement, Conversion):
                     replacement.drop()
             raise fault.exceptions[0] if isinstance(fault, BaseExceptionGroup) else fault from None
-        self._tally.opened()
+        self._tally.end()
         return self._replaced
 
     async def _go_on(self) -> None:

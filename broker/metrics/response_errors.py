@@ -16,10 +16,10 @@ from ...protocol.schema import schema_of
 
 def error_counter(counters: CounterFamily, request: str, response: type) -> Callable[[Any], None]:
     """What adds the codes in a response of that class to counters with the labels request and error."""
-    return partial(_counting(response), by_code=_CountersByCode(counters, request))
+    return partial(_counting(response), by_code=_ErrorCounters(counters, request))
 
 
-class _CountersByCode(dict[int, Counter]):
+class _ErrorCounters(dict[int, Counter]):
     """The counters of one request, each made when its code first comes."""
 
     def __init__(self, counters: CounterFamily, request: str) -> None:

@@ -67,10 +67,6 @@ class CounterFamily(_Family[GaugeRow]):
             child = self._children.setdefault(values, Counter())
         return child
 
-    def add(self, amount: float = 1.0) -> None:
-        """Adds to the one counter of a family without labels."""
-        self._children[()].value += amount
-
     def forget(self, *values: str) -> None:
         """Drops the counter of something that is no more."""
         self._children.pop(values, None)
@@ -146,6 +142,10 @@ class Instruments(Collector):
     def counter(self, name: str, help: str, *labels: str, limit: int = 100_000) -> CounterFamily:
         """A family of counters; `limit` bounds those whose label values come from outside."""
         return self._keep(CounterFamily(name, help, labels, limit))
+
+    def total(self, name: str, help: str) -> Counter:
+        """A counter without labels."""
+        return self._keep(CounterFamily(name, help)).of()
 
     def histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> HistogramFamily:
         return self._keep(HistogramFamily(name, help, bounds, labels))

@@ -238,10 +238,10 @@ class ConvertedStream:
 
     def _go_on(self, chunk: Chunk, out_bytes: int, stats: ConversionStats) -> None:
         """The next `fill` converts what follows `chunk`."""
-        in_worker = chunk.needs_worker
-        header = batch_at(self.source, chunk.end) if in_worker else None
-        claim_bytes, buffer_bytes = claim_for(header, in_worker), buffer_for(header, in_worker)
-        self._progress = Progress(chunk.end, out_bytes, in_worker, claim_bytes, buffer_bytes, stats=stats)
+        if chunk.needs_worker:
+            self._progress = _in_worker(chunk.end, out_bytes, batch_at(self.source, chunk.end), stats)
+        else:
+            self._progress = Progress(chunk.end, out_bytes, False, PLAIN_BYTES, PLAIN_BYTES, False, stats)
 
     def _pad_if_over(self, out: memoryview, size: int) -> int:
         """Pad after the `size` bytes that were filled if nothing is left to convert, and there is room: how much."""
@@ -276,7 +276,11 @@ def _add(stats: ConversionStats, chunk: Chunk, is_truncated: bool) -> Conversion
 
 def _begin(at: int, header: BatchHeader | None, rules: ConversionRules) -> Progress:
     """Where a stream begins, with nothing converted yet: at the batch of that header."""
-    in_worker = header is not None and is_for_worker(header, rules.target)
-    if not in_worker and at == 0:
-        return PLAIN
-    return Progress(at, 0, in_worker, claim_for(header, in_worker), buffer_for(header, in_worker))
+    if header is not None and is_for_worker(header, rules.target):
+        return _in_worker(at, 0, header, _NOTHING_YET)
+    return PLAIN._replace(at=at) if at else PLAIN
+
+
+def _in_worker(at: int, out_bytes: int, header: BatchHeader | None, stats: ConversionStats) -> Progress:
+    """Before a worker's `fill`, of a chunk that begins with the batch of that header."""
+    return Progress(at, out_bytes, True, claim_for(header), buffer_for(header), False, stats)

@@ -12,24 +12,22 @@ CLAIM_STEP_BYTES = 64 * 1024
 """Batches of about one size claim the same, so that what one chunk has claimed is enough for the next."""
 
 
-def claim_for(header: BatchHeader | None, in_worker: bool) -> int:
-    """Memory to charge for making and holding a chunk that begins with the batch of that header.
+def claim_for(header: BatchHeader | None) -> int:
+    """Memory to charge for making and holding, in a worker, a chunk that begins with the batch of that header.
 
-    In a worker that is, beside the buffer, the batch as it is stored; with a codec the batch as it grows when it is
-    closed again, too, and what a stream of either kind keeps.
+    That is, beside the buffer, the batch as it is stored; with a codec the batch as it grows when it is closed again,
+    too, and what a stream of either kind keeps.
     """
-    room = buffer_for(header, in_worker)
-    if not in_worker:
-        return room
     batch_bytes = 0 if header is None else header.size_bytes
     if header is not None and header.attributes & CODEC_MASK:
         batch_bytes += _converted(header)
-    return room + CODEC_WORKSPACE_BYTES + -(-batch_bytes // CLAIM_STEP_BYTES) * CLAIM_STEP_BYTES
+    steps = -(-batch_bytes // CLAIM_STEP_BYTES)
+    return buffer_for(header) + CODEC_WORKSPACE_BYTES + steps * CLAIM_STEP_BYTES
 
 
-def buffer_for(header: BatchHeader | None, in_worker: bool) -> int:
+def buffer_for(header: BatchHeader | None) -> int:
     """The part of that which the chunk itself is given."""
-    return max(PLAIN_BYTES, _converted(header)) if in_worker and header is not None else PLAIN_BYTES
+    return PLAIN_BYTES if header is None else max(PLAIN_BYTES, _converted(header))
 
 
 def _converted(header: BatchHeader) -> int:

@@ -147,4 +147,4 @@ async def test_who_loses_a_transactional_id_cannot_end_the_transaction_which_tim
     async with asyncio.timeout(DEADLINE_S):
         while partition.last_stable_offset < partition.high_watermark:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-    assert broker.metrics.transactions_timed_out.of().value == 1
+    assert broker.metrics.transactions_timed_out.value == 1

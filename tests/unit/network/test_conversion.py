@@ -73,7 +73,7 @@ async def test_what_the_promise_made_is_offered_and_made_again_once_it_was_taken
     piece.fill()
     assert bytes(piece.data) == b"first"
     piece.consume()
-    assert piece.is_ready
+    assert piece.has_room
     piece.fill()
     assert bytes(piece.data) == b"second"
     piece.done()
