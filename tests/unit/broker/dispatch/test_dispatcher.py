@@ -101,7 +101,7 @@ async def test_what_fails_unexpectedly_is_answered_partition_by_partition(
     stepping.raises = ZeroDivisionError("a fault of ours")
     answer = await fetched(client, fetch("t"), version)
     assert (answer.error_code, bytes(answer.records or b"")) == (ErrorCode.UNKNOWN_SERVER_ERROR, b"")
-    assert "FETCH" in caplog.text
+    assert f"Fetch v{version} from" in caplog.text
     assert "a fault of ours" in caplog.text
     stepping.raises = None
     assert (await fetched(client, fetch("t"), version)).error_code == 0
