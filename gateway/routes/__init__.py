@@ -73,6 +73,8 @@ ROUTES: Mapping[int, Route] = {
 }
 """What is not here is not offered: log directories, which are those of one broker that the request does not name."""
 
+READ = (ApiKey.METADATA, ApiKey.FIND_COORDINATOR)
+"""Any broker answers them, and what they ask for is looked up here again, too."""
 BROKERS_FROM = 4
 """Of AddPartitionsToTxn: from there on it is a request between brokers."""
 
@@ -82,6 +84,6 @@ def newest_version(key: int) -> int:
     route = ROUTES.get(key)
     if route is None:
         return -1
-    if route is ANY:
+    if route is ANY and key not in READ:
         return 32_767
     return BROKERS_FROM - 1 if key == ApiKey.ADD_PARTITIONS_TO_TXN else API[ApiKey(key)].max_version

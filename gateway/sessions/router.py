@@ -19,7 +19,7 @@ from ...protocol.messages.metadata import MetadataRequest
 from ...protocol.primitives import NO_UUID
 from ...protocol.schema import Piece, decode
 from ..request_frame import RequestHead, with_size
-from ..routes import ANY, ROUTES
+from ..routes import ANY, READ, ROUTES
 from ..routes.locator import Locator
 from ..routes.route import Route, Target
 from .broker_link import BrokerLink, ClaimHolder
@@ -147,14 +147,13 @@ class Router:
 
     def _look_up_again(self, head: RequestHead, frame: memoryview) -> None:
         """What a client asks the cluster for, since a broker was the wrong one, is looked up here again, too."""
-        if head.key not in (ApiKey.METADATA, ApiKey.FIND_COORDINATOR):
+        if head.key not in READ:
             return
         _, body = decode_request_header(frame)
         spec = API[ApiKey(head.key)]
-        version = min(head.version, spec.max_version)  # Metadata 13 is asked as 12 is
-        request = decode(spec.request, version, body)
+        request = decode(spec.request, head.version, body)
         if isinstance(request, MetadataRequest):
-            topics = request.topics if version or request.topics else None
+            topics = request.topics if head.version or request.topics else None
             names = None if topics is None else [each.name or "" for each in topics]
             self._locator.forget_topics(names)
             self._locator.forget_topics(each.topic_id for each in topics or () if each.topic_id != NO_UUID)

@@ -9,7 +9,8 @@ import pytest
 from stepdown.broker.broker_cluster import BrokerCluster
 from stepdown.config import ConfigError
 from stepdown.gateway.gateway import Gateway
-from stepdown.protocol.api import API
+from stepdown.gateway.routes import newest_version
+from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.messages import delete_records as dr
 from stepdown.protocol.messages import describe_configs as dc
 from stepdown.protocol.messages import describe_producers as dp
@@ -217,6 +218,12 @@ async def test_only_what_can_be_routed_is_offered(tmp_path: Path) -> None:
         assert not {34, 35} & set(offered)  # log directories are those of one broker
         assert offered[24] == 3  # later ones are between brokers
         assert all(key not in API or high <= API[key].max_version for key, high in offered.items())
+
+
+@pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.FIND_COORDINATOR])
+def test_no_version_is_offered_that_the_gateway_cannot_read(key: ApiKey) -> None:
+    """Metadata 13, which Kafka 4.4 takes, ended each connection of a client that asked in it."""
+    assert newest_version(key) == API[key].max_version
 
 
 def test_logins_of_clients_cannot_be_repeated_at_each_broker() -> None:
