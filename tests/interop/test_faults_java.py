@@ -40,7 +40,7 @@ def stored(kafka: Kafka) -> int:
         ("drop", {}, 1, 1),
         ("drop", {"when": "after"}, 1, 2),
         ("drop", {"bytes": 6}, 1, 2),
-        ("duplicate", {}, 1, 2),
+        ("duplicate", {}, 2, 2),
         ("lose", {}, 0, 0),
     ],
     ids=lambda value: " ".join(map(str, value.values())) if isinstance(value, dict) else str(value),
