@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import stepdown
 
 SAMPLE = """
@@ -25,6 +26,7 @@ async def send(producer: Producer) -> int:
 
 
 def test_mypy_refuses_wrong_settings(tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="the quick tests do not install it")
     (tmp_path / "sample.py").write_text(SAMPLE)
     (tmp_path / "stepdown").symlink_to(Path(stepdown.__file__).parent)
     command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--ignore-missing-imports", "sample.py"]
