@@ -101,9 +101,13 @@ class MetadataImage:
 
     def offline_replicas(self, partition: Partition) -> list[int]:
         """The replicas of brokers that do not live, and ours if its log is offline."""
-        is_offline = partition.log.is_offline if partition.is_here else partition.leader_id < 0
-        own = [self.node_id] if is_offline and self.node_id in partition.replicas else []
+        own = [self.node_id] if self.is_offline_here(partition) else []
         return [*self.offline(partition.replicas), *own]
+
+    def is_offline_here(self, partition: Partition) -> bool:
+        """Whether this broker has a replica whose files cannot be used."""
+        is_offline = partition.log.is_offline if partition.is_here else partition.leader_id < 0
+        return is_offline and self.node_id in partition.replicas
 
     def partitions(self) -> list[Partition]:
         """All partitions that this broker has a replica of now."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..core import Core
     from ..groups.coordinator import GroupCoordinator
     from ..maintenance.log_cleaner import Cleaner
+    from ..metadata.image import MetadataImage
     from ..transactions.coordinator import TransactionCoordinator
 
 
@@ -64,13 +65,18 @@ def show_state(
     gauge(
         "stepdown_offline_partitions",
         "Partitions whose files cannot be used until the broker is started again",
-        lambda: core.log_manager.offline_partitions,
+        lambda: _count_offline(core.cluster),
     )
     _show_logs(core)
     show_groups(core, groups)
     show_transactions(core, transactions)
     show_cleaner(core, cleaner)
     core.metrics.instruments.include(ProcessCollector(registry=None))
+
+
+def _count_offline(cluster: "MetadataImage") -> int:
+    partitions = (each for topic in cluster.topics.values() for each in topic.partitions.values())
+    return sum(map(cluster.is_offline_here, partitions))
 
 
 def _show_logs(core: "Core") -> None:

@@ -373,11 +373,6 @@ class LogManager:
         self._forget(log)
         return True
 
-    @property
-    def offline_partitions(self) -> int:
-        """Partitions whose files cannot be used until the broker is started again."""
-        return len(self.unusable) + sum(log.is_offline for log in self.logs.values())
-
     def delete(self, topic: str, partition: int, reason: str = "the topic is deleted") -> None:
         """Rename the log's folder away; it is removed once its time has come.
 

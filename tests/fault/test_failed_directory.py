@@ -100,13 +100,16 @@ async def make_topic(broker: Broker, client: RawClient) -> tuple[int, int]:
     return places["a"], places["b"]
 
 
-async def check_second_is_offline(client: RawClient, folder: Path, kept: int, lost: int) -> None:
+async def check_second_is_offline(
+    broker: Broker, client: RawClient, folder: Path, kept: int, lost: int, partitions: int = 1
+) -> None:
     assert (await produce(client, lost), await fetched(client, lost)) == (STORAGE_ERROR, STORAGE_ERROR)
     assert (await produce(client, kept), await fetched(client, kept)) == (ErrorCode.NONE, ErrorCode.NONE)
     metadata = await shown(client)
     assert metadata[lost] == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
     assert metadata[kept] == (ErrorCode.NONE, 1, [])
     assert await directories(client) == {f"{folder}/a": 0, f"{folder}/b": STORAGE_ERROR}
+    assert await value(broker, "stepdown_offline_partitions") == partitions
 
 
 def replace_by_file(path: Path) -> None:
@@ -134,7 +137,7 @@ async def test_of_several_directories_one_may_be_no_directory_at_the_start(
         kept, lost = await make_topic(broker, client)
     replace_by_file(tmp_path / "b")
     async with serving(tmp_path) as (broker, client):
-        await check_second_is_offline(client, tmp_path, kept, lost)
+        await check_second_is_offline(broker, client, tmp_path, kept, lost)
         assert f"the log directory {tmp_path}/b is offline" in caplog.text
         await create(client, "u", partitions=4)
         assert all(
@@ -163,7 +166,7 @@ async def test_a_directory_that_is_gone_takes_its_partitions_offline(
         kept, lost = await make_topic(broker, client)
         (tmp_path / "b").rename(tmp_path / "elsewhere")
         await advance_until(clock, lambda: broker.cluster.partition("t", lost).log.is_offline)
-        await check_second_is_offline(client, tmp_path, kept, lost)
+        await check_second_is_offline(broker, client, tmp_path, kept, lost)
         await clock.advance(120_000)
         assert caplog.text.count(f"the log directory {tmp_path}/b is offline") == 1
         ready = pages_of(broker, lambda: True)["/readyz"]
@@ -190,7 +193,7 @@ async def test_a_disk_that_fails_takes_all_partitions_of_its_directory_offline(
         await advance_until(clock, lambda: all(broker.cluster.partition("t", index).log.is_offline for index in on_b))
         files.fails = {}  # as in Kafka, it stays offline until the broker is started again
         kept = next(index for index in range(4) if index not in on_b)
-        await check_second_is_offline(client, tmp_path, kept, on_b[1])
+        await check_second_is_offline(broker, client, tmp_path, kept, on_b[1], partitions=len(on_b))
         line = f"the log directory {tmp_path}/b is offline, with its partitions"
         assert caplog.text.count(line) == 1
         assert os.strerror(reason) in caplog.text
@@ -221,7 +224,7 @@ async def test_a_disk_that_cannot_be_read_is_answered_as_56_and_said_with_path_a
         assert f"{tmp_path}/b/t-{lost}/00000000000000000000." in said[0]
         assert " bytes at 0: Input/output error" in said[0]
         await advance_until(clock, lambda: broker.cluster.partition("t", lost).log.is_offline)
-        await check_second_is_offline(client, tmp_path, kept, lost)
+        await check_second_is_offline(broker, client, tmp_path, kept, lost)
 
 
 async def test_committed_offsets_that_cannot_be_read_are_refused_and_not_missing(
@@ -327,11 +330,12 @@ async def test_a_folder_in_the_place_of_a_segment_takes_only_its_partition_offli
     segment = tmp_path / "t-0" / "00000000000000000000.log"
     segment.unlink()
     segment.mkdir()
-    async with serving_one(tmp_path) as (_, client):
+    async with serving_one(tmp_path) as (broker, client):
         assert (await produce(client, 0), await fetched(client, 0)) == (STORAGE_ERROR, STORAGE_ERROR)
         assert (await produce(client, 1), await fetched(client, 1)) == (ErrorCode.NONE, ErrorCode.NONE)
         assert (await shown(client))[0] == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
         assert await directories(client) == {str(tmp_path): ErrorCode.NONE}
+        assert await value(broker, "stepdown_offline_partitions") == 1
     assert (
         f"t-0 is offline until the broker is started again: {segment}: a file was expected, found a folder"
         in caplog.text
@@ -360,7 +364,8 @@ async def test_lines_about_partitions_that_are_gone_are_few(tmp_path: Path, capl
             await create(client, "t", partitions=12)
             for index in range(12):
                 shutil.rmtree(tmp_path / "a" / f"t-{index}")
-            await advance_until(clock, lambda: broker.log_manager.offline_partitions == 12)
+            partitions = [broker.cluster.partition("t", index) for index in range(12)]
+            await advance_until(clock, lambda: all(map(broker.cluster.is_offline_here, partitions)))
             for _ in range(5):
                 assert await produce(client, 0) == STORAGE_ERROR
             assert caplog.text.count("appending to t-0 ") == 1
@@ -427,6 +432,6 @@ async def test_a_directory_without_permission_is_offline(tmp_path: Path) -> None
     (tmp_path / "b").chmod(0)
     try:
         async with serving(tmp_path) as (_, client):
-            await check_second_is_offline(client, tmp_path, kept, lost)
+            await check_second_is_offline(broker, client, tmp_path, kept, lost)
     finally:
         (tmp_path / "b").chmod(0o755)
