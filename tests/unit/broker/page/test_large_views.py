@@ -3,11 +3,9 @@
 The clock of these brokers stands still, so a turn ends by its steps, and the passes can be counted.
 """
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -23,6 +21,7 @@ from stepdown.protocol.coordinator.offset_records import OffsetCommitKey, Offset
 from support.admin import create
 from support.client import RawClient
 from support.clock import ManualClock
+from support.loop_passes import count_passes
 from support.running import running_broker
 
 MANY = 10_000
@@ -77,21 +76,6 @@ CASES: dict[str, tuple[Callable[[Broker], None], str]] = {
     "offsets": (add_offsets, "id=g"),
     "transactions": (add_transactions, ""),
 }
-
-
-async def count_passes(work: Awaitable[dict[str, Any]]) -> tuple[int, dict[str, Any]]:
-    passes = 0
-
-    async def count() -> None:
-        nonlocal passes
-        while True:
-            passes += 1
-            await asyncio.sleep(0)
-
-    counting = asyncio.create_task(count())
-    found = await work
-    counting.cancel()
-    return passes, found
 
 
 @pytest.mark.parametrize("case", CASES)

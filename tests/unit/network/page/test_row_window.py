@@ -1,10 +1,9 @@
 """Tables are cut to a window in order, and others have the loop while that is done."""
 
-import asyncio
-
 import pytest
 from stepdown.network.page.row_window import take_window
 from stepdown.network.turn import MOST_STEPS, Turns
+from support.loop_passes import count_passes
 
 ROWS = 10_000
 NAMES = [f"t{number:05}" for number in range(ROWS)]
@@ -31,15 +30,6 @@ async def test_only_what_is_wanted_counts() -> None:
 
 
 async def test_others_have_the_loop_after_a_bounded_number_of_rows() -> None:
-    passes = 0
-
-    async def count() -> None:
-        nonlocal passes
-        while True:
-            passes += 1
-            await asyncio.sleep(0)
-
-    counting = asyncio.create_task(count())
-    await take_window(NAMES, None, 10, Turns(lambda: 0.0).begin())  # the time stands still: steps end a turn
-    counting.cancel()
+    turn = Turns(lambda: 0.0).begin()  # the time stands still: steps end a turn
+    passes, _ = await count_passes(take_window(NAMES, None, 10, turn))
     assert passes >= ROWS // (MOST_STEPS + 1)
