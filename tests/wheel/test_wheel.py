@@ -9,6 +9,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from support.readme import README, blocks
 
 pytestmark = pytest.mark.wheel
 ROOT = Path(__file__).parents[2]
@@ -63,6 +64,23 @@ def test_it_serves_what_its_own_commands_write_and_read(installed: Path, tmp_pat
         assert subprocess.run(read, check=True, capture_output=True, cwd=tmp_path).stdout == b"one\ntwo\n"
         broker.terminate()
     assert broker.returncode == 0
+
+
+def test_the_program_of_readme_needs_what_readme_names(installed: Path, tmp_path: Path) -> None:
+    """It ended with a missing lz4, cramjam and xxhash in an environment of its own."""
+    (named,) = re.findall(r"`pip install (aiokafka [^`]+)`", README)
+    program = next(block for block in blocks("python") if "KafkaConsumer" in block)
+    folder = tmp_path / "environment"
+    venv.create(folder, with_pip=True)
+    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", *named.split()], check=True)
+    serve = [installed / "stepdown", "serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+    with subprocess.Popen([*serve, "--log-dir", tmp_path / "data"], stdout=subprocess.PIPE, text=True) as broker:
+        assert broker.stdout is not None
+        address = broker.stdout.readline().split()[3].rstrip(",")
+        command = [folder / "bin" / "python", "-c", program.replace("127.0.0.1:9092", address)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        broker.terminate()
+    assert done.stdout == "0 b'event 0'\n1 b'event 1'\n2 b'event 2'\n", done.stderr
 
 
 MYPY = """
