@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import ParamSpec, TypeVar
 
 from ..config import BrokerSettings
+from ..network.admission.peer_lines import PeerLines
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.conversion import ConversionMemory
@@ -106,6 +107,7 @@ class Core:
         self.log_manager = LogManager.open_all(settings, files or Files(), self.clock)
         self.file_faults = FileFaults(self.clock, self.log_manager.files)
         self.failed_appends = LineLimit(self.clock)
+        self.denials = PeerLines(self.clock)
         self.has_failed = False
         self.on_failed: Callable[[], object] = lambda: None
         """Called when the broker cannot go on; who runs it then ends it."""

@@ -32,6 +32,8 @@ class BrokerSettings:
     listener_max_connection_creation_rate: Mapping[str, int]
     """What is asked at each listener, by its name."""
     stepdown_authentication_timeout_ms: int
+    connection_failed_authentication_delay_ms: int
+    """Of the page; listeners have their own."""
 
     # Connections and requests
     connections_max_idle_ms: int

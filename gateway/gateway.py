@@ -16,6 +16,7 @@ from ..client.versions import VersionRange
 from ..config import HostPort
 from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
+from ..network.admission.password_tries import PasswordTries
 from ..network.admission.shared_by_connections import RequestRules, SharedByConnections
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
@@ -25,6 +26,7 @@ from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
 from ..network.listener import Limits, Server
 from ..network.memory_budget import MemoryBudget
+from ..network.page.page_access import PageAccess
 from ..network.page.page_site import PageSite
 from ..network.sasl.login_credential import LoginCredential
 from ..network.transport import PlainTransport
@@ -314,7 +316,9 @@ class Gateway:
             work=self._workers.run,
             started_ms=self.clock.now_ms(),
         )
-        return PageSite(views.by_name, network.stepdown_page_password or "")
+        delay_ms = network.connection_failed_authentication_delay_ms
+        tries = PasswordTries(self.clock, delay_ms, self.metrics.failed_authentications, self._shared.lines)
+        return PageSite(views.by_name, PageAccess(network.stepdown_page_password or "", tries))
 
     def _metrics_page(self) -> MetricsPage:
         return MetricsPage(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..config.listener_security import ListenerSecurity
 from .admission.address_budget import AddressBudget
-from .admission.closing_lines import ClosingLines
+from .admission.peer_lines import PeerLines
 from .clock import Clock, Timer
 from .connection import Answerer, Connection
 from .instruments import Counters, RequestMeter
@@ -45,7 +45,7 @@ class SecuredListeners:
         clock: Clock,
         timeout_ms: int,
         credential_of: CredentialOf,
-        lines: ClosingLines,
+        lines: PeerLines,
     ) -> None:
         """`meter_of` gives the meter of the requests of an API, by its name and version."""
         self.failed_authentications = failed_authentications

@@ -26,7 +26,7 @@ def guard(module: ModuleType, rule: Rule, authorizer: Authorizer) -> Handle:
     """The module's `handle`, behind its rule. It raises the ApiError that refuses a whole request."""
 
     def handle(core: "Core", request: Any, call: "Call") -> Any:
-        access = RestrictedAccess(authorizer, call.principal, call.peer.host, call.key.name)
+        access = RestrictedAccess(authorizer, call.principal, call.peer.host, call.key.name, core.denials)
         call.access = access
         for check in rule.whole:
             error = check(access, request, call.version)

@@ -5,9 +5,12 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from ...network.admission.password_tries import PasswordTries
+from ...network.admission.peer_lines import PeerLines
 from ...network.http.clients_page import ClientsPage
 from ...network.http.metrics_page import MetricsPage
 from ...network.http.server import MakePage, Page
+from ...network.page.page_access import PageAccess
 from ...network.page.page_site import PageSite, View
 
 if TYPE_CHECKING:
@@ -37,19 +40,21 @@ def local_pages_of(core: "Core") -> dict[str, MakePage]:
     return {"/clients": ClientsPage(core.clients, core.heavy)}
 
 
-def site_of(state: "BrokerState") -> PageSite | None:
+def site_of(state: "BrokerState", lines: PeerLines) -> PageSite | None:
     """The page for people, where the settings allow it."""
-    settings = state.services.settings
+    services, settings = state.services, state.services.settings
     if not settings.stepdown_page_enabled:
         return None
 
     def make_views() -> Mapping[str, View]:
-        with state.services.spare_descriptors.free():
+        with services.spare_descriptors.free():
             from ..page.views import views_of
 
         return views_of(state)
 
-    return PageSite(make_views, settings.stepdown_page_password or "")
+    delay_ms = settings.connection_failed_authentication_delay_ms
+    tries = PasswordTries(services.clock, delay_ms, services.metrics.failed_authentications, lines)
+    return PageSite(make_views, PageAccess(settings.stepdown_page_password or "", tries))
 
 
 def _unready(reason: str) -> Page:

@@ -56,7 +56,8 @@ class Metrics:
         )
         self.failed_authentications = kept.counter(
             "stepdown_failed_authentications",
-            "Connections whose TLS or SASL authentication failed, by listener and SASL mechanism",
+            "Connections whose TLS or SASL authentication failed, by listener and SASL mechanism; wrong passwords of "
+            "the page are those of HTTP by BASIC",
             *("listener", "mechanism"),
         )
 

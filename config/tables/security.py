@@ -39,13 +39,14 @@ def _at_listener(
 
 
 LISTENERS = (
-    _at_listener(
+    active(
         "connection.failed.authentication.delay.ms",
         INT,
         100,
         AtLeast(0),
         AT_START,
-        "Time that the answer to a failed login is held back, before the connection is closed.",
+        "Time that the answer to a failed login is held back, before the connection is closed. Of the page: in which "
+        "no other password from its network is looked at.",
     ),
     _at_listener(
         "connections.max.reauth.ms",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from ..clock import Clock
 from ..memory_budget import MemoryBudget
-from .closing_lines import ClosingLines
 from .half_frames import HalfFrames
+from .peer_lines import PeerLines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class SharedByConnections:
     request_memory: MemoryBudget
     half_frames: HalfFrames
     read_ahead: MemoryBudget
-    lines: ClosingLines
+    lines: PeerLines
     rules: Callable[[], RequestRules]
 
     @classmethod
@@ -43,6 +43,6 @@ class SharedByConnections:
             request_memory=request_memory,
             half_frames=HalfFrames(quarter, clock, patience_ms),
             read_ahead=MemoryBudget(quarter),
-            lines=ClosingLines(clock),
+            lines=PeerLines(clock),
             rules=rules,
         )

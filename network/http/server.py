@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count
 from types import MappingProxyType
+from typing import Protocol
 
 import h11
 
@@ -48,8 +49,16 @@ class PageRequest:
     peer: str
 
 
-Site = Callable[[PageRequest], Awaitable[Page | None]]
-"""Answers requests for paths that have no page of their own; None: for this one neither."""
+class Site(Protocol):
+    """Answers requests for paths that have no page of their own."""
+
+    async def refuse(self, request: PageRequest) -> Page | None:
+        """The answer to one who is not let in, which may be held back: others may have the connection meanwhile."""
+
+    async def answer(self, request: PageRequest) -> Page | None:
+        """None: there is nothing at its path."""
+
+
 MakePage = Callable[[], Awaitable[Page]]
 NO_PAGES: Mapping[str, MakePage] = MappingProxyType({})
 
@@ -75,7 +84,7 @@ class HttpServer:
         self._idle_s = idle_s
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
-        self._waiting: dict[asyncio.StreamWriter, None] = {}  # for a request, the longest first
+        self._waiting: dict[asyncio.StreamWriter, asyncio.Timeout] = {}  # for a request or a login, the longest first
         self._sending: dict[asyncio.StreamWriter, None] = {}  # an answer, the longest first
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
@@ -114,11 +123,13 @@ class HttpServer:
 
         Connections that ask for nothing, or do not read, must not keep a probe of liveness out.
         """
-        waiting = self._waiting or self._sending
-        longest = next(iter(waiting), None)
+        longest = next(iter(self._waiting or self._sending), None)
         if longest is None:
             return False
-        del waiting[longest]
+        wait = self._waiting.pop(longest, None)
+        if wait is not None and not wait.expired():
+            wait.reschedule(0)
+        self._sending.pop(longest, None)
         self._open.discard(longest)
         longest.transport.abort()  # what it has not read must not be kept for it
         return True
@@ -128,13 +139,14 @@ class HttpServer:
         peername = writer.get_extra_info("peername")
         peer = str(peername[0]) if peername else ""
         while True:
-            self._waiting[writer] = None
-            async with asyncio.timeout(self._idle_s):
+            async with asyncio.timeout(self._idle_s) as wait:
+                self._waiting[writer] = wait
                 request, body = await self._next_request(protocol, reader)
-            self._waiting.pop(writer, None)
+                refusal = request and await self._refuse(request, peer)
+                self._waiting.pop(writer, None)
             if request is None:
                 return
-            page = self._refuse_stranger(request, peer) or await self._page_for(request, body, peer)
+            page = refusal or await self._page_for(request, body, peer)
             length = str(len(page.body))
             headers = [("content-type", page.content_type), ("content-length", length), *page.headers]
             self._sending[writer] = None
@@ -180,10 +192,17 @@ class HttpServer:
                 break
         return None, b""
 
+    async def _refuse(self, request: h11.Request, peer: str) -> Page | None:
+        """The answer to one who may not have what he asks for."""
+        path = _path_of(request)
+        if path in self._local_paths:
+            return self._refuse_stranger(request, peer)
+        if path in self._pages or self._site is None:
+            return None
+        return await self._site.refuse(_read_request(request, peer))
+
     def _refuse_stranger(self, request: h11.Request, peer: str) -> Page | None:
         """The answer to one who asks for a local page and is not on this machine."""
-        if _path_of(request) not in self._local_paths:
-            return None
         if not is_local(peer):
             reason: str | None = "this page is for programs on the same machine"
         else:
@@ -196,7 +215,7 @@ class HttpServer:
             return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
         make = self._pages.get(path)
         if make is None:
-            page = None if self._site is None else await self._site(_read_request(request, peer))
+            page = None if self._site is None else await self._site.answer(_read_request(request, peer))
             if page is not None:
                 return page
             there = ", ".join(self._pages)

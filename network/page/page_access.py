@@ -9,6 +9,7 @@ import hmac
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from ..admission.password_tries import PasswordTries
 from ..http.local_access import is_local, refuse_web_pages
 from ..http.server import Page, PageRequest
 
@@ -18,16 +19,21 @@ ASK_FOR_LOGIN = (("www-authenticate", 'Basic realm="stepdown", charset="UTF-8"')
 class PageAccess:
     """`password` "": loopback addresses only, without a login."""
 
-    def __init__(self, password: str) -> None:
+    def __init__(self, password: str, tries: PasswordTries) -> None:
         self._password = password.encode()
+        self._tries = tries
 
-    def refuse(self, request: PageRequest) -> Page | None:
-        """The answer to one who may not see the page; None: this one may."""
+    async def refuse(self, request: PageRequest) -> Page | None:
+        """The answer to one who may not see the page, held back where its password is wrong; None: this one may."""
         given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in request.headers}
         if b"origin" in given or _comes_from_elsewhere(given):
             return _forbid("pages of other origins are not answered")
         if self._password:
-            return None if self._is_password(given.get(b"authorization", "")) else _ask()
+            authorization = given.get(b"authorization", "")
+            is_let_in = authorization and await self._tries.check(
+                request.peer, lambda: self._is_password(authorization)
+            )
+            return None if is_let_in else _ask()
         if not is_local(request.peer):
             return _forbid(
                 "the page is for loopback addresses; set stepdown.page.password, or forward the port: "

@@ -44,18 +44,21 @@ ABSENT = frozenset((ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.GROUP_ID_NOT
 class PageSite:
     """`make_views` gives the views by name; it is called with the first request, so that it may import them."""
 
-    def __init__(self, make_views: Callable[[], Mapping[str, View]], password: str) -> None:
+    def __init__(self, make_views: Callable[[], Mapping[str, View]], access: PageAccess) -> None:
         self._make_views = make_views
-        self._access = PageAccess(password)
+        self._access = access
         self._views: Mapping[str, View] | None = None
 
-    async def __call__(self, request: PageRequest) -> Page | None:
-        if request.path not in FILES and not request.path.startswith(API):
-            return None
-        page = self._access.refuse(request) or _read_file(request.path) or await self._answer(request)
-        return replace(page, headers=(*HEADERS, *page.headers))
+    async def refuse(self, request: PageRequest) -> Page | None:
+        page = await self._access.refuse(request) if _has(request.path) else None
+        return None if page is None else _add_headers(page)
 
-    async def _answer(self, request: PageRequest) -> Page:
+    async def answer(self, request: PageRequest) -> Page | None:
+        if not _has(request.path):
+            return None
+        return _add_headers(_read_file(request.path) or await self._show(request))
+
+    async def _show(self, request: PageRequest) -> Page:
         if self._views is None:
             self._views = self._make_views()
         view = self._views.get(request.path.removeprefix(API))
@@ -69,6 +72,14 @@ class PageSite:
         except ApiError as fault:
             status = HTTPStatus.NOT_FOUND if fault.code in ABSENT else HTTPStatus.SERVICE_UNAVAILABLE
             return _make_json(status, {"error": str(fault), "code": ErrorCode(fault.code).name})
+
+
+def _has(path: str) -> bool:
+    return path in FILES or path.startswith(API)
+
+
+def _add_headers(page: Page) -> Page:
+    return replace(page, headers=(*HEADERS, *page.headers))
 
 
 def _read_file(path: str) -> Page | None:

@@ -1,6 +1,11 @@
 """What the page has to show: records and names with markup, terminal escapes, and what is no text."""
 
 from stepdown.broker.page.record_reading import MOST_FIELD_BYTES
+from stepdown.network.admission.password_tries import PasswordTries
+from stepdown.network.admission.peer_lines import PeerLines
+from stepdown.network.clock import LoopClock
+from stepdown.network.metrics.instruments import Instruments
+from stepdown.network.page.page_access import PageAccess
 from stepdown.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -15,6 +20,12 @@ from .record_sets import NOW, record_set
 
 MARKUP = "<img src=x onerror=alert(1)>\x1b[31m\r\nSet-Cookie: a=b"
 VALUES = (MARKUP.encode(), b"\x00\xff", "é".encode() * MOST_FIELD_BYTES)
+
+
+def access(password: str = "") -> PageAccess:
+    """Who may see a page; a wrong password is answered at once."""
+    failed = Instruments().counter("failed", "", "listener", "mechanism")
+    return PageAccess(password, PasswordTries(LoopClock(), 0, failed, PeerLines(LoopClock())))
 
 
 def record(offset: int, value: bytes | None) -> Record:

@@ -1,12 +1,15 @@
 """What a request may do: the authorizer, asked on behalf of its sender.
 
 `EVERYTHING` stands where there is no authorizer. What a client asked for itself and is denied goes to the log, as
-Kafka's `kafka.authorizer.logger` has it; what is only looked through, as for a list of all topics, does not.
+Kafka's `kafka.authorizer.logger` has it, in lines of limited number; what is only looked through, as for a list of all
+topics, does not.
 """
 
 import logging
 from collections.abc import Iterable
 
+from ....config.keys.ip_address import network_of
+from ....network.admission.peer_lines import PeerLines
 from ....network.principal import KafkaPrincipal
 from ....protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ....protocol.errors import ApiError, ErrorCode
@@ -52,8 +55,6 @@ ALL_OPERATIONS = {kind: _bit_field(operations) for kind, operations in OPERATION
 NOT_ASKED = -(1 << 31)
 """In the place of a bit field that the client did not ask for."""
 
-MOST_LOGGED = 100
-"""Denials of one request."""
 MOST_NAME_LOGGED = 300
 """Characters; topics have 249 at most, other names that clients make up 32,767."""
 
@@ -93,10 +94,13 @@ EVERYTHING = Access()
 class RestrictedAccess(Access):
     """What the authorizer allows to one request. Asked the same again it gives, and logs, nothing new."""
 
-    __slots__ = ("_authorizer", "_denied", "_host", "_known", "_principal", "_request")
+    __slots__ = ("_authorizer", "_denied", "_host", "_known", "_lines", "_principal", "_request")
 
-    def __init__(self, authorizer: Authorizer, principal: KafkaPrincipal, host: str, request: str) -> None:
+    def __init__(
+        self, authorizer: Authorizer, principal: KafkaPrincipal, host: str, request: str, lines: PeerLines
+    ) -> None:
         self._authorizer = authorizer
+        self._lines = lines
         self._principal = principal
         self._host = host
         self._request = request
@@ -106,13 +110,13 @@ class RestrictedAccess(Access):
     def may(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         allowed = self.may_see(operation, kind, name)
         key = operation, kind, name
-        if not allowed and len(self._denied) < MOST_LOGGED and key not in self._denied:
+        if not allowed and key not in self._denied:
             self._denied.add(key)
-            log.info(
-                "Principal = %s is Denied operation = %s from host = %s on resource = %s:LITERAL:%s for request = %s%s",
-                *(self._principal, operation.name, self._host, kind.name, name[:MOST_NAME_LOGGED], self._request),
-                "" if len(self._denied) < MOST_LOGGED else "; more denials of this request are not logged",
+            line = (
+                f"Principal = {self._principal} is Denied operation = {operation.name} from host = {self._host} "
+                f"on resource = {kind.name}:LITERAL:{name[:MOST_NAME_LOGGED]} for request = {self._request}"
             )
+            self._lines.inform(log, network_of(self._host), line)
         return allowed
 
     def may_see(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:

@@ -4,6 +4,7 @@ import base64
 from pathlib import Path
 from typing import Any
 
+import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.page.record_reading import MOST_FIELD_BYTES
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -128,6 +129,16 @@ async def test_a_password_is_asked_for_and_metrics_stay_open(tmp_path: Path) -> 
         assert (await get(broker.http_address, "/api/overview")).status == 401
         assert (await get(broker.http_address, "/api/overview", right)).status == 200
         assert (await get(broker.http_address, "/metrics")).status == 200
+
+
+async def test_a_wrong_password_is_counted_and_has_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings = {"stepdown_page_password": "secret", "connection_failed_authentication_delay_ms": 0}
+    async with running_broker(tmp_path, **settings) as broker:
+        wrong = {"Authorization": "Basic " + base64.b64encode(b"me:guess").decode()}
+        assert (await get(broker.http_address, "/api/overview", wrong)).status == 401
+        assert broker.metrics.failed_authentications.of("HTTP", "BASIC").value == 1
+    assert "wrong password for the page" in caplog.text
+    assert "guess" not in caplog.text
 
 
 async def test_nothing_can_be_changed_through_it(broker: Broker) -> None:

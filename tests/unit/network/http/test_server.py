@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from stepdown.network.http.server import EVENTS_A_TURN, MOST_CONNECTIONS, HttpServer, Page
+from stepdown.network.http.server import EVENTS_A_TURN, MOST_CONNECTIONS, HttpServer, Page, PageRequest, Site
 from support.deadline import DEADLINE_S
 
 REQUESTS = 400
@@ -26,9 +26,30 @@ async def large() -> Page:
     return Page(body=LARGE)
 
 
+class HoldingSite:
+    """Answers nobody. `held`: how many wait for that."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.all_held = asyncio.Event()
+
+    async def refuse(self, request: PageRequest) -> Page | None:
+        self.held += 1
+        if self.held == MOST_CONNECTIONS:
+            self.all_held.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.held -= 1
+        return None
+
+    async def answer(self, request: PageRequest) -> Page | None:
+        return None
+
+
 @asynccontextmanager
-async def serving() -> AsyncIterator[tuple[str, int]]:
-    server = HttpServer({"/healthz": alive, "/large": large})
+async def serving(site: Site | None = None) -> AsyncIterator[tuple[str, int]]:
+    server = HttpServer({"/healthz": alive, "/large": large}, site=site)
     address = await server.start("127.0.0.1", 0)
     try:
         async with asyncio.timeout(DEADLINE_S):
@@ -89,4 +110,20 @@ async def test_connections_that_do_not_read_their_answers_give_way_to_one_that_a
         writer.write(LAST.replace(b"HEAD", b"GET"))
         assert b"alive" in await reader.read(-1)
         for _, other in (*stalled, (reader, writer)):
+            other.transport.abort()
+
+
+async def test_answers_that_are_held_back_give_way_to_one_that_asks() -> None:
+    """Who tries passwords by 64 connections, whose answers are held back, would keep the probe of liveness out."""
+    site = HoldingSite()
+    async with serving(site) as address:
+        trying = [await asyncio.open_connection(*address) for _ in range(MOST_CONNECTIONS)]
+        for _, writer in trying:
+            writer.write(GET.replace(b"/healthz", b"/"))
+        await site.all_held.wait()
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(LAST.replace(b"HEAD", b"GET"))
+        assert b"alive" in await reader.read(-1)
+        assert site.held == MOST_CONNECTIONS - 1
+        for _, other in (*trying, (reader, writer)):
             other.transport.abort()

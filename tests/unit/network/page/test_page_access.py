@@ -5,15 +5,15 @@ from http import HTTPStatus
 
 import pytest
 from stepdown.network.http.server import PageRequest
-from stepdown.network.page.page_access import PageAccess
+from support.page_content import access
 
 HERE = "127.0.0.1"
 
 
-def ask(password: str = "", peer: str = HERE, **headers: str) -> HTTPStatus:
+async def ask(password: str = "", peer: str = HERE, **headers: str) -> HTTPStatus:
     given = {"host": "localhost:9464", **headers}
     lines = [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()]
-    refusal = PageAccess(password).refuse(PageRequest(path="/", query="", headers=lines, peer=peer))
+    refusal = await access(password).refuse(PageRequest(path="/", query="", headers=lines, peer=peer))
     return HTTPStatus.OK if refusal is None else refusal.status
 
 
@@ -22,36 +22,36 @@ def login(text: str) -> str:
 
 
 @pytest.mark.parametrize("peer", [HERE, "127.8.0.1", "::1", "::ffff:127.0.0.1"])
-def test_loopback_addresses_see_it(peer: str) -> None:
-    assert ask(peer=peer) == HTTPStatus.OK
+async def test_loopback_addresses_see_it(peer: str) -> None:
+    assert await ask(peer=peer) == HTTPStatus.OK
 
 
 @pytest.mark.parametrize("peer", ["192.0.2.7", "::ffff:192.0.2.7", "", "2001:db8::1"])
-def test_others_do_not(peer: str) -> None:
-    assert ask(peer=peer) == HTTPStatus.FORBIDDEN
+async def test_others_do_not(peer: str) -> None:
+    assert await ask(peer=peer) == HTTPStatus.FORBIDDEN
 
 
-def test_a_name_that_only_leads_here_is_refused() -> None:
+async def test_a_name_that_only_leads_here_is_refused() -> None:
     """DNS rebinding: the page of another site asks its own name, which has become 127.0.0.1."""
-    assert ask(host="evil.example:9464") == HTTPStatus.FORBIDDEN
+    assert await ask(host="evil.example:9464") == HTTPStatus.FORBIDDEN
 
 
 @pytest.mark.parametrize("password", ["", "secret"])
-def test_pages_of_other_origins_are_refused(password: str) -> None:
+async def test_pages_of_other_origins_are_refused(password: str) -> None:
     right = login("me:secret")
-    assert ask(password, origin="http://evil.example", authorization=right) == HTTPStatus.FORBIDDEN
-    assert ask(password, sec_fetch_site="cross-site", sec_fetch_mode="no-cors", authorization=right) == 403
-    assert ask(password, sec_fetch_site="same-site", sec_fetch_mode="cors", authorization=right) == 403
+    assert await ask(password, origin="http://evil.example", authorization=right) == HTTPStatus.FORBIDDEN
+    assert await ask(password, sec_fetch_site="cross-site", sec_fetch_mode="no-cors", authorization=right) == 403
+    assert await ask(password, sec_fetch_site="same-site", sec_fetch_mode="cors", authorization=right) == 403
 
 
-def test_a_link_from_elsewhere_may_be_followed() -> None:
-    assert ask(sec_fetch_site="cross-site", sec_fetch_mode="navigate") == HTTPStatus.OK
-    assert ask(sec_fetch_site="same-origin", sec_fetch_mode="cors") == HTTPStatus.OK
+async def test_a_link_from_elsewhere_may_be_followed() -> None:
+    assert await ask(sec_fetch_site="cross-site", sec_fetch_mode="navigate") == HTTPStatus.OK
+    assert await ask(sec_fetch_site="same-origin", sec_fetch_mode="cors") == HTTPStatus.OK
 
 
 @pytest.mark.parametrize("peer", [HERE, "192.0.2.7"])
-def test_with_a_password_everybody_gives_it(peer: str) -> None:
-    assert ask("secret", peer, authorization=login("anyone:secret")) == HTTPStatus.OK
+async def test_with_a_password_everybody_gives_it(peer: str) -> None:
+    assert await ask("secret", peer, authorization=login("anyone:secret")) == HTTPStatus.OK
     wrong = ("", "Basic", "Basic !", login("secret"), login("me:secre"), login("me:secret2"), "Bearer secret")
     for authorization in wrong:
-        assert ask("secret", peer, authorization=authorization) == HTTPStatus.UNAUTHORIZED, authorization
+        assert await ask("secret", peer, authorization=authorization) == HTTPStatus.UNAUTHORIZED, authorization

@@ -12,6 +12,7 @@ from stepdown.network.page import page_site
 from stepdown.network.page.page_query import PageQuery, QueryFault
 from stepdown.network.page.page_site import FILES, PageSite
 from stepdown.protocol.errors import ApiError, ErrorCode
+from support.page_content import access
 
 FOLDER = Path(page_site.__file__).parent
 MOST_BYTES = 150_000
@@ -26,15 +27,17 @@ async def fail(query: PageQuery) -> dict[str, Any]:
 
 
 async def ask(path: str, query: str = "", host: str = "localhost") -> Page:
-    site = PageSite(lambda: {"show": show, "fail": fail}, "")
-    page = await site(PageRequest(path=path, query=query, headers=[(b"host", host.encode())], peer="127.0.0.1"))
+    site = PageSite(lambda: {"show": show, "fail": fail}, access())
+    request = PageRequest(path=path, query=query, headers=[(b"host", host.encode())], peer="127.0.0.1")
+    page = await site.refuse(request) or await site.answer(request)
     assert page is not None
     return page
 
 
 async def test_what_is_not_its_own_is_left_to_others() -> None:
     request = PageRequest(path="/metrics", query="", headers=[], peer="127.0.0.1")
-    assert await PageSite(dict, "")(request) is None
+    site = PageSite(dict, access())
+    assert (await site.refuse(request), await site.answer(request)) == (None, None)
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -76,8 +79,8 @@ async def test_a_view_may_say_which_parameter_is_wrong() -> None:
     async def refuse(query: PageQuery) -> dict[str, Any]:
         raise QueryFault("offset is a number")
 
-    site = PageSite(lambda: {"refuse": refuse}, "")
-    page = await site(PageRequest(path="/api/refuse", query="", headers=[(b"host", b"[::1]:1")], peer="::1"))
+    site = PageSite(lambda: {"refuse": refuse}, access())
+    page = await site.answer(PageRequest(path="/api/refuse", query="", headers=[(b"host", b"[::1]:1")], peer="::1"))
     assert page is not None
     assert json.loads(page.body) == {"error": "offset is a number"}
 

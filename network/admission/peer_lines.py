@@ -1,4 +1,5 @@
-"""Limits the lines about connections that are closed: whoever can cause one can cause a million.
+"""Limits the lines about what peers do: connections that are closed, wrong passwords, denied rights. Whoever can cause
+one can cause a million.
 
 In a minute each network has ten, all together a hundred; of what follows the 1st, the 10th, the 100th and so on is
 said, with how many were left out.
@@ -16,7 +17,7 @@ MOST_OF_ALL: Final = 100
 MOST_NETWORKS: Final = 1_000
 
 
-class ClosingLines:
+class PeerLines:
     """What was said in the minute that runs."""
 
     def __init__(self, clock: Clock) -> None:
@@ -26,11 +27,18 @@ class ClosingLines:
         self._count = 0
 
     def warn(self, log: logging.Logger, network: str, line: str) -> None:
-        """Writes the line about a connection from there, or leaves it out."""
+        """Writes the line about a peer from there, or leaves it out."""
+        self._write(log, logging.WARNING, network, line)
+
+    def inform(self, log: logging.Logger, network: str, line: str) -> None:
+        """The same for what is no more than news."""
+        self._write(log, logging.INFO, network, line)
+
+    def _write(self, log: logging.Logger, level: int, network: str, line: str) -> None:
         left_out = self._count_left_out(network)
         if left_out is not None:
             more = f" ({left_out} more since a minute at most have no line)" if left_out else ""
-            log.warning("%s%s", line, more)
+            log.log(level, "%s%s", line, more)
 
     def _count_left_out(self, network: str) -> int | None:
         """None: this line is left out."""
@@ -38,12 +46,15 @@ class ClosingLines:
         if not 0 <= now_ms - self._began_ms < WINDOW_MS:
             self._began_ms, self._count = now_ms, 0
             self._of.clear()
-        self._count += 1
         if network in self._of or len(self._of) < MOST_NETWORKS:
             self._of[network] += 1
-        left_out = max(self._of[network] - MOST_OF_A_NETWORK, self._count - MOST_OF_ALL, 0)
-        return left_out if not left_out or is_power_of_ten(left_out) else None
+        own = self._of[network] - MOST_OF_A_NETWORK
+        if not _is_said(own):
+            return None
+        self._count += 1  # not before: who has many left out must not take the lines of others
+        of_all = self._count - MOST_OF_ALL
+        return max(own, of_all, 0) if _is_said(of_all) else None
 
 
-def is_power_of_ten(number: int) -> bool:
-    return str(number).strip("0") == "1"
+def _is_said(left_out: int) -> bool:
+    return left_out <= 0 or str(left_out).strip("0") == "1"
