@@ -4,12 +4,14 @@ import asyncio
 import logging
 import socket
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from prometheus_client.core import Metric
 
 from ..client.errors import ClientError
 from ..client.versions import VersionRange
@@ -24,7 +26,7 @@ from ..network.connection import Answerer, CloseConnection, Connection, Peer
 from ..network.http.clients_page import ClientsPage
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
-from ..network.listener import Limits, Server
+from ..network.listener import Limits, Server, bind_alone
 from ..network.memory_budget import MemoryBudget
 from ..network.page.page_access import PageAccess
 from ..network.page.page_site import PageSite
@@ -46,7 +48,8 @@ from .routes.locator import Locator
 from .sessions.client_session import ClientSession
 from .sessions.relayed_answer import RelayingSender
 from .sessions.session_tools import SessionTools
-from .settings import LISTENER, OFF, PORTS, REQUIRED, SINGLE, SNI, GatewaySettings
+from .setting_keys import LISTENER, OFF, PORTS, REQUIRED, SINGLE, SNI
+from .settings import GatewaySettings
 from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
 
 if TYPE_CHECKING:
@@ -56,13 +59,24 @@ READY_MS = 60_000
 WORKERS = 2
 PATIENCE_MS = 2_000
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
 class Gateway:
-    """A gateway with these settings. `address` and `http_address` are known once it has started."""
+    """A gateway with these settings. `address` and `http_address` are known once it has started.
 
-    def __init__(self, settings: GatewaySettings, clock: Clock | None = None) -> None:
+    `bind` gives the sockets of its listeners. Without `has_http`, somebody else shows its pages.
+    """
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        clock: Clock | None = None,
+        *,
+        bind: Callable[[str, str, int], socket.socket] = bind_alone,
+        has_http: bool = True,
+    ) -> None:
         """Raises: ConfigError for certificates that cannot be read."""
         self.settings = settings
         self.clock = clock or LoopClock()
@@ -80,7 +94,7 @@ class Gateway:
         )
         self._allowed = AllowList(settings.allowed, self.clock)
         at_accept = self._allowed if settings.proxy_protocol == OFF else AllowList((), self.clock)
-        self._server = Server(self._limits, self.clock, self._connect, self._count_end, at_accept)
+        self._server = Server(self._limits, self.clock, self._connect, self._count_end, at_accept, bind)
         self.ports = BrokerPorts(
             settings.listen.host,
             settings.advertised_host,
@@ -107,11 +121,8 @@ class Gateway:
             swaps=settings.swaps,
         )
         self._admission: ListenerAdmission | None = None
-        self._http = HttpServer(
-            {"/metrics": self._metrics_page(), "/healthz": _alive, "/readyz": self._ready},
-            {"/clients": ClientsPage(self.clients, lambda work, value: self._workers.run(lambda: work(value)))},
-            site=self._make_site(),
-        )
+        self.views = self._make_views()
+        self._http = self._make_http() if has_http else None
         self._connections: Counter[str] = Counter()
         self._refreshing: asyncio.Task[None] | None = None
         self._is_stopping = False
@@ -130,7 +141,8 @@ class Gateway:
             for broker, address in settings.brokers.items():
                 self.upstream.learn(broker, address)
             fault = await self._refresh()
-            self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
+            if self._http is not None:
+                self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
         except BaseException:
             await self.stop(drain_ms=0)
             raise
@@ -145,8 +157,17 @@ class Gateway:
             await asyncio.gather(self._refreshing, return_exceptions=True)
         await self._server.drain(self.settings.drain_ms if drain_ms is None else drain_ms)
         self.upstream.close()
-        await self._http.stop()
+        if self._http is not None:
+            await self._http.stop()
         self._workers.shutdown()
+
+    @property
+    def cluster_id(self) -> str | None:
+        return self.upstream.cluster_id
+
+    @property
+    def release(self) -> str:
+        return self.upstream.release
 
     def reload(self, settings: GatewaySettings) -> None:
         """Takes the allow list, the login to the cluster and the time to drain of new settings; connections live on.
@@ -159,6 +180,15 @@ class Gateway:
         self.settings = replace(
             self.settings, allowed=settings.allowed, security=settings.security, drain_ms=settings.drain_ms
         )
+
+    def work(self, function: Callable[[], T]) -> Awaitable[T]:
+        """Runs a function in a thread."""
+        return self._workers.run(function)
+
+    async def read_metrics(self) -> AsyncIterator[Callable[[], Metric]]:
+        """A snapshot of each family of metrics, which makes the family, in any thread."""
+        async for family in self.metrics.instruments.read(self._turns.begin()):
+            yield family
 
     # Starting
 
@@ -296,12 +326,23 @@ class Gateway:
 
     # Pages
 
-    def _make_site(self) -> PageSite | None:
-        """The page for people, where the settings allow it."""
+    def _make_http(self) -> HttpServer:
+        """With the page for people, where the settings allow it."""
         network = self.settings.network
-        if not network.stepdown_page_enabled:
-            return None
-        views = PageViews(
+        return HttpServer(
+            {"/metrics": self._metrics_page(), "/healthz": show_alive, "/readyz": self.show_ready},
+            {"/clients": ClientsPage(self.clients, lambda work, value: self._workers.run(lambda: work(value)))},
+            site=PageSite(self.views.by_name, self._make_access()) if network.stepdown_page_enabled else None,
+        )
+
+    def _make_access(self) -> PageAccess:
+        network = self.settings.network
+        delay_ms = network.connection_failed_authentication_delay_ms
+        tries = PasswordTries(self.clock, delay_ms, self.metrics.failed_authentications, self._shared.lines)
+        return PageAccess(network.stepdown_page_password or "", tries)
+
+    def _make_views(self) -> PageViews:
+        return PageViews(
             clock=self.clock,
             turns=self._turns,
             clients=self.clients,
@@ -312,25 +353,23 @@ class Gateway:
             answer_memory=self._answer_memory,
             find_address=lambda: self.address,
             count_connections=lambda: sum(self._connections.values()),
-            ready=self._ready,
+            ready=self.show_ready,
             work=self._workers.run,
             started_ms=self.clock.now_ms(),
         )
-        delay_ms = network.connection_failed_authentication_delay_ms
-        tries = PasswordTries(self.clock, delay_ms, self.metrics.failed_authentications, self._shared.lines)
-        return PageSite(views.by_name, PageAccess(network.stepdown_page_password or "", tries))
 
     def _metrics_page(self) -> MetricsPage:
         return MetricsPage(
             self.metrics.instruments, self._turns, lambda work, value: self._workers.run(lambda: work(value))
         )
 
-    async def _ready(self) -> Page:
+    async def show_ready(self) -> Page:
+        """/readyz"""
         answered_ms = self.upstream.answered_ms
         if self._is_stopping:
-            return _unready("shutting down")
+            return unready_page("shutting down")
         if answered_ms is None or self.clock.now_ms() - answered_ms > READY_MS:
-            return _unready("no broker of the cluster has answered within a minute")
+            return unready_page("no broker of the cluster has answered within a minute")
         return Page(body=b"ready\n")
 
 
@@ -339,9 +378,11 @@ def refuse_login(user: str, mechanism: str) -> LoginCredential:
     raise AssertionError(mechanism)
 
 
-async def _alive() -> Page:
+async def show_alive() -> Page:
+    """/healthz"""
     return Page(body=b"alive\n")
 
 
-def _unready(reason: str) -> Page:
+def unready_page(reason: str) -> Page:
+    """/readyz of a gateway that should get no connections now."""
     return Page(body=f"not ready: {reason}\n".encode(), status=HTTPStatus.SERVICE_UNAVAILABLE)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from ..network.memory_budget import MemoryBudget
 from ..network.metrics.counts import Counter, Histogram
-from ..network.metrics.instruments import DURATION_BUCKETS, Instruments
+from ..network.metrics.instruments import DURATION_BUCKETS, CounterFamily, Instruments
 from ..protocol.kafka_releases import api_name
 
 MOST_ROWS = 2_000
@@ -38,9 +38,7 @@ class GatewayMetrics:
         self.closed_connections = counter(
             "stepdown_gateway_closed_connections", "Connections of clients that ended.", "reason"
         )
-        self.failed_authentications = counter(
-            "stepdown_gateway_failed_authentications", "Logins that failed.", "listener", "mechanism"
-        )
+        self.failed_authentications = count_failed_logins(self.instruments)
         self.upstream_failures = counter(
             "stepdown_gateway_upstream_failures", "Connections to the cluster that could not be opened.", "broker"
         )
@@ -78,6 +76,13 @@ class GatewayMetrics:
                 self.request_seconds.of("translated" if sent_as != version else "passed"),
             )
         return meter
+
+
+def count_failed_logins(instruments: Instruments) -> CounterFamily:
+    """Counters of logins of clients, and of wrong passwords of the page."""
+    return instruments.counter(
+        "stepdown_gateway_failed_authentications", "Logins that failed.", "listener", "mechanism"
+    )
 
 
 class GatewayMeter:

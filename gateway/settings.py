@@ -7,146 +7,36 @@
 Every fault is found before one is reported.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..client.security.settings import KEYS as SECURITY_KEYS
-from ..client.security.settings import PROTOCOLS, SecuritySettings, parse_security
+from ..client.security.settings import SecuritySettings, parse_security
 from ..config import BROKER_KEYS, BrokerSettings, ConfigError, Given, HostPort, Origin, Problem, load
 from ..config.errors import wrong_value
 from ..config.keys.endpoints import parse_host_port
-from ..config.keys.key import AT_START, INT, LIST, LONG, STRING, Key, active
-from ..config.keys.value_checks import AtLeast, Between, OneOf
+from ..config.keys.key import Key
 from ..config.keys.value_types import Value
 from ..config.similar_names import nearest
 from ..protocol.records.layout import Codec
 from .allow_list import AllowedNetwork, parse_network
 from .broker_names import PLACE
-
-LISTENER = "GATEWAY"
-"""The name of the listener in Kafka's settings, such as `listener.name.gateway.plain.sasl.jaas.config`."""
-UPSTREAM = "upstream."
-VARIABLES = "STEPDOWN_GATEWAY_"
-WITHOUT_STORE = frozenset(("PLAIN", "OAUTHBEARER"))
-"""Mechanisms of clients that log in to the gateway itself."""
-PORTS, SINGLE, SNI = "ports", "single", "sni"
-OFF, OPTIONAL, REQUIRED = "off", "optional", "required"
-NETWORK = (
-    *("connections.", "listener.name.gateway.", "max.connections", "sasl.", "socket.", "ssl."),
-    *("stepdown.authentication.", "stepdown.client.report.max.clients", "stepdown.downconversion.zstd"),
-    *("stepdown.max.connections.", "stepdown.page.", "stepdown.request."),
+from .setting_keys import (
+    AUTO,
+    KEYS,
+    LEAST_ANSWER_MEMORY_BYTES,
+    LISTENER,
+    MOST_WORKERS,
+    NETWORK,
+    SINGLE,
+    SNI,
+    UPSTREAM,
+    VARIABLES,
+    WITHOUT_STORE,
 )
-"""Kafka's and stepdown's settings for brokers that the gateway takes too, by how their names begin."""
-
-KEYS: dict[str, Key] = {
-    key.name: key
-    for key in (
-        active("listen", STRING, "127.0.0.1:9092", None, AT_START, "Address of the bootstrap port; 0 picks one."),
-        active("http", STRING, "127.0.0.1:0", None, AT_START, "Address of /metrics, /healthz, /readyz and the page."),
-        active(
-            "upstream.bootstrap.servers",
-            LIST,
-            (),
-            None,
-            AT_START,
-            "Brokers of the cluster, HOST:PORT each. The next one is asked when one is down.",
-        ),
-        active(
-            "advertised.host",
-            STRING,
-            "",
-            None,
-            AT_START,
-            "The host that clients connect to; that of `listen` unless it is given.",
-        ),
-        active(
-            "advertised.port",
-            INT,
-            0,
-            Between(0, 65_535),
-            AT_START,
-            "The port that clients connect to where all brokers have one; that of `listen` unless it is given.",
-        ),
-        active(
-            "addresses",
-            STRING,
-            PORTS,
-            OneOf((PORTS, SINGLE, SNI)),
-            AT_START,
-            "ports: each broker has a port. single: all have the address of the bootstrap port, and the gateway sends "
-            "each request to the broker that it is for. sni: all have its port, and a host name each, by which TLS "
-            "says the broker.",
-        ),
-        active(
-            "broker.host",
-            STRING,
-            "",
-            None,
-            AT_START,
-            "With sni: the host name of each broker, with {id} where its id stands, such as broker-{id}.kafka.example.",
-        ),
-        active(
-            "proxy.protocol",
-            STRING,
-            OFF,
-            OneOf((OFF, OPTIONAL, REQUIRED)),
-            AT_START,
-            "Whether connections begin with a PROXY header (version 1 or 2) of a balancer in front, which says whose "
-            "they are.",
-        ),
-        active(
-            "first.port",
-            INT,
-            -1,
-            Between(-1, 65_535),
-            AT_START,
-            "Broker N is reached at this port + N. -1: the port after that of `listen`. 0: any free port for each.",
-        ),
-        active(
-            "brokers",
-            LIST,
-            (),
-            None,
-            AT_START,
-            "Brokers that are known before a client asks, ID=HOST:PORT each. Needed where the gateway cannot ask "
-            "the cluster itself: clients log in to the cluster, and the gateway has no login of its own.",
-        ),
-        active(
-            "authentication",
-            STRING,
-            "relay",
-            OneOf(("relay", "swap")),
-            AT_START,
-            "relay: clients log in to the cluster, through the gateway. swap: the gateway logs in by upstream.sasl.*, "
-            "and clients log in to the gateway, if security.protocol says so.",
-        ),
-        active("security.protocol", STRING, "PLAINTEXT", OneOf(PROTOCOLS), AT_START, "What clients speak here."),
-        active(
-            "allow",
-            LIST,
-            (),
-            None,
-            AT_START,
-            "Addresses that may connect, NETWORK or NETWORK until YYYY-MM-DD each; all where nothing is named.",
-        ),
-        active(
-            "refresh.interval.ms", LONG, 10_000, AtLeast(100), AT_START, "How often the cluster is asked for brokers."
-        ),
-        active(
-            "drain.timeout.ms", LONG, 30_000, AtLeast(0), AT_START, "For how long requests are answered after SIGTERM."
-        ),
-        active(
-            "answer.memory.bytes",
-            LONG,
-            33_554_432,
-            AtLeast(1_048_576),
-            AT_START,
-            "Memory for answers that have to be held as a whole, over all connections; who comes later waits.",
-        ),
-    )
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +60,7 @@ class GatewaySettings:
     refresh_ms: int
     drain_ms: int
     answer_memory_bytes: int
+    workers: int
 
     @property
     def zstd_to(self) -> Codec | None:
@@ -180,12 +71,28 @@ class GatewaySettings:
 
 def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> GatewaySettings:
     """Raises: ConfigError with every fault."""
-    problems: list[Problem] = []
-    given: dict[str, Given] = {}
-    sources = (*(_read(file) if file is not None else ()), *_variables(environ), *flags)
-    for each in sources:
-        given[each.key] = each
-    return _Builder(given, problems).build()
+    return make_settings(read_given(file, environ, flags))
+
+
+def read_given(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> Sequence[Given]:
+    """What is given, the first source first: a later one wins. Raises: ConfigError for a file that cannot be read."""
+    return (*(_read(file) if file is not None else ()), *_variables(environ), *flags)
+
+
+def make_settings(given: Iterable[Given]) -> GatewaySettings:
+    """Raises: ConfigError with every fault."""
+    return _Builder({each.key: each for each in given}, []).build()
+
+
+def divide_settings(settings: GatewaySettings) -> GatewaySettings:
+    """The settings of one of the workers: its part of the memory."""
+    network = settings.network
+    request_bytes = network.stepdown_request_memory_bytes // settings.workers
+    return replace(
+        settings,
+        answer_memory_bytes=settings.answer_memory_bytes // settings.workers,
+        network=replace(network, stepdown_request_memory_bytes=request_bytes),
+    )
 
 
 def _read(file: Path) -> Iterable[Given]:
@@ -260,6 +167,7 @@ class _Builder:
             refresh_ms=self._number("refresh.interval.ms"),
             drain_ms=self._number("drain.timeout.ms"),
             answer_memory_bytes=self._number("answer.memory.bytes"),
+            workers=self._count_workers(),
         )
         if self._problems:
             raise ConfigError(self._problems)
@@ -332,6 +240,18 @@ class _Builder:
         if port < 0:
             return listen.port + 1 if listen.port else 0
         return port
+
+    def _count_workers(self) -> int:
+        text = str(self._values["workers"]).strip()
+        if text == AUTO:
+            wanted = min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+        else:
+            wanted = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0
+        if not 1 <= wanted <= MOST_WORKERS:
+            self._refuse("workers", f"expected {AUTO}, or a number from 1 to {MOST_WORKERS}", text)
+        elif self._number("answer.memory.bytes") < wanted * LEAST_ANSWER_MEMORY_BYTES:
+            self._refuse("answer.memory.bytes", f"expected {LEAST_ANSWER_MEMORY_BYTES} for each of {wanted} workers")
+        return wanted
 
     def _brokers(self) -> dict[int, HostPort]:
         found = {}

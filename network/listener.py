@@ -78,8 +78,16 @@ def bind(host: str, port: int) -> socket.socket:
     return sock
 
 
+def bind_alone(name: str, host: str, port: int) -> socket.socket:
+    """As `bind`, whatever the listener's name."""
+    return bind(host, port)
+
+
 class Server:
-    """Accepts on any number of listeners; every connection is served by a task of its own."""
+    """Accepts on any number of listeners; every connection is served by a task of its own.
+
+    `bind` gives the socket of a listener, by its name, host and port.
+    """
 
     def __init__(
         self,
@@ -88,7 +96,9 @@ class Server:
         connect: Callable[[socket.socket, Peer], tuple[Connection, Answerer]],
         on_closed: Callable[[str], None],
         rates: ConnectionRates,
+        bind: Callable[[str, str, int], socket.socket] = bind_alone,
     ) -> None:
+        self._bind = bind
         self._limits_now = limits
         self._clock = clock
         self._connect = connect
@@ -123,7 +133,7 @@ class Server:
 
     def listen(self, name: str, host: str, port: int) -> tuple[str, int]:
         """Starts accepting on `host:port` (port 0: any free one) and gives the address taken. Raises OSError."""
-        sock = bind(host, port)
+        sock = self._bind(name, host, port)
         try:
             if self._limits.receive_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.receive_buffer_bytes)

@@ -7,13 +7,17 @@ import asyncio
 import logging
 import os
 import signal
+import socket
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from ...config import ConfigError, Given, Origin
 from ...gateway.gateway import Gateway
-from ...gateway.settings import GatewaySettings, load_settings
+from ...gateway.settings import make_settings, read_given
+from ...gateway.workers.supervisor import StartFailed, Supervisor
+from ...gateway.workers.worker import Worker
 from ..serve.greeting import announce
 from ..serve.log_format import configure_logging
 from ..support.event_loop import run_in_loop
@@ -34,24 +38,47 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     """
     given = _parser().parse_args(arguments)
     configure_logging(given.log_format, given.log_level.upper())
-    read_settings = partial(load_settings, given.file, environ, _flags(given))
-    settings = read_settings()
+    allow_open_files()
+    return_memory()
+    if given.worker:
+        return _be_worker(given.worker)
+    read = partial(read_given, given.file, environ, _flags(given))
+    texts = read()
+    settings = make_settings(texts)
     if given.check:
         Gateway(settings)  # reads certificates, opens nothing
         print("the settings are good")
         return 0
-    allow_open_files()
-    return_memory()
-    return run_in_loop(_run(settings, read_settings))
+    if settings.workers == 1:
+        return run_in_loop(_run(Gateway(settings), read))
+    options = ("--log-format", given.log_format, "--log-level", given.log_level)
+    command = (sys.executable, "-m", __name__.partition(".")[0], "gateway", *options)
+    return run_in_loop(_run(Supervisor(settings, texts, command), read))
 
 
-async def _run(settings: GatewaySettings, read_settings: Callable[[], GatewaySettings]) -> int:
+def _be_worker(descriptors: str) -> int:
+    """The process of a worker: signals that end a gateway are for its supervisor."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    ports, questions = (socket.socket(fileno=int(each)) for each in descriptors.split(","))
+    return run_in_loop(Worker(ports, questions).run())
+
+
+async def _run(gateway: Gateway | Supervisor, read: Callable[[], Sequence[Given]]) -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    gateway = Gateway(settings)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload, gateway, read_settings)
-    fault = await gateway.start()
+    reloads: set[asyncio.Task[None]] = set()
+
+    def reload_soon() -> None:
+        reloads.add(task := asyncio.create_task(reload(gateway, read)))
+        task.add_done_callback(reloads.discard)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_soon)
+    try:
+        fault = await gateway.start()
+    except StartFailed as failure:
+        return failure.status
     announce(greeting(gateway, fault))
     await stopping.wait()
     log.info("stopping: finishing what is in flight")
@@ -60,23 +87,28 @@ async def _run(settings: GatewaySettings, read_settings: Callable[[], GatewaySet
     return 0
 
 
-def reload(gateway: Gateway, read_settings: Callable[[], GatewaySettings]) -> None:
+async def reload(gateway: Gateway | Supervisor, read: Callable[[], Sequence[Given]]) -> None:
     """Reads the settings again; what is wrong with them is logged, and those of before stay."""
     try:
-        gateway.reload(read_settings())
+        texts = read()
+        settings = make_settings(texts)
+        if isinstance(gateway, Supervisor):
+            await gateway.reload(settings, texts)
+        else:
+            gateway.reload(settings)
     except ConfigError as error:
         log.error("the settings stay as they were: %s", error)
     else:
         log.info("the settings were read again")
 
 
-def greeting(gateway: Gateway, fault: str) -> str:
+def greeting(gateway: Gateway | Supervisor, fault: str) -> str:
     """What is printed when clients are served."""
     servers = ",".join(map(str, gateway.settings.bootstrap))
     if fault:
         told = f"upstream {servers} was not reached: {fault}"
     else:
-        told = f"upstream {servers} ({gateway.upstream.cluster_id or 'cluster unknown'}, {gateway.upstream.release})"
+        told = f"upstream {servers} ({gateway.cluster_id or 'cluster unknown'}, {gateway.release})"
     return f"stepdown gateway listening on {gateway.address}, http {gateway.http_address}, {told}"
 
 
@@ -102,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     option("--listen", default="", metavar="HOST:PORT", help="Address of the bootstrap port; port 0 picks one.")
     option("--http", default="", metavar="HOST:PORT", help="Address of the page, /metrics, /healthz and /readyz.")
     option("--check", action="store_true", help="Check the settings, name every fault, and end.")
+    option("--worker", default="", help=argparse.SUPPRESS)  # descriptors, by which a supervisor starts another process
     forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
     option("--log-format", choices=forms, default="console", help="Format of log lines.")
     option("--log-level", choices=levels, default="info", help="Lowest level that is logged.")

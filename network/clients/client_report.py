@@ -76,8 +76,11 @@ class ClientReport:
 
     def snapshot(self) -> Callable[[], dict[str, Any]]:
         """Reads the counts; what it returns makes the document of them, in any thread."""
-        seen = [(client.copy(), self._wall_ms(client.latest_s)) for client in self._clients.values()]
-        return partial(make_document, seen, self.forgotten, self._most_clients)
+        return partial(make_document, self.copy_clients(), self.forgotten, self._most_clients)
+
+    def copy_clients(self) -> list[tuple[SeenClient, int]]:
+        """What was counted of each client up to now, and the time of day of its latest request."""
+        return [(client.copy(), self._wall_ms(client.latest_s)) for client in self._clients.values()]
 
     def latest(self, start: int, count: int) -> Callable[[], list[dict[str, Any]]]:
         """Reads the counts of `count` clients after the first `start`, the latest first; what it returns makes rows."""

@@ -15,6 +15,8 @@ MAGIC_BYTE = 16
 CODEC_BYTES = (17, 17, 22)
 """Where each magic has its codec, in the lower three bits."""
 CODEC_MASK = 7
+COUNTS = ("requests", "produced", "converted", "translated", "mapped_errors", "lost")
+"""What is counted, by the names of the fields."""
 
 
 class SeenClient:
@@ -101,25 +103,15 @@ class SeenClient:
     def copy(self) -> "SeenClient":
         """What was counted up to now, to be read in another thread."""
         copied = SeenClient(self.address, self.principal, self.client_id, self.software_name, self.software_version)
-        copied.requests = self.requests.copy()
-        copied.produced = self.produced.copy()
-        copied.converted = self.converted.copy()
-        copied.translated = self.translated.copy()
-        copied.mapped_errors = self.mapped_errors.copy()
-        copied.lost = self.lost.copy()
+        for name in COUNTS:
+            setattr(copied, name, getattr(self, name).copy())
         return copied
 
     def take_over(self, other: "SeenClient") -> None:
         """Adds what was counted elsewhere, which is counted there no more."""
-        for mine, theirs in (
-            (self.requests, other.requests),
-            (self.produced, other.produced),
-            (self.converted, other.converted),
-            (self.translated, other.translated),
-            (self.mapped_errors, other.mapped_errors),
-            (self.lost, other.lost),
-        ):
+        for name in COUNTS:
+            mine, theirs = getattr(self, name), getattr(other, name)
             for key, count in theirs.items():
-                mine[key] += count  # type: ignore[index]
+                mine[key] += count
             theirs.clear()
         self.latest_s = max(self.latest_s, other.latest_s)

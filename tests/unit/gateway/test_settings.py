@@ -1,15 +1,21 @@
 """What the gateway's settings may say, and that every fault is named at once."""
 
+import os
 from pathlib import Path
 
 import pytest
 from stepdown.cli.gateway.command_line import reload
 from stepdown.config import ConfigError, Given, Origin
-from stepdown.gateway.settings import KEYS, load_settings
+from stepdown.gateway.setting_keys import KEYS
+from stepdown.gateway.settings import divide_settings, load_settings, make_settings
 from support.gateway import gateway_to
 
 PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"
 UPSTREAM = Given("upstream.bootstrap.servers", "kafka-1:9092", Origin("the command line"))
+
+
+def given(name: str, text: str) -> Given:
+    return Given(name, text, Origin("the test"))
 
 
 def test_a_file_is_nested_or_has_dots(tmp_path: Path) -> None:
@@ -67,13 +73,33 @@ def test_the_page_has_every_setting_with_its_default() -> None:
 
 async def test_settings_that_are_read_again_take_the_place_of_those_before() -> None:
     gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
-    reload(gateway, lambda: gateway_to("127.0.0.1:1", allow="127.0.0.0/8", drain_timeout_ms=5).settings)
+    await reload(gateway, lambda: [UPSTREAM, given("allow", "127.0.0.0/8"), given("drain.timeout.ms", "5")])
     assert (gateway._allowed.refuse_ms("127.0.0.1"), gateway._allowed.refuse_ms("10.0.0.1") > 0) == (0, True)
     assert gateway.settings.drain_ms == 5
 
 
 async def test_settings_that_are_wrong_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
     gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
-    reload(gateway, lambda: gateway_to("127.0.0.1:1", allow="somewhere").settings)
+    await reload(gateway, lambda: [UPSTREAM, given("allow", "somewhere")])
     assert gateway._allowed.refuse_ms("10.0.0.1") == 0
     assert "the settings stay as they were: the test: allow: expected NETWORK" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "65", "many", "1.5", "9999999999"])
+def test_a_number_of_workers_that_cannot_be_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="expected auto, or a number from 1 to 64"):
+        make_settings([UPSTREAM, given("workers", text)])
+
+
+def test_workers_divide_the_memory() -> None:
+    settings = make_settings([UPSTREAM, given("workers", "4"), given("answer.memory.bytes", str(8 << 20))])
+    part = divide_settings(settings)
+    assert part.answer_memory_bytes == 2 << 20
+    whole = settings.network.stepdown_request_memory_bytes
+    assert part.network.stepdown_request_memory_bytes == whole // 4
+    with pytest.raises(ConfigError, match="expected 1048576 for each of 9 workers"):
+        make_settings([UPSTREAM, given("workers", "9"), given("answer.memory.bytes", str(8 << 20))])
+
+
+def test_auto_is_a_worker_for_each_processor() -> None:
+    assert make_settings([UPSTREAM, given("workers", "auto")]).workers == min(64, len(os.sched_getaffinity(0)))

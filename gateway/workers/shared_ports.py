@@ -1,0 +1,88 @@
+"""Ports at which several processes listen: the kernel gives each connection to one of them (SO_REUSEPORT).
+
+    worker → supervisor    {"name": "broker-3", "host": "0.0.0.0", "port": 0}    one packet
+    supervisor → worker    {"error": ""}, with the descriptor of a bound socket
+
+The supervisor keeps a socket of each port, which does not listen: so the port of a name stays the same as long as it
+runs, and a port at which somebody else listens is refused, which SO_REUSEPORT alone would share with him.
+"""
+
+import json
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from ...network.listener import bind
+
+MOST_PACKET_BYTES = 4096
+ANSWER_S = 30.0
+"""For how long a worker waits for the supervisor, which has to answer at once."""
+
+
+class SharedPorts:
+    """The supervisor's side: the ports by the names of their listeners."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, socket.socket] = {}
+
+    def answer(self, channel: socket.socket) -> None:
+        """Answers what a worker has asked at its end of `channel`. Raises: OSError when the worker has gone."""
+        packet = channel.recv(MOST_PACKET_BYTES)
+        if not packet:
+            raise ConnectionResetError("the worker has gone")
+        asked = json.loads(packet)
+        try:
+            with self.open(asked["name"], asked["host"], asked["port"]) as sock:
+                socket.send_fds(channel, [_pack({"error": ""})], [sock.fileno()])
+        except OSError as fault:
+            channel.send(_pack({"error": fault.strerror or str(fault)}))
+
+    def open(self, name: str, host: str, port: int) -> socket.socket:
+        """Another socket at the port of this name, which is found with the first one. Raises: OSError."""
+        kept = self._kept.get(name)
+        if kept is None:
+            if port:
+                bind(host, port).close()  # nobody else listens there
+            kept = self._kept[name] = _bind_shared(host, port)
+        return _bind_shared(host, kept.getsockname()[1])
+
+    def close(self) -> None:
+        for kept in self._kept.values():
+            kept.close()
+
+
+class PortChannel:
+    """A worker's side: `bind` is what a `Server` of the worker binds its listeners with."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.settimeout(ANSWER_S)
+        self._channel = channel
+
+    def bind(self, name: str, host: str, port: int) -> socket.socket:
+        """A bound socket. Waits for the supervisor, once for each listener. Raises: OSError."""
+        self._channel.send(_pack({"name": name, "host": host, "port": port}))
+        packet, descriptors, _, _ = socket.recv_fds(self._channel, MOST_PACKET_BYTES, 1)
+        if not packet:
+            raise ConnectionResetError("the supervisor has gone")
+        error = json.loads(packet)["error"]
+        if error or not descriptors:
+            raise OSError(0, error or "the supervisor sent no socket")
+        return socket.socket(fileno=descriptors[0])
+
+
+def _bind_shared(host: str, port: int) -> socket.socket:
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, _, _, _, address = found[0]
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        sock.bind(address)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _pack(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value).encode()

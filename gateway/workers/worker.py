@@ -1,0 +1,132 @@
+"""A worker: a gateway without HTTP, which asks its supervisor for ports and answers its questions.
+
+It ends when the supervisor says so, or has gone. Signals are the supervisor's: they come to all processes of a terminal
+or of a service at once.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from prometheus_client.core import Metric
+
+from ...config import Given, Origin
+from ...network.clients.client_exchange import dump_clients
+from ...network.page.page_query import PageQuery
+from ..gateway import Gateway
+from ..settings import GatewaySettings, divide_settings, make_settings
+from .shared_ports import PortChannel
+from .worker_messages import Message, WorkerMessages
+
+log = logging.getLogger(__name__)
+
+
+class Worker:
+    """`ports` and `questions` are its ends of the sockets to the supervisor."""
+
+    def __init__(self, ports: socket.socket, questions: socket.socket) -> None:
+        self._ports = PortChannel(ports)
+        self._questions = questions
+        self._stopping = asyncio.Event()
+        self._fault: BaseException | None = None
+        self._gateway: Gateway | None = None
+
+    async def run(self) -> int:
+        """Returns the status of the process. Raises: OSError, DiskFault, ConfigError when it cannot start."""
+        messages = WorkerMessages(*await asyncio.open_unix_connection(sock=self._questions))
+        answering = asyncio.create_task(self._answer_all(messages))
+        await self._stopping.wait()
+        if self._gateway is not None and self._fault is None:
+            await self._gateway.stop()
+        answering.cancel()
+        messages.close()
+        if self._fault is not None:
+            raise self._fault
+        return 0
+
+    async def _answer_all(self, messages: WorkerMessages) -> None:
+        try:
+            while (question := await messages.receive()) is not None:
+                await messages.send({**await self._answer(question), "id": question["id"]})
+        except Exception as fault:
+            self._fault = fault
+        finally:
+            self._stopping.set()
+
+    async def _answer(self, question: Message) -> Message:
+        asked = question["ask"]
+        if asked == "start":
+            return await self._start(_read_settings(question))
+        assert self._gateway is not None
+        if asked == "reload":
+            self._gateway.reload(_read_settings(question))
+        elif asked == "stop":
+            self._stopping.set()
+        else:
+            return await _show(asked, self._gateway)
+        return {}
+
+    async def _start(self, settings: GatewaySettings) -> Message:
+        """Raises: OSError, DiskFault, ConfigError."""
+        self._gateway = gateway = Gateway(settings, bind=self._ports.bind, has_http=False)
+        fault = await gateway.start()
+        return {
+            "fault": fault,
+            "address": str(gateway.address),
+            "cluster_id": gateway.upstream.cluster_id,
+            "release": gateway.upstream.release,
+        }
+
+
+def give_settings(given: Any) -> list[list[str]]:
+    """What was given, as a message has it."""
+    return [[each.key, each.text] for each in given]
+
+
+def _read_settings(question: Message) -> GatewaySettings:
+    """Raises: ConfigError."""
+    origin = Origin("the supervisor")
+    return divide_settings(make_settings([Given(key, text, origin) for key, text in question["given"]]))
+
+
+async def _show(what: str, gateway: Gateway) -> Message:
+    """A fault of one page leaves the others, and the clients, alone."""
+    try:
+        shown: Message = await _SHOWN[what](gateway)
+    except Exception as fault:
+        log.exception("%s cannot be shown", what)
+        return {"error": str(fault) or type(fault).__name__}
+    return shown
+
+
+async def _show_overview(gateway: Gateway) -> Message:
+    return await gateway.views.overview(PageQuery(""))
+
+
+async def _show_ready(gateway: Gateway) -> Message:
+    page = await gateway.show_ready()
+    return {"status": page.status, "text": page.body.decode()}
+
+
+async def _show_clients(gateway: Gateway) -> Message:
+    return await gateway.work(dump_clients(gateway.clients))
+
+
+async def _show_metrics(gateway: Gateway) -> Message:
+    families = [family async for family in gateway.read_metrics()]
+    return {"families": await gateway.work(lambda: [_dump(make()) for make in families])}
+
+
+def _dump(family: Metric) -> list[Any]:
+    samples = [[sample.name, sample.labels, sample.value] for sample in family.samples]
+    return [family.name, family.documentation, family.type, samples]
+
+
+_SHOWN: dict[str, Callable[[Gateway], Any]] = {
+    "overview": _show_overview,
+    "ready": _show_ready,
+    "clients": _show_clients,
+    "metrics": _show_metrics,
+}

@@ -1,0 +1,151 @@
+"""The pages of a gateway with several workers: what each of them answers, put together."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from ...network.clients.client_exchange import join_reports
+from ...network.clients.client_report import ClientReport
+from ...network.http.clients_page import render_report
+from ...network.http.server import HttpServer, Page
+from ...network.metrics.instruments import Instruments
+from ...network.page.client_rows import ClientRows
+from ...network.page.page_access import PageAccess
+from ...network.page.page_query import PageQuery
+from ...network.page.page_site import PageSite
+from ...network.worker_threads import WorkerThreads
+from ...protocol.errors import ApiError, ErrorCode
+from ..gateway import show_alive, unready_page
+from ..settings import GatewaySettings
+from .worker_messages import Message
+from .worker_process import WorkerLost, WorkerProcess
+
+T = TypeVar("T")
+LABEL = "worker"
+SUMS = ("counts", "traffic")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPages:
+    """`list_workers` gives those that serve clients; `is_stopping`, whether they are about to end."""
+
+    settings: GatewaySettings
+    list_workers: Callable[[], Iterable[WorkerProcess]]
+    is_stopping: Callable[[], bool]
+    instruments: Instruments
+    threads: WorkerThreads
+    access: PageAccess
+
+    def make_http(self) -> HttpServer:
+        """As that of a gateway which is one process."""
+        network = self.settings.network
+        views = {"overview": self.overview, "clients": self.list_clients}
+        site = PageSite(lambda: views, self.access) if network.stepdown_page_enabled else None
+        pages = {"/metrics": self.show_metrics, "/healthz": show_alive, "/readyz": self.show_ready}
+        return HttpServer(pages, {"/clients": self.show_clients}, site=site)
+
+    async def show_metrics(self) -> Page:
+        """Each sample has the number of its worker as a label, so that a counter begins again for itself alone."""
+        answers = await self._ask_all("metrics")
+        registry = CollectorRegistry(auto_describe=False)
+        families = {number: answer["families"] for number, answer in answers.items()}
+        registry.register(_Families(list(self.instruments.collect()), families))
+        body = await self.threads.run(lambda: generate_latest(registry))
+        return Page(body=body, content_type=CONTENT_TYPE_LATEST)
+
+    async def show_ready(self) -> Page:
+        """Ready as long as one of them is."""
+        if self.is_stopping():
+            return unready_page("shutting down")
+        pages = [
+            Page(body=answer["text"].encode(), status=HTTPStatus(answer["status"]))
+            for answer in (await self._ask_all("ready")).values()
+        ]
+        ready = [page for page in pages if page.status == HTTPStatus.OK]
+        return next(iter((*ready, *pages)), unready_page("no worker is there"))
+
+    async def show_clients(self) -> Page:
+        report = await self._read_report()
+        body = await self.threads.run(lambda: render_report(report.snapshot()))
+        return Page(body=body, content_type="application/json")
+
+    async def list_clients(self, query: PageQuery) -> dict[str, Any]:
+        """The view `clients`. Raises: QueryFault."""
+        return await ClientRows(await self._read_report(), self.threads.run).show(query)
+
+    async def overview(self, query: PageQuery) -> dict[str, Any]:
+        """The view `overview`: what is counted is added up, the rest is that of one worker. Raises: ApiError."""
+        answers = await self._ask_all("overview")
+        if not answers:
+            raise ApiError("no worker is there; the next one is about to start", ErrorCode.BROKER_NOT_AVAILABLE)
+        overviews = list(answers.values())
+        joined = dict(max(overviews, key=lambda each: (each["is_ready"], len(each["brokers"]))))
+        for name in SUMS:
+            joined[name] = {key: sum(each[name][key] for each in overviews) for key in joined[name]}
+        joined["counts"]["clients"] = len(await self._read_report())
+        joined["started_ms"] = min(each["started_ms"] for each in overviews)
+        joined["requests"] = _add_durations(row for each in overviews for row in each["requests"])
+        joined["memory"] = [_add_memory(rows) for rows in zip(*(each["memory"] for each in overviews), strict=True)]
+        return joined
+
+    async def _read_report(self) -> ClientReport:
+        documents = list((await self._ask_all("clients")).values())
+        most_clients = self.settings.network.stepdown_client_report_max_clients
+        return await self.threads.run(lambda: join_reports(documents, most_clients))
+
+    async def _ask_all(self, question: str) -> dict[int, Message]:
+        """The answers by the numbers of the workers; one that ends meanwhile has none."""
+        workers = list(self.list_workers())
+        answers = await asyncio.gather(*(each.ask(question) for each in workers), return_exceptions=True)
+        found = {}
+        for worker, answer in zip(workers, answers, strict=True):
+            if isinstance(answer, BaseException):
+                if not isinstance(answer, WorkerLost):
+                    raise answer
+            else:
+                found[worker.number] = answer
+        return found
+
+
+class _Families(Collector):
+    """The families of metrics of the supervisor, `own`, and of the workers: one of each name."""
+
+    def __init__(self, own: Iterable[Metric], families: Mapping[int, list[Any]]) -> None:
+        self._own = own
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        joined = {metric.name: metric for metric in self._own}
+        for worker, families in self._families.items():
+            for name, documentation, kind, samples in families:
+                metric = joined.setdefault(name, Metric(name, documentation, kind))
+                for sample, labels, value in samples:
+                    metric.add_sample(sample, {LABEL: str(worker), **labels}, value)
+        return joined.values()
+
+
+def _add_durations(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    by_name: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        known = by_name.get(row["api"])
+        if known is None:
+            by_name[row["api"]] = dict(row)
+        else:
+            known["count"] += row["count"]
+            known["durations"] = [one + other for one, other in zip(known["durations"], row["durations"], strict=True)]
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _add_memory(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    parts = list(rows)
+    return {
+        "name": parts[0]["name"],
+        "used_bytes": sum(each["used_bytes"] for each in parts),
+        "limit_bytes": sum(each["limit_bytes"] for each in parts),
+    }

@@ -1,0 +1,97 @@
+"""A worker as its supervisor sees it: a process, and two sockets to it."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from .shared_ports import SharedPorts
+from .worker_messages import Message, WorkerMessages
+
+ANSWER_S = 20.0
+"""How long a worker that serves clients may take for an answer."""
+
+
+class WorkerLost(Exception):
+    """The worker has ended, or has no answer."""
+
+
+class WorkerProcess:
+    """Worker `number`; `open` starts it."""
+
+    def __init__(self, number: int, process: asyncio.subprocess.Process, messages: WorkerMessages) -> None:
+        self.number = number
+        self._process = process
+        self._messages = messages
+        self._ids = count(1)
+        self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._reading = asyncio.create_task(self._read_all())
+
+    @classmethod
+    async def open(cls, number: int, command: Sequence[str], ports: SharedPorts) -> "WorkerProcess":
+        """Runs `command` with `--worker` and its ends of the sockets. Raises: OSError."""
+        loop = asyncio.get_running_loop()
+        own_ports, its_ports = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        own_end, its_end = socket.socketpair(socket.AF_UNIX)
+        with its_ports, its_end:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                *("--worker", f"{its_ports.fileno()},{its_end.fileno()}"),
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=(its_ports.fileno(), its_end.fileno()),
+            )
+        loop.add_reader(own_ports, _answer_ports, ports, own_ports)
+        return cls(number, process, WorkerMessages(*await asyncio.open_unix_connection(sock=own_end)))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def ask(self, question: str, *, timeout_s: float | None = ANSWER_S, **content: Any) -> Message:
+        """The answer. Raises: WorkerLost."""
+        number = next(self._ids)
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        try:
+            if self._reading.done():
+                raise WorkerLost(f"worker {self.number} has ended")
+            await self._messages.send({"id": number, "ask": question, **content})
+            async with asyncio.timeout(timeout_s):
+                message = await answer
+            if "error" in message:
+                raise WorkerLost(f"worker {self.number}: {message['error']}")
+            return message
+        except (OSError, TimeoutError) as fault:
+            raise WorkerLost(f"worker {self.number}: {fault or 'no answer'}") from None
+        finally:
+            del self._waiting[number]
+
+    async def wait(self) -> int:
+        """Its status, once it has ended."""
+        status = await self._process.wait()
+        await self._reading
+        return status
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def _read_all(self) -> None:
+        while (message := await self._messages.receive()) is not None:
+            answer = self._waiting.get(message.pop("id", 0))
+            if answer is not None and not answer.done():
+                answer.set_result(message)
+        self._messages.close()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(WorkerLost(f"worker {self.number} has ended"))
+
+
+def _answer_ports(ports: SharedPorts, channel: socket.socket) -> None:
+    try:
+        ports.answer(channel)
+    except OSError:
+        asyncio.get_running_loop().remove_reader(channel)
+        channel.close()

@@ -1,0 +1,68 @@
+"""The clients of a report for another process, and one report of those of several processes.
+
+{"forgotten": 0, "clients": [{"identity": [address, principal type, name, client id, software, version],
+                              "latest_ms": 0, "requests": [[key, version, count]…], "lost": [[what, count]…], …}]}
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from ..principal import KafkaPrincipal
+from .client_report import ClientReport
+from .seen_client import COUNTS, SeenClient
+
+Document = dict[str, Any]
+
+
+def dump_clients(report: ClientReport) -> Callable[[], Document]:
+    """Reads the counts; what it returns makes the document of them, in any thread."""
+    seen, forgotten = report.copy_clients(), report.forgotten
+    return lambda: {
+        "forgotten": forgotten,
+        "clients": [_dump_client(client, latest_ms) for client, latest_ms in seen],
+    }
+
+
+def join_reports(documents: Iterable[Mapping[str, Any]], most_clients: int) -> ClientReport:
+    """One report of the documents of several processes; the latest clients are kept."""
+    report = ClientReport(most_clients, lambda latest_s: round(latest_s * 1000))
+    dumped = []
+    for document in documents:
+        report.forgotten += document["forgotten"]
+        dumped += document["clients"]
+    by_identity: dict[tuple[str, ...], list[Document]] = {}
+    for each in sorted(dumped, key=lambda client: -client["latest_ms"]):
+        by_identity.setdefault(tuple(each["identity"]), []).append(each)
+    for identity, parts in islice(by_identity.items(), most_clients):
+        address, principal_type, name, *rest = identity
+        client = report.find(address, KafkaPrincipal(principal_type, name), *rest)
+        for part in parts:
+            client.take_over(_load_client(part))
+    report.forgotten += max(0, len(by_identity) - most_clients)
+    return report
+
+
+def _dump_client(client: SeenClient, latest_ms: int) -> Document:
+    principal = client.principal
+    identity = [client.address, principal.type, principal.name, client.client_id]
+    counts = {name: _dump_counts(getattr(client, name)) for name in COUNTS}
+    return {
+        "identity": [*identity, client.software_name, client.software_version],
+        "latest_ms": latest_ms,
+        **counts,
+    }
+
+
+def _dump_counts(counts: Mapping[Any, int]) -> list[list[Any]]:
+    return [[*key, count] if isinstance(key, tuple) else [key, count] for key, count in counts.items()]
+
+
+def _load_client(dumped: Mapping[str, Any]) -> SeenClient:
+    client = SeenClient()
+    client.latest_s = dumped["latest_ms"] / 1000
+    for name in COUNTS:
+        counts = getattr(client, name)
+        for *key, count in dumped[name]:
+            counts[tuple(key) if name != "lost" else key[0]] = count
+    return client
