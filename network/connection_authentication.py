@@ -25,12 +25,11 @@ from .transport import PlainTransport
 
 if TYPE_CHECKING:
     from .tls.contexts import TlsContexts
-    from .tls.tls_transport import TlsWire
+    from .tls.tls_transport import SharedBuffers, TlsWire
 
 MEMORY_BYTES = 4 << 20
 PATIENCE_MS = 1_000
 """While others wait for that memory, a handshake or a login that does nothing for longer is hung up on."""
-SCRATCH_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ class SecuredListeners:
         self.credential_of = credential_of
         self.lines = lines
         self.memory = AddressBudget(MEMORY_BYTES, clock=clock, patience_ms=PATIENCE_MS)
-        self.scratch = bytearray(SCRATCH_BYTES)
+        self.tls_buffers: SharedBuffers | None = None  # made for the first wire with TLS
 
     def listener(self, name: str, security: Callable[[], ListenerSecurity]) -> "ListenerAdmission":
         """Raises: DiskFault when its keys and certificates cannot be used."""
@@ -85,9 +84,11 @@ class ListenerAdmission:
     def wire(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> PlainTransport:
         if self._contexts is None:
             return PlainTransport(sock, loop)
-        from .tls.tls_transport import TlsWire
+        from .tls.tls_transport import SharedBuffers, TlsWire
 
-        return TlsWire(sock, loop, self._shared.scratch)
+        if self._shared.tls_buffers is None:
+            self._shared.tls_buffers = SharedBuffers()
+        return TlsWire(sock, loop, self._shared.tls_buffers)
 
     def admit(self, connection: Connection, wire: PlainTransport, inside: Answerer) -> Answerer:
         """Has the connection authenticated before anything else; the answerer of its frames."""

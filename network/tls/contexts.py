@@ -26,6 +26,12 @@ SAFE_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 log = logging.getLogger(__name__)
 
 
+class ServerSide(ssl.SSLObject):
+    """Our side of a connection. `asked_name`: the host name that the peer has asked for (SNI), "" if none."""
+
+    asked_name = ""
+
+
 class UnusableTls(DiskFault):
     """A listener's keys or certificates cannot be used; the message says which, and no secret."""
 
@@ -89,6 +95,7 @@ def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
     versions = [VERSIONS[name] for name in settings.versions]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
     context.verify_mode = CLIENT_AUTH[settings.client_auth]
+    context.sslobject_class = ServerSide
     context.sni_callback = _note_server_name
     where = "ssl.cipher.suites"
     try:
@@ -105,8 +112,8 @@ def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
 
 def _note_server_name(tls: ssl.SSLSocket | ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
     """Whatever name is asked for, the certificate is the same."""
-    if isinstance(tls, ssl.SSLSocket):
-        tls.server_hostname = name or ""
+    if isinstance(tls, ServerSide):
+        tls.asked_name = name or ""
 
 
 def _load_own(context: ssl.SSLContext, settings: TlsSettings) -> None:

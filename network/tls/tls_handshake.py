@@ -22,7 +22,7 @@ async def shake_hands(wire: TlsWire, contexts: TlsContexts, memory: MemoryBudget
         raise CloseConnection(f"TLS handshake failed: {fault}") from None
 
 
-def _user(tls: ssl.SSLSocket, contexts: TlsContexts) -> str | None:
+def _user(tls: ssl.SSLObject, contexts: TlsContexts) -> str | None:
     """Raises: ValueError when the certificate names nobody by the rules."""
     certificate = tls.getpeercert(binary_form=True)
     return None if certificate is None else user_of(distinguished_name(certificate), contexts.principal_rules)

@@ -1,9 +1,10 @@
 """TLS over a connection's socket, with the same interface as `PlainTransport`; docs/decisions/tls-transport.md has the
 reasons.
 
-OpenSSL reads and writes the non-blocking socket itself. It is handed 64 KiB at a time; if the socket did not take all
-of them they count as not sent, and OpenSSL goes on where it was when it is handed the same bytes again, as all do that
-may wait for room. So a stalled reader holds one record, 17 KiB, and a file's bytes are read from it again.
+The socket is read one record at a time and no further, so the rest stays with the kernel, which tells of it again in
+the next pass of the loop. What is sent is encrypted 32 KiB at a time; if the socket did not take all of them they count
+as not sent, and are expected again, as all do that may wait for room. So a stalled reader holds the rest of 32 KiB, and
+a file's bytes are read from it again.
 """
 
 import asyncio
@@ -13,17 +14,23 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 
+from ...protocol.errors import MalformedFrame
+from ...protocol.tls_records import HEADER_BYTES, MOST_BYTES, TlsBuffers, TlsRecords
 from ..memory_budget import Claim, MemoryBudget
 from ..transport import PlainTransport
+from .contexts import ServerSide
 
-RECORD_BYTES = 16 * 1024
-CHUNK_BYTES = 64 * 1024
-"""Handed to OpenSSL in one call, which writes records until the socket is full: a call a record takes a third more."""
+SCRATCH_BYTES = 64 * 1024
+CHUNK_BYTES = 32 * 1024
+"""Encrypted and sent in one call each."""
+MOST_UNSENT_BYTES = CHUNK_BYTES + 4 * 1024
+"""A chunk, and answers to keys that the peer renews."""
+MOST_READS = 64
+"""In one go, of a header or a record: then others have the loop."""
 HANDSHAKE_BYTES = 64 * 1024
 """What OpenSSL holds of a handshake that is under way: two buffers of a record, keys, messages."""
-RECORD_HEADER_BYTES = 5
 HANDSHAKE_RECORD = 22
-"""The first byte of a record with a ClientHello; the fourth and the fifth hold its size (RFC 8446, 5.1)."""
+"""The type of a record with a ClientHello."""
 MOST_FLIGHTS = 4
 """A client answers three times at most (a second ClientHello, keys, certificates); what comes drop by drop counts no
 more often as something that goes on."""
@@ -34,23 +41,38 @@ class HandshakeFailed(Exception):
     """No TLS with this peer; the message says why."""
 
 
+class SharedBuffers(TlsBuffers):
+    """What the wires of a listener share; `scratch` is for what is read from files and sockets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
+
+
 class TlsWire(PlainTransport):
-    """A TCP socket on which the peer begins with TLS. `scratch` is for the bytes of files, shared by all wires."""
+    """A TCP socket on which the peer begins with TLS."""
 
     sends_files = sends_in_threads = False
 
-    def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, scratch: bytearray) -> None:
+    def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, shared: SharedBuffers) -> None:
         super().__init__(sock, loop)
-        self._scratch = memoryview(scratch)
-        self._tls: ssl.SSLSocket | None = None
+        self._shared, self._scratch = shared, shared.scratch
+        self._records: TlsRecords | None = None
+        self._sealed_bytes = 0  # of data, in the records that are unsent
 
     @property
     def server_name(self) -> str:
         """The host name that the peer has asked for in its handshake (SNI), "" if none."""
-        return str(self._tls.server_hostname or "") if self._tls is not None else ""
+        tls = self._records.tls if self._records is not None else None
+        return tls.asked_name if isinstance(tls, ServerSide) else ""
 
-    async def handshake(self, context: Callable[[], ssl.SSLContext], memory: MemoryBudget, owner: str) -> ssl.SSLSocket:
-        """Returns the TLS socket when the peer is as it has to be. OpenSSL is asked for nothing, and no memory is
+    def watch(self, on_readable: Callable[[], None]) -> None:
+        super().watch(on_readable)
+        if self._records is not None and self._records.is_at_end:  # which the kernel does not tell
+            self._loop.call_soon(on_readable)
+
+    async def handshake(self, context: Callable[[], ssl.SSLContext], memory: MemoryBudget, owner: str) -> ssl.SSLObject:
+        """Returns the TLS side when the peer is as it has to be. OpenSSL is asked for nothing, and no memory is
         claimed for `owner`, before the first record is whole: half of a ClientHello stays with the kernel.
 
         Raises: HandshakeFailed, OSError when the peer has gone or the wire was closed.
@@ -64,9 +86,9 @@ class TlsWire(PlainTransport):
 
     async def _first_record(self) -> None:
         """Returns when the first record is there, or what is no record, or the peer sends no more."""
-        if await self._wait_for(RECORD_HEADER_BYTES):
-            size = RECORD_HEADER_BYTES + int.from_bytes(self._scratch[3:RECORD_HEADER_BYTES], "big")
-            if self._scratch[0] == HANDSHAKE_RECORD and size <= RECORD_HEADER_BYTES + RECORD_BYTES:
+        if await self._wait_for(HEADER_BYTES):
+            size = HEADER_BYTES + int.from_bytes(self._scratch[3:HEADER_BYTES], "big")
+            if self._scratch[0] == HANDSHAKE_RECORD and size <= MOST_BYTES:
                 await self._wait_for(size)
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
@@ -89,29 +111,44 @@ class TlsWire(PlainTransport):
             await self.readable()
             is_told = True
 
-    async def _shake_hands(self, context: ssl.SSLContext, claim: Claim) -> ssl.SSLSocket:
+    async def _shake_hands(self, context: ssl.SSLContext, claim: Claim) -> ssl.SSLObject:
         if self._closed:
             raise ConnectionResetError("closed")
         claim.reclaimable(lambda: self._give_up(claim))
-        self._sock = tls = context.wrap_socket(
-            self._sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
-        )
-        flights_left = MOST_FLIGHTS
-        while True:
-            try:
-                tls.do_handshake()
-                self._tls = tls
-                return tls
-            except ssl.SSLWantReadError:
-                await self.readable()
-                if flights_left:
-                    flights_left -= 1
-                    claim.progress(FOR_EVER)
-            except ssl.SSLWantWriteError:
-                await self.room()
-                self.rest()
-            except ssl.SSLError as fault:
-                raise HandshakeFailed(_why(fault)) from None
+        self._records = records = TlsRecords(context, self._shared, is_server=True)
+        flights_left, is_done = MOST_FLIGHTS, False
+        while not is_done:
+            for _ in range(MOST_READS):
+                size = self._receive_into(records.wanted_bytes)
+                if size <= 0 or (is_done := self._advance(records, size)):
+                    break
+            await self._send_all(records)
+            if is_done:
+                break
+            if size == 0:
+                raise HandshakeFailed("the peer left")
+            await self.readable()
+            if flights_left:
+                flights_left -= 1
+                claim.progress(FOR_EVER)
+        return records.tls
+
+    def _advance(self, records: TlsRecords, size: int) -> bool:
+        """Whether the handshake is done with so many bytes of the scratch."""
+        try:
+            return records.shake_hands(self._scratch[:size])
+        except ssl.SSLError as fault:
+            why = _why(fault)
+            with suppress(OSError):  # an alert tells the peer
+                self._send_unsent(records)
+        except MalformedFrame as fault:
+            why = str(fault)
+        raise HandshakeFailed(why)  # without the other one, whose traceback holds what OpenSSL does
+
+    async def _send_all(self, records: TlsRecords) -> None:
+        while not self._send_unsent(records):
+            await self.room()
+        self.rest()
 
     def _give_up(self, claim: Claim) -> None:
         """Others wait for the memory of a handshake that does not come to its end."""
@@ -119,28 +156,64 @@ class TlsWire(PlainTransport):
         self._fail(HandshakeFailed("it is too slow while others wait"))
 
     def try_receive(self, most_bytes: int) -> bytes | None:
-        """As `PlainTransport`; whole records, nothing stays decrypted inside OpenSSL while the socket is silent."""
+        """As `PlainTransport`; whole records, nothing stays decrypted inside OpenSSL while the socket is silent.
+
+        Raises: MalformedFrame for too many records without data, or with answers that the peer does not read.
+        """
+        records = self._records
+        assert records is not None, "after the handshake"
         parts: list[bytes] = []
         left = most_bytes
-        while left > 0:
-            try:
-                part = self._sock.recv(RECORD_BYTES)
-            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        for _ in range(MOST_READS):
+            wanted = records.wanted_bytes
+            size = 0 if records.is_at_end else self._receive_into(wanted)
+            if size < 0:
                 break
-            if not part:  # seen again with the next look
+            data = self._open(records, size) if size else b""
+            if size == 0 or records.is_at_end:  # seen again with the next look
                 return b"".join(parts)
-            parts.append(part)
-            left -= len(part)
+            if data:
+                parts.append(data)
+                left -= len(data)
+            if size < wanted or left <= 0 or (not data and wanted > HEADER_BYTES):
+                break
         return b"".join(parts) if parts else None
 
-    def try_send(self, data: bytes | bytearray | memoryview, *, more: bool = False) -> int:
-        view, sent = memoryview(data), 0
+    def _receive_into(self, most_bytes: int) -> int:
+        """How many bytes came into the scratch; 0 at the end of the stream, -1 when nothing is there yet."""
         try:
-            while sent < len(view):
-                sent += self._sock.send(view[sent : sent + CHUNK_BYTES])
-        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
-            pass
-        self.sent_bytes += sent
+            return self._sock.recv_into(self._scratch, most_bytes)
+        except (BlockingIOError, InterruptedError):
+            return -1
+
+    def _open(self, records: TlsRecords, size: int) -> bytes:
+        """The data in so many bytes of the scratch. What OpenSSL answers is sent as far as the socket takes it.
+
+        Raises: MalformedFrame, OSError.
+        """
+        try:
+            return records.open(self._scratch[:size])
+        finally:
+            if records.unsent and not self._send_unsent(records) and len(records.unsent) > MOST_UNSENT_BYTES:
+                raise MalformedFrame("it has TLS answer and does not read the answers")
+
+    def _send_unsent(self, records: TlsRecords) -> bool:
+        """Whether the socket took all of it."""
+        if records.unsent:
+            records.unsent = records.unsent[super().try_send(records.unsent) :]
+        return not records.unsent
+
+    def try_send(self, data: bytes | bytearray | memoryview, *, more: bool = False) -> int:
+        records = self._records
+        assert records is not None, "after the handshake"
+        view, sent = memoryview(data), 0
+        while sent < len(view):
+            if not self._sealed_bytes:
+                self._sealed_bytes = records.seal(view[sent : sent + CHUNK_BYTES])
+            if not self._send_unsent(records):
+                break
+            sent += self._sealed_bytes
+            self._sealed_bytes = 0
         return sent
 
     def try_send_file(self, file_fd: int, position: int, size_bytes: int) -> int:
@@ -160,9 +233,13 @@ class TlsWire(PlainTransport):
         if self._closed:
             return
         self._fail(ConnectionResetError("closed"))
-        if self._tls is not None:
-            with suppress(OSError, ValueError):  # tells the peer that this is the end, if the socket takes it
-                self._tls.unwrap()
+        records, self._records = self._records, None
+        if records is not None:
+            with suppress(OSError, ValueError):
+                records.end()
+            with suppress(OSError):  # tells the peer that this is the end, if the socket takes it
+                self._send_unsent(records)
+            records.close()
         super().close()
 
 

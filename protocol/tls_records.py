@@ -1,0 +1,138 @@
+"""One side of a TLS connection over bytes, one record at a time; docs/decisions/tls-transport.md has the reasons.
+
+OpenSSL, asked for data, reads on through records that have none (a renewed key, a session ticket, an alert), as many
+as there are. So it is handed one record after the other, and whoever hands them counts them.
+
+    record      type, 1 byte, 20 to 23; version, 2 bytes; size of the rest, 2 bytes; the rest (RFC 8446, 5.1; RFC 5246,
+                6.2.3: at most 2,048 bytes more than its 16 KiB of data)
+"""
+
+import ssl
+from contextlib import suppress
+from typing import Final
+
+from .errors import MalformedFrame
+
+HEADER_BYTES: Final = 5
+DATA_BYTES: Final = 16 * 1024
+"""The most of one record."""
+MOST_BYTES: Final = HEADER_BYTES + DATA_BYTES + 2048
+RECORD_TYPES: Final = range(20, 24)
+MOST_USELESS: Final = 32
+"""Records without data that a peer may send: a renewed key costs 11 to 60 µs."""
+PRICE_BYTES: Final = 4 * 1024
+"""So much data pays for another of them: honest peers renew a key after gigabytes, and give two tickets."""
+
+
+class TlsBuffers:
+    """What connections hand OpenSSL, and take from it: empty between two calls, so that all of a loop share them."""
+
+    def __init__(self) -> None:
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+
+
+class TlsRecords:
+    """The records of one connection. `tls` is OpenSSL's side of it; `unsent`, what is to be sent to the peer next;
+    `is_at_end`: the peer has said that it sends no more."""
+
+    def __init__(
+        self, context: ssl.SSLContext, buffers: TlsBuffers, *, is_server: bool = False, host: str | None = None
+    ) -> None:
+        """`host`: whose certificate a server has to show."""
+        self.tls = context.wrap_bio(buffers.incoming, buffers.outgoing, server_side=is_server, server_hostname=host)
+        self.unsent = b""
+        self.is_at_end = False
+        self._incoming, self._outgoing = buffers.incoming, buffers.outgoing
+        self._header = b""  # of the next record
+        self._left = 0  # bytes of a record that has begun, which are to come
+        self._credit_bytes = MOST_USELESS * PRICE_BYTES
+
+    @property
+    def wanted_bytes(self) -> int:
+        """To the end of the record that has begun, and of the next one's header."""
+        return self._left + HEADER_BYTES if self._left else HEADER_BYTES - len(self._header)
+
+    def shake_hands(self, data: memoryview) -> bool:
+        """Takes `wanted_bytes` at most; whether the handshake is done.
+
+        Raises: MalformedFrame for what is no TLS, ssl.SSLError.
+        """
+        try:
+            self._feed(data)
+            self.tls.do_handshake()
+            with suppress(ssl.SSLWantReadError):  # there is nothing: OpenSSL lets go of its buffer for records
+                self.tls.read(DATA_BYTES)
+            return True
+        except ssl.SSLWantReadError:
+            return False
+        finally:
+            self._collect()
+
+    def open(self, data: memoryview) -> bytes:
+        """Takes `wanted_bytes` at most; the data of the record that ends in them, b"" if none ends or it has none.
+
+        Raises: MalformedFrame for too many records without data, and for what is no TLS, ssl.SSLError.
+        """
+        try:
+            if not self._feed(data):
+                return b""
+            opened = self.tls.read(DATA_BYTES)
+        except ssl.SSLWantReadError:
+            if not self._left or self._header:
+                self._pay()
+            return b""
+        finally:
+            self._collect()
+        self.is_at_end = not opened
+        self._credit_bytes = min(MOST_USELESS * PRICE_BYTES, self._credit_bytes + len(opened))
+        return opened
+
+    def seal(self, data: memoryview) -> int:
+        """Adds the records of `data` to `unsent`; how many bytes of it they hold."""
+        sealed = self.tls.write(data)
+        self._collect()
+        return sealed
+
+    def end(self) -> None:
+        """Adds to `unsent` that no more is sent. Raises: ssl.SSLError, ValueError."""
+        try:
+            self.tls.unwrap()
+        finally:
+            self._collect()
+
+    def close(self) -> None:
+        """Frees what OpenSSL holds now, whoever still knows this: tracebacks, for one."""
+        del self.tls
+
+    def _feed(self, data: memoryview) -> bool:
+        """Hands OpenSSL what belongs to the record that has begun, and keeps the header of the next; whether there was
+        anything for OpenSSL."""
+        size = min(self._left, len(data))
+        if size:
+            if self._header:
+                self._incoming.write(self._header)
+                self._header = b""
+            self._incoming.write(data[:size])
+            self._left -= size
+        if size < len(data):
+            self._header += data[size:]
+            if len(self._header) == HEADER_BYTES:
+                self._begin_record()
+        return size > 0
+
+    def _begin_record(self) -> None:
+        self._left = int.from_bytes(self._header[3:], "big")
+        if self._header[0] not in RECORD_TYPES or not 0 < self._left <= MOST_BYTES - HEADER_BYTES:
+            raise MalformedFrame(f"no TLS record begins with {self._header.hex(' ')}")
+
+    def _collect(self) -> None:
+        if self._outgoing.pending:
+            self.unsent += self._outgoing.read()
+        if self._incoming.pending:  # after an error
+            self._incoming.read()
+
+    def _pay(self) -> None:
+        """Raises: MalformedFrame."""
+        self._credit_bytes -= PRICE_BYTES
+        if self._credit_bytes < 0:
+            raise MalformedFrame(f"more than {MOST_USELESS} TLS records without data, such as renewals of its key")
