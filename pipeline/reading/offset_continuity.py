@@ -17,7 +17,7 @@ import numpy as np
 from ...protocol.errors import CorruptRecord
 from ...protocol.records.batch_header import BatchHeader, headers_in
 from ...protocol.records.kernel.columns import RecordColumns
-from ...protocol.records.layout import CODEC_MASK, FRAME, HEADER_SIZE_UP_TO_MAGIC, MAGIC_OFFSET, MAGIC_V2
+from ...protocol.records.layout import CODEC_MASK, MAGIC_V2
 from ...storage.files.file_handle import ReadableFile
 from ...storage.log.batch_scan import batch_headers
 
@@ -174,7 +174,13 @@ def _headers(data: memoryview) -> Iterator[BatchHeader]:
 
 
 def _first_offset(data: memoryview, rows: Any) -> int | None:
-    """The first offset of the batches in `data` as far as it is known."""
-    if len(data) >= HEADER_SIZE_UP_TO_MAGIC and data[MAGIC_OFFSET] >= MAGIC_V2:
-        return int(FRAME.unpack_from(data)[0])
-    return int(rows[0]) if len(rows) else None
+    """The first offset of the batches in `data` as far as it is known.
+
+    A wrapper's frame has its last offset: its rows tell the first, unless all of them are before those looked at.
+    """
+    header = next(_headers(data), None)
+    if header is None:
+        return None
+    if header.magic >= MAGIC_V2 or not header.attributes & CODEC_MASK:
+        return header.base_offset
+    return int(rows[0]) if len(rows) and rows[0] <= header.last_offset else None

@@ -127,6 +127,7 @@ filters = st.one_of(
 @given(st.lists(filters, max_size=4), st.sampled_from(["300", "2k", "32m"]))
 @example([GreaterThanOrEqual(("timestamp",), START + timedelta(seconds=90))], "32m")
 @example([EqualTo(("timestamp",), START + timedelta(milliseconds=7919))], "300")
+@example([GreaterThan(("offset",), 40)], "300")  # a split that begins with messages before it
 def test_pushed_filters_give_the_rows_of_a_full_read(
     log_dir: Path, everything: list[Row], pushed: list[Filter], split_bytes: str
 ) -> None:
