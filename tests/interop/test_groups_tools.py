@@ -8,11 +8,10 @@ import pytest
 from support.broker import Stepdown
 from support.clients import Message
 from support.clients_python import AIOKAFKA
-from support.kafka_tools import RELEASES, KafkaTools
+from support.kafka_tools import GROUPS, RELEASES, KafkaTools
 
 pytestmark = pytest.mark.java
 
-GROUP_COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 VERIFIABLE_CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
 TOPIC, RECORDS = "t", 40
 PROPERTIES = {
@@ -51,7 +50,7 @@ def test_a_verifiable_consumer_reads_commits_and_leaves(tool, protocol: str) -> 
     printed = tool(VERIFIABLE_CONSUMER, arguments)
     assert '"name":"partitions_assigned"' in printed
     assert re.search(rf'"name":"offsets_committed".*"offset":{RECORDS}', printed)
-    described = tool(GROUP_COMMAND, f"--describe --group {group}")
+    described = tool(GROUPS, f"--describe --group {group}")
     assert re.search(rf"{group}\s+{TOPIC}\s+0\s+{RECORDS}\s+{RECORDS}\s+0\s", described)
 
 
@@ -69,13 +68,13 @@ def test_the_group_command_shows_members_moves_offsets_and_deletes(tool, broker:
     member.subscribe([TOPIC])
     assert len(member.consume(10, 20)) == 10
     member.commit(asynchronous=False)
-    assert re.search(rf"{group}\s+Stable", tool(GROUP_COMMAND, "--list --state"))
-    assert re.search(rf"{group}\s+.*rdkafka\s+1\b", tool(GROUP_COMMAND, f"--describe --group {group} --members"))
-    assert re.search(rf"{group}\s+.*Stable\s+1\b", tool(GROUP_COMMAND, f"--describe --group {group} --state"))
+    assert re.search(rf"{group}\s+Stable", tool(GROUPS, "--list --state"))
+    assert re.search(rf"{group}\s+.*rdkafka\s+1\b", tool(GROUPS, f"--describe --group {group} --members"))
+    assert re.search(rf"{group}\s+.*Stable\s+1\b", tool(GROUPS, f"--describe --group {group} --state"))
     member.close()
-    reset = tool(GROUP_COMMAND, f"--group {group} --topic {TOPIC} --reset-offsets --to-offset 7 --execute")
+    reset = tool(GROUPS, f"--group {group} --topic {TOPIC} --reset-offsets --to-offset 7 --execute")
     assert re.search(rf"{group}\s+{TOPIC}\s+0\s+7\b", reset)
-    assert re.search(rf"{TOPIC}\s+0\s+7\s+{RECORDS}\s+33\b", tool(GROUP_COMMAND, f"--describe --group {group}"))
-    assert "Successful" in tool(GROUP_COMMAND, f"--group {group} --delete-offsets --topic {TOPIC}")
-    assert "successful" in tool(GROUP_COMMAND, f"--delete --group {group}")
-    assert group not in tool(GROUP_COMMAND, "--list")
+    assert re.search(rf"{TOPIC}\s+0\s+7\s+{RECORDS}\s+33\b", tool(GROUPS, f"--describe --group {group}"))
+    assert "Successful" in tool(GROUPS, f"--group {group} --delete-offsets --topic {TOPIC}")
+    assert "successful" in tool(GROUPS, f"--delete --group {group}")
+    assert group not in tool(GROUPS, "--list")

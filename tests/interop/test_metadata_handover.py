@@ -20,7 +20,7 @@ from support.deadline import DEADLINE_S
 from support.handover import SETTINGS, Client, Topic, kafka_over
 from support.kafka import ApacheKafka
 from support.kafka_4 import LATEST, ApacheKafka4
-from support.kafka_tools import ACLS, CONFIG, KafkaTools
+from support.kafka_tools import ACLS, CONFIG, GROUPS, KafkaTools
 from support.running import running_broker
 
 pytestmark = pytest.mark.java
@@ -32,7 +32,7 @@ DESCRIBING = (
     ("org.apache.kafka.tools.TopicCommand", "--describe"),
     (CONFIG, "--describe --entity-type topics"),
     (ACLS, "--list"),
-    ("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe --all-groups --offsets"),
+    (GROUPS, "--describe --all-groups --offsets"),
 )
 SEEDS = int(os.environ.get("HANDOVER_SEEDS", "3"))
 

@@ -19,6 +19,9 @@ WHERE_THEY_WERE = {
     CONSOLE_PRODUCER: "kafka.tools.ConsoleProducer",
 }
 """In 3.9.1."""
+GROUPS = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
+PATIENCE = {GROUPS: ("--timeout", str(int(DEADLINE_S * 1000)))}
+"""Of tools that give up after seconds: the group command waits 5 s for an answer."""
 
 
 class KafkaTools:
@@ -32,6 +35,7 @@ class KafkaTools:
         """Stdout. The tool has to end with 0."""
         main = WHERE_THEY_WERE.get(main, main) if self.release == RELEASES[0] else main
         words = [word.format(**self.names) for word in arguments.split()]
+        words += PATIENCE.get(main, ())
         jars = class_path(*(f"{jar}:{self.release}" for jar in JARS))
         done = subprocess.run(
             java(jars, main, *words), input=stdin, capture_output=True, text=True, timeout=DEADLINE_S, check=False
