@@ -1,18 +1,21 @@
-"""Where answers name brokers, the gateway's own addresses take their place.
+"""Where answers name brokers, the gateway's own addresses take their place; all else stays as it came.
 
-    Metadata 0-13            brokers, at the front: the rest stays as it came
+    Metadata 0-13            brokers, at the front
     FindCoordinator 0-6      one coordinator, from v4 several
-    DescribeCluster 0-1      brokers
-    Produce 10-12            the brokers of new leaders (KIP-951)
+    DescribeCluster 0-2      brokers
+    Produce 10-13            the brokers of new leaders (KIP-951), in a tagged field at the end
+    ShareFetch, ShareAcknowledge 1-2    the same, in a field at the end
 
     Metadata answer   v3+: throttle int32 | count (int32, v9+: uvarint + 1) | per broker int32 id, string host, int32
                       port, v1+: nullable string rack, v9+: tagged fields | …     v9+: compact strings
 
-Later versions are not offered (`offered_versions.py`).
+Fetch names brokers from v16 on, behind all records: it is sent as v15, whose requests and other answers are the same
+(`offered_versions.py`). DescribeQuorum 2 names the listeners of controllers, which are no addresses for clients.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from struct import Struct
 from typing import Any, TypeVar
 
@@ -24,6 +27,7 @@ from ..protocol.primitives import read_uvarint, skip_tagged_fields, write_uvarin
 
 Translate = Callable[[int, HostPort], HostPort]
 """Gives the address at the gateway of a broker that the cluster says is at this one. Raises: OSError."""
+Pieces = Sequence[bytes | memoryview]
 T = TypeVar("T")
 MOST_BROKERS = 10_000
 NO_BROKER = -1
@@ -35,28 +39,21 @@ def names_brokers(key: int, version: int) -> bool:
     """Whether the answer has addresses in it."""
     if key == ApiKey.PRODUCE:
         return version >= PRODUCE_NAMES_BROKERS_FROM
-    return key in (ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CLUSTER)
+    return key in _REWRITES
 
 
 def rewrite_addresses(key: int, version: int, body: bytes, translate: Translate) -> Sequence[bytes | memoryview]:
     """The body of an answer, what follows its correlation id, with the addresses of the gateway. Raises:
     MalformedFrame, OSError as `translate`."""
-    if key == ApiKey.METADATA:
-        return _rewrite_metadata(version, memoryview(body), translate)
-    spec = API[ApiKey(key)]
-    known = min(version, spec.max_version)  # Produce 12 has the layout of 11
-    _, response = decode_response(spec, known, memoryview(b"\0\0\0\0" + body))
-    if key == ApiKey.FIND_COORDINATOR:
-        response = _rewrite_coordinators(response, translate)
-    elif key == ApiKey.DESCRIBE_CLUSTER:
-        response = replace(response, brokers=[_move(each, each.broker_id, translate) for each in response.brokers])
-    else:
-        if not response.node_endpoints:
-            return [body]
-        endpoints = [_move(each, each.node_id, translate) for each in response.node_endpoints]
-        response = replace(response, node_endpoints=endpoints)
+    return _REWRITES[key](version, memoryview(body), translate)
+
+
+def _rewrite_coordinator_answer(version: int, view: memoryview, translate: Translate) -> Pieces:
+    spec = API[ApiKey.FIND_COORDINATOR]
+    _, response = decode_response(spec, version, memoryview(b"\0\0\0\0" + bytes(view)))
+    response = _rewrite_coordinators(response, translate)
     head = 8
-    return [memoryview(b"".join(encode_response(spec, known, 0, response)))[head:]]  # type: ignore[arg-type]
+    return [memoryview(b"".join(encode_response(spec, version, 0, response)))[head:]]  # type: ignore[arg-type]
 
 
 def _rewrite_coordinators(response: Any, translate: Translate) -> Any:
@@ -89,16 +86,28 @@ class _AddressReader:
         return value
 
     def count(self) -> int:
-        if not self._is_flexible:
-            return self.int32()
+        return self.uvarint() - 1 if self._is_flexible else self.int32()
+
+    def uvarint(self) -> int:
         value, self.at = read_uvarint(self._view, self.at)
-        return value - 1
+        return value
+
+    def skip(self, size: int) -> None:
+        self._forward(size)
+
+    def since(self, start: int) -> memoryview:
+        """What was read from there on."""
+        return self._view[start : self.at]
+
+    def text(self, text: str) -> bytes:
+        """A text as the message has it."""
+        data = text.encode()
+        return (write_uvarint(len(data) + 1) if self._is_flexible else _INT16.pack(len(data))) + data
 
     def string(self) -> memoryview:
         """The bytes of the whole field are passed; its text is returned, empty for null."""
         if self._is_flexible:
-            value, self.at = read_uvarint(self._view, self.at)
-            size = value - 1
+            size = self.uvarint() - 1
         else:
             size = _INT16.unpack_from(self._view, self._forward(_INT16.size))[0]
         begin = self._forward(max(size, 0))
@@ -119,24 +128,153 @@ class _AddressReader:
 FLEXIBLE_FROM, THROTTLE_FROM, RACK_FROM = 9, 3, 1
 
 
-def _rewrite_metadata(version: int, view: memoryview, translate: Translate) -> Sequence[bytes | memoryview]:
-    is_flexible = version >= FLEXIBLE_FROM
-    start = skip_tagged_fields(view, 0) if is_flexible else 0
-    reader = _AddressReader(view, start + (4 if version >= THROTTLE_FROM else 0), is_flexible)
+def _move_brokers(
+    reader: _AddressReader, translate: Translate, *, has_rack: bool = True, more_bytes: int = 0
+) -> list[bytes | memoryview]:
+    """The list of brokers where the reader stands, its count included; `more_bytes` follow the rack of each."""
+    start = reader.at
     count = reader.count()
     if not 0 <= count <= MOST_BROKERS:
-        raise MalformedFrame(f"a Metadata answer with {count} brokers")
-    out: list[bytes | memoryview] = [view[: reader.at]]
+        raise MalformedFrame(f"an answer with {count} brokers")
+    out: list[bytes | memoryview] = [reader.since(start)]
     for _ in range(count):
         broker = reader.int32()
         host = str(reader.string(), "utf-8", "replace")
-        address = translate(broker, HostPort(host, reader.int32()))
+        address = HostPort(host, reader.int32())
+        if broker != NO_BROKER and host:
+            address = translate(broker, address)
         begin = reader.at
-        if version >= RACK_FROM:
+        if has_rack:
             reader.string()
+        reader.skip(more_bytes)
         reader.tags()
-        text = address.host.encode()
-        length = write_uvarint(len(text) + 1) if is_flexible else _INT16.pack(len(text))
-        out += (_INT32.pack(broker), length, text, _INT32.pack(address.port), view[begin : reader.at])
-    out.append(view[reader.at :])
+        out += (_INT32.pack(broker), reader.text(address.host), _INT32.pack(address.port), reader.since(begin))
     return out
+
+
+def _rewrite_metadata(version: int, view: memoryview, translate: Translate) -> Pieces:
+    is_flexible = version >= FLEXIBLE_FROM
+    start = skip_tagged_fields(view, 0) if is_flexible else 0
+    reader = _AddressReader(view, start + (4 if version >= THROTTLE_FROM else 0), is_flexible)
+    first = view[: reader.at]
+    moved = _move_brokers(reader, translate, has_rack=version >= RACK_FROM)
+    return [first, *moved, view[reader.at :]]
+
+
+FENCED_FROM, ENDPOINT_TYPE_FROM = 2, 1
+
+
+def _rewrite_cluster(version: int, view: memoryview, translate: Translate) -> Pieces:
+    """throttle int32, error int16, message, v1+: endpoint type int8, cluster id, controller int32 | brokers | …"""
+    reader = _AddressReader(view, skip_tagged_fields(view, 0), is_flexible=True)
+    reader.skip(6)
+    reader.string()
+    reader.skip(1 if version >= ENDPOINT_TYPE_FROM else 0)
+    reader.string()
+    reader.skip(4)
+    first = view[: reader.at]
+    moved = _move_brokers(reader, translate, more_bytes=1 if version >= FENCED_FROM else 0)
+    return [first, *moved, view[reader.at :]]
+
+
+IDS_FROM = 13
+USUAL_PARTITION = b"\1\0\0"
+"""What follows the fixed fields of a partition without a fault: no record errors, message or tagged fields."""
+PARTITION_BYTES = 30
+
+
+def _rewrite_produce(version: int, view: memoryview, translate: Translate) -> Pieces:
+    """topics | throttle int32 | tagged fields: 0 is the list of brokers. A topic: its name, v13+: its id |
+    partitions: 30 bytes, record errors, message, tagged fields | tagged fields"""
+    reader = _AddressReader(view, skip_tagged_fields(view, 0), is_flexible=True)
+    for _ in range(reader.count()):
+        if version >= IDS_FROM:
+            reader.skip(16)
+        else:
+            reader.string()
+        for _ in range(reader.count()):
+            reader.skip(PARTITION_BYTES)
+            if view[reader.at : reader.at + 3] == USUAL_PARTITION:
+                reader.skip(3)
+            else:
+                _skip_partition_fault(reader)
+        reader.tags()
+    reader.skip(4)
+    return _rewrite_tag(view, reader, translate)
+
+
+def _skip_partition_fault(reader: _AddressReader) -> None:
+    for _ in range(reader.count()):
+        reader.skip(4)
+        reader.string()
+        reader.tags()
+    reader.string()
+    reader.tags()
+
+
+def _rewrite_tag(view: memoryview, reader: _AddressReader, translate: Translate) -> Pieces:
+    """Tagged fields from where the reader stands to the end, of which 0 is a list of brokers."""
+    out: list[bytes | memoryview] = [view[: reader.at]]
+    start = reader.at
+    for _ in range(reader.uvarint()):
+        tag, size = reader.uvarint(), reader.uvarint()
+        if tag:
+            reader.skip(size)
+            continue
+        out.append(view[start : reader.at - len(write_uvarint(size))])
+        end = reader.at + size
+        moved = b"".join(_move_brokers(reader, translate))
+        if reader.at != end:
+            raise MalformedFrame("a list of brokers that does not end with its field")
+        out += (write_uvarint(len(moved)), moved)
+        start = end
+    out.append(view[start:])
+    return out
+
+
+LOCK_TIMEOUT_FROM: Mapping[int, int] = {ApiKey.SHARE_FETCH: 1, ApiKey.SHARE_ACKNOWLEDGE: 2}
+
+
+def _rewrite_share(key: int, version: int, view: memoryview, translate: Translate) -> Pieces:
+    """throttle int32, error int16, message, lock timeout int32 | topics | brokers | tagged fields. A topic: its id |
+    partitions | tagged fields"""
+    reader = _AddressReader(view, skip_tagged_fields(view, 0), is_flexible=True)
+    reader.skip(6)
+    reader.string()
+    reader.skip(4 if version >= LOCK_TIMEOUT_FROM[key] else 0)
+    for _ in range(reader.count()):
+        reader.skip(16)
+        for _ in range(reader.count()):
+            _skip_share_partition(reader, is_fetched=key == ApiKey.SHARE_FETCH)
+        reader.tags()
+    first = view[: reader.at]
+    return [first, *_move_brokers(reader, translate), view[reader.at :]]
+
+
+def _skip_share_partition(reader: _AddressReader, *, is_fetched: bool) -> None:
+    """index int32, error int16, message | of a fetch: error int16, message | leader: two int32, tagged fields | of a
+    fetch: records, acquired records of 18 bytes | tagged fields"""
+    reader.skip(6)
+    reader.string()
+    if is_fetched:
+        reader.skip(2)
+        reader.string()
+    reader.skip(8)
+    reader.tags()
+    if is_fetched:
+        reader.string()
+        for _ in range(reader.count()):
+            reader.skip(18)
+            reader.tags()
+    reader.tags()
+
+
+Rewrite = Callable[[int, memoryview, Translate], Pieces]
+_REWRITES: Mapping[int, Rewrite] = {
+    ApiKey.METADATA: _rewrite_metadata,
+    ApiKey.FIND_COORDINATOR: _rewrite_coordinator_answer,
+    ApiKey.DESCRIBE_CLUSTER: _rewrite_cluster,
+    ApiKey.PRODUCE: _rewrite_produce,
+    ApiKey.SHARE_FETCH: partial(_rewrite_share, ApiKey.SHARE_FETCH),
+    ApiKey.SHARE_ACKNOWLEDGE: partial(_rewrite_share, ApiKey.SHARE_ACKNOWLEDGE),
+}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from prometheus_client.core import Metric
 
 from ..client.errors import ClientError
+from ..client.operations.acls import describe_acls
 from ..client.versions import VersionRange
 from ..config import HostPort
 from ..config.keys.key import MAX_INT
@@ -23,7 +24,7 @@ from ..network.admission.shared_by_connections import RequestRules, SharedByConn
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Answerer, CloseConnection, Connection, Peer
-from ..network.http.clients_page import ClientsPage
+from ..network.http.clients_page import ClientsPage, render_report
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
 from ..network.listener import Limits, Server, bind_alone
@@ -34,15 +35,17 @@ from ..network.sasl.login_credential import LoginCredential
 from ..network.transport import PlainTransport
 from ..network.turn import Turn, Turns
 from ..network.worker_threads import WorkerThreads
+from ..protocol.acls import WILDCARD, AclFilter
 from ..protocol.frame import FrameParser
 from .allow_list import AllowList
 from .broker_names import BrokerNames
 from .broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
 from .gateway_metrics import GatewayMetrics
-from .offered_versions import offer
+from .offered_versions import LOWERED, offer
 from .one_address import OneAddress
 from .page_views import PageViews
 from .proxy_header_reader import ProxyHeaderReader
+from .report_file import ReportFile
 from .routes import newest_version
 from .routes.locator import Locator
 from .sessions.client_session import ClientSession
@@ -51,6 +54,7 @@ from .sessions.session_tools import SessionTools
 from .setting_keys import LISTENER, OFF, PORTS, REQUIRED, SINGLE, SNI
 from .settings import GatewaySettings
 from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
+from .upstream_logins import UpstreamLogin, find_login
 
 if TYPE_CHECKING:
     from ..network.connection_authentication import ListenerAdmission
@@ -121,10 +125,12 @@ class Gateway:
             swaps=settings.swaps,
         )
         self._admission: ListenerAdmission | None = None
+        self._report = ReportFile(settings.report if has_http else "", self._make_report, self.clock, self._workers)
         self.views = self._make_views()
         self._http = self._make_http() if has_http else None
         self._connections: Counter[str] = Counter()
         self._refreshing: asyncio.Task[None] | None = None
+        self._looking_for_hosts: asyncio.Task[None] | None = None
         self._is_stopping = False
         self.metrics.show(self._count_connections, self._answer_memory)
 
@@ -147,15 +153,19 @@ class Gateway:
             await self.stop(drain_ms=0)
             raise
         self._refreshing = asyncio.create_task(self._keep_refreshing())
+        self._report.start()
+        if self._http is not None and not fault:
+            self.warn_of_hosts()
         return fault
 
     async def stop(self, drain_ms: int | None = None) -> None:
         """Takes no more connections, answers what is in flight, for `drain.timeout.ms` at most."""
         self._is_stopping = True
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            await asyncio.gather(self._refreshing, return_exceptions=True)
+        for task in filter(None, (self._refreshing, self._looking_for_hosts)):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
         await self._server.drain(self.settings.drain_ms if drain_ms is None else drain_ms)
+        await self._report.stop()
         self.upstream.close()
         if self._http is not None:
             await self._http.stop()
@@ -170,15 +180,20 @@ class Gateway:
         return self.upstream.release
 
     def reload(self, settings: GatewaySettings) -> None:
-        """Takes the allow list, the login to the cluster and the time to drain of new settings; connections live on.
+        """Takes the allow list, the logins to the cluster and the time to drain of new settings; connections live on.
 
         Certificates for clients need no reload: their files are looked at when they change. What else is new waits for
         the next start.
         """
         self._allowed.networks = settings.allowed
         self.upstream.replace_login(settings.security.sasl)
+        self.upstream.forget_clients()
         self.settings = replace(
-            self.settings, allowed=settings.allowed, security=settings.security, drain_ms=settings.drain_ms
+            self.settings,
+            allowed=settings.allowed,
+            security=settings.security,
+            logins=settings.logins,
+            drain_ms=settings.drain_ms,
         )
 
     def work(self, function: Callable[[], T]) -> Awaitable[T]:
@@ -189,6 +204,27 @@ class Gateway:
         """A snapshot of each family of metrics, which makes the family, in any thread."""
         async for family in self.metrics.instruments.read(self._turns.begin()):
             yield family
+
+    def warn_of_hosts(self) -> None:
+        """Looks for rules of the cluster that name hosts, and has a line for them."""
+        self._looking_for_hosts = asyncio.create_task(self._look_for_hosts())
+
+    async def _look_for_hosts(self) -> None:
+        """A line for rules of the cluster that name addresses, which are the gateway's there."""
+        try:
+            acls = await self.upstream.run(describe_acls(AclFilter()))
+        except ClientError:
+            return  # there are none, or they are not for the gateway to know
+        named = [acl for acl in acls if acl.host != WILDCARD]
+        if named:
+            log.warning(
+                "ACLs of the cluster that name hosts: %d, such as %s from %s; clients that come through the gateway "
+                "have its address there",
+                *(len(named), named[0].principal, named[0].host),
+            )
+
+    async def _make_report(self) -> bytes:
+        return await self.work(partial(render_report, self.clients.snapshot()))
 
     # Starting
 
@@ -245,7 +281,7 @@ class Gateway:
 
     def _offer_one_address(self, key: int, taken: VersionRange) -> VersionRange:
         low, high = offer(key, taken)
-        return low, min(high, newest_version(key))
+        return low, min(high, newest_version(key), LOWERED.get(key, high))
 
     def _connect(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
         loop, network = asyncio.get_running_loop(), self.settings.network
@@ -254,7 +290,9 @@ class Gateway:
         sender = RelayingSender(wire, self.metrics)
         parser = FrameParser(network.socket_request_max_bytes)
         connection = Connection(wire, peer, parser, sender, self._shared)
-        session = ClientSession(self._tools, partial(self._broker_of, peer), connection.close)
+        session = ClientSession(
+            self._tools, partial(self._broker_of, peer), partial(self._login_of, peer), connection.close
+        )
         answerer: Answerer = session
         if self._admission is not None:
             answerer = self._admission.admit(connection, wire, session)
@@ -270,6 +308,10 @@ class Gateway:
         if broker is None and self.settings.addresses == SNI:
             broker = self._names.broker_of(peer.server_name)
         return BOOTSTRAP if broker is None else broker
+
+    def _login_of(self, peer: Peer) -> UpstreamLogin | None:
+        """By which login a client is at the cluster; None: the gateway's own, or the client's."""
+        return find_login(self.settings.logins, str(peer.principal), peer.host) if self.settings.logins else None
 
     async def _read_proxy_header(
         self, sock: socket.socket, wire: PlainTransport, peer: Peer, then: Callable[[], Awaitable[None]] | None

@@ -73,7 +73,7 @@ class GatewayMetrics:
         if meter is None:
             meter = self._meters[key, version, sent_as] = GatewayMeter(
                 self.requests.of(api_name(key), str(version), str(sent_as)),
-                self.request_seconds.of("translated" if sent_as != version else "passed"),
+                self.request_seconds.of("translated" if sent_as > version else "passed"),
             )
         return meter
 

@@ -1,7 +1,9 @@
 """Which versions a client is offered: those of the cluster, and the older ones that are translated.
 
     translated    API: versions up to `oldest`, sent as `sent_as`, where the cluster has that and not the older ones
-    capped        versions whose answers name brokers in a layout that the gateway does not rewrite are not offered
+    capped        versions that are newer than the gateway's knowledge of where answers name brokers are not offered
+    lowered       Fetch 16 to 18 is sent as 15: later requests differ in what followers say, later answers in the
+                  addresses of brokers, which stand behind all records; clients ask for Metadata instead
 
 ApiVersions answers are changed where their bytes stand: version ranges keep their size. Produce is advertised from 0
 by Kafka 4, which refuses what is below 3 (KIP-896); Fetch tells whether a broker does that.
@@ -57,18 +59,21 @@ TRANSLATED: Mapping[int, TranslatedVersions] = {
 }
 
 NEWEST: Mapping[int, int] = {
-    ApiKey.PRODUCE: 12,
-    ApiKey.FETCH: 15,
+    ApiKey.PRODUCE: 13,
+    ApiKey.FETCH: 18,
     ApiKey.METADATA: 13,
     ApiKey.FIND_COORDINATOR: 6,
-    ApiKey.API_VERSIONS: 4,
-    ApiKey.DESCRIBE_QUORUM: 1,
-    ApiKey.DESCRIBE_CLUSTER: 1,
+    ApiKey.API_VERSIONS: 5,
+    ApiKey.DESCRIBE_QUORUM: 2,
+    ApiKey.DESCRIBE_CLUSTER: 2,
+    ApiKey.SHARE_FETCH: 2,
+    ApiKey.SHARE_ACKNOWLEDGE: 2,
 }
-"""The newest version that is offered. Fetch 16 and Produce 13 add only hints and names by id, ApiVersions 5 the
-identity of the broker that the client means."""
-HIDDEN = frozenset((ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE))
-"""Their answers name brokers in all versions."""
+"""The newest version that is offered of each API whose answers name brokers: those of Kafka 4.4."""
+OLDEST: Mapping[int, int] = {ApiKey.SHARE_FETCH: 1, ApiKey.SHARE_ACKNOWLEDGE: 1}
+"""Kafka 4.0 had a version 0, a preview with another layout."""
+LOWERED: Mapping[int, int] = {ApiKey.FETCH: 15}
+"""Newer versions than this one are sent as this one, which has the same layout but for tagged fields."""
 BETWEEN_BROKERS = frozenset(
     (
         *(ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.CONTROLLED_SHUTDOWN),
@@ -104,8 +109,7 @@ def is_translated(key: int, version: int, taken: VersionRange) -> bool:
 def offer(key: int, taken: VersionRange) -> VersionRange:
     """The versions that a client may use of an API of which the cluster takes these."""
     low, high = taken
-    if key in HIDDEN:
-        return NOT_OFFERED
+    low = max(low, OLDEST.get(key, low))
     if low > 0 and is_translated(key, low - 1, taken):
         low = 0
     return low, min(high, NEWEST.get(key, high))
@@ -144,9 +148,9 @@ def rewrite_api_versions(
     return b"".join((view[: _ERROR.size], length, *kept, view[at:]))
 
 
-def refuse_api_versions() -> bytes:
+def refuse_api_versions(newest: int) -> bytes:
     """The body by which a client learns that it has to ask in an older version (KIP-511): the layout of v0."""
-    only = _RANGE.pack(ApiKey.API_VERSIONS, 0, NEWEST[ApiKey.API_VERSIONS])
+    only = _RANGE.pack(ApiKey.API_VERSIONS, 0, newest)
     return _ERROR.pack(ErrorCode.UNSUPPORTED_VERSION) + _COUNT.pack(1) + only
 
 

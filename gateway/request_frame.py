@@ -14,6 +14,9 @@ INT16 = Struct(">h")
 SIZE = Struct(">i")
 PRODUCE_FLEXIBLE_FROM = 9
 TRANSACTIONAL_ID_FROM = 3
+NODE_FROM = 5
+NO_NODE = b"\0" + SIZE.pack(-1) + b"\0"
+"""Cluster id null, node id −1, no tagged fields."""
 
 
 class RequestHead(NamedTuple):
@@ -52,6 +55,18 @@ def acks_of_produce(frame: memoryview, version: int) -> int:
     return acks
 
 
+def forget_node(frame: memoryview) -> memoryview:
+    """An ApiVersions request from v5 on that names no cluster and broker, which the client took for those at this
+    address (KIP-1242). Raises: MalformedFrame."""
+    return memoryview(b"".join((frame[: _read_software(frame)[1]], NO_NODE)))
+
+
+def software_of(frame: memoryview) -> tuple[str, str]:
+    """Name and version of the client's software, in an ApiVersions request from v3 on. Raises: MalformedFrame."""
+    name, version = (str(text, "utf-8", "replace") for text in _read_software(frame)[0])
+    return name, version
+
+
 def with_size(frame: memoryview) -> list[bytes | memoryview]:
     """The frame as it goes on the wire."""
     return [SIZE.pack(len(frame)), frame]
@@ -61,6 +76,19 @@ def renumber(frame: memoryview, version: int) -> list[bytes | memoryview]:
     """The frame of a request whose body is the same in both versions, in the other one."""
     key, _, correlation_id = HEAD.unpack_from(frame)
     return [SIZE.pack(len(frame)) + HEAD.pack(key, version, correlation_id), frame[HEAD.size :]]
+
+
+def _read_software(frame: memoryview) -> tuple[list[memoryview], int]:
+    """The two texts, and where they end. Raises: MalformedFrame."""
+    at = skip_tagged_fields(frame, _client_id_end(frame))
+    texts = []
+    for _ in range(2):
+        length, begin = read_uvarint(frame, at)
+        at = begin + max(0, length - 1)
+        texts.append(frame[begin:at])
+    if at > len(frame):
+        raise MalformedFrame("the ApiVersions request ends within a text")
+    return texts, at
 
 
 def _client_id_end(frame: memoryview) -> int:

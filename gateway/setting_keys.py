@@ -7,6 +7,8 @@ from ..config.keys.value_checks import AtLeast, Between, OneOf
 LISTENER = "GATEWAY"
 """The name of the listener in Kafka's settings, such as `listener.name.gateway.plain.sasl.jaas.config`."""
 UPSTREAM = "upstream."
+LOGINS = "logins."
+"""Logins to the cluster for some clients: `logins.NAME.clients`, and `logins.NAME.sasl.*` as of Kafka's clients."""
 VARIABLES = "STEPDOWN_GATEWAY_"
 WITHOUT_STORE = frozenset(("PLAIN", "OAUTHBEARER"))
 """Mechanisms of clients that log in to the gateway itself."""
@@ -120,6 +122,14 @@ KEYS: dict[str, Key] = {
             None,
             AT_START,
             "Processes that serve clients at the same ports: a number, or auto for one on each processor.",
+        ),
+        active(
+            "report",
+            STRING,
+            "",
+            None,
+            AT_START,
+            "A file that gets the client report once a minute, as /clients shows it.",
         ),
         active(
             "refresh.interval.ms", LONG, 10_000, AtLeast(100), AT_START, "How often the cluster is asked for brokers."

@@ -29,6 +29,7 @@ from .setting_keys import (
     KEYS,
     LEAST_ANSWER_MEMORY_BYTES,
     LISTENER,
+    LOGINS,
     MOST_WORKERS,
     NETWORK,
     SINGLE,
@@ -37,6 +38,7 @@ from .setting_keys import (
     VARIABLES,
     WITHOUT_STORE,
 )
+from .upstream_logins import UpstreamLogin, parse_clients
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,8 @@ class GatewaySettings:
     drain_ms: int
     answer_memory_bytes: int
     workers: int
+    report: str
+    logins: tuple[UpstreamLogin, ...]
 
     @property
     def zstd_to(self) -> Codec | None:
@@ -168,6 +172,8 @@ class _Builder:
             drain_ms=self._number("drain.timeout.ms"),
             answer_memory_bytes=self._number("answer.memory.bytes"),
             workers=self._count_workers(),
+            report=str(self._values["report"]),
+            logins=self._logins(security),
         )
         if self._problems:
             raise ConfigError(self._problems)
@@ -198,7 +204,7 @@ class _Builder:
     def _name_unknown(self) -> None:
         known = [*KEYS, *(UPSTREAM + name for name in SECURITY_KEYS), *filter(_is_of_network, BROKER_KEYS)]
         for name, given in self._given.items():
-            if name not in known and not name.startswith("listener.name.gateway."):
+            if name not in known and not name.startswith(("listener.name.gateway.", LOGINS)):
                 near = nearest(name, known)
                 expected = "the gateway has no such setting"
                 self._problems.append(Problem(key=name, expected=expected, origin=given.origin, nearest=near))
@@ -286,6 +292,39 @@ class _Builder:
                 for each in fault.problems
             ]
             return SecuritySettings()
+
+    def _logins(self, own: SecuritySettings) -> tuple[UpstreamLogin, ...]:
+        """In the order in which they are given first."""
+        by_name: dict[str, dict[str, Given]] = {}
+        for key, given in self._given.items():
+            if key.startswith(LOGINS):
+                name, _, field = key.removeprefix(LOGINS).partition(".")
+                by_name.setdefault(name, {})[field] = given
+        if by_name and self._values["authentication"] != "swap":
+            self._refuse(next(iter(by_name.values())).popitem()[1].key, "logins need authentication=swap")
+        found = (self._login(name, fields, own) for name, fields in by_name.items())
+        return tuple(login for login in found if login is not None)
+
+    def _login(self, name: str, fields: Mapping[str, Given], own: SecuritySettings) -> UpstreamLogin | None:
+        clients = fields.get("clients")
+        texts = [text.strip() for text in clients.text.split(",") if text.strip()] if clients is not None else []
+        try:
+            principals, networks = parse_clients(texts)
+        except ValueError:
+            texts = []
+        if not texts:
+            expected = "expected User:NAME or an address or network of each client that has this login"
+            self._refuse(f"{LOGINS}{name}.clients", expected, None if clients is None else clients.text)
+            return None
+        mechanism = {} if own.sasl is None else {"sasl.mechanism": own.sasl.mechanism}
+        given = {field: each.text for field, each in fields.items() if field != "clients"}
+        try:
+            security = parse_security({"security.protocol": "SASL_PLAINTEXT", **mechanism, **given})
+        except ConfigError as fault:
+            self._problems += [replace(each, key=f"{LOGINS}{name}.{each.key}") for each in fault.problems]
+            return None
+        assert security.sasl is not None
+        return UpstreamLogin(name=name, sasl=security.sasl, principals=principals, networks=networks)
 
     def _swaps(self, security: SecuritySettings) -> bool:
         swaps = self._values["authentication"] == "swap"

@@ -23,6 +23,7 @@ from ..protocol.frame import decode_response, encode_request
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
 from .offered_versions import true_ranges
 from .upstream_connection import UpstreamConnection
+from .upstream_logins import UpstreamLogin
 
 T = TypeVar("T")
 CLIENT_ID = "stepdown-gateway"
@@ -66,21 +67,34 @@ class Upstream:
         self._tls = tls_context(security.tls) if isinstance(security.tls, TlsSettings) else None
         self.sasl = security.sasl
         self._logs_clients_in = logs_clients_in
-        self._client = self._make_client()
+        self._client = self._make_client(self.sasl)
+        self._clients: dict[UpstreamLogin, AsyncClient] = {}
         self._versions: dict[HostPort, VersionRanges] = {}
 
     def close(self) -> None:
         self._client.close()
+        self.forget_clients()
+
+    def forget_clients(self) -> None:
+        """Closes the connections of logins that are not the gateway's own."""
+        while self._clients:
+            self._clients.popitem()[1].close()
 
     def replace_login(self, sasl: SaslSettings | None) -> None:
         """Connections that are opened from now on log in so."""
         if sasl != self.sasl:
             self.sasl = sasl
             self._client.close()
-            self._client = self._make_client()
+            self._client = self._make_client(self.sasl)
 
-    def _make_client(self) -> AsyncClient:
-        own = SecuritySettings(tls=self._tls, sasl=self.sasl)
+    def _client_of(self, login: UpstreamLogin) -> AsyncClient:
+        client = self._clients.get(login)
+        if client is None:
+            client = self._clients[login] = self._make_client(login.sasl)
+        return client
+
+    def _make_client(self, sasl: SaslSettings | None) -> AsyncClient:
+        own = SecuritySettings(tls=self._tls, sasl=sasl)
         return AsyncClient(self._bootstrap, client_id=CLIENT_ID, security=own, timeout_s=CONNECT_TIMEOUT_S, tries=5)
 
     def learn(self, broker: int, address: HostPort) -> None:
@@ -109,18 +123,21 @@ class Upstream:
         versions: VersionRanges = (await self._try_each(self._ask_for_versions))[1]
         return versions
 
-    async def ask_coordinator(self, group: str, request: Any, version: int) -> Any:
-        """The answer of a group's coordinator to the gateway's own login. Raises: ClientError."""
+    async def ask_coordinator(
+        self, group: str, request: Any, version: int, *, login: UpstreamLogin | None = None
+    ) -> Any:
+        """The answer of a group's coordinator to a login, None: the gateway's own. Raises: ClientError."""
         to = Coordinator(group, looked_up_first=True)
-        return await self.run(ask(request, to=to, within=(version, version)))
+        client = self._client if login is None else self._client_of(login)
+        return await client.run(ask(request, to=to, within=(version, version)))
 
     async def connect(
-        self, broker: int, on_lost: Callable[[], None]
+        self, broker: int, on_lost: Callable[[], None], login: UpstreamLogin | None = None
     ) -> tuple[UpstreamConnection, VersionRanges, HostPort]:
         """A connection for one client, logged in if the gateway does that. Raises: UpstreamFailed."""
 
         async def open_one(address: HostPort) -> tuple[UpstreamConnection, VersionRanges]:
-            return await self._open(address, on_lost)
+            return await self._open(address, on_lost, self.sasl if login is None else login.sasl)
 
         if broker == BOOTSTRAP:
             address, (connection, versions) = await self._try_each(open_one)
@@ -180,14 +197,16 @@ class Upstream:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             await open_tcp(protocol, address.host or "127.0.0.1", address.port, tls=self._tls)
 
-    async def _open(self, address: HostPort, on_lost: Callable[[], None]) -> tuple[UpstreamConnection, VersionRanges]:
+    async def _open(
+        self, address: HostPort, on_lost: Callable[[], None], sasl: SaslSettings | None
+    ) -> tuple[UpstreamConnection, VersionRanges]:
         versions = await self._ask_for_versions(address)
         connection = UpstreamConnection(address, on_lost)
         try:
             await self._open_tcp(lambda: connection, address)
-            if self._logs_clients_in and self.sasl is not None:
+            if self._logs_clients_in and sasl is not None:
                 async with asyncio.timeout(ASK_TIMEOUT_S):
-                    await await_steps(log_in(self.sasl, versions), _Login(connection).take)
+                    await await_steps(log_in(sasl, versions), _Login(connection).take)
         except (OSError, ssl.SSLError, MalformedFrame, ClientError) as fault:
             connection.close()
             self.forget_versions(address)

@@ -106,9 +106,9 @@ def _last_events(item: pytest.Item, name: str) -> str:
     from .control_client import ControlFailed
     from .time_line import time_line
 
-    broker = getattr(item, "funcargs", {}).get(name)
+    control = getattr(getattr(item, "funcargs", {}).get(name), "control", None)  # others may have such a fixture, too
     try:
-        return "" if broker is None else "\n".join(time_line(broker.control.ask("GET", "events")["events"]))
+        return "" if control is None else "\n".join(time_line(control.ask("GET", "events")["events"]))
     except (ControlFailed, OSError) as fault:
         return str(fault)
 

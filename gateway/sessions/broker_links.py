@@ -2,15 +2,23 @@
 
 from collections.abc import Callable
 
+from ..upstream_logins import UpstreamLogin
 from .broker_link import BrokerLink
 from .session_tools import SessionTools
 
 
 class BrokerLinks:
-    """`home` gives the broker of requests that name no other. `on_lost` is called when a broker hangs up while nobody
-    waits for it; None: the next request opens another connection."""
+    """`home` gives the broker of requests that name no other, `login` the login to them. `on_lost` is called when a
+    broker hangs up while nobody waits for it; None: the next request opens another connection."""
 
-    def __init__(self, tools: SessionTools, home: Callable[[], int], on_lost: Callable[[], None] | None) -> None:
+    def __init__(
+        self,
+        tools: SessionTools,
+        home: Callable[[], int],
+        login: Callable[[], UpstreamLogin | None],
+        on_lost: Callable[[], None] | None,
+    ) -> None:
+        self._login = login
         self._tools = tools
         self._home = home
         self._on_lost = on_lost
@@ -27,7 +35,7 @@ class BrokerLinks:
             raise ConnectionResetError("the client has gone")
         number = self._home() if broker is None else broker
         if number not in self._links:
-            opened = await self._tools.upstream.connect(number, lambda: self._lose(number))
+            opened = await self._tools.upstream.connect(number, lambda: self._lose(number), self._login())
             self._links[number] = BrokerLink(self._tools, *opened)
             if self._is_closed:
                 self.close()

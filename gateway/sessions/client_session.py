@@ -19,23 +19,21 @@ from ...network.clients.client_report import MOST_NAME
 from ...network.clients.seen_client import SeenClient
 from ...network.connection import CloseConnection, Peer, Reply
 from ...protocol.api import ApiKey
-from ...protocol.frame import decode_request_header
 from ...protocol.kafka_releases import api_name
-from ...protocol.messages.api_versions import ApiVersionsRequest
-from ...protocol.schema import decode
 from ..offered_versions import (
     BETWEEN_BROKERS,
-    NEWEST,
+    LOWERED,
     NOT_OFFERED,
     TOKEN_REQUESTS,
     TRANSLATED,
     is_translated,
     refuse_api_versions,
 )
-from ..request_frame import RequestHead, client_id_of, read_head
+from ..request_frame import NODE_FROM, RequestHead, client_id_of, forget_node, read_head, software_of
 from ..translations import RENUMBERED
 from ..translations.call import AskUpstream, Call
-from ..upstream import UpstreamFailed
+from ..upstream import BOOTSTRAP, UpstreamFailed
+from ..upstream_logins import UpstreamLogin
 from .broker_link import BrokerLink
 from .broker_links import BrokerLinks
 from .client_login import ClientLogin
@@ -49,21 +47,27 @@ SOFTWARE_FROM = 3
 
 
 class ClientSession:
-    """Answers the frames of one connection. `broker` says which one the client means, once it sends requests.
-    `hang_up` closes the connection."""
+    """Answers the frames of one connection. `broker` says which one the client means, once it sends requests;
+    `login`, by which login it is at the cluster. `hang_up` closes the connection."""
 
-    def __init__(self, tools: SessionTools, broker: Callable[[], int], hang_up: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        tools: SessionTools,
+        broker: Callable[[], int],
+        login: Callable[[], UpstreamLogin | None],
+        hang_up: Callable[[], None],
+    ) -> None:
         self._tools = tools
         self._metrics = tools.metrics
         self._broker = broker
         self._client_id_bytes = b""
-        self._links = BrokerLinks(tools, broker, hang_up if tools.locator is None else None)
+        self._links = BrokerLinks(tools, broker, login, hang_up if tools.locator is None else None)
         self._replies = ReplyMaker(tools.metrics)
         self._passer = Passer(tools, self._replies)
         self._router: Router | None = None
         if tools.locator is not None:
             self._router = Router(tools, tools.locator, self._links, self._passer, self._replies)
-        self._translator = Translator(tools, self._replies, self._asking)
+        self._translator = Translator(tools, self._replies, self._asking, login)
         self._login = ClientLogin(tools.metrics, self._replies, self._asking)
 
     def close(self) -> None:
@@ -114,6 +118,8 @@ class ClientSession:
         if not is_translated(head.key, head.version, taken):
             if self._router is not None:
                 return await self._router.pass_on(head, frame, began_s)
+            if head.version > LOWERED.get(head.key, head.version):
+                return await self._passer.renumber(link, head, frame, began_s, LOWERED[head.key])
             return await self._passer.pass_on(link, head, frame, began_s)
         if head.key in RENUMBERED:
             return await self._passer.renumber(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
@@ -122,11 +128,14 @@ class ClientSession:
     async def _answer_api_versions(
         self, link: BrokerLink, head: RequestHead, frame: memoryview, peer: Peer, began_s: float
     ) -> Reply:
-        if not 0 <= head.version <= NEWEST[ApiKey.API_VERSIONS]:
-            return self._replies.make_unknown(frame_answer(head, [refuse_api_versions()]), head, began_s)
+        newest = self._tools.offer(head.key, link.versions.get(head.key, NOT_OFFERED))[1]
+        if not 0 <= head.version <= newest:
+            return self._replies.make_unknown(frame_answer(head, [refuse_api_versions(newest)]), head, began_s)
         self._count_request(head, peer, began_s)
         if head.version >= SOFTWARE_FROM:
             _note_software(frame, peer)
+        if head.version >= NODE_FROM and self._broker() == BOOTSTRAP:
+            frame = forget_node(frame)
         return await self._passer.pass_api_versions(link, head, frame, began_s)
 
     def _note_client(self, frame: memoryview, peer: Peer) -> None:
@@ -178,10 +187,9 @@ class ClientSession:
 
 def _note_software(frame: memoryview, peer: Peer) -> None:
     """What an ApiVersions request says of the client's software. Raises: MalformedFrame."""
-    header, body = decode_request_header(frame)
-    request = decode(ApiVersionsRequest, header.api_version, body)
-    peer.software_name = request.client_software_name[:MOST_NAME]
-    peer.software_version = request.client_software_version[:MOST_NAME]
+    name, version = software_of(frame)
+    peer.software_name = name[:MOST_NAME]
+    peer.software_version = version[:MOST_NAME]
     if peer.seen.is_kept:
         peer.seen = SeenClient()  # from its next request on it is another client
 

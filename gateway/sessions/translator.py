@@ -1,6 +1,7 @@
 """Requests that are translated: decoded, answered by a translation, with error codes that the client knows."""
 
 from collections.abc import Callable
+from functools import partial
 
 from ...network.clients.seen_client import SeenClient
 from ...network.connection import Peer, Reply
@@ -13,16 +14,23 @@ from ..offered_versions import TRANSLATED
 from ..request_frame import RequestHead
 from ..translations import TRANSLATIONS
 from ..translations.call import AskUpstream, Call, Rotation
+from ..upstream_logins import UpstreamLogin
 from .reply_maker import ReplyMaker, keep_for
 from .session_tools import SessionTools
 
 
 class Translator:
-    """Translates the requests of one client; `asking` gives what asks the cluster on behalf of one of them."""
+    """Translates the requests of one client, which has that `login` at the cluster; `asking` gives what asks the
+    cluster on behalf of one of them."""
 
     def __init__(
-        self, tools: SessionTools, replies: ReplyMaker, asking: Callable[[RequestHead, str | None], AskUpstream]
+        self,
+        tools: SessionTools,
+        replies: ReplyMaker,
+        asking: Callable[[RequestHead, str | None], AskUpstream],
+        login: Callable[[], UpstreamLogin | None],
     ) -> None:
+        self._login = login
         self._tools = tools
         self._metrics = tools.metrics
         self._replies = replies
@@ -60,7 +68,7 @@ class Translator:
             sent_as=TRANSLATED[head.key].sent_as,
             request=decode(API[ApiKey(head.key)].request, head.version, body),
             ask=self._asking(head, header.client_id),
-            ask_coordinator=self._tools.upstream.ask_coordinator,
+            ask_coordinator=partial(self._tools.upstream.ask_coordinator, login=self._login()),
             clock=self._tools.clock,
             memory=self._tools.memory,
             workers=self._tools.workers,

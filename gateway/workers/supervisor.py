@@ -14,6 +14,7 @@ from ...network.metrics.instruments import Instruments
 from ...network.page.page_access import PageAccess
 from ...network.worker_threads import WorkerThreads
 from ..gateway_metrics import count_failed_logins
+from ..report_file import ReportFile
 from ..settings import GatewaySettings
 from .shared_ports import SharedPorts
 from .worker import give_settings
@@ -60,14 +61,16 @@ class Supervisor:
         instruments = Instruments()
         instruments.gauge("stepdown_gateway_workers", "Processes that serve clients.", lambda: len(self._workers))
         self._ends = instruments.total("stepdown_gateway_worker_ends", "Workers that ended and were replaced.")
-        self._http = WorkerPages(
+        pages = WorkerPages(
             settings=settings,
             list_workers=lambda: list(self._workers.values()),
             is_stopping=lambda: self._is_stopping,
             instruments=instruments,
             threads=self._threads,
             access=self._make_access(instruments),
-        ).make_http()
+        )
+        self._http = pages.make_http()
+        self._report = ReportFile(settings.report, pages.make_report, self._clock, self._threads)
 
     def _make_access(self, instruments: Instruments) -> PageAccess:
         network = self.settings.network
@@ -87,7 +90,7 @@ class Supervisor:
         Raises: StartFailed, OSError when the HTTP address cannot be bound.
         """
         try:
-            first = await self._start_worker(0)
+            first = await self._start_worker(0, is_first=True)
             await asyncio.gather(*(self._start_worker(number) for number in range(1, self.settings.workers)))
             self.cluster_id, self.release = first["cluster_id"], first["release"]
             host, _, port = first["address"].rpartition(":")
@@ -96,6 +99,7 @@ class Supervisor:
         except BaseException:
             await self.stop(drain_ms=0)
             raise
+        self._report.start()
         self._keeping = [asyncio.create_task(self._keep(each)) for each in list(self._workers.values())]
         fault: str = first["fault"]
         return fault
@@ -106,6 +110,7 @@ class Supervisor:
         for task in self._keeping:
             task.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
+        await self._report.stop()
         most_ms = self.settings.drain_ms if drain_ms is None else drain_ms
         await asyncio.gather(*(self._stop_worker(each, most_ms) for each in list(self._workers.values())))
         await self._http.stop()
@@ -122,12 +127,12 @@ class Supervisor:
             except WorkerLost:
                 continue  # the next one gets them as it starts
 
-    async def _start_worker(self, number: int) -> Message:
-        """Raises: StartFailed, OSError."""
+    async def _start_worker(self, number: int, *, is_first: bool = False) -> Message:
+        """`is_first`: of this gateway; it looks at what concerns all of them. Raises: StartFailed, OSError."""
         worker = await WorkerProcess.open(number, self._command, self._ports)
         self._workers[number] = worker
         try:
-            answer = await worker.ask("start", timeout_s=None, given=self._given)
+            answer = await worker.ask("start", timeout_s=None, given=self._given, is_first=is_first)
             if self._latest_given is not self._given:
                 await worker.ask("reload", given=self._latest_given)
         except WorkerLost:

@@ -58,7 +58,10 @@ class Worker:
     async def _answer(self, question: Message) -> Message:
         asked = question["ask"]
         if asked == "start":
-            return await self._start(_read_settings(question))
+            answer = await self._start(_read_settings(question))
+            if question["is_first"] and not answer["fault"] and self._gateway is not None:
+                self._gateway.warn_of_hosts()
+            return answer
         assert self._gateway is not None
         if asked == "reload":
             self._gateway.reload(_read_settings(question))

@@ -71,9 +71,12 @@ class WorkerPages:
         return next(iter((*ready, *pages)), unready_page("no worker is there"))
 
     async def show_clients(self) -> Page:
+        return Page(body=await self.make_report(), content_type="application/json")
+
+    async def make_report(self) -> bytes:
+        """The text of /clients."""
         report = await self._read_report()
-        body = await self.threads.run(lambda: render_report(report.snapshot()))
-        return Page(body=body, content_type="application/json")
+        return await self.threads.run(lambda: render_report(report.snapshot()))
 
     async def list_clients(self, query: PageQuery) -> dict[str, Any]:
         """The view `clients`. Raises: QueryFault."""

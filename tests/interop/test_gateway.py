@@ -6,9 +6,10 @@ import pytest
 from support.clients import Client, Span
 from support.clients_java import JAVA_0_10_2, JAVA_3_9, OTHER_GENERATIONS
 from support.clients_python import PYTHON_CLIENTS
-from support.clients_raw import create_topic
+from support.clients_raw import Raw, create_topic
 from support.gateway_process import GatewayProcess
 from support.kafka_4 import LATEST, ApacheKafka4
+from support.kafka_tools import CONFIG, CONSOLE_PRODUCER, KafkaTools
 from support.samples import first_difference, written_by
 
 pytestmark = pytest.mark.java
@@ -25,9 +26,18 @@ clients = pytest.mark.parametrize(
 )
 
 
+SHARE_STATE = {
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+}
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+SHARE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+
+
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka4]:
-    with ApacheKafka4(tmp_path_factory.mktemp("kafka"), release=LATEST) as kafka:
+    with ApacheKafka4(tmp_path_factory.mktemp("kafka"), release=LATEST, properties=SHARE_STATE) as kafka:
         yield kafka
 
 
@@ -69,3 +79,28 @@ def test_it_reads_what_a_modern_client_writes(kafka: ApacheKafka4, gateway: Gate
     writer, topic = MODERN, f"for-{client.name}"
     write(gateway, kafka.address, writer, topic)
     read(gateway.address, client, writer, topic)
+
+
+def test_all_that_the_newest_kafka_offers_is_offered(kafka: ApacheKafka4, gateway: GatewayProcess) -> None:
+    with Raw(gateway.address) as client, Raw(kafka.address) as direct:
+        offered, taken = client.api_versions(), direct.api_versions()
+    assert {key: newest for key, (_, newest) in offered.items()} == {key: newest for key, (_, newest) in taken.items()}
+
+
+def test_a_share_group_reads_through_it_and_finds_all_brokers_at_it(
+    kafka: ApacheKafka4, gateway: GatewayProcess
+) -> None:
+    """Produce 13, Fetch 18 and the requests of share groups, by Kafka's own newest client."""
+    tools = KafkaTools(LATEST, address=gateway.address)
+    kafka.create_topic("shared")
+    tools.run(FEATURES, "--bootstrap-server {address} upgrade --release-version 4.4")
+    earliest = "--alter --group sharing --add-config share.auto.offset.reset=earliest"
+    tools.run(CONFIG, f"--bootstrap-server {{address}} {earliest}")
+    tools.run(CONSOLE_PRODUCER, "--bootstrap-server {address} --topic shared", stdin="one\ntwo\nthree\n")
+    read = tools.run(
+        SHARE_CONSUMER,
+        "--bootstrap-server {address} --topic shared --group sharing --max-messages 3 --timeout-ms 100000",
+    )
+    assert read.split() == ["one", "two", "three"]
+    asked = {name for row in gateway.read_clients() for name in row["requests"]}
+    assert {"ShareGroupHeartbeat", "ShareFetch"} <= asked

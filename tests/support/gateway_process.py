@@ -1,12 +1,16 @@
 """`stepdown gateway` as a process of its own."""
 
+import json
 import re
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+from urllib.request import urlopen
 
 from stepdown.bench.servers.process import Process
+
+from .deadline import DEADLINE_S
 
 READY = re.compile(r"stepdown gateway listening on (\S+:\d+), http (\S+:\d+), upstream (.*)\n")
 
@@ -37,6 +41,12 @@ class GatewayProcess:
         assert self._process is not None
         assert self._process.stop() == 0, self.log
         assert "Traceback" not in self.log, self.log
+
+    def read_clients(self) -> list[dict[str, Any]]:
+        """The rows of its client report."""
+        with urlopen(f"http://{self.http}/clients", timeout=DEADLINE_S) as answer:
+            rows: list[dict[str, Any]] = json.load(answer)["clients"]
+        return rows
 
     @property
     def log(self) -> str:

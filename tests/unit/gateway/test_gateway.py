@@ -1,16 +1,22 @@
 """What passes through the gateway, what it changes, and what it refuses."""
 
 import asyncio
+import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stepdown.gateway.request_frame import forget_node, software_of
+from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
+from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stepdown.protocol.messages.heartbeat import HeartbeatRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.records.builder import build_batch
 from support.fetching import create, fetch, fetched, produce, records
 from support.gateway import gateway_to, running_gateway, started
+from support.running import until
 
 TRANSLATED = {0: 0, 1: 0, 2: 0, 8: 0, 9: 0, 11: 0, 19: 0, 20: 0, 23: 0, 29: 0, 30: 0, 31: 0, 32: 0, 34: 0, 35: 0}
 
@@ -22,7 +28,7 @@ async def test_a_client_is_offered_what_is_translated(tmp_path: Path, version: i
         answer = await client.send(asked, version)
         offered = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
         assert {key: offered[key][0] for key in TRANSLATED} == TRANSLATED
-        assert offered[1] == (0, 15)  # later ones name brokers behind records
+        assert offered[1] == (0, 17)
 
 
 async def test_api_versions_of_a_version_that_nobody_knows_is_answered(tmp_path: Path) -> None:
@@ -79,8 +85,6 @@ async def test_a_fetch_passes_byte_for_byte(tmp_path: Path, version: int) -> Non
         topic = (await own.send(MetadataRequest(topics=None), 12)).topics[0]
         request = fetch("orders")
         if version >= 13:
-            from dataclasses import replace
-
             request = replace(request, topics=[replace(request.topics[0], topic_id=topic.topic_id)])
         through, direct = await fetched(client, request, version), await fetched(own, request, version)
         assert through == direct
@@ -163,3 +167,63 @@ async def test_the_pages_tell_what_passed_and_who_is_there(tmp_path: Path) -> No
             name for name in names if name not in page and f"…{name.removeprefix('stepdown_gateway')}" not in page
         }
         assert {name for name in missing if not name.endswith("_created")} == set()
+
+
+def ask_versions(version: int, cluster: bytes = b"\x03id", node: int = 9) -> bytes:
+    """An ApiVersions request of v5 and its likes, which name a cluster and a broker."""
+    body = b"\x05test\x021" + cluster + node.to_bytes(4, "big", signed=True) + b"\0"
+    frame = struct.pack(">hhih", 18, version, 7, 1) + b"c\0" + body
+    return struct.pack(">i", len(frame)) + frame
+
+
+def test_a_request_for_versions_forgets_which_broker_it_is_for() -> None:
+    frame = memoryview(ask_versions(5)[4:])
+    assert bytes(forget_node(frame)) == ask_versions(5, b"\0", -1)[4:]
+    assert software_of(frame) == ("test", "1")
+    with pytest.raises(MalformedFrame):
+        forget_node(frame[:-15])
+
+
+async def test_newer_versions_for_versions_than_the_cluster_has_are_not_offered(tmp_path: Path) -> None:
+    """ApiVersions 5 was told to be there before clusters that end at 4."""
+    async with running_gateway(tmp_path) as stage, await stage.connect() as client:
+        await client.send_raw(ask_versions(5))
+        assert await client.read_frame() == bytes.fromhex("00000007 0023 00000001 0012 0000 0004".replace(" ", ""))
+
+
+@pytest.mark.parametrize("version", [16, 17])
+async def test_a_fetch_that_would_name_brokers_is_sent_in_a_version_without_them(tmp_path: Path, version: int) -> None:
+    async with (
+        running_gateway(tmp_path) as stage,
+        await stage.connect() as client,
+        await stage.connect_to_broker() as own,
+    ):
+        await create(own, "orders")
+        await produce(own, "orders", build_batch(records(3)))
+        topic = (await own.send(MetadataRequest(topics=None), 12)).topics[0]
+        request = fetch("orders")
+        by_id = replace(request, topics=[replace(request.topics[0], topic_id=topic.topic_id)])
+        answer, direct = await client.send(by_id, version), await own.send(by_id, version)
+        assert bytes(answer.responses[0].partitions[0].records) == bytes(direct.responses[0].partitions[0].records)
+        assert replace(answer, responses=()) == replace(direct, responses=())
+        assert stage.gateway.metrics.requests.of("Fetch", str(version), "15").value == 1
+
+
+async def test_rules_of_the_cluster_that_name_hosts_are_named_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    authorizer = {
+        "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super_users": "User:ANONYMOUS",
+    }
+    async with running_gateway(tmp_path, authorizer) as stage, await stage.connect_to_broker() as own:
+        for host in ("*", "10.1.2.3"):
+            rule = AclCreation(
+                resource_type=2, resource_name="orders", principal="User:old", host=host, operation=3, permission_type=3
+            )
+            answer = await own.send(CreateAclsRequest(creations=[rule]), 3)
+            assert answer.results[0].error_code == 0
+        assert "that name hosts" not in caplog.text  # there were none when it started
+        async with started(gateway_to(str(stage.broker.address))):
+            await until(lambda: "that name hosts" in caplog.text)
+    assert "ACLs of the cluster that name hosts: 1, such as User:old from 10.1.2.3; clients" in caplog.text

@@ -1,0 +1,56 @@
+"""The client report in a file, as /clients shows it: written once a minute, in place of the one before."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from ..network.clock import Clock
+from ..network.line_limit import LineLimit, repetition_text
+from ..network.worker_threads import WorkerThreads
+from ..protocol.errors import DiskFault
+from ..storage.files.files import Files
+
+INTERVAL_MS = 60_000
+
+log = logging.getLogger(__name__)
+
+
+class ReportFile:
+    """`make` gives the text. The file is for its owner only: it has names and addresses."""
+
+    def __init__(self, path: str, make: Callable[[], Awaitable[bytes]], clock: Clock, threads: WorkerThreads) -> None:
+        self._path = path
+        self._make = make
+        self._clock = clock
+        self._threads = threads
+        self._files = Files()
+        self._lines = LineLimit(clock)
+        self._writing: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self._path:
+            self._writing = asyncio.create_task(self._keep_writing())
+
+    async def stop(self) -> None:
+        """Writes it once more."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+            self._writing = None
+            await self.write()
+
+    async def write(self) -> None:
+        """A disk that takes nothing is named in the log, once a minute."""
+        text = await self._make()
+        try:
+            await self._threads.run(partial(self._files.replace, self._path, text, sync=False, private=True))
+        except DiskFault as fault:
+            left_out = self._lines.count_left_out(self._path)
+            if left_out is not None:
+                log.error("the client report is not written%s: %s", repetition_text(left_out), fault)
+
+    async def _keep_writing(self) -> None:
+        while True:
+            await self._clock.sleep(INTERVAL_MS)
+            await self.write()

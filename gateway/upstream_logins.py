@@ -1,0 +1,48 @@
+"""Which login to the cluster a client has where the gateway logs in for all: by principal or address.
+
+    logins.billing.clients: [User:billing, 10.1.0.0/16]
+    logins.billing.sasl.username: billing
+
+The first login in the settings that names a client is his; who is named by none has the gateway's own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+
+from ..client.security.settings import SaslSettings
+from ..network.principal import USER_TYPE
+from .allow_list import Network
+
+USER = f"{USER_TYPE}:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamLogin:
+    """`principals` as Kafka writes them, such as User:alice."""
+
+    name: str
+    sasl: SaslSettings
+    principals: frozenset[str]
+    networks: tuple[Network, ...]
+
+    def is_of(self, principal: str, address: str) -> bool:
+        """Whether a client has this login."""
+        if principal in self.principals:
+            return True
+        if not self.networks:
+            return False
+        ip = ip_address(address.partition("%")[0])
+        ip = getattr(ip, "ipv4_mapped", None) or ip
+        return any(network.version == ip.version and ip in network for network in self.networks)
+
+
+def parse_clients(texts: Sequence[str]) -> tuple[frozenset[str], tuple[Network, ...]]:
+    """Principals and networks. Raises: ValueError."""
+    networks = tuple(ip_network(text) for text in texts if not text.startswith(USER))
+    return frozenset(text for text in texts if text.startswith(USER)), networks
+
+
+def find_login(logins: Sequence[UpstreamLogin], principal: str, address: str) -> UpstreamLogin | None:
+    """None: the gateway's own."""
+    return next((login for login in logins if login.is_of(principal, address)), None)
