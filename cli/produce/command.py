@@ -1,4 +1,4 @@
-"""`stepdown produce`: writes what stdin says to a topic, a record a line."""
+"""`stepdown produce`: writes what stdin or files say to a topic, a record a line, or one for all of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ from ..support.stop_signals import StopSignals
 if TYPE_CHECKING:
     from ..support.message_format_versions import RecordFormat
     from .record_writer import Destination, RecordWriter
-    from .stdin_records import DelimitedInput, RecordParser
+    from .stdin_records import Input, RecordParser
 
 produce = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -36,7 +37,10 @@ class ProduceOptions:
     bootstrap: str
     destination: Destination
     reading: RecordParser
-    delimiter: bytes
+    delimiter: bytes | None
+    """None: all of stdin is one record."""
+    files: list[Path]
+    """Instead of stdin; each is one record."""
     settings: dict[str, str]
     form: RecordFormat
 
@@ -55,6 +59,11 @@ def produce_command(
     delimiter: Annotated[
         str, typer.Option("--delimiter", "-D", metavar="SEP", help=r"What ends a record; \0 and \xHH are understood.")
     ] = r"\n",
+    whole: Annotated[bool, typer.Option("--whole", help="All of stdin is one record.")] = False,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--file", "-F", metavar="FILE", help="A file is one record, instead of stdin; repeatable."),
+    ] = None,
     null_value: Annotated[
         str | None, typer.Option("--null-value", metavar="MARK", help="This value is written as null (a tombstone).")
     ] = None,
@@ -97,7 +106,7 @@ def produce_command(
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
 ) -> None:
-    """Write records from stdin to a topic, one a line."""
+    """Write records to a topic: lines of stdin, all of it, or files."""
     from .record_writer import Destination
     from .stdin_records import JsonRecords, TextRecords
 
@@ -114,7 +123,13 @@ def produce_command(
     if key is not None and key_separator is not None:
         raise CommandFailure("either --key or --key-separator", "", EXIT_BAD_USAGE)
     _check_format(form, has_headers=bool(given_headers), has_timestamp=timestamp is not None, codec=compression)
-    settings = security_properties(command_config) | dict(name_value_pairs(properties or [], "--property"))
+    if whole and files:
+        raise CommandFailure("either --whole or --file", "", EXIT_BAD_USAGE)
+    if not delimiter:
+        hint = "For all of stdin as one record there is --whole."
+        raise CommandFailure("--delimiter: expected at least one byte", hint, EXIT_BAD_USAGE)
+    given = name_value_pairs(properties or [], "--property")
+    settings = security_properties(command_config) | {name.replace("_", "."): text for name, text in given}
     chosen = {"compression.type": compression, "acks": acks}
     settings |= {name: value for name, value in chosen.items() if value is not None}
     if form.name and not form.has_headers:
@@ -135,7 +150,8 @@ def produce_command(
         bootstrap=bootstrap,
         destination=Destination(topic=topic, partition=partition),
         reading=reading,
-        delimiter=_bytes(delimiter, "--delimiter") or b"\n",
+        delimiter=None if whole else _bytes(delimiter, "--delimiter"),
+        files=files or [],
         settings={"client.id": "stepdown-cli"} | settings,
         form=form,
     )
@@ -167,7 +183,7 @@ def _bytes(text: str | None, option: str) -> bytes | None:
 async def _produce(options: ProduceOptions) -> int | None:
     """The signal that ended it before stdin did; what was read until then has been written. Raises: CommandFailure."""
     from .record_writer import RecordWriter
-    from .stdin_records import DelimitedInput
+    from .stdin_records import JsonRecords
     from .topic_lookup import TopicLookup
 
     loop = asyncio.get_running_loop()
@@ -176,15 +192,18 @@ async def _produce(options: ProduceOptions) -> int | None:
     def stop_by(number: int) -> None:
         loop.call_soon_threadsafe(stop.set_result, number)
 
-    names = {name: name.replace("_", ".") for name in options.settings}  # a producer takes both
-    security = {names[name]: text for name, text in options.settings.items() if names[name].startswith(PREFIXES)}
+    security = {name: text for name, text in options.settings.items() if name.startswith(PREFIXES)}
     with connect_by(options.bootstrap, security) as client, StopSignals(stop_by):
         writer = RecordWriter(
-            options.bootstrap, options.settings, options.form, options.destination, TopicLookup(client)
+            options.bootstrap,
+            options.settings,
+            options.form,
+            options.destination,
+            TopicLookup(client),
+            is_untimed=isinstance(options.reading, JsonRecords),
         )
-        pieces = DelimitedInput(options.delimiter, MOST_TEXT_PER_BYTE * writer.most_record_bytes)
         async with writer:
-            writing = asyncio.ensure_future(_write_all(writer, options.reading, pieces))
+            writing = asyncio.ensure_future(_write_all(writer, options))
             awaited: set[asyncio.Future[Any]] = {writing, stop}
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             if writing.done():
@@ -195,26 +214,39 @@ async def _produce(options: ProduceOptions) -> int | None:
             return stop.result()
 
 
-async def _write_all(writer: RecordWriter, reading: RecordParser, pieces: DelimitedInput) -> None:
-    """Writes what stdin has until it ends. Raises: CommandFailure."""
+async def _write_all(writer: RecordWriter, options: ProduceOptions) -> None:
+    """Write what stdin has until it ends, or the files. Raises: CommandFailure."""
+    from .stdin_records import DelimitedInput, WholeInput
+
+    most_bytes = MOST_TEXT_PER_BYTE * writer.most_record_bytes
+    if options.files:
+        for file in options.files:
+            with file.open("rb") as opened:
+                await _write_input(writer, options.reading, WholeInput(most_bytes), opened.fileno(), str(file))
+    else:
+        pieces = WholeInput(most_bytes) if options.delimiter is None else DelimitedInput(options.delimiter, most_bytes)
+        await _write_input(writer, options.reading, pieces, sys.stdin.fileno(), "stdin")
+
+
+async def _write_input(writer: RecordWriter, reading: RecordParser, pieces: Input, descriptor: int, name: str) -> None:
     from .stdin_records import read_some
 
     number, data = 0, b" "
     while data:
-        data = await read_some(sys.stdin.fileno())
+        data = await read_some(descriptor, name)
         try:
             found = pieces.feed(data) if data else pieces.rest()
         except ValueError as fault:
-            raise CommandFailure(f"record {number + 1} of stdin: {fault}") from fault
-        number += await _write(writer, reading, found, number)
+            raise CommandFailure(f"record {number + 1} of {name}: {fault}") from fault
+        number += await _write(writer, reading, found, number, name)
 
 
-async def _write(writer: RecordWriter, reading: RecordParser, pieces: Iterable[bytes], before: int) -> int:
-    """How many pieces there were; `before` of stdin came earlier."""
+async def _write(writer: RecordWriter, reading: RecordParser, pieces: Iterable[bytes], before: int, name: str) -> int:
+    """How many pieces there were; `before` of this input came earlier."""
     number = before
     for number, piece in enumerate(pieces, start=before + 1):
         try:
             await writer.write(reading.record(piece))
         except ValueError as fault:
-            raise CommandFailure(f"record {number} of stdin: {fault}") from fault
+            raise CommandFailure(f"record {number} of {name}: {fault}") from fault
     return number - before

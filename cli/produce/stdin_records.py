@@ -1,7 +1,7 @@
 """Stdin to records: pieces between delimiters, and what a piece says.
 
 A piece is a value, or `key SEPARATOR value`, or a line of JSON (`record_json.py`). No piece may be longer than a bound,
-so an input without delimiters does not fill the memory.
+so an input without delimiters does not fill the memory. `--whole` takes all of stdin for one piece.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ...protocol.records.record import Header
+from ..support.escape_sequences import escape
 from ..support.record_json import NewRecord, record_of
 
-READ_BYTES = 65_536
+READ_BYTES = 262_144
 
 
 class DelimitedInput:
@@ -43,6 +44,28 @@ class DelimitedInput:
         return [bytes(self._held)] if self._held else []
 
 
+class WholeInput:
+    """Takes bytes as they come and gives out all of them at the end."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._held = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Nothing. Raises: ValueError when there is more than a record may have."""
+        self._held += data
+        if len(self._held) > self._most_bytes:
+            raise ValueError(f"it is longer than {self._most_bytes} bytes; -X max.request.size=BYTES raises the limit")
+        return []
+
+    def rest(self) -> list[bytes]:
+        """All that came, also if it is nothing."""
+        return [bytes(self._held)]
+
+
+Input = DelimitedInput | WholeInput
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRecords:
     """Pieces as values, with a key before `separator` where there is one."""
@@ -60,7 +83,7 @@ class TextRecords:
         if self.separator is not None:
             key, found, value = piece.partition(self.separator)
             if not found:
-                raise ValueError(f"it has no key separator {self.separator!r}")
+                raise ValueError(f"it has no key separator {escape(self.separator)}")
         return NewRecord(
             timestamp=self.timestamp,
             key=None if key == self.null_key else key,
@@ -92,8 +115,8 @@ class JsonRecords:
 RecordParser = TextRecords | JsonRecords
 
 
-async def read_some(descriptor: int) -> bytes:
-    """What a file descriptor has next, b"" at its end. Raises: OSError.
+async def read_some(descriptor: int, name: str) -> bytes:
+    """What a file descriptor has next, b"" at its end. Raises: OSError, in which the input has that name.
 
     A thread reads, since a loop cannot wait for files; it is left behind when nothing more is wanted.
     """
@@ -108,7 +131,7 @@ async def read_some(descriptor: int) -> bytes:
         try:
             data = os.read(descriptor, READ_BYTES)
         except OSError as fault:
-            error = OSError(fault.errno, fault.strerror, "standard input")
+            error = OSError(fault.errno, fault.strerror, name)
             print_outcomes(lambda: found.set_exception(error))
         else:
             print_outcomes(lambda: found.set_result(data))

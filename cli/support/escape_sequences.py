@@ -24,3 +24,15 @@ def unescape(text: str) -> bytes:
             raise ValueError(rf"expected \n \t \r \0 \\ or \xHH, found \{code}")
         at = match.end()
     return bytes(found + text[at:].encode(errors="surrogateescape"))
+
+
+def escape(data: bytes) -> str:
+    """Return the text that stands for the bytes, in quotation marks, for messages."""
+    text = data.decode(errors="backslashreplace")
+    return '"' + "".join(each if each.isprintable() else _escape_of(each) for each in text) + '"'
+
+
+def _escape_of(character: str) -> str:
+    data = character.encode(errors="surrogateescape")
+    known = next((code for code, meaning in ESCAPES.items() if meaning == data), None)
+    return f"\\{known}" if known else "".join(f"\\x{byte:02x}" for byte in data)

@@ -53,6 +53,36 @@ async def test_records_may_hold_line_feeds(run: Stepdown) -> None:
     assert await shown(run, "-D", r"\0") == "a\nb\0c\n\0"
 
 
+async def test_all_of_stdin_or_a_file_is_one_record(run: Stepdown, tmp_path: Path) -> None:
+    await run("topics", "create", "t", "-p", 1)
+    (tmp_path / "one").write_bytes(b"1\n2\n")
+    (tmp_path / "two").write_bytes(b"k:v\n")
+    assert (await run("produce", "t", "--whole", stdin=b"a\nb\n")).exit_code == 0
+    assert (await run("produce", "t", "--whole")).exit_code == 0
+    files = [each for name in ("one", "two") for each in ("--file", tmp_path / name)]
+    assert (await run("produce", "t", *files, stdin=b"not read")).exit_code == 0
+    assert await shown(run, "-D", "|") == "a\nb\n||1\n2\n|k:v\n|"
+
+
+async def test_an_empty_delimiter_is_an_error(run: Stepdown) -> None:
+    """`-D ''` split at line feeds."""
+    ended = await run("produce", "t", "-D", "", stdin=b"a\nb")
+    assert ended.exit_code == 2 and "--whole" in ended.stderr
+
+
+async def test_lines_of_a_pipe_come_in_large_batches(broker: Broker, run: Stepdown) -> None:
+    """100,000 lines took ten seconds: batches held sixteen records."""
+    await run("topics", "create", "t", "-p", 1)
+    assert (await run("produce", "t", stdin=b"line\n" * 20_000)).exit_code == 0
+    counted = {
+        sample.labels["request"]: sample.value
+        for sample in broker.metrics.requests.collect().samples
+        if sample.labels["request"] == "Produce" and sample.value
+    }
+    assert 0 < counted["Produce"] < 100
+    assert (await shown(run, "-f", ".")) == "." * 20_000
+
+
 async def test_json_goes_out_and_in_again_unchanged(run: Stepdown) -> None:
     await run("topics", "create", "t", "copy", "-p", 3)
     lines = [
@@ -120,7 +150,9 @@ async def test_failures_tell_what_to_do_next(run: Stepdown) -> None:
         (("t", "-p", 3), b"x", 1, "stepdown topics alter t -p 4"),
         (("nothing",), b"x", 1, "stepdown topics create nothing"),
         (("t",), b"x" * 500, 1, "Raise max.message.bytes"),
-        (("t", "-K", ":"), b"k:v\nx", 1, "record 2 of stdin: it has no key separator"),
+        (("t", "-K", ":\\t"), b"k:\tv\nx", 1, 'record 2 of stdin: it has no key separator ":\\t"'),
+        (("t", "--file", "missing"), b"", 1, "missing: No such file"),
+        (("t", "--whole"), b"x" * 7_000_000, 1, "-X max.request.size"),
         (("t", "--json"), b"{}", 1, "a tombstone has the value null"),
         (("--json",), b'{"value":"v"}', 1, "it names no topic"),
         (("t", "--json", "-K", ":"), b"", 2, "leave out --key-separator"),
@@ -128,6 +160,7 @@ async def test_failures_tell_what_to_do_next(run: Stepdown) -> None:
         (("t", "-z", "zip"), b"", 2, "compression.type"),
         (("t", "-D", r"\q"), b"", 2, "--delimiter"),
         (("t", "-X", "linger=5"), b"", 2, "linger"),
+        (("t", "--whole", "--file", "x"), b"", 2, "either --whole or --file"),
     ):
         ended = await run("produce", *arguments, stdin=stdin)
         assert (ended.exit_code, told in ended.stderr) == (code, True), (arguments, ended.stderr)
