@@ -21,7 +21,9 @@ from support.transactions import SETTINGS, TransactionalClient
 
 @pytest.fixture
 async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
-    async with running_broker(tmp_path / "data", group_initial_rebalance_delay_ms=0, **SETTINGS) as broker:
+    # The records are of 1970, and on a busy machine retention comes while they are read.
+    settings = {"group_initial_rebalance_delay_ms": 0, "log_retention_ms": -1, **SETTINGS}
+    async with running_broker(tmp_path / "data", **settings) as broker:
         yield broker
 
 
