@@ -20,13 +20,14 @@ from .errors import (
 
 @contextmanager
 def connecting_faults(address: HostPort) -> Iterator[None]:
-    """Raises: Unreachable in place of an OSError while a connection is opened, UntrustedCertificate for TLS's."""
+    """Raises: Unreachable in place of an OSError, or of a ValueError for a host that no name is, while a connection is
+    opened; UntrustedCertificate for TLS's."""
     try:
         yield
     except ssl.SSLError as fault:
         raise UntrustedCertificate(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
-    except OSError as fault:
-        why = fault.strerror or str(fault) or "there was no answer in time"
+    except (OSError, ValueError) as fault:
+        why = getattr(fault, "strerror", "") or str(fault) or "there was no answer in time"
         raise Unreachable(f"no broker answers at {address}: {why}", address) from fault
 
 

@@ -1,7 +1,6 @@
 """The cluster behind the gateway: which brokers it has, which versions they offer, and connections to them."""
 
 import asyncio
-import ssl
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -207,7 +206,7 @@ class Upstream:
             if self._logs_clients_in and sasl is not None:
                 async with asyncio.timeout(ASK_TIMEOUT_S):
                     await await_steps(log_in(sasl, versions), _Login(connection).take)
-        except (OSError, ssl.SSLError, MalformedFrame, ClientError) as fault:
+        except (OSError, ValueError, MalformedFrame, ClientError) as fault:  # a ValueError of a host that no name is
             connection.close()
             self.forget_versions(address)
             raise UpstreamFailed(f"{address}: {fault or type(fault).__name__}") from None

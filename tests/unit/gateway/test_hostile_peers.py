@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stepdown.config import HostPort
 from stepdown.gateway import broker_ports, upstream
 from stepdown.gateway.gateway import Gateway
+from stepdown.gateway.upstream import UpstreamFailed
 from stepdown.protocol.messages.fetch import FetchRequest, ForgottenTopic
 from stepdown.protocol.messages.metadata import (
     MetadataRequest,
@@ -189,3 +191,12 @@ async def test_requests_that_wait_in_the_cluster_leave_the_memory_of_requests_to
         for client in waiting:
             await client.close()
         await until(lambda: stage.gateway._request_memory.in_use_bytes == 0)
+
+
+@pytest.mark.parametrize("host", ["a\0b", "x" * 64 + ".example"])
+async def test_a_broker_at_a_host_that_no_name_is_cannot_be_reached(host: str) -> None:
+    """The name of a host with a NUL in it, or with a label that is too long, left a trace."""
+    gateway = gateway_to("127.0.0.1:1", addresses="single")
+    gateway.upstream.learn(7, HostPort(host, 9092))
+    with pytest.raises(UpstreamFailed, match="no broker answers"):
+        await gateway.upstream.connect(7, lambda: None)
