@@ -24,6 +24,8 @@ T = TypeVar("T")
 TRIES = 100
 RETRY_MS = 100
 SEVERAL_KEYS_FROM = 4  # of FindCoordinator
+MOST_FOUND = 1_000
+"""Coordinators that are remembered: a gateway asks for those of groups that its clients name, of 32 kB each."""
 WRONG_TARGET = frozenset(
     {
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -137,6 +139,8 @@ class Cluster:
             response = yield from self._send_to_any(Ask(key=ApiKey.FIND_COORDINATOR, make_request=make_request))
             found = response.coordinators[0] if response.coordinators else response
             if not found.error_code:
+                if len(self._found) >= MOST_FOUND:
+                    del self._found[next(iter(self._found))]
                 self._found[target] = HostPort(found.host, found.port)
                 return
             if found.error_code not in WRONG_TARGET or not left:

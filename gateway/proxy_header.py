@@ -42,6 +42,8 @@ def parse_v1(line: bytes) -> ProxiedAddress | None:
         return None
     try:
         family, source, _, port, _ = (str(word, "ascii") for word in words[1:])
+        if "%" in source:  # a zone, which may be any text
+            raise ValueError(source)
         address = {"TCP4": IPv4Address, "TCP6": IPv6Address}[family](source)
         return ProxiedAddress(str(address), _port_of(port))
     except (ValueError, KeyError):

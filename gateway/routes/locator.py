@@ -6,11 +6,13 @@ a broker says that it is the wrong one. What nobody can tell is asked of any bro
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from ...client.errors import ClientError
 from ...client.operation import Coordinator, Operation, ask
+from ...network.admission.remembered_names import RememberedNames
+from ...network.turn import Turn
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from .route import Leader, Target
@@ -22,8 +24,6 @@ NAMED_BY_ID = 12
 NOT_CREATED = 4
 """The version of Metadata from which a client may forbid that a topic is created."""
 Topic: TypeAlias = str | UUID
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Locator:
@@ -35,8 +35,20 @@ class Locator:
         self._run = run
         self._learn = learn
         self._leaders: dict[Topic, dict[int, int]] = {}
-        self._coordinators: dict[Coordinator, int] = {}
+        self._coordinators: RememberedNames[tuple[str, str], int] = RememberedNames(MOST_COORDINATORS)
         self._lookups: dict[Topic | Coordinator, asyncio.Task[None]] = {}
+
+    async def find_all(self, targets: Iterable[Target], turn: Turn) -> dict[Target, int | None]:
+        """As `find`, of each once; a topic that is not there is looked up once for all of its partitions."""
+        found: dict[Target, int | None] = {}
+        missing: set[Topic] = set()
+        for target in dict.fromkeys(targets):
+            is_missing = isinstance(target, Leader) and target.topic in missing
+            found[target] = None if is_missing else await self.find(target)
+            if isinstance(target, Leader) and target.topic not in self._leaders:
+                missing.add(target.topic)
+            await turn.next()
+        return found
 
     async def find(self, target: Target) -> int | None:
         """The id of a broker, None: any."""
@@ -46,9 +58,10 @@ class Locator:
             leader = self._leaders.get(target.topic, {}).get(target.partition, -1)
             return leader if leader >= 0 else None
         if isinstance(target, Coordinator):
-            if target not in self._coordinators:
+            names = _names_of(target)
+            if self._coordinators.get(names) is None:
                 await self._share(target, self._look_up_coordinator(target))
-            return self._coordinators.get(target)
+            return self._coordinators.get(names)
         return target
 
     def forget_topics(self, topics: Iterable[Topic] | None) -> None:
@@ -61,7 +74,7 @@ class Locator:
 
     def forget_coordinators(self, coordinators: Iterable[Coordinator]) -> None:
         for each in coordinators:
-            self._coordinators.pop(each, None)
+            self._coordinators.take(_names_of(each))
 
     async def _share(self, key: Topic | Coordinator, look_up: Coroutine[Any, Any, None]) -> None:
         """One look-up for all who ask meanwhile."""
@@ -89,7 +102,9 @@ class Locator:
         for found in response.topics:
             if not found.error_code:
                 leaders = {each.partition_index: each.leader_id for each in found.partitions}
-                _keep(self._leaders, topic, leaders, MOST_TOPICS)
+                if len(self._leaders) >= MOST_TOPICS:
+                    del self._leaders[next(iter(self._leaders))]
+                self._leaders[topic] = leaders
 
     async def _look_up_coordinator(self, target: Coordinator) -> None:
         request = FindCoordinatorRequest(key=target.name, key_type=target.key_type)
@@ -98,11 +113,8 @@ class Locator:
         except ClientError:
             return
         if not response.error_code:
-            _keep(self._coordinators, target, response.node_id, MOST_COORDINATORS)
+            self._coordinators.put(_names_of(target), response.node_id)
 
 
-def _keep(found: dict[K, V], key: K, value: V, most: int) -> None:
-    """The oldest one goes when there are too many."""
-    if len(found) >= most:
-        del found[next(iter(found))]
-    found[key] = value
+def _names_of(target: Coordinator) -> tuple[str, str]:
+    return target.name, str(target.key_type)

@@ -38,15 +38,14 @@ class PartitionRoute(AnyRoute):
 
     def join(self, responses: Sequence[Any]) -> Any:
         found: dict[str | UUID, Any] = {}
+        partitions: dict[str | UUID, list[Any]] = {}
         for response in responses:
             for topic in getattr(response, self.answered_topics):
                 key = _key_of(topic, self.answered_name)
-                before = found.get(key)
-                if before is not None:
-                    both = (*getattr(before, self.answered_partitions), *getattr(topic, self.answered_partitions))
-                    topic = replace(before, **{self.answered_partitions: both})
-                found[key] = topic
-        return join_responses(responses, self.answered_topics, list(found.values()))
+                found.setdefault(key, topic)
+                partitions.setdefault(key, []).extend(getattr(topic, self.answered_partitions))
+        topics = [replace(topic, **{self.answered_partitions: partitions[key]}) for key, topic in found.items()]
+        return join_responses(responses, self.answered_topics, topics)
 
     def _index_of(self, partition: Any) -> int:
         index: int = getattr(partition, self.index) if self.index else partition

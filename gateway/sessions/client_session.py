@@ -67,7 +67,7 @@ class ClientSession:
         self._router: Router | None = None
         if tools.locator is not None:
             self._router = Router(tools, tools.locator, self._links, self._passer, self._replies)
-        self._translator = Translator(tools, self._replies, self._asking, login)
+        self._translator = Translator(tools, self._replies, self._asking, login, lambda: not self._links.is_closed)
         self._login = ClientLogin(tools.metrics, self._replies, self._asking)
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class ClientSession:
         try:
             return await self._dispatch(frame, peer)
         except UpstreamFailed as fault:
-            self._metrics.upstream_failures.of(_name_of(self._broker())).add()
+            self._metrics.upstream_failures.of(self._name_of(self._broker())).add()
             raise CloseConnection(f"the cluster cannot be reached: {fault}") from None
         except ConnectionResetError as fault:
             if self._links.is_closed:
@@ -172,6 +172,12 @@ class ClientSession:
         self._metrics.refused.of(name, str(head.version) if 0 <= head.version < 100 else "other").add()
         raise CloseConnection(reason)
 
+    def _name_of(self, broker: int) -> str:
+        """A label of a metric: clients may name any broker (SNI), and only those of the cluster have their own."""
+        if broker < 0:
+            return "bootstrap"
+        return str(broker) if broker in self._tools.upstream.brokers else "unknown"
+
     def _asking(self, head: RequestHead, client_id: str | None) -> AskUpstream:
         async def ask(request: Any, version: int, *, is_answered: bool = True, holder: Call | None = None) -> Any:
             if self._router is not None:
@@ -192,10 +198,6 @@ def _note_software(frame: memoryview, peer: Peer) -> None:
     peer.software_version = version[:MOST_NAME]
     if peer.seen.is_kept:
         peer.seen = SeenClient()  # from its next request on it is another client
-
-
-def _name_of(broker: int) -> str:
-    return str(broker) if broker >= 0 else "bootstrap"
 
 
 def _prefix(text: bytes) -> bytes:

@@ -13,11 +13,11 @@ from ...network.connection import Reply
 from ...network.memory_budget import Claim
 from ...protocol.api import API, ApiKey, spec_of_request
 from ...protocol.errors import ApiError
-from ...protocol.frame import decode_request_header, encode_request, encode_response
+from ...protocol.frame import encode_request, encode_response
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest
 from ...protocol.messages.metadata import MetadataRequest
 from ...protocol.primitives import NO_UUID
-from ...protocol.schema import Piece, decode
+from ...protocol.schema import Piece
 from ..request_frame import RequestHead, with_size
 from ..routes import ANY, READ, ROUTES
 from ..routes.locator import Locator
@@ -60,11 +60,10 @@ class Router:
         """The reply to a request that is not translated. Raises: CloseConnection, too."""
         route = ROUTES[head.key]
         if route is ANY:
-            self._look_up_again(head, frame)
+            await self._look_up_again(head, frame)
             return await self._passer.pass_on(await self._links.open(), head, frame, began_s)
-        header, body = decode_request_header(frame)
+        header, decoded = await self._tools.reader.read(frame)
         spec = API[ApiKey(head.key)]
-        decoded = decode(spec.request, head.version, body)
         try:
             request = route.prepare(decoded)
         except ApiError as fault:
@@ -113,11 +112,16 @@ class Router:
         if route.is_everywhere:
             everywhere = sorted(self._tools.upstream.alive)
             return [Part(await self._links.open(each), request) for each in everywhere or (None,)]
-        found = {target: await self._locator.find(target) for target in dict.fromkeys(route.targets(request))}
+        turn = self._tools.turns.begin()
+        found = await self._locator.find_all(route.targets(request), turn)
         brokers = list(dict.fromkeys(found.values()))
         if len(brokers) <= 1:
             return [Part(await self._links.open(brokers[0] if brokers else None), request)]
-        return [await self._take_part(route, request, broker, found) for broker in brokers]
+        parts = []
+        for broker in brokers:
+            parts.append(await self._take_part(route, request, broker, found))
+            await turn.next()
+        return parts
 
     async def _take_part(self, route: Route, request: Any, broker: int | None, found: dict[Target, int | None]) -> Part:
         link = await self._links.open(broker)
@@ -145,13 +149,11 @@ class Router:
             held_bytes += answer.size_bytes
         return route.join(responses) if len(responses) > 1 else responses[0]
 
-    def _look_up_again(self, head: RequestHead, frame: memoryview) -> None:
+    async def _look_up_again(self, head: RequestHead, frame: memoryview) -> None:
         """What a client asks the cluster for, since a broker was the wrong one, is looked up here again, too."""
         if head.key not in READ:
             return
-        _, body = decode_request_header(frame)
-        spec = API[ApiKey(head.key)]
-        request = decode(spec.request, head.version, body)
+        _, request = await self._tools.reader.read(frame)
         if isinstance(request, MetadataRequest):
             topics = request.topics if head.version or request.topics else None
             names = None if topics is None else [each.name or "" for each in topics]

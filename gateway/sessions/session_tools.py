@@ -8,23 +8,28 @@ from ...config.keys.endpoints import HostPort
 from ...network.clients.client_report import ClientReport
 from ...network.clock import Clock
 from ...network.memory_budget import MemoryBudget
+from ...network.turn import Turns
 from ...network.worker_threads import WorkerThreads
 from ...protocol.records.layout import Codec
 from ..gateway_metrics import GatewayMetrics
 from ..routes.locator import Locator
 from ..upstream import Upstream
+from .request_reader import RequestReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTools:
     """`locator`: finds the broker of a request where all have one address, else None.
 
-    `offer` gives the versions of an API that clients may use where the cluster takes these; `translate_address`, the
-    address here of a broker of the cluster. `memory` pays for answers that are held as a whole. `zstd_to`: what zstd
-    batches become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster.
+    `reader` reads requests that are not passed as they came. `offer` gives the versions of an API that clients may use
+    where the cluster takes these; `translate_address`, the address here of a broker of the cluster. `memory` pays for
+    answers that are held as a whole. `zstd_to`: what zstd batches become for clients that cannot read them. `swaps`:
+    clients have the gateway's login at the cluster.
     """
 
     upstream: Upstream
+    reader: RequestReader
+    turns: Turns
     locator: Locator | None
     offer: Callable[[int, VersionRange], VersionRange]
     metrics: GatewayMetrics

@@ -6,9 +6,8 @@ from functools import partial
 from ...network.clients.seen_client import SeenClient
 from ...network.connection import Peer, Reply
 from ...protocol.api import API, ApiKey
-from ...protocol.frame import decode_request_header, encode_response
+from ...protocol.frame import encode_response
 from ...protocol.kafka_releases import api_name
-from ...protocol.schema import decode
 from ..error_mapping import map_code, map_errors
 from ..offered_versions import TRANSLATED
 from ..request_frame import RequestHead
@@ -16,12 +15,13 @@ from ..translations import TRANSLATIONS
 from ..translations.call import AskUpstream, Call, Rotation
 from ..upstream_logins import UpstreamLogin
 from .reply_maker import ReplyMaker, keep_for
+from .request_reader import ReadRequest
 from .session_tools import SessionTools
 
 
 class Translator:
     """Translates the requests of one client, which has that `login` at the cluster; `asking` gives what asks the
-    cluster on behalf of one of them."""
+    cluster on behalf of one of them, `is_there` says whether the client still is."""
 
     def __init__(
         self,
@@ -29,18 +29,20 @@ class Translator:
         replies: ReplyMaker,
         asking: Callable[[RequestHead, str | None], AskUpstream],
         login: Callable[[], UpstreamLogin | None],
+        is_there: Callable[[], bool],
     ) -> None:
         self._login = login
         self._tools = tools
         self._metrics = tools.metrics
         self._replies = replies
         self._asking = asking
+        self._is_there = is_there
         self._rotation = Rotation()
 
     async def translate(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
         """Raises: CloseConnection, MalformedFrame, OSError."""
         seen, spec = peer.seen, API[ApiKey(head.key)]
-        call = self._call(head, frame, seen)
+        call = self._call(head, await self._tools.reader.read(frame), seen)
         seen.translated[head.key, head.version, call.sent_as] += 1
         try:
             response = await TRANSLATIONS[head.key](call)
@@ -55,9 +57,7 @@ class Translator:
         reply.claim = keep_for(pieces, call.claim)
         return reply
 
-    def _call(self, head: RequestHead, frame: memoryview, seen: SeenClient) -> Call:
-        header, body = decode_request_header(frame)
-
+    def _call(self, head: RequestHead, read: ReadRequest, seen: SeenClient) -> Call:
         def lose(what: str, count: int) -> None:
             self._metrics.lost.of(what).add(count)
             seen.lost[what] += count
@@ -66,8 +66,9 @@ class Translator:
             key=head.key,
             version=head.version,
             sent_as=TRANSLATED[head.key].sent_as,
-            request=decode(API[ApiKey(head.key)].request, head.version, body),
-            ask=self._asking(head, header.client_id),
+            request=read.value,
+            ask=self._asking(head, read.header.client_id),
+            is_there=self._is_there,
             ask_coordinator=partial(self._tools.upstream.ask_coordinator, login=self._login()),
             clock=self._tools.clock,
             memory=self._tools.memory,

@@ -34,13 +34,14 @@ class Rotation:
 class Call:
     """`request` came in `version` and is sent as `sent_as`. A translation that holds memory until its response is sent
     has the claim in `claim`, of `least_claim_bytes` at least where an answer is not small. `lose` counts what could not
-    be carried, `count_records` looks at records."""
+    be carried, `count_records` looks at records; `is_there` says whether the client has not left."""
 
     key: int
     version: int
     sent_as: int
     request: Any
     ask: AskUpstream
+    is_there: Callable[[], bool]
     ask_coordinator: AskCoordinator
     clock: Clock
     memory: MemoryBudget

@@ -32,7 +32,7 @@ from ...protocol.messages.fetch import (
 )
 from ...protocol.records.batches import iter_batches, next_batch_size
 from ...protocol.records.conversion.down import convert_down
-from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_V2
+from ...protocol.records.layout import CODEC_MASK, LOG_OVERHEAD, MAGIC_V2
 from ...protocol.schema import Buffer, Piece
 from .call import Call
 
@@ -130,11 +130,11 @@ class _Fetch:
             self._call.lose("transactions", self._transactional)
 
     def response(self) -> FetchResponse:
-        topics = []
-        for topic in self._request.topics:
-            keys = dict.fromkeys((topic.topic, each.partition) for each in topic.partitions)
-            answers = [self._answer(key) for key in keys]
-            topics.append(FetchableTopicResponse(topic=topic.topic, partitions=answers))
+        """Each partition once, however often it was named: as Kafka, and its records are not sent again and again."""
+        answers: dict[str, list[PartitionData]] = {topic.topic: [] for topic in self._request.topics}
+        for key in self._partitions:
+            answers[key[0]].append(self._answer(key))
+        topics = [FetchableTopicResponse(topic=name, partitions=each) for name, each in answers.items()]
         return FetchResponse(throttle_time_ms=self._throttle_ms, responses=topics)
 
     def _rotate(self) -> list[PartitionKey]:
@@ -201,7 +201,8 @@ class _Fetch:
         def convert_all() -> list[_Converted]:
             return [self._convert_one(each, records) for each, records in works]
 
-        done = convert_all() if size <= INLINE_BYTES else await self._call.workers.run(convert_all)
+        is_quick = size <= INLINE_BYTES and not any(_is_compressed(records) for _, records in works)
+        done = convert_all() if is_quick else await self._call.workers.run(convert_all)
         for (each, _), converted in zip(works, done, strict=True):
             each.converted = converted
             self._transactional += converted.transactional
@@ -293,6 +294,14 @@ def _survey(records: memoryview, offset: int) -> tuple[int, int]:
     except ApiError:
         pass
     return offset, transactional
+
+
+def _is_compressed(records: memoryview) -> bool:
+    """Whether there is a batch that opens to nobody knows how much."""
+    try:
+        return any(batch.attributes & CODEC_MASK for batch in iter_batches(records))
+    except ApiError:
+        return True
 
 
 def _view(records: Piece | None) -> memoryview:

@@ -9,12 +9,12 @@
                           T or later: as the end
     below -2              UNSUPPORTED_VERSION
 
-The same partition may be named twice in version 0, for its end and its beginning, and not in 1: each repetition is a
-request of its own. Where segments begin is nowhere in the protocol; the answer for a time is finer than Kafka's.
+The same partition may be named twice in version 0, for its end and its beginning, and not in 1: each other time that
+is looked up for it is a request of its own, `MOST_LOOKUPS` at most. Where segments begin is nowhere in the protocol;
+the answer for a time is finer than Kafka's.
 """
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
 from ...network.connection import CloseConnection
 from ...protocol.errors import ErrorCode
@@ -31,6 +31,7 @@ from .call import Call
 LATEST, EARLIEST = -1, -2
 NOT_FOUND = -1
 FOLLOWER_FROM = 0
+MOST_LOOKUPS = 50
 PartitionKey = tuple[str, int]
 Lookup = tuple[PartitionKey, int]
 
@@ -40,13 +41,8 @@ async def translate(call: Call) -> ListOffsetsResponse:
     if request.replica_id >= FOLLOWER_FROM:
         raise CloseConnection("ListOffsets of a follower: brokers do not speak through the gateway")
     named = [((topic.name, each.partition_index), each) for topic in request.topics for each in topic.partitions]
-    wanted: dict[PartitionKey, list[int]] = {}
-    for key, partition in named:
-        times = wanted.setdefault(key, [])
-        times += (each for each in _lookups(partition) if each not in times)
     found: dict[Lookup, ListOffsetsPartitionResponse] = {}
-    for times_of_round in zip_longest(*wanted.values()):
-        lookups = [(key, time) for key, time in zip(wanted, times_of_round, strict=True) if time is not None]
+    for lookups in _rounds(named):
         found.update(await _ask(call, request.replica_id, lookups))
     if any(partition.max_num_offsets > 2 for _, partition in named):
         call.lose("segment lists", 1)
@@ -58,6 +54,23 @@ async def translate(call: Call) -> ListOffsetsResponse:
         for topic in request.topics
     ]
     return ListOffsetsResponse(topics=topics)
+
+
+def _rounds(named: Sequence[tuple[PartitionKey, ListOffsetsPartition]]) -> Sequence[Sequence[Lookup]]:
+    """What to look up, each partition once a round. Raises: CloseConnection."""
+    wanted: dict[PartitionKey, dict[int, None]] = {}
+    for key, partition in named:
+        wanted.setdefault(key, {}).update(dict.fromkeys(_lookups(partition)))
+    rounds: list[list[Lookup]] = []
+    for key, times in wanted.items():
+        if len(times) > MOST_LOOKUPS:
+            raise CloseConnection(
+                f"ListOffsets asks for {len(times)} times of a partition, {MOST_LOOKUPS} are the most"
+            )
+        rounds += ([] for _ in range(len(rounds), len(times)))
+        for lookups, time in zip(rounds, times, strict=False):
+            lookups.append((key, time))
+    return rounds
 
 
 def _lookups(partition: ListOffsetsPartition) -> Sequence[int]:

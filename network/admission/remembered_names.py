@@ -38,6 +38,10 @@ class RememberedNames(Generic[K, V]):
             assert forgotten is not None
             self._on_forgotten(oldest, forgotten)
 
+    def get(self, names: K) -> V | None:
+        """The value, which stays as old as it is; None where there is none."""
+        return self._values.get(names)
+
     def take(self, names: K) -> V | None:
         """The value, which is remembered no more; None where there is none."""
         value = self._values.pop(names, None)

@@ -57,6 +57,7 @@ async def test_a_client_reaches_the_broker_whose_name_it_asks_for(tmp_path: Path
         async with await named(port, context, "broker-9.kafka.example") as client:
             await client.send_raw(client.frame(MetadataRequest(topics=()), 1))
             assert await client.read_frame() is None
+        assert gateway.metrics.upstream_failures.rows() == [(("unknown",), 1.0)]  # not a row for each name asked for
 
 
 def test_names_need_tls_and_a_place_for_the_id() -> None:

@@ -90,7 +90,7 @@ def call_of(request: Any, answer: Any, asked: list[Any], *, fails: bool = False)
             raise ClientError("no coordinator")
         return answer(request, TO_THE_GATEWAY)
 
-    unused: dict[str, Any] = dict.fromkeys(("clock", "memory", "workers", "lose", "count_records"), Mock())
+    unused: dict[str, Any] = dict.fromkeys(("clock", "memory", "workers", "lose", "count_records", "is_there"), Mock())
     return Call(key=8, version=0, sent_as=1, request=request, ask=ask, ask_coordinator=ask_coordinator, **unused)
 
 
