@@ -139,7 +139,7 @@ class Files:
     def _open(self, path: str, *, create: bool) -> OpenFile:
         flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         with self._disk(path):
-            return OpenFile(os.open(path, flags, 0o644), path, self.report)
+            return OpenFile(_open_regular(path, flags, 0o644), path, self.report)
 
     # Contents, by handle
 
@@ -183,7 +183,7 @@ class Files:
         Raises: DiskFault when it cannot be read or is longer than `limit` bytes.
         """
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = _open_regular(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -348,6 +348,16 @@ def _sync_file_system(fd: int) -> None:
     elif library.syncfs(fd):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+
+
+def _open_regular(path: str, flags: int, mode: int = 0o777) -> int:
+    """The descriptor of a file or a folder. A pipe or a device would be waited for, or read, without end."""
+    fd = os.open(path, flags | os.O_NONBLOCK, mode)
+    kind = os.fstat(fd).st_mode
+    if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+        return fd
+    os.close(fd)
+    raise OSError(errno.EINVAL, "a file was expected, found a pipe or a device: move it away")
 
 
 def _write_fully(fd: int, pieces: Sequence[Buffer], position: int) -> int:

@@ -107,6 +107,8 @@ def _apply(tree: ZnodeTree, kind: int, reader: JuteReader, session: int) -> None
         tree.close_session(session)
     elif kind == _SEVERAL:
         parts = [(reader.read_int(), reader.read_buffer()) for _ in range(reader.read_count(8))]
+        if any(part == _SEVERAL for part, _ in parts):
+            raise MalformedJute("several changes at once that are within others, which no ZooKeeper writes")
         if all(part != _FAILED for part, _ in parts):
             for part, body in parts:
                 _apply(tree, part, JuteReader(body), session)

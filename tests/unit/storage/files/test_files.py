@@ -131,3 +131,18 @@ def test_a_file_where_a_folder_belongs_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     with pytest.raises(DiskFault, match="data: a folder was expected, found a file"):
         Files().make_directory(str(tmp_path / "data"))
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_in_place_of_a_file_is_named(tmp_path: Path, kind: str, read_only: bool) -> None:
+    """A start on a stranger's directory waited for the writer of a pipe, and could not be stopped by SIGTERM."""
+    path = tmp_path / "meta.properties"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    files = Files(read_only=read_only)
+    for read in (lambda: files.read_whole(str(path), 10), lambda: files.handle(str(path)).read(10, 0)):
+        with pytest.raises(DiskFault, match="found a pipe or a device: move it away"):
+            read()

@@ -47,6 +47,16 @@ def test_several_changes_at_once_happen_or_fail_together(tmp_path: Path) -> None
     assert nodes_of(read(tmp_path)).keys() == {"/a", "/b"}
 
 
+def test_changes_within_changes_are_damage(tmp_path: Path) -> None:
+    """A log of 100 kB could nest them so deep that the reader ended in a RecursionError."""
+    nested = create("/b")
+    for _ in range(2_000):
+        nested = several(nested)
+    found = read(leave(tmp_path, {"log.1": log(1, [create("/a"), nested])}))
+    assert nodes_of(found).keys() == {"/a"}
+    assert "within others" in found.gaps[0]
+
+
 def test_ephemeral_nodes_go_with_their_session(tmp_path: Path) -> None:
     changes = [create("/b", ephemeral=True), create("/c"), (CLOSE_SESSION, b"")]
     owned = snapshot({"/a": b"", "/d": b""}, {"/a": SESSION})
