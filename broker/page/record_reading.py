@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...network.page.page_query import PageQuery, QueryFault
+from ...protocol.errors import RecordTooLarge
 from ...protocol.messages.fetch import AbortedTransaction
 from ...protocol.records.layout import TimestampType
 from ...protocol.records.record import Record
@@ -24,6 +25,8 @@ MOST_SLICES = 16
 """Read for one answer; where these have too few records, the answer is short and says where to go on."""
 MOST_FIELD_BYTES = 16_384
 MOST_TOTAL_BYTES = 262_144
+MOST_OPENED_BYTES = 64 << 20
+"""Of one batch: a few kilobytes may open to as much as a broker takes, in memory that nobody counts."""
 MOST_HEADERS = 50
 MOST_PARTITION = 2**31 - 1
 
@@ -38,7 +41,8 @@ class RecordReading:
     async def show(self, query: PageQuery) -> dict[str, Any]:
         """Records of `topic` and `partition` from `offset` on, or from the time `time`, or else the last ones.
 
-        Raises: QueryFault, ApiError UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER.
+        Raises: QueryFault, ApiError UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER,
+        MESSAGE_TOO_LARGE.
         """
         partition = self._services.cluster.partition(
             query.need("topic"), query.number("partition", 0, most=MOST_PARTITION)
@@ -99,16 +103,24 @@ def _decode(
     """Rows of at most `room` bytes, the offset after them, and the room that is left. Runs in a worker."""
     rows: list[dict[str, Any]] = []
     data = memoryview(found.read(0, found.size_bytes))
-    for following, record in visible_records(data, position, aborted):
-        if record is not None:
-            if record.offset >= end:
+    try:
+        for following, record in visible_records(data, position, aborted, MOST_OPENED_BYTES):
+            if record is not None:
+                if record.offset >= end:
+                    break
+                row, size = _make_row(record)
+                rows.append(row)
+                room -= size
+            position = following
+            if len(rows) >= limit or room <= 0:
                 break
-            row, size = _make_row(record)
-            rows.append(row)
-            room -= size
-        position = following
-        if len(rows) >= limit or room <= 0:
-            break
+    except RecordTooLarge:
+        if not rows:
+            raise RecordTooLarge(
+                f"the batch at offset {position} opens to more than {MOST_OPENED_BYTES >> 20} MiB, which is not shown; "
+                "see `stepdown consume`, or ask for a later offset"
+            ) from None
+        room = 0  # these are shown; the next answer says why there are no more
     return rows, position, room
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..messages.fetch import AbortedTransaction
 from .batches import Batch, iter_batches
-from .layout import ControlType
+from .layout import MAX_OPENED_BYTES, ControlType
 from .record import Record
 
 CONTROL_TYPE = slice(2, 4)
@@ -18,14 +18,18 @@ CONTROL_TYPE = slice(2, 4)
 
 
 def visible_records(
-    data: memoryview, position: int, aborted: Sequence[AbortedTransaction] = ()
+    data: memoryview,
+    position: int,
+    aborted: Sequence[AbortedTransaction] = (),
+    most_opened_bytes: int = MAX_OPENED_BYTES,
 ) -> Iterator[tuple[int, Record | None]]:
     """Each record from `position` on with the offset after it; None for offsets that have no record.
 
-    Raises: CorruptRecord for a wrong checksum or frame, InvalidRecord for broken contents.
+    Raises: CorruptRecord for a wrong checksum or frame, InvalidRecord for broken contents, RecordTooLarge where a batch
+    opens to more than `most_opened_bytes`.
     """
     for batch, is_visible in _with_visibility(data, aborted):
-        for record in batch.records() if is_visible else ():
+        for record in batch.records(most_opened_bytes) if is_visible else ():
             if record.offset >= position:
                 position = record.offset + 1
                 yield position, record

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from stepdown.broker.broker import Broker
+from stepdown.broker.page import record_reading
 from stepdown.broker.page.record_reading import MOST_FIELD_BYTES
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from stepdown.protocol.records.layout import Codec
 from support.admin import write
 from support.client import RawClient
 from support.http_page import get, get_json
@@ -76,6 +78,21 @@ async def test_records_begin_at_an_offset_or_a_time(broker: Broker, client: RawC
     assert [row["offset"] for row in last["rows"]] == [4, 5]
     assert (await get(broker.http_address, "/api/records?topic=orders&offset=99")).status == 404
     assert (await get(broker.http_address, "/api/records?topic=orders&offset=1&time=1")).status == 400
+
+
+async def test_a_batch_that_opens_to_much_is_named(
+    broker: Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three kilobytes of zstd took 115 MB that nobody counted, for whoever looked at the topic."""
+    monkeypatch.setattr(record_reading, "MOST_OPENED_BYTES", 1_000_000)
+    for data, codec in ((b"v", Codec.NONE), (bytes(2_000_000), Codec.ZSTD), (b"v", Codec.NONE)):
+        await write(client, "orders", data=record_set(2, codec, [record(0, data)]))
+    before = await get_json(broker.http_address, "records", topic="orders", partition=0, offset=0)
+    assert ([row["offset"] for row in before["rows"]], before["next"]) == ([0], 1)
+    answer = await get(broker.http_address, "/api/records?topic=orders&partition=0&offset=1")
+    assert (answer.status, b"the batch at offset 1 opens to more than" in answer.body) == (503, True)
+    after = await get_json(broker.http_address, "records", topic="orders", partition=0, offset=2)
+    assert [row["offset"] for row in after["rows"]] == [2]
 
 
 async def test_records_of_one_answer_have_a_bound_in_bytes(broker: Broker, client: RawClient) -> None:
