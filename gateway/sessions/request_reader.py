@@ -13,7 +13,7 @@ from ...protocol.schema import decoder_of
 
 LARGE_BYTES = 64 * 1024
 MOST_ITEMS = 20_000
-"""Of all arrays of a request, as for a broker's requests that are handled in one go."""
+"""Of all arrays of a request, as for most requests of a broker."""
 
 
 class ReadRequest(NamedTuple):
