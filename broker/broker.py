@@ -72,7 +72,7 @@ class Broker(Services):
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
-        self._dispatcher = Dispatcher(self, SERVED)
+        self._dispatcher = self._make_dispatcher()
         self._admissions: dict[str, ListenerAdmission] = {}
         self._rates = ConnectionRates(
             self.quotas,
@@ -89,6 +89,14 @@ class Broker(Services):
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.rang)
         self.cleaner = Cleaner(self, self.topics)
         show_state(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)
+
+    def _make_dispatcher(self) -> Dispatcher:
+        release = self.settings.stepdown_act_as
+        if release is None:
+            return Dispatcher(self, SERVED)
+        from .dispatch.acting_dispatcher import ActingDispatcher
+
+        return ActingDispatcher(self, SERVED, release)
 
     def connect_inside(self) -> socket.socket:
         """The client's end of a connection inside this process: what one end has sent has arrived at the other."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from .keys.key import Key
 from .keys.value_types import render
 from .layered_values import Layers, Source
-from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
-from .topic_settings_builder import broker_default
+from .tables.all_keys import BROKER_KEYS
+from .topic_settings_builder import broker_default, topic_keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ def describe_topic(
 
     As with the other two, each is made when it is asked for.
     """
-    keys = (key for key in TOPIC_KEYS.values() if _is_wanted(key, wanted))
+    keys = (key for key in topic_keys(layers).values() if _is_wanted(key, wanted))
     return (_topic_row(layers, overrides, key) for key in keys if not key.internal or key.name in overrides)
 
 
@@ -104,5 +104,6 @@ def _synonyms(layers: Layers, key: Key) -> Iterator[Synonym]:
     """What gives one broker key a value, the built-in default last."""
     for source, text in layers.texts_of(key.name):
         yield Synonym(name=key.name, value=None if key.sensitive else text, source=source)
-    if key.default is not None:
-        yield Synonym(name=key.name, value=render(key.default), source=Source.DEFAULT)
+    default = layers.default(key.name)
+    if default is not None:
+        yield Synonym(name=key.name, value=render(default), source=Source.DEFAULT)

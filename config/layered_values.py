@@ -39,6 +39,22 @@ class Layers:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     """Where the static texts were written."""
 
+    @property
+    def release(self) -> str:
+        """The release of Kafka that the broker acts as, "" for none."""
+        return self.static.get("stepdown.act.as", "")
+
+    def default(self, name: str) -> Value | None:
+        """The built-in default of one broker key, or that of the release that the broker acts as."""
+        key = BROKER_KEYS[name]
+        if self.release:
+            from .release_defaults import defaults_of
+
+            text = defaults_of(self.release).get(name)
+            if text is not None:
+                return key.value_of(text)
+        return key.default
+
     def texts_of(self, name: str) -> Iterator[tuple[Source, str]]:
         """The texts given for one key, the one that counts first."""
         for source, texts in (
@@ -54,14 +70,14 @@ class Layers:
         for source, text in self.texts_of(name):
             static = source is Source.STATIC_BROKER
             return Given(name, text, self.origins.get(name, NOWHERE) if static else NOWHERE)
-        return Given(name, render(BROKER_KEYS[name].default) or "", NOWHERE)
+        return Given(name, render(self.default(name)) or "", NOWHERE)
 
     def value(self, name: str) -> Value | None:
         """The value of one broker key, its synonyms left aside."""
         key = BROKER_KEYS[name]
         for _, text in self.texts_of(name):
             return key.value_of(text)
-        return key.default
+        return self.default(name)
 
     def first_of(self, names: tuple[str, ...]) -> Value | None:
         """The value of a setting that has several keys, in the unit of the first; else the first default there is."""
@@ -70,8 +86,9 @@ class Layers:
                 if name in texts:
                     return in_first_unit(name, BROKER_KEYS[name].value_of(texts[name]))
         for name in names:
-            if BROKER_KEYS[name].default is not None:
-                return in_first_unit(name, BROKER_KEYS[name].default)
+            default = self.default(name)
+            if default is not None:
+                return in_first_unit(name, default)
         return None
 
 

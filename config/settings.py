@@ -149,6 +149,7 @@ class BrokerSettings:
     stepdown_client_report_max_clients: int
     stepdown_client_report_file: str | None
     stepdown_topics: str
+    stepdown_act_as: str | None
     stepdown_control_listen: HostPort | None
     stepdown_control_token: str | None
     stepdown_shutdown_grace_ms: int

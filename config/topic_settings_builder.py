@@ -28,10 +28,11 @@ def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSetting
     values: dict[str, Any] = {key.attribute: broker_default(layers, key) for key in TOPIC_KEYS.values()}
     _apply_timestamp_difference(values)
     problems = []
+    keys = topic_keys(layers)
     for name, text in overrides.items():
-        key = TOPIC_KEYS.get(name)
+        key = keys.get(name)
         if key is None:
-            problems.append(Problem(key=name, expected="no such topic setting", nearest=nearest(name, TOPIC_KEYS)))
+            problems.append(Problem(key=name, expected="no such topic setting", nearest=nearest(name, keys)))
             continue
         try:
             values[key.attribute] = key.value_of(text)
@@ -44,6 +45,16 @@ def topic_settings(layers: Layers, overrides: Mapping[str, str]) -> TopicSetting
         raise ConfigError(problems)
     _apply_timestamp_difference(values)
     return TopicSettings(**values)
+
+
+def topic_keys(layers: Layers) -> Mapping[str, Key]:
+    """The settings that a topic may have: those of the release that the broker acts as."""
+    if not layers.release:
+        return TOPIC_KEYS
+    from .release_defaults import missing_topic_settings
+
+    missing = missing_topic_settings(layers.release)
+    return {name: key for name, key in TOPIC_KEYS.items() if name not in missing}
 
 
 def broker_default(layers: Layers, key: Key) -> Value | None:

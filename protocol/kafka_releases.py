@@ -36,6 +36,14 @@ def broker_releases() -> tuple[str, ...]:
     return _rows(BROKER_VERSIONS)[0]
 
 
+def release_of(name: str) -> str:
+    """The release of this name, or the newest of the line that it names: `4.0` is 4.0.1. Raises: ValueError."""
+    found = [release for release in broker_releases() if f"{release}.".startswith(f"{name}.")]
+    if not found:
+        raise ValueError(f"a release out of {', '.join(broker_releases())} expected, found {name!r}")
+    return found[-1]
+
+
 def kafka_4_releases() -> tuple[str, ...]:
     """Those of them that lack old versions: 4.0.0 and later."""
     return tuple(release for release in broker_releases() if release.startswith("4."))

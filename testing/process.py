@@ -24,7 +24,7 @@ STOP_S = 20.0
 class RunningProcess:
     """Starts the process on entering and ends it on leaving; several `brokers` are a cluster in that process.
 
-    `security` and `users` as for `running`; the users of SASL are arguments of the process.
+    `security`, `users` and `act_as` as for `running`; the users of SASL are arguments of the process.
     """
 
     def __init__(
@@ -34,9 +34,12 @@ class RunningProcess:
         config: Mapping[str, object] | None = None,
         security: str = "PLAINTEXT",
         users: Mapping[str, str] | None = None,
+        act_as: str = "",
     ) -> None:
         self._brokers = brokers
         self._config = {key: as_text(value) for key, value in (config or {}).items()}
+        if act_as:
+            self._config["stepdown.act.as"] = act_as
         self._security = security
         self._users = USERS if users is None else users
 

@@ -2,14 +2,14 @@
 
 | fixture | scope | what it is |
 |---|---|---|
-| `kafka` | a test | a clean broker in this process; `@pytest.mark.kafka(config={…}, data=…, security=…)` says more |
+| `kafka` | a test | a clean broker in this process; `@pytest.mark.kafka(config={…}, data=…, act_as=…)` says more |
 | `kafka_cluster` | a test | the same with three brokers |
 | `kafka_async`, `kafka_cluster_async` | a test | the same two, awaited: for any plugin that runs coroutines |
 | `kafka_proc` | the session | `stepdown serve` as a process; `--kafka-security SASL_SSL` has it ask who comes |
 | `kafka_noproc` | the session | one that runs elsewhere, at `--kafka-bootstrap HOST:PORT` |
 
-Its control port is named by `--kafka-control HOST:PORT`, with `--kafka-token`; all of these may stand in the ini file,
-as `kafka_bootstrap` and so on.
+Its control port is named by `--kafka-control HOST:PORT`, with `--kafka-token`. With `--kafka-act-as 4.4` the brokers
+of all other fixtures act as that release. All of these may stand in the ini file, as `kafka_bootstrap` and so on.
 
 `data` is a log directory, or a function that is given a `Kafka` once and fills it; tests get copies of their own.
 Nothing of a broker is imported before a test asks for one. A test that fails shows what its brokers did last.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .templates import Templates
 
 MARKER = (
-    "kafka(brokers=1, config={}, topics={}, data=None, security='PLAINTEXT', users={}): "
+    "kafka(brokers=1, config={}, topics={}, data=None, security='PLAINTEXT', users={}, act_as=None): "
     "what the fixtures `kafka` and `kafka_cluster` begin with"
 )
 NOPROC = {
@@ -37,9 +37,10 @@ NOPROC = {
     "token": "The token of its control port.",
 }
 SECURITY = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: how one gets in at the fixture `kafka_proc`, as alice."
+ACT_AS = "Release of Kafka that the brokers of the fixtures act as, such as 4.4, where a test does not say another one."
 BROKERS = frozenset({"kafka", "kafka_cluster", "kafka_proc", "kafka_noproc"})
 SHARED = frozenset({"kafka_proc", "kafka_noproc"})
-OPTIONS = frozenset({"brokers", "config", "data", "security", "topics", "users"})
+OPTIONS = frozenset({"act_as", "brokers", "config", "data", "security", "topics", "users"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,6 +49,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         parser.addini(f"kafka_{name}", what, default="")
     parser.addoption("--kafka-security", help=SECURITY)
     parser.addini("kafka_security", SECURITY, default="PLAINTEXT")
+    parser.addoption("--kafka-act-as", help=ACT_AS)
+    parser.addini("kafka_act_as", ACT_AS, default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -116,7 +119,7 @@ def _last_events(item: pytest.Item, name: str) -> str:
 def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int) -> Iterator[Kafka]:
     from .running_brokers import running
 
-    wanted = {"brokers": brokers, **_options(request)}
+    wanted = {"brokers": brokers, "act_as": _release(request) or None, **_options(request)}
     if callable(wanted.get("data")):
         wanted["data"] = templates.directory(wanted["data"], wanted["brokers"])
     with running(**wanted) as broker:
@@ -140,7 +143,7 @@ def kafka_proc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     from .process import RunningProcess
 
     security = request.config.getoption("--kafka-security") or request.config.getini("kafka_security")
-    with RunningProcess(security=security) as broker:
+    with RunningProcess(security=security, act_as=_release(request)) as broker:
         yield broker
 
 
@@ -158,6 +161,11 @@ def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     broker = Kafka(bootstrap, HttpControl(control, token) if control else None)
     yield broker
     broker.close()
+
+
+def _release(request: pytest.FixtureRequest) -> str:
+    """What brokers act as, "" for nothing in particular."""
+    return str(request.config.getoption("--kafka-act-as") or request.config.getini("kafka_act_as"))
 
 
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:

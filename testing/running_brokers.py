@@ -27,6 +27,7 @@ def running(
     topics: Mapping[str, int] | None = None,
     security: str = "PLAINTEXT",
     users: Mapping[str, str] | None = None,
+    act_as: str | None = None,
     seed: int = 0,
     http: bool = False,
 ) -> "Running":
@@ -39,6 +40,7 @@ def running(
 
     `security` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, with certificates that are made, and `users` (name to
     password; else one, alice) who have a certificate each, or log in by PLAIN or SCRAM: `Kafka.clients` tells clients.
+    `act_as` is the release of Kafka whose versions, refusals and defaults clients meet, such as 4.4 (docs/act-as.md).
     With `http` there is a page to look at the brokers, at `Kafka.page`.
     Raises: ConfigError, and OSError or DiskFault when it cannot start, from entering.
     """
@@ -49,6 +51,7 @@ def running(
         topics=topics,
         security=security,
         users=users,
+        act_as=act_as,
         seed=seed,
         http=http,
     )
@@ -70,6 +73,7 @@ class Running:
         log_dir: str | Path | None = None,
         security: str = "PLAINTEXT",
         users: Mapping[str, str] | None = None,
+        act_as: str | None = None,
         seed: int = 0,
         http: bool = False,
     ) -> None:
@@ -85,6 +89,8 @@ class Running:
         self._data = data
         self._config = {name: as_text(value) for name, value in (config or {}).items()}
         self._config.setdefault("stepdown.page.enabled", as_text(http))
+        if act_as is not None:
+            self._config["stepdown.act.as"] = act_as
         if topics:
             self._config["stepdown.topics"] = ",".join(f"{name}:{partitions}" for name, partitions in topics.items())
         self._log_dir = log_dir

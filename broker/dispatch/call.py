@@ -11,6 +11,8 @@ from ...protocol.frame import RequestHeader
 from ..quotas.request_charging import UNLIMITED, RequestQuota
 from ..security.authorization.access import EVERYTHING, Access
 
+TESTS_CLIENT_ID = "stepdown-testing"
+"""Of what a test asks itself: no fault is for it unless it names it, and it is answered in every version."""
 FEW_BYTES = 4 * 1024
 
 

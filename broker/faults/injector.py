@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ApiError, error_name
 from ...protocol.schema import Piece
+from ..dispatch.call import TESTS_CLIENT_ID
 from ..dispatch.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
 from .contents import Contents
@@ -18,9 +19,6 @@ from .request_log import RequestEvent, RequestLog
 if TYPE_CHECKING:
     from ..dispatch.call import Call
     from ..services import Services
-
-OWN_CLIENT_ID = "stepdown-testing"
-"""Of what a test asks itself: no fault is for it, unless it names it."""
 
 
 class Injector(Interceptor):
@@ -108,7 +106,7 @@ class Injector(Interceptor):
                 yield armed
 
     def _matches(self, fault: Fault, request: PassingRequest) -> bool:
-        if request.call.client_id == OWN_CLIENT_ID and fault.client_id != OWN_CLIENT_ID:
+        if request.call.client_id == TESTS_CLIENT_ID and fault.client_id != TESTS_CLIENT_ID:
             return False
         return self._is_for_this_broker(fault) and fault.is_for(request)
 
@@ -118,7 +116,7 @@ class Injector(Interceptor):
     # The log
 
     def _log(self, call: "Call") -> RequestEvent | None:
-        if call.client_id == OWN_CLIENT_ID:
+        if call.client_id == TESTS_CLIENT_ID:
             return None
         event = RequestEvent(
             at_ms=self._services.clock.now_ms(),

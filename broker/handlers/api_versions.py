@@ -20,9 +20,9 @@ from ...protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from ..dispatch.call import Call
+from ..dispatch.call import TESTS_CLIENT_ID, Call
 from ..dispatch.served_api import ServedApi
-from ..metadata.features import SUPPORTED, levels_in_force
+from ..metadata.features import features_of, levels_in_force
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -33,22 +33,21 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 def handle(broker: "Services", request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
-    from . import SERVED
-
     if call.version >= FIRST_VERSION_WITH_SOFTWARE:
         _remember_software(request, call)
     state = broker.topics.store.state
+    supported = features_of(broker.settings.stepdown_act_as)
     return ApiVersionsResponse(
-        api_keys=tuple(_range(key, served) for key, served in sorted(SERVED.items())),
+        api_keys=_ranges(None if call.client_id == TESTS_CLIENT_ID else broker.settings.stepdown_act_as),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=levels.first, max_version=levels.last)
-            for name, levels in SUPPORTED.items()
+            for name, levels in supported.items()
             if levels.first > 0 or call.version >= FIRST_VERSION_WITH_LEVEL_ZERO
         ),
         finalized_features_epoch=max(0, broker.topics.store.log.last_offset),
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in levels_in_force(state.features).items()
+            for name, level in levels_in_force(state.features, supported).items()
         ),
     )
 
@@ -57,10 +56,23 @@ def refuse(request: ApiVersionsRequest, error: ApiError, call: Call) -> ApiVersi
     return ApiVersionsResponse(error_code=error.code)
 
 
-def refuse_version(served: ServedApi) -> ApiVersionsResponse:
-    """The answer, in v0, to a version that this broker does not know."""
-    return ApiVersionsResponse(
-        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(_range(ApiKey.API_VERSIONS, served),)
+def refuse_version(served: ServedApi | None) -> ApiVersionsResponse:
+    """The answer, in v0, to a version that this broker does not know; it tells those that it does."""
+    ranges = () if served is None else (_range(ApiKey.API_VERSIONS, served),)
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=ranges)
+
+
+def _ranges(release: str | None) -> tuple[ApiVersion, ...]:
+    """The versions that are offered, of a release of Kafka where the broker acts as that."""
+    from . import SERVED
+
+    if release is None:
+        return tuple(_range(key, served) for key, served in sorted(SERVED.items()))
+    from ..dispatch.acted_release import advertised_first, served_by
+
+    return tuple(
+        ApiVersion(api_key=key, min_version=advertised_first(release, key, served), max_version=served.last)
+        for key, served in sorted(served_by(release, SERVED).items())
     )
 
 

@@ -26,6 +26,7 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from ..dispatch.acted_release import check_offsets_version
 from ..dispatch.call import Call
 from ..dispatch.repeated_items import merge_topics
 from ..groups.offsets.offset_requests import UNKNOWN_OFFSET
@@ -39,6 +40,7 @@ FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 2
 
 
 async def handle(broker: "Services", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
+    check_offsets_version(broker.settings.stepdown_act_as, call.version)
     turn = call.turn
     groups = []
     for asked in _groups_of(request, call.version):

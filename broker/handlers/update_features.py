@@ -7,6 +7,7 @@ only validate. A safe downgrade of metadata.version below 3.7-IV2 would lose met
 unsafe one always is.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -17,7 +18,7 @@ from ...protocol.messages.update_features import (
     UpdateFeaturesResponse,
 )
 from ..dispatch.call import Call
-from ..metadata.features import METADATA_VERSION, SUPPORTED
+from ..metadata.features import METADATA_VERSION, FeatureRange, features_of
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -29,14 +30,14 @@ LOWEST_LOSSLESS_METADATA_VERSION = 17
 
 
 def handle(broker: "Services", request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
-    store = broker.topics.store
+    store, supported = broker.topics.store, features_of(broker.settings.stepdown_act_as)
     levels = dict(store.state.features)
     results = []
     for update in {update.feature: update for update in request.feature_updates}.values():
         code, message = ErrorCode.NONE, None
         try:
-            _check(update, levels, call.version)
-            if update.feature in SUPPORTED:  # one that is not may only be turned off
+            _check(update, supported, levels, call.version)
+            if update.feature in supported:  # one that is not may only be turned off
                 levels[update.feature] = update.max_version_level
         except ApiError as error:
             code, message = error.code, error.message
@@ -51,25 +52,28 @@ def refuse(request: UpdateFeaturesRequest, error: ApiError, call: Call) -> Updat
     return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)
 
 
-def _check(update: FeatureUpdateKey, levels: dict[str, int], version: int) -> None:
+def _check(update: FeatureUpdateKey, known: Mapping[str, FeatureRange], levels: dict[str, int], version: int) -> None:
     """Raises ApiError INVALID_UPDATE_VERSION."""
-    fault = _fault(update, levels, version)
+    fault = _fault(update, known.get(update.feature), levels, version)
     if fault is not None:
         raise ApiError(f"{update.feature} {update.max_version_level}: {fault}", ErrorCode.INVALID_UPDATE_VERSION)
 
 
-def _fault(update: FeatureUpdateKey, levels: dict[str, int], version: int) -> str | None:
+def _fault(
+    update: FeatureUpdateKey, supported: FeatureRange | None, levels: dict[str, int], version: int
+) -> str | None:
     wanted = update.max_version_level
     kind = update.upgrade_type
     if version == 0:
         kind = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
-    supported = SUPPORTED.get(update.feature)
     if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return f"upgrade type {kind} is not known"
     if supported is None:
         return None if wanted == 0 else "this feature is not supported"
     if not supported.first <= wanted <= supported.last:
         return f"levels {supported.first} to {supported.last} are supported"
+    if wanted > 0 and not supported.is_here:
+        return "stepdown does not have it"
     current = levels.get(update.feature, supported.finalized)
     if wanted > current and kind != UPGRADE:
         return f"a downgrade cannot lead from {current} to a higher level"

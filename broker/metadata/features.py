@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureRange:
-    """Levels of one feature, both ends included; `finalized` is the one in force in a new cluster, 0 for none."""
+    """Levels of one feature, both ends included; `finalized` is the one in force in a new cluster, 0 for none.
+
+    One that is not `is_here` stays at 0: clients would use what this broker does not have.
+    """
 
     first: int
     last: int
     finalized: int
+    is_here: bool = True
 
 
 METADATA_VERSION = "metadata.version"
@@ -20,8 +24,44 @@ SUPPORTED: Mapping[str, FeatureRange] = {
     "kraft.version": FeatureRange(first=0, last=1, finalized=0),
 }
 
+KRAFT_VERSION = {"kraft.version": FeatureRange(first=0, last=1, finalized=0)}
+IN_4_0: Mapping[str, FeatureRange] = {
+    **KRAFT_VERSION,
+    METADATA_VERSION: FeatureRange(first=7, last=25, finalized=25),
+    "group.version": FeatureRange(first=0, last=1, finalized=1),
+    "transaction.version": FeatureRange(first=0, last=2, finalized=0, is_here=False),
+    "eligible.leader.replicas.version": FeatureRange(first=0, last=1, finalized=0),
+}
+IN_4_1: Mapping[str, FeatureRange] = {
+    **IN_4_0,
+    METADATA_VERSION: FeatureRange(first=7, last=27, finalized=27),
+    "eligible.leader.replicas.version": FeatureRange(first=0, last=1, finalized=1),
+    "share.version": FeatureRange(first=0, last=1, finalized=0, is_here=False),
+}
+IN_4_4: Mapping[str, FeatureRange] = {
+    **IN_4_1,
+    METADATA_VERSION: FeatureRange(first=7, last=33, finalized=33),
+    "share.version": FeatureRange(first=0, last=2, finalized=0, is_here=False),
+    "streams.version": FeatureRange(first=0, last=1, finalized=0, is_here=False),
+}
+OF_RELEASES: Mapping[str, Mapping[str, FeatureRange]] = {"3.9": SUPPORTED, "4.0": IN_4_0, "4.1": IN_4_1, "4.4": IN_4_4}
+"""As a new cluster of each release has them; releases with ZooKeeper have none."""
 
-def levels_in_force(stored: Mapping[str, int]) -> dict[str, int]:
-    """The levels in force: those that were set, else those of a new cluster; level 0 is not shown."""
-    levels = {name: stored.get(name, levels.finalized) for name, levels in SUPPORTED.items()}
+
+def features_of(release: str | None) -> Mapping[str, FeatureRange]:
+    """The features of a release of Kafka, where the broker acts as that."""
+    return SUPPORTED if release is None else OF_RELEASES.get(release, {})
+
+
+def levels_in_force(stored: Mapping[str, int], supported: Mapping[str, FeatureRange] = SUPPORTED) -> dict[str, int]:
+    """The levels in force: those that were set, else those of a new cluster; level 0 is not shown.
+
+    Every new cluster has the `metadata.version` of 3.9 on the disk; as another release it tells that one's.
+    """
+    levels = {name: _level(name, stored, levels) for name, levels in supported.items()}
     return {name: level for name, level in levels.items() if level > 0}
+
+
+def _level(name: str, stored: Mapping[str, int], levels: FeatureRange) -> int:
+    level = stored.get(name, levels.finalized)
+    return levels.finalized if name == METADATA_VERSION and level == SUPPORTED[name].finalized else level

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         secured = security_flags(given.listen or "127.0.0.1:9092", given.security_dir, given.user, tls=given.tls)
     options = BrokerOptions(
         properties=given.properties,
-        flags=[*flags_of(given.listen, given.log_dir, given.http, given.control), *secured],
+        flags=[*flags_of(given.listen, given.log_dir, given.http, given.control, given.act_as), *secured],
         overrides=given.override,
         brokers=given.brokers,
         log_format=given.log_format,
@@ -43,8 +43,8 @@ def main(arguments: Sequence[str]) -> int:
     return serve(options)
 
 
-def flags_of(listen: str, log_dirs: list[str], http: str, control: str = "") -> list[Given]:
-    """The settings that --listen, --log-dir, --http and --control stand for."""
+def flags_of(listen: str, log_dirs: list[str], http: str, control: str = "", act_as: str = "") -> list[Given]:
+    """The settings that --listen, --log-dir, --http, --control and --act-as stand for."""
     flags = []
     if listen:
         flags.append(Given("listeners", f"PLAINTEXT://{listen}", Origin("option --listen")))
@@ -55,6 +55,8 @@ def flags_of(listen: str, log_dirs: list[str], http: str, control: str = "") -> 
         flags.append(Given("stepdown.http.listen", http, Origin("option --http")))
     if control:
         flags.append(Given("stepdown.control.listen", control, Origin("option --control")))
+    if act_as:
+        flags.append(Given("stepdown.act.as", act_as, Origin("option --act-as")))
     return flags
 
 
@@ -73,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     option("--http", default="", metavar="HOST:PORT", help="Address of the page, /metrics, /healthz and /readyz.")
     option("--control", default="", metavar="HOST:PORT", help="Address of the control port, for tests.")
+    option("--act-as", default="", metavar="RELEASE", help="For tests: the release of Kafka to act as, such as 4.4.")
     option("--brokers", type=_number, default=1, metavar="N", help="Brokers of a cluster in this process; for tests.")
     option("--tls", action="store_true", help="For tests: listen with TLS, with new certificates.")
     option(

@@ -145,6 +145,15 @@ KEYS = (
         "number that is left out is num.partitions, or default.replication.factor.",
     ),
     active(
+        "stepdown.act.as",
+        STRING,
+        None,
+        OneOf(("0.10.2", "1.1", "2.8", "3.9", "4.0", "4.1", "4.4")),
+        AT_START,
+        "Release of Kafka to act as, for tests of clients: its request versions, refusals, features and defaults "
+        "(docs/act-as.md). Absent: everything that this broker can.",
+    ),
+    active(
         "stepdown.control.listen",
         STRING,
         None,

@@ -4,7 +4,7 @@
 4.0.0 and 4.4.0; the others hold the report to the list.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from json import loads
@@ -18,6 +18,7 @@ from support.clients_go import require_go
 from support.kafka_4 import LATEST, ApacheKafka4
 from support.maven import require_java
 
+LINE = "4.4"
 AT_ONCE = 12
 """Most wait: a client that is not answered tries again until its time is over."""
 
@@ -74,9 +75,31 @@ def test_what_is_said_of_each_client_is_what_kafka_4_shows(release: str, tmp_pat
     with ApacheKafka4(tmp_path, release=release) as kafka:
         for trial in trials:
             kafka.create_topic(trial.topic)
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            faults = dict(zip(trials, pool.map(lambda trial: find_fault(trial, kafka.address), trials), strict=True))
-    assert differences(faults.items()) == []
+        assert differences(kafka.address, trials) == []
+
+
+@pytest.mark.slow
+@pytest.mark.java
+def test_each_client_fares_with_a_broker_that_acts_as_4_4_as_with_kafka(tmp_path: Path) -> None:
+    """Clients that Kafka 4 leaves behind passed every test."""
+    require_java()
+    require_go()
+    trials = [*PYTHON_TRIALS, *JAVA_TRIALS, *OTHER_TRIALS]
+    with acting_as(LINE, tmp_path, trials) as server:
+        assert differences(server.address, trials) == []
+
+
+def test_a_client_that_kafka_4_leaves_behind_fails_with_a_broker_that_acts_as_4_4(tmp_path: Path) -> None:
+    left_behind = next(trial for trial in PYTHON_TRIALS if not trial.works)
+    works = next(trial for trial in PYTHON_TRIALS if trial.works)
+    with acting_as(LINE, tmp_path, [left_behind, works]) as server:
+        assert differences(server.address, [left_behind, works]) == []
+
+
+def acting_as(release: str, folder: Path, trials: Sequence[Trial]) -> Stepdown:
+    """A broker with the topics of the trials; not started."""
+    topics = ",".join(trial.topic for trial in trials)
+    return Stepdown(folder, properties={"stepdown.act.as": release, "stepdown.topics": topics})
 
 
 def find_fault(trial: Trial, address: str) -> Exception | None:
@@ -87,5 +110,8 @@ def find_fault(trial: Trial, address: str) -> Exception | None:
     return None
 
 
-def differences(faults: Iterable[tuple[Trial, Exception | None]]) -> list[str]:
-    return [f"{trial.name}: {fault or 'it works'}" for trial, fault in faults if trial.works != (fault is None)]
+def differences(address: str, trials: Sequence[Trial]) -> list[str]:
+    """The trials that end otherwise with the broker there than is said of them."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        faults = zip(trials, pool.map(lambda trial: find_fault(trial, address), trials), strict=True)
+        return [f"{trial.name}: {fault or 'it works'}" for trial, fault in faults if trial.works != (fault is None)]

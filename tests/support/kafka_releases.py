@@ -12,6 +12,9 @@ from .maven import REPOSITORY_ROOT, class_path
 
 TABLE = REPOSITORY_ROOT / "protocol" / "kafka_release_table.py"
 BROKERS = {
+    "0.10.2": "0.10.2.2",
+    "1.1": "1.1.1",
+    "2.8": "2.8.2",
     "3.9.1": "3.9.1",
     "4.0.0": "4.0.0",
     "4.0.1": "4.0.1",
@@ -38,6 +41,10 @@ CLIENTS = {
 }
 """Name of a line to the jar that stands for it."""
 
+LISTENERS = {"2.8": "ZK_BROKER"}
+"""What 2.8 has with ZooKeeper: with KRaft, which was new, it lacked half of the requests."""
+ANY_LISTENER = "BROKER|ZK_BROKER"
+
 BROKERS_OWN = (4, 5, 6, 7, 56, 58, 67)
 """What only brokers with ZooKeeper ask each other and their controller."""
 
@@ -62,17 +69,17 @@ Ranges = dict[int, tuple[str, int, int]]
 """Key of an API to its name, oldest and newest version."""
 
 
-def ranges_of(jar: str) -> Ranges:
-    """What this version of kafka-clients says."""
+def ranges_of(jar: str, listeners: str = ANY_LISTENER) -> Ranges:
+    """What this version of kafka-clients says of listeners whose names match."""
     jars = os.pathsep.join(map(str, class_path(f"org.apache.kafka:kafka-clients:{jar}")))
-    lines = java_oracle_for("api_ranges").call("ApiRanges.ofJars", string(jars)).decode().splitlines()
-    rows = [line.split() for line in lines]
+    answer = java_oracle_for("api_ranges").call("ApiRanges.ofJars", string(jars) + string(listeners))
+    rows = [line.split() for line in answer.decode().splitlines()]
     return {int(key): (name, int(first), int(last)) for key, name, first, last in rows}
 
 
 def table() -> str:
     """The text of the module."""
-    brokers = {line: ranges_of(jar) for line, jar in BROKERS.items()}
+    brokers = {line: ranges_of(jar, LISTENERS.get(line, ANY_LISTENER)) for line, jar in BROKERS.items()}
     clients = {line: ranges_of(jar) for line, jar in CLIENTS.items()}
     names = {key: row[0] for ranges in brokers.values() for key, row in ranges.items() if key not in BROKERS_OWN}
     return HEAD.format(

@@ -70,7 +70,7 @@ def test_each_test_has_a_broker_of_its_own(tmp_path: Path, options: tuple[str, .
 
 def test_a_misspelt_option_of_the_marker_is_an_error(tmp_path: Path) -> None:
     told = run(tmp_path, "import pytest\n@pytest.mark.kafka(confg={})\ndef test(kafka): pass\n")
-    assert "@pytest.mark.kafka takes brokers, config, data, security, topics, users, not confg" in told
+    assert "@pytest.mark.kafka takes act_as, brokers, config, data, security, topics, users, not confg" in told
 
 
 LOADED = """
@@ -100,6 +100,33 @@ def test_no_module_hides_a_name_of_the_package() -> None:
     """`stepdown.testing.running` was the module of that name once something had imported it first."""
     told = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, timeout=JOB_DEADLINE_S)
     assert (told.stdout.split(), told.returncode) == ([], 0), told.stderr
+
+
+ACTING = """
+import socket, struct
+import pytest
+
+def oldest_fetch(kafka):
+    host, _, port = kafka.bootstrap.split(",")[0].rpartition(":")
+    with socket.create_connection((host, int(port))) as sock:
+        sock.sendall(bytes.fromhex("0000000a00120000000000010000"))
+        key, oldest, _ = struct.unpack_from(">hhh", sock.recv(4096), 20)
+    assert key == 1
+    return oldest
+
+def test_by_the_option(kafka, kafka_proc, kafka_cluster):
+    assert [oldest_fetch(each) for each in (kafka, kafka_proc, kafka_cluster)] == [4, 4, 4]
+
+@pytest.mark.kafka(act_as="2.8")
+def test_by_the_marker(kafka):
+    assert oldest_fetch(kafka) == 0
+"""
+
+
+def test_brokers_act_as_the_release_that_is_asked_for(tmp_path: Path) -> None:
+    """A pinned client met a broker that answers everything."""
+    told = run(tmp_path, ACTING, "--kafka-act-as", "4.4")
+    assert "2 passed" in told, told
 
 
 SHARED = """

@@ -26,6 +26,11 @@ def test_listen_replaces_what_the_file_advertises(tmp_path: Path) -> None:
     assert [str(endpoint) for endpoint in settings.advertised_listeners] == ["PLAINTEXT://127.0.0.1:2"]
 
 
+def test_a_release_to_act_as_is_an_option() -> None:
+    settings = load(flags=flags_of("", [], "", act_as="4.4")).settings
+    assert settings.stepdown_act_as == "4.4"
+
+
 def test_without_options_nothing_is_set() -> None:
     assert flags_of("", [], "") == []
 
@@ -39,9 +44,10 @@ def test_without_options_nothing_is_set() -> None:
         (["-o", "num.partitions"], "expected KEY=VALUE"),
         (["nothing.properties"], "cannot read the configuration file"),
         (["--log-dir", "data,more"], "repeat --log-dir for each directory"),
+        (["--act-as", "4"], "option --act-as: stepdown.act.as: expected"),
         (["--log-format", "xml"], "expected console or json, found 'xml'"),
     ],
-    ids=["listen", "http", "typo", "no value", "no file", "log dir", "log format"],
+    ids=["listen", "http", "typo", "no value", "no file", "log dir", "release", "log format"],
 )
 def test_a_bad_configuration_ends_with_2_and_says_why(arguments: list[str], told: str) -> None:
     ended = run_command("serve", *arguments)

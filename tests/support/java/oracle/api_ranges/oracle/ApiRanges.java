@@ -15,23 +15,28 @@ public final class ApiRanges {
     private ApiRanges() {
     }
 
-    /** string class path -> lines of `key name first last`: what clients ask brokers for, without unstable versions. */
+    /**
+     * string class path | string pattern of listeners -> lines of `key name first last`: what clients ask there, without
+     * unstable versions.
+     */
     public static byte[] ofJars(byte[] payload) throws Exception {
-        String[] paths = new Bytes(payload).string().split(File.pathSeparator);
+        Bytes in = new Bytes(payload);
+        String[] paths = in.string().split(File.pathSeparator);
+        String listeners = in.string();
         URL[] urls = new URL[paths.length];
         for (int i = 0; i < paths.length; i++) {
             urls[i] = new File(paths[i]).toURI().toURL();
         }
         try (URLClassLoader jars = new URLClassLoader(urls, ClassLoader.getPlatformClassLoader())) {
-            return read(jars).getBytes(StandardCharsets.UTF_8);
+            return read(jars, listeners).getBytes(StandardCharsets.UTF_8);
         }
     }
 
-    private static String read(ClassLoader jars) throws Exception {
+    private static String read(ClassLoader jars, String listeners) throws Exception {
         StringBuilder lines = new StringBuilder();
         for (Object api : jars.loadClass(PROTOCOL + "ApiKeys").getEnumConstants()) {
             short key = api.getClass().getField("id").getShort(api);
-            int[] range = range(jars, api, key);
+            int[] range = range(jars, api, key, listeners);
             if (range[0] <= range[1]) {
                 lines.append(key).append(' ').append(name(api)).append(' ');
                 lines.append(range[0]).append(' ').append(range[1]).append('\n');
@@ -45,10 +50,11 @@ public final class ApiRanges {
         return (String) api.getClass().getField("name").get(api);
     }
 
-    private static int[] range(ClassLoader jars, Object api, short key) throws Exception {
+    private static int[] range(ClassLoader jars, Object api, short key, String listeners) throws Exception {
         Object type = messageType(api);
         if (type != null) {
-            return isForClients(type) ? new int[] {number(type, "lowestSupportedVersion"), highest(type)} : new int[] {0, -1};
+            boolean isThere = isAt(type, listeners);
+            return isThere ? new int[] {number(type, "lowestSupportedVersion"), highest(type)} : new int[] {0, -1};
         }
         try {
             return new int[] {number(api, "oldestVersion"), number(api, "latestVersion")};
@@ -69,10 +75,9 @@ public final class ApiRanges {
         }
     }
 
-    /** Has 2.8, whose brokers with KRaft lacked half of the requests, say what its brokers with ZooKeeper have. */
-    private static boolean isForClients(Object type) throws Exception {
-        Collection<?> listeners = (Collection<?>) type.getClass().getMethod("listeners").invoke(type);
-        return listeners.stream().anyMatch(listener -> listener.toString().matches("BROKER|ZK_BROKER"));
+    private static boolean isAt(Object type, String listeners) throws Exception {
+        Collection<?> of = (Collection<?>) type.getClass().getMethod("listeners").invoke(type);
+        return of.stream().anyMatch(listener -> listener.toString().matches(listeners));
     }
 
     private static int highest(Object type) throws Exception {

@@ -1,0 +1,40 @@
+"""What is answered where a broker acts as a release of Apache Kafka: the versions that both of them know.
+
+Source: the tables of `protocol/kafka_releases.py`. A test's own requests are answered in every version.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ...protocol.api import ApiKey
+from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.kafka_releases import KAFKA_3_9, release_of, versions_of
+from .served_api import ServedApi
+
+WITHOUT_RANGE = ("0.10.2", "1.1")
+"""Releases before 2.4, which name no API when they refuse a version of ApiVersions (KIP-511)."""
+WITH_OLD_OFFSETS_REFUSED = "3.9"
+"""Alone knows the versions for offsets in ZooKeeper and has none: older ones keep them there, later ones lack them."""
+
+
+def served_by(release: str, served: Mapping[ApiKey, ServedApi]) -> dict[ApiKey, ServedApi]:
+    """What is left of the table of handlers. Raises: ValueError for a release that is not known."""
+    known = release_of(release)
+    found = {}
+    for key, api in served.items():
+        has = versions_of(known, key)
+        if has and has.start <= api.last and api.first < has.stop:
+            found[key] = replace(api, first=max(api.first, has.start), last=min(api.last, has.stop - 1))
+    return found
+
+
+def advertised_first(release: str, key: ApiKey, api: ServedApi) -> int:
+    """The oldest version that ApiVersions names: Kafka 4 says Produce 0 and refuses what is below 3 (KAFKA-18659)."""
+    has_no_old_ones = versions_of(release_of(release), key).start > versions_of(KAFKA_3_9, key).start
+    return 0 if key is ApiKey.PRODUCE and has_no_old_ones else api.first
+
+
+def check_offsets_version(release: str | None, version: int) -> None:
+    """Raises: ApiError UNSUPPORTED_VERSION for offsets of v0, which Kafka keeps in ZooKeeper."""
+    if version == 0 and release == WITH_OLD_OFFSETS_REFUSED:
+        raise ApiError("offsets of version 0 are kept in ZooKeeper, and there is none", ErrorCode.UNSUPPORTED_VERSION)

@@ -1,0 +1,53 @@
+"""A dispatcher that refuses what a release of Apache Kafka does not know, as that release does."""
+
+import struct
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...network.clients.client_report import MOST_NAME
+from ...network.connection import Peer, Reply
+from ...protocol.api import ApiKey
+from ...protocol.errors import MalformedFrame
+from ...protocol.frame import RequestHeader, decode_request_header
+from ...protocol.kafka_releases import api_name
+from .acted_release import WITHOUT_RANGE, served_by
+from .call import TESTS_CLIENT_ID
+from .dispatcher import Dispatcher, Route
+from .served_api import ServedApi
+
+if TYPE_CHECKING:
+    from ..core import Core
+
+UNKNOWN_VERSION = 0x7FFF
+_VERSION = struct.Struct(">h")
+_VERSION_AT = 2  # after the key of the API
+
+
+class ActingDispatcher(Dispatcher):
+    """As `Dispatcher`, with the versions of the release. A test's own requests are answered in all versions."""
+
+    def __init__(self, core: "Core", served: Mapping[ApiKey, ServedApi], release: str) -> None:
+        super().__init__(core, served)
+        self._release = release
+        self._acted = served_by(release, served)
+
+    def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
+        header, _ = decode_request_header(frame)
+        if header.client_id == TESTS_CLIENT_ID or self._is_known(header):
+            return super().answer(frame, peer)
+        if header.api_key != ApiKey.API_VERSIONS:
+            peer.client_id = (header.client_id or "")[:MOST_NAME]
+            raise MalformedFrame(
+                f"{api_name(header.api_key)} version {header.api_version} is not in Kafka {self._release}, "
+                "which stepdown.act.as names"
+            )
+        unknown = bytearray(frame)
+        _VERSION.pack_into(unknown, _VERSION_AT, UNKNOWN_VERSION)
+        return super().answer(memoryview(unknown), peer)
+
+    def _is_known(self, header: RequestHeader) -> bool:
+        acted = self._acted.get(ApiKey(header.api_key))
+        return acted is not None and acted.first <= header.api_version <= acted.last
+
+    def _served_for_refusal(self, route: Route) -> ServedApi | None:
+        return None if self._release in WITHOUT_RANGE else self._acted[route.spec.key]
