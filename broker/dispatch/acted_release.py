@@ -17,7 +17,7 @@ WITH_OLD_OFFSETS_REFUSED = "3.9"
 """Alone knows the versions for offsets in ZooKeeper and has none: older ones keep them there, later ones lack them."""
 
 
-def served_by(release: str, served: Mapping[ApiKey, ServedApi]) -> dict[ApiKey, ServedApi]:
+def apis_of(release: str, served: Mapping[ApiKey, ServedApi]) -> dict[ApiKey, ServedApi]:
     """What is left of the table of handlers. Raises: ValueError for a release that is not known."""
     known = release_of(release)
     found = {}
@@ -28,7 +28,7 @@ def served_by(release: str, served: Mapping[ApiKey, ServedApi]) -> dict[ApiKey, 
     return found
 
 
-def advertised_first(release: str, key: ApiKey, api: ServedApi) -> int:
+def oldest_to_advertise(release: str, key: ApiKey, api: ServedApi) -> int:
     """The oldest version that ApiVersions names: Kafka 4 says Produce 0 and refuses what is below 3 (KAFKA-18659)."""
     has_no_old_ones = versions_of(release_of(release), key).start > versions_of(KAFKA_3_9, key).start
     return 0 if key is ApiKey.PRODUCE and has_no_old_ones else api.first

@@ -10,7 +10,7 @@ from ...protocol.api import ApiKey
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import RequestHeader, decode_request_header
 from ...protocol.kafka_releases import api_name
-from .acted_release import WITHOUT_RANGE, served_by
+from .acted_release import WITHOUT_RANGE, apis_of
 from .call import TESTS_CLIENT_ID
 from .dispatcher import Dispatcher, Route
 from .served_api import ServedApi
@@ -29,7 +29,7 @@ class ActingDispatcher(Dispatcher):
     def __init__(self, core: "Core", served: Mapping[ApiKey, ServedApi], release: str) -> None:
         super().__init__(core, served)
         self._release = release
-        self._acted = served_by(release, served)
+        self._acted = apis_of(release, served)
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
         header, _ = decode_request_header(frame)
@@ -49,5 +49,5 @@ class ActingDispatcher(Dispatcher):
         acted = self._acted.get(ApiKey(header.api_key))
         return acted is not None and acted.first <= header.api_version <= acted.last
 
-    def _served_for_refusal(self, route: Route) -> ServedApi | None:
+    def _api_for_refusal(self, route: Route) -> ServedApi | None:
         return None if self._release in WITHOUT_RANGE else self._acted[route.spec.key]

@@ -329,11 +329,11 @@ class Dispatcher:
         self._modules[key] = module
 
     def _refuse_api_versions(self, route: Route, header: RequestHeader, began: float) -> Reply:
-        refusal = route.module.refuse_version(self._served_for_refusal(route))
+        refusal = route.module.refuse_version(self._api_for_refusal(route))
         pieces = route.encode(header.correlation_id, refusal)
         return Reply(pieces, route.meter, began, perf_counter())
 
-    def _served_for_refusal(self, route: Route) -> ServedApi | None:
+    def _api_for_refusal(self, route: Route) -> ServedApi | None:
         """The versions of ApiVersions that a client may ask in instead, None where it is not told."""
         return route.served
 

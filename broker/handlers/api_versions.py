@@ -68,11 +68,11 @@ def _ranges(release: str | None) -> tuple[ApiVersion, ...]:
 
     if release is None:
         return tuple(_range(key, served) for key, served in sorted(SERVED.items()))
-    from ..dispatch.acted_release import advertised_first, served_by
+    from ..dispatch.acted_release import apis_of, oldest_to_advertise
 
     return tuple(
-        ApiVersion(api_key=key, min_version=advertised_first(release, key, served), max_version=served.last)
-        for key, served in sorted(served_by(release, SERVED).items())
+        ApiVersion(api_key=key, min_version=oldest_to_advertise(release, key, served), max_version=served.last)
+        for key, served in sorted(apis_of(release, SERVED).items())
     )
 
 
