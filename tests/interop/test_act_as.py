@@ -1,6 +1,6 @@
 """A broker that acts as a release of Kafka answers a probe as a real broker of that release does.
 
-`tests/vectors/act_as/` has what the real ones answered; the tests marked `java` ask them again.
+`tests/vectors/act_as/` has what the real ones answered; a test marked `slow` asks them again.
 """
 
 import asyncio
@@ -12,7 +12,6 @@ from stepdown.protocol.api import ApiKey
 from stepdown.protocol.kafka_releases import api_key_of
 from support.release_probe import BROKERS, Transcript, ask_real_broker, probe, recorded
 
-QUICK = ("0.10.2", "4.1")
 NOT_IN_FORCE = {"transaction.version", "share.version", "streams.version"}
 """Features of Kafka 4 that are not here, so clients must not use them."""
 Both = tuple[Transcript, Transcript]
@@ -27,9 +26,8 @@ def both(request: pytest.FixtureRequest) -> Both:
 
 
 @pytest.mark.java
-@pytest.mark.parametrize(
-    "release", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in BROKERS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("release", BROKERS)
 def test_what_was_recorded_is_what_the_real_broker_answers(release: str) -> None:
     assert ask_real_broker(release) == recorded(release)
 
