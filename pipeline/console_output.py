@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 PLAIN_WIDTH = 240
 """Characters of a line where stdout is no terminal, so that what is piped is not wrapped to 80."""
@@ -50,3 +51,9 @@ def _cell(value: object) -> str:
 def say(line: str) -> None:
     """Tell the person at the terminal what happens now."""
     print(line, file=sys.stderr, flush=True)
+
+
+@lru_cache(maxsize=1024)
+def say_once(line: str) -> None:
+    """`say` what would be said again each time that something is looked at."""
+    say(line)

@@ -22,6 +22,7 @@ from ..console_output import say
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
 from ..progress import progress
+from ..reading.log_losses import lost_end
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import Range, Split, SplitPlanner
 from ..sources.options import ReadOptions
@@ -101,8 +102,9 @@ def new_offsets(
     """The offsets of the next batch; none when nothing is new. Raises: DataLoss."""
     found: dict[TopicPartition, NewOffsets] = {}
     for log in logs:
+        for loss in lost_end(files, log):
+            _report(archive, str(loss))
         if not log.segments:
-            _report(archive, f"{log.topic}-{log.partition}: the partition has no segment files")
             continue
         topic_id = _topic_id(files, log)
         end = archive.options.log_end(files, log)

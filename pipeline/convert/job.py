@@ -19,6 +19,7 @@ from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles, normalize
 from ..progress import progress
 from ..reading.log_end import segment_end_offset
+from ..reading.log_losses import lost_end
 from ..session import build_session, parallelize
 from .manifest import read_manifest, write_manifest
 from .segment_conversion import NOTE, Outcome, Task, convert_segment, read_note
@@ -65,7 +66,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def plan(files: PlaceFiles, source: Source, out: str, magic: int, recompress: Codec | None) -> list[Task]:
-    """A task for each segment, the largest first. Raises: BadUsage, DiskFault."""
+    """A task for each segment, the largest first; what is lost is told. Raises: BadUsage, DiskFault."""
+    logs = source.logs(files)
+    for log in logs:
+        for loss in lost_end(files, log):
+            say(f"lost: {loss}")
     tasks = [
         Task(
             topic=log.topic,
@@ -77,7 +82,7 @@ def plan(files: PlaceFiles, source: Source, out: str, magic: int, recompress: Co
             recompress=recompress,
             store=source.store,
         )
-        for log in source.logs(files)
+        for log in logs
         for segment in log.segments
     ]
     return sorted(tasks, key=lambda task: -task.segment.counted_bytes)

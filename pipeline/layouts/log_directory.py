@@ -7,6 +7,8 @@ finished `.swap` counts in place of what it replaces, `.cleaned` and `.deleted` 
     topic-1.<id>-delete      left out
     topic-1.<id>-future      left out and told: a copy that a move had not finished
     topic-1.<id>-stray       left out and told: a broker had found that the partition was not its own
+    none, but a checkpoint   a log without segments, whose records are lost: brokers write there which partitions
+    names the partition      they have, and take away those that they give up
 """
 
 from collections.abc import Callable, Sequence
@@ -17,8 +19,6 @@ from ...storage.files.checkpoint_file import (
     CLEANER_OFFSETS,
     LOG_STARTS,
     RECOVERY_POINTS,
-    MalformedCheckpoint,
-    read_offsets,
 )
 from ...storage.files.file_names import (
     DELETE_DIRECTORY,
@@ -31,13 +31,14 @@ from ...storage.files.file_names import (
 )
 from ...storage.files.files import DirectoryEntry
 from ...storage.recovery.transient_files import has_transient, plan_transient_files
-from ..console_output import say
+from ..console_output import say_once
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.log_end import segment_end_offset
 from ..reading.partition_segments import PartitionSegments
 from ..reading.preallocated_tail import without_preallocated_tail
 from ..reading.segment_location import SegmentFile
+from .gone_logs import gone_logs, read_checkpoint
 
 
 def logs_of_directory(
@@ -55,16 +56,16 @@ def logs_of_directory(
     ]
     for name, directory in names:
         if name.suffix and name.suffix != DELETE_DIRECTORY:
-            say(f"{directory}: left out, it is a {name.suffix.removeprefix('-')} log, which brokers do not serve")
+            say_once(f"{directory}: left out, it is a {name.suffix.removeprefix('-')} log, which brokers do not serve")
     served = [(name, directory) for name, directory in names if not name.suffix]
     _check_one_each(served)
     # Before the segments: a broker that goes on meanwhile only adds to what these promise.
-    starts = _checkpoint(files, path, LOG_STARTS)
-    flushed = _checkpoint(files, path, RECOVERY_POINTS)
+    starts = read_checkpoint(files, path, LOG_STARTS)
+    flushed = read_checkpoint(files, path, RECOVERY_POINTS)
     found = files.look_at_all(lambda each: _segments(files, each[1]), served, near=path)
     # After the segments: what is compacted meanwhile is in it.
-    cleaned = _checkpoint(files, path, CLEANER_OFFSETS)
-    return [
+    cleaned = read_checkpoint(files, path, CLEANER_OFFSETS)
+    there = [
         PartitionSegments(
             topic=name.topic,
             partition=name.partition,
@@ -77,6 +78,8 @@ def logs_of_directory(
         for (name, directory), segments in zip(served, found, strict=True)
         if segments is not None
     ]
+    folders = {(name.topic, name.partition) for name, _ in names}
+    return there + gone_logs(files, path, flushed, starts, folders, wanted)
 
 
 def _check_one_each(served: Sequence[tuple[LogDirectoryName, str]]) -> None:
@@ -89,19 +92,6 @@ def _check_one_each(served: Sequence[tuple[LogDirectoryName, str]]) -> None:
                 f"{name.topic}-{name.partition} is in two folders, {other} and {directory}: no broker starts so;"
                 " move away the one that is not wanted"
             )
-
-
-def log_start_checkpoint(files: PlaceFiles, path: str, topic: str, partition: int) -> int | None:
-    """The log start offset that a broker noted, which may be in tiered storage; None when it noted none."""
-    return _checkpoint(files, path, LOG_STARTS).get((topic, partition))
-
-
-def _checkpoint(files: PlaceFiles, path: str, name: str) -> dict[tuple[str, int], int]:
-    """As a broker does, an unreadable checkpoint is taken for an empty one."""
-    try:
-        return dict(read_offsets(files, f"{path}/{name}"))
-    except MalformedCheckpoint:
-        return {}
 
 
 def _segments(files: PlaceFiles, directory: str) -> tuple[SegmentFile, ...] | None:

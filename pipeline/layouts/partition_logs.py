@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ...protocol.errors import DiskFault
-from ...storage.files.checkpoint_file import MalformedCheckpoint
+from ...storage.files.checkpoint_file import LOG_STARTS, MalformedCheckpoint
 from ...storage.files.files import DirectoryEntry
 from ...storage.files.partition_metadata import encode_uuid, read_topic_id
 from ...storage.log.leader_epochs import FILE_NAME as LEADER_EPOCHS
@@ -20,7 +20,8 @@ from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
 from . import aiven_tiered_storage, local_tiered_storage
-from .log_directory import log_start_checkpoint, logs_of_directory
+from .gone_logs import read_checkpoint
+from .log_directory import logs_of_directory
 from .tiered_log import tiered_log
 from .tiered_segment import TieredPartition, parse_epochs
 
@@ -114,6 +115,7 @@ def _join(
     by_name: dict[tuple[str, int], list[TieredPartition]] = {}
     for partition in found:
         by_name.setdefault((partition.topic, partition.partition), []).append(partition)
+    starts = read_checkpoint(files, path, LOG_STARTS)
     joined = []
     for log in logs:
         topic_id = read_topic_id(files, log.directory)
@@ -122,7 +124,7 @@ def _join(
         if not same:
             joined.append(log)
             continue
-        start = log_start_checkpoint(files, path, log.topic, log.partition)
+        start = starts.get((log.topic, log.partition))
         joined.append(tiered_log(files, same[0], log, _history(files, log.directory), start))
     return joined + _logs_without_broker(files, [each for left in by_name.values() for each in left])
 

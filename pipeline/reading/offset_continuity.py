@@ -17,7 +17,7 @@ import numpy as np
 from ...protocol.errors import CorruptRecord
 from ...protocol.records.batch_header import BatchHeader, headers_in
 from ...protocol.records.kernel.columns import RecordColumns
-from ...protocol.records.layout import CODEC_MASK, MAGIC_V2
+from ...protocol.records.layout import CODEC_MASK, FRAME, MAGIC_V2
 from ...storage.files.file_handle import ReadableFile
 from ...storage.log.batch_scan import batch_headers
 
@@ -173,14 +173,7 @@ def _headers(data: memoryview) -> Iterator[BatchHeader]:
         yield from headers_in(data)
 
 
-def _first_offset(data: memoryview, rows: Any) -> int | None:
-    """The first offset of the batches in `data` as far as it is known.
-
-    A wrapper's frame has its last offset: its rows tell the first, unless all of them are before those looked at.
-    """
-    header = next(_headers(data), None)
-    if header is None:
-        return None
-    if header.magic >= MAGIC_V2 or not header.attributes & CODEC_MASK:
-        return header.base_offset
-    return int(rows[0]) if len(rows) and rows[0] <= header.last_offset else None
+def _first_offset(data: memoryview, rows: Any) -> int:
+    """The first offset of the batches in `data`; of a wrapper of magic 0 or 1 without rows its last one."""
+    base = int(FRAME.unpack_from(data)[0])
+    return min(base, int(rows[0])) if len(rows) else base

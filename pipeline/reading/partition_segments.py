@@ -11,7 +11,8 @@ class PartitionSegments:
 
     `topic_id` is what the storage itself says, None where it does not. `notes` has a line for each hole, and for each
     segment that was left out, with the reason. Compaction has removed records below the offset `compacted_to`; the log
-    is known to have reached the offset `known_end`, 0 where nothing tells.
+    is known to have reached the offset `known_end`, 0 where nothing tells. `named_by` is the file that names a
+    partition which has no folder, None where it has one.
     """
 
     topic: str
@@ -23,6 +24,7 @@ class PartitionSegments:
     topic_id: str | None = None
     compacted_to: int = 0
     known_end: int = 0
+    named_by: str | None = None
 
     @property
     def size_bytes(self) -> int:

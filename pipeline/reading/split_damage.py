@@ -15,6 +15,7 @@ from ...storage.files.file_handle import ReadableFile
 from ..failures import PipelineFailure
 from .batch_search import BatchSearch
 from .damage import CORRUPT, DELETED, OVERLAPPING, Damage, missing_offsets, report_loss
+from .log_losses import HAD_THEM
 from .offset_continuity import Gap, OffsetContinuity, has_thinned_batch
 from .splits import Split
 
@@ -81,7 +82,7 @@ class SplitDamage:
         if not split.ends_segment:
             following, where = self._peek(), "no batch has them"
         elif split.ends_log:
-            where = "recovery-point-offset-checkpoint says that the log had them"
+            where = HAD_THEM
         if following is None:
             return
         gap = self._continuity.gap_before(following, split.end)

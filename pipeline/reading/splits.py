@@ -16,8 +16,9 @@ from ...storage.index.transaction_index import AbortedTransaction
 from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
 from .compressed_chunks import Chunks
-from .damage import MISSING, Damage, missing_offsets
+from .damage import Damage, missing_offsets
 from .index_files import OffsetIndexEntries, largest_timestamp, offset_entries
+from .log_losses import lost_log
 from .partition_segments import PartitionSegments
 from .segment_location import SegmentFile
 
@@ -121,17 +122,7 @@ class SplitPlanner:
     def _look_for_losses(self, log: PartitionSegments, first: int, end: int) -> None:
         """Note the offsets from `first` to `end` (open) that no file can have; the others are looked for as read."""
         if not log.segments:
-            self.losses.append(
-                Damage(
-                    topic=log.topic,
-                    partition=log.partition,
-                    kind=MISSING,
-                    reason="the partition has no segment files",
-                    file=log.directory,
-                    first_offset=first,
-                    end_offset=log.known_end or None,
-                )
-            )
+            self.losses.append(lost_log(log, first))
             return
         holes = [(first, log.segments[0].first_offset, "the first segment begins after them")]
         for segment in log.segments:

@@ -37,8 +37,9 @@ from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.arrow_columns import DAMAGE
 from ..reading.damage import Damage
+from ..reading.log_losses import lost_end
 from ..reading.partition_segments import PartitionSegments
-from ..reading.splits import Range, SplitPlanner
+from ..reading.splits import MAX_OFFSET, Range, SplitPlanner
 from ..values.decoded_columns import ADDED
 from ..values.schemas import ValueSchemas
 from .filters import PushedFilters, push
@@ -170,6 +171,8 @@ class SegmentsReader(DataSourceReader):
         first = first_offset(self._options.starting, files, log, log_end)
         end = end_offset(self._options.ending, files, log)
         losses += check_range(log, first, end, log_end)
+        if self._options.read_committed and end == MAX_OFFSET:
+            losses += lost_end(files, log)
         end = min(end, transactions.last_stable_offset)
         first = max(first, self._pushed.first, log.start_offset)
         wanted = Range(first=first, end=min(end, self._pushed.end), aborted=transactions.aborted)

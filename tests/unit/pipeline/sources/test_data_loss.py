@@ -1,17 +1,23 @@
 """Offsets that no file has: with failOnDataLoss an error when the query is planned, without it a line."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import LongType, StructField, StructType
+from stepdown.pipeline.archive.log_archive import LogArchive, new_offsets
 from stepdown.pipeline.failures import DataLoss
-from stepdown.pipeline.sources.kafka_segments import SegmentsReader
-from stepdown.pipeline.sources.options import ReadOptions, read_options
+from stepdown.pipeline.places.place_files import PlaceFiles
+from stepdown.pipeline.sources.kafka_batches import BatchesReader
+from stepdown.pipeline.sources.kafka_segments import DAMAGED, SegmentsReader
+from stepdown.pipeline.sources.options import BATCH_OPTIONS, ReadOptions, read_options
 from stepdown.pipeline.sources.segments_stream import SegmentsStreamReader
 from support.log_directories import write_topic
 
 SCHEMA = StructType([StructField("offset", LongType())])
+DAMAGE_SCHEMA = StructType([*SCHEMA, *(StructField(name, kind) for name, kind in DAMAGED.items())])
+BATCH_SCHEMA = StructType([StructField("position", LongType())])
 
 
 @pytest.fixture
@@ -67,3 +73,96 @@ def test_a_partition_without_files_is_a_loss_but_for_a_stream_one_that_is_being_
         SegmentsReader(options(log_dir, fail=True), SCHEMA).partitions()
     stream = SegmentsStreamReader(options(log_dir, fail=True), SCHEMA)
     assert stream.latestOffset({}, ReadAllAvailable()) == {"topic": {"0": 120}}
+
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+
+
+def note(log_dir: Path, name: str, offsets: dict[int, int]) -> None:
+    """Write a checkpoint that names partitions of `topic`."""
+    lines = [f"topic {partition} {offset}" for partition, offset in offsets.items()]
+    (log_dir / name).write_text("\n".join(["0", str(len(lines)), *lines, ""]))
+
+
+def remove(log_dir: Path, partition: int) -> None:
+    shutil.rmtree(log_dir / f"topic-{partition}")
+
+
+@pytest.mark.parametrize("name", [RECOVERY_POINTS, "replication-offset-checkpoint"])
+@pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
+def test_a_partition_whose_folder_is_gone_is_missed(
+    log_dir: Path, name: str, level: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A batch query had fewer rows, without a word."""
+    note(log_dir, name, {0: 120, 1: 120, 2: 0})
+    remove(log_dir, 1)
+    told = f"topic-1: the partition has no folder here, and {name} names it"
+    given = {"path": str(log_dir), "isolation.level": level}
+    for planned in (
+        SegmentsReader(read_options(given), SCHEMA).partitions,
+        BatchesReader(read_options(given, BATCH_OPTIONS), BATCH_SCHEMA).partitions,
+        lambda: SegmentsStreamReader(read_options(given), SCHEMA).latestOffset({}, ReadAllAvailable()),
+        lambda: new_offsets(PlaceFiles(), archive_of(given), read_options(given).logs(PlaceFiles()), {}),
+    ):
+        with pytest.raises(DataLoss, match=told):
+            planned()
+    lenient = given | {"failOnDataLoss": "false"}
+    assert [task.losses for task in SegmentsReader(read_options(lenient), SCHEMA).partitions()] == [()] * 3
+    assert f"lost: {told}" in capsys.readouterr().err
+    (*_, last) = SegmentsReader(read_options(lenient), DAMAGE_SCHEMA).partitions()
+    assert [(loss.kind, loss.partition, loss.end_offset) for loss in last.losses] == [("missing", 1, 120)]
+
+
+def archive_of(given: dict[str, str]) -> LogArchive:
+    return LogArchive(options=read_options(given), out="unused", format="parquet", file_bytes=1 << 20)
+
+
+@pytest.mark.parametrize("suffix", ["delete", "future", "stray"])
+def test_a_partition_that_was_given_up_is_not_missed(log_dir: Path, suffix: str) -> None:
+    note(log_dir, RECOVERY_POINTS, {0: 120, 1: 120})
+    (log_dir / "topic-1").rename(log_dir / f"topic-1.{'0' * 32}-{suffix}")
+    assert len(SegmentsReader(options(log_dir, fail=True), SCHEMA).partitions()) == 3
+
+
+def test_high_watermarks_of_a_topic_of_long_ago_miss_nothing(log_dir: Path) -> None:
+    """Kafka writes no such file for a directory that has no partition left."""
+    note(log_dir, RECOVERY_POINTS, {0: 120, 1: 120})
+    note(log_dir, "replication-offset-checkpoint", {0: 120, 7: 5})
+    assert len(SegmentsReader(options(log_dir, fail=True), SCHEMA).partitions()) == 6
+
+
+def test_a_hole_between_partitions_is_a_line_where_nothing_says_whose_they_are(
+    log_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (log_dir / "topic-1").rename(log_dir / "topic-9")
+    assert len(SegmentsReader(options(log_dir, fail=True), SCHEMA).partitions()) == 6
+    said = "topic-1, topic-2, topic-3, topic-4, topic-5 and 3 more not here, only higher partitions"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["read_committed", "kafka-batches", "stream", "archive"])
+def test_a_log_that_ends_before_its_recovery_point_is_told(
+    log_dir: Path, source: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where reading ends at an offset that was looked up before, the end that is missing was not."""
+    note(log_dir, RECOVERY_POINTS, {0: 120, 1: 130})
+    given = {"path": str(log_dir), "isolation.level": "read_uncommitted" if source == "archive" else "read_committed"}
+    told = f"topic-1: offsets 120 to 129 are missing: {RECOVERY_POINTS} says that the log had them"
+
+    def plan(**more: str) -> object:
+        if source == "kafka-batches":
+            return BatchesReader(read_options(given | more, BATCH_OPTIONS), BATCH_SCHEMA).partitions()
+        options = read_options(given | more)
+        if source == "archive":
+            return new_offsets(PlaceFiles(), archive_of(given), options.logs(PlaceFiles()), {})
+        if source == "stream":
+            stream = SegmentsStreamReader(options, DAMAGE_SCHEMA)
+            end = stream.latestOffset({}, ReadAllAvailable())
+            return stream.partitions({}, end)
+        return SegmentsReader(options, DAMAGE_SCHEMA).partitions()
+
+    with pytest.raises(DataLoss, match=told):
+        plan()
+    if source != "archive":
+        plan(failOnDataLoss="false")
+        assert f"lost: {told}" in capsys.readouterr().err

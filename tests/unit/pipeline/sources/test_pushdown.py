@@ -135,6 +135,14 @@ def test_pushed_filters_give_the_rows_of_a_full_read(
     assert kept(found, left) == kept(everything, pushed)
 
 
+@pytest.mark.parametrize("split_bytes", ["300", "32m"])
+def test_reading_may_begin_at_any_offset(log_dir: Path, everything: list[Row], split_bytes: str) -> None:
+    """Where offsets have holes, batches before the first wanted one were told to be in two segments (magic 0 and 1)."""
+    for offset in range(37, 44):
+        pushed: list[Filter] = [GreaterThan(("offset",), offset), LessThan(("offset",), offset + 9)]
+        assert read(log_dir, pushed, maxPartitionBytes=split_bytes)[0] == kept(everything, pushed)
+
+
 @pytest.mark.parametrize("suffix", ["index", "timeindex"])
 @pytest.mark.parametrize("damage", ["missing", "zeros", "empty"])
 def test_filters_need_no_index(tmp_path: Path, log_dir: Path, everything: list[Row], suffix: str, damage: str) -> None:

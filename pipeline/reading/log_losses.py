@@ -1,0 +1,35 @@
+"""Losses of a log as a whole, which its segments do not show: all of its files, or its end."""
+
+from collections.abc import Iterator
+
+from ...storage.files.checkpoint_file import RECOVERY_POINTS
+from ..places.place_files import PlaceFiles
+from .damage import MISSING, Damage, missing_offsets
+from .log_end import log_end_offset
+from .partition_segments import PartitionSegments
+
+HAD_THEM = f"{RECOVERY_POINTS} says that the log had them"
+
+
+def lost_log(log: PartitionSegments, first: int) -> Damage:
+    """The loss of a log that has no segments, from the offset `first` on."""
+    what = "no segment files" if log.named_by is None else f"no folder here, and {log.named_by} names it"
+    return Damage(
+        topic=log.topic,
+        partition=log.partition,
+        kind=MISSING,
+        reason=f"the partition has {what}",
+        file=log.directory,
+        first_offset=first,
+        end_offset=log.known_end or None,
+    )
+
+
+def lost_end(files: PlaceFiles, log: PartitionSegments) -> Iterator[Damage]:
+    """Yield the loss of a log that has no segments, or ends before what it is known to have reached."""
+    if not log.segments:
+        yield lost_log(log, log.start_offset)
+    elif log.known_end:
+        end = max(log_end_offset(files, log), log.start_offset)
+        if end < log.known_end:
+            yield missing_offsets(log.topic, log.partition, end, log.known_end, HAD_THEM, file=log.segments[-1].path)
