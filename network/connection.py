@@ -21,6 +21,7 @@ from ..protocol.api import ApiKey
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
 from ..protocol.schema import Piece
+from .admission.request_cost import cost_of
 from .admission.shared_by_connections import RequestRules, SharedByConnections
 from .clients.seen_client import SeenClient
 from .instruments import RequestMeter
@@ -81,6 +82,7 @@ class Peer:
     latest_request: tuple[ApiKey, int, int] | None = None
     seen: SeenClient = field(default_factory=SeenClient, repr=False, compare=False)
     on_leave: Callable[[], None] | None = None
+    has_left: bool = False
     release_frame: Callable[[], None] = field(default=_keep, repr=False, compare=False)
     offer_frame: Callable[[Callable[[], None] | None], None] = field(default=_keep, repr=False, compare=False)
     turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
@@ -92,6 +94,7 @@ class Peer:
 
     def leave(self) -> None:
         """The client sends no more: what waits for it may stop."""
+        self.has_left = True
         if self.on_leave is not None:
             self.on_leave()
 
@@ -158,6 +161,7 @@ class Connection:
         self._read_ahead_bytes = READ_AHEAD_BYTES
         peer.release_frame, peer.offer_frame = self._release, self._offer_frame
         self._claim: Claim | None = None
+        self._read_claim: Claim | None = None
         self._ahead: Claim | None = None
         self._ms_a_byte = 0.0
         self._seen_sent_bytes = 0
@@ -190,6 +194,9 @@ class Connection:
                     self._claim.in_use()
                 self.is_busy = self.is_waiting = True
                 self.last_active_ms = self.asked_ms = self._clock.now_ms()
+                cost = cost_of(frame)
+                if cost and not self.is_restricted:
+                    await self._charge_request(cost, answerer)
                 answer = answerer.answer(frame, self.peer)
                 del frame  # what waits, or a peer that does not read its answer, must not keep us holding what it sent
                 if isinstance(answer, Reply):
@@ -199,7 +206,7 @@ class Connection:
                     reply = await answer
                 self.is_waiting = False
                 del answer
-                if self._claim is not None:
+                if self._claim is not None or self._read_claim is not None:
                     self._release()
                 pieces = reply.pieces
                 if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
@@ -377,6 +384,22 @@ class Connection:
             self._ms_a_byte = self._forgiven_ms_a_byte(size)
             self._claim.reclaimable(self._give_up_frame)
 
+    async def _charge_request(self, cost: int, answerer: Answerer) -> None:
+        """Charges what a request takes once it is read. Raises: ConnectionResetError when it was closed meanwhile."""
+        budget, network = self._shared.read_requests, self.peer.network
+        cost = min(cost, budget.limit_bytes)
+        self._read_claim = budget.try_claim(cost, network)
+        if self._read_claim is not None:
+            return
+        await self._send_held_replies(answerer)
+        self.is_busy = True
+        claim = await budget.claim(cost, network)
+        if self._wire.is_closed:
+            claim.release()
+            raise ConnectionResetError("closed")
+        self._read_claim = claim
+        self._turn.begin()
+
     async def _claim_for_frame(self, size: int) -> Claim:
         """Raises: CloseConnection."""
         claim = self._frame_memory.try_claim(size, self.peer.network)
@@ -414,9 +437,13 @@ class Connection:
         """The request is read, and waits: those who wait for its memory may have it."""
         if self._claim is not None:
             self._claim.reclaimable(partial(self._end_wait, end_wait))
+        if self._read_claim is not None and end_wait is not None:
+            self._read_claim.reclaimable(end_wait, at_once=True)
+        elif self._read_claim is not None:
+            self._read_claim.release()
 
     def _end_wait(self, end_wait: Callable[[], None] | None) -> None:
-        self._release()
+        self._release_frame()
         if end_wait is not None:
             end_wait()
             return
@@ -460,6 +487,12 @@ class Connection:
             self._ahead = None
 
     def _release(self) -> None:
+        self._release_frame()
+        if self._read_claim is not None:
+            self._read_claim.release()
+            self._read_claim = None
+
+    def _release_frame(self) -> None:
         if self._claim is not None:
             self._claim.release()
             self._claim = None

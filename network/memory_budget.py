@@ -42,6 +42,7 @@ class Claim:
         """Gives the bytes back; again is harmless."""
         size, self.size_bytes = self.size_bytes, 0
         self._budget._withdraw(self)
+        self._budget._leaving.discard(self)
         self._budget._give_back(self, size)
 
     def shrink(self, size_bytes: int) -> None:
@@ -52,7 +53,7 @@ class Claim:
             self._budget._give_back(self, surplus)
 
     def reclaimable(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
-        """From now on `drop` may be called, once: it releases this claim at once, for those who wait.
+        """From now on `drop` may be called, once: it releases this claim, at once or before long, for those who wait.
 
         `at_once`: without the patience that stalled holders are granted, for what is not being sent yet.
         """
@@ -115,6 +116,7 @@ class MemoryBudget:
         self.waits = 0
         self._queue: dict[Waiter, None] = {}  # by age
         self._offers: dict[Claim, Callable[[], None]] = {}
+        self._leaving: set[Claim] = set()  # asked to release, which they do when they are done
         self._reclaiming = False
 
     @property
@@ -211,7 +213,7 @@ class MemoryBudget:
 
     def _reclaim(self, first: Waiter) -> bool:
         """Asks a stalled holder to release for the first in line; whether one did."""
-        if self._reclaiming:
+        if self._reclaiming or sum(each.size_bytes for each in self._leaving) >= first.size_bytes:
             return False
         found = self._choose_holder(first)
         if found is None:
@@ -219,6 +221,8 @@ class MemoryBudget:
         self._reclaiming = True
         try:
             self._offers.pop(found)()
+            if found.size_bytes:
+                self._leaving.add(found)
         finally:
             self._reclaiming = False
         return True

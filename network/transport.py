@@ -34,6 +34,10 @@ class PlainTransport:
         self._closed = self._is_lent = False
         self.sent_bytes = 0
 
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
     def watch(self, on_readable: Callable[[], None]) -> None:
         """Starts calling `on_readable`."""
         if not self._reading and not self._closed:

@@ -155,11 +155,10 @@ class Enough:
 
     def __init__(self, cluster: MetadataImage, readings: Sequence[Reading], terms: Terms) -> None:
         self._cluster, self._terms = cluster, terms
-        self._interests: dict[Hashable, list[Interest]] = {}
-        for reading in readings:
-            if reading.partition is not None:
-                self._interests.setdefault(reading.partition.key, []).append(reading.interest)
-        self._sizes: dict[Hashable, int] = {}
+        self._interests: dict[Hashable, Interest] = {
+            reading.partition.key: reading.interest for reading in readings if reading.partition is not None
+        }
+        self._sizes: dict[Hashable, int] = {}  # of those that could give anything
         self._size_bytes = 0
 
     @property
@@ -173,18 +172,18 @@ class Enough:
 
     def _look(self, key: Hashable) -> bool:
         """Whether the wait is over, with what that partition could give now."""
-        size_bytes = 0
-        for interest in self._interests[key]:
-            reading = Reading(interest)
-            try:
-                _read(self._cluster, reading, self._terms, interest.max_bytes, False, True)
-            except ApiError:
-                return True
-            if reading.ends_wait or _cannot_grow(reading, self._terms):
-                return True
-            size_bytes += min(reading.slice.size_bytes, interest.max_bytes)
-        self._size_bytes += size_bytes - self._sizes.get(key, 0)
-        self._sizes[key] = size_bytes
+        interest = self._interests[key]
+        reading = Reading(interest)
+        try:
+            _read(self._cluster, reading, self._terms, interest.max_bytes, False, True)
+        except ApiError:
+            return True
+        if reading.ends_wait or _cannot_grow(reading, self._terms):
+            return True
+        size_bytes = min(reading.slice.size_bytes, interest.max_bytes)
+        self._size_bytes += size_bytes - self._sizes.pop(key, 0)
+        if size_bytes:
+            self._sizes[key] = size_bytes
         return self._size_bytes >= self._terms.min_bytes
 
 

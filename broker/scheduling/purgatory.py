@@ -15,9 +15,10 @@ IsSatisfied = Callable[[Hashable | None], bool]
 
 
 class Leaving(Protocol):
-    """Somebody who may leave; `on_leave`, if set, is called then."""
+    """Somebody who may leave; `on_leave`, if set, is called then. `has_left`: it was so before."""
 
     on_leave: Callable[[], None] | None
+    has_left: bool
 
     @property
     def offer_frame(self) -> Callable[[Callable[[], None]], None]:
@@ -57,11 +58,15 @@ class Waiter:
 
 
 class Purgatory:
-    """Waiters by what they watch, woken in the order in which they came. `watched`: the keys that any of them does."""
+    """Waiters by what they watch, woken in the order in which they came.
+
+    `watched`: the keys that any of them does. Where it is only one, it stands there itself: a dict for each of
+    thousands of partitions was most of what a waiting fetch took.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.watched: dict[Hashable, dict[Waiter, None]] = {}
+        self.watched: dict[Hashable, Waiter | dict[Waiter, None]] = {}
         self._parked: dict[Waiter, None] = {}
         self._is_closed = False
 
@@ -80,14 +85,14 @@ class Purgatory:
 
         False when time ran out first. What `is_satisfied` raises is raised here, not where the event came from.
         """
-        if is_satisfied(None):
+        if is_satisfied(None) or (peer is not None and peer.has_left):
             return True
         if self._is_closed or timeout_ms <= 0:
             return False
         waiter = Waiter(is_satisfied)
         watched = tuple(keys)
         for key in watched:
-            self.watched.setdefault(key, {})[waiter] = None
+            self._watch(waiter, key)
         self._parked[waiter] = None
         if peer is not None:
             peer.on_leave = waiter.give_up
@@ -106,7 +111,9 @@ class Purgatory:
     def notify(self, key: Hashable) -> None:
         """Something happened to `key`."""
         watchers = self.watched.get(key)
-        if watchers:
+        if isinstance(watchers, Waiter):
+            watchers.look(key)
+        elif watchers:
             for waiter in tuple(watchers):
                 waiter.look(key)
 
@@ -116,10 +123,17 @@ class Purgatory:
         for waiter in tuple(self._parked):
             waiter.give_up()
 
+    def _watch(self, waiter: Waiter, key: Hashable) -> None:
+        watchers = self.watched.setdefault(key, waiter)
+        if isinstance(watchers, dict):
+            watchers[waiter] = None
+        elif watchers is not waiter:
+            self.watched[key] = {watchers: None, waiter: None}
+
     def _forget(self, waiter: Waiter, keys: tuple[Hashable, ...]) -> None:
         for key in keys:
             watchers = self.watched.get(key)
-            if watchers is not None:
+            if isinstance(watchers, dict):
                 watchers.pop(waiter, None)
-                if not watchers:
-                    del self.watched[key]
+            if watchers is waiter or not watchers:
+                self.watched.pop(key, None)

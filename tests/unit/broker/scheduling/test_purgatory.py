@@ -74,3 +74,12 @@ async def test_a_peer_that_leaves_ends_its_wait() -> None:
     await waiting
     assert (len(purgatory), peer.on_leave) == (0, None)
     peer.leave()
+
+
+async def test_nobody_waits_for_who_has_left_before() -> None:
+    """A client that hung up while its large fetch was read left it, and its connection, for up to 24 days."""
+    purgatory = Purgatory(ManualClock())
+    peer = Peer(host="", port=0, listener="")
+    peer.leave()
+    assert await purgatory.wait(["a"], lambda _: False, 1000, peer=peer)
+    assert not purgatory.watched
