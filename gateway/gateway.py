@@ -121,6 +121,7 @@ class Gateway:
             metrics=self.metrics,
             clock=self.clock,
             memory=self._answer_memory,
+            min_bytes_a_second=network.stepdown_request_min_bytes_per_second,
             workers=self._workers,
             translate_address=translate[settings.addresses],
             clients=self.clients,

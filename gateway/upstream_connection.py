@@ -50,14 +50,16 @@ class UpstreamConnection(asyncio.Protocol):
             raise MalformedFrame(f"an answer of {size} bytes has no whole header")
         return size - 4, correlation_id
 
-    async def read(self, size_bytes: int) -> bytes:
-        """The next `size_bytes` bytes."""
+    async def read(self, size_bytes: int, on_progress: Callable[[int], None] = lambda count: None) -> bytes:
+        """The next `size_bytes` bytes; `on_progress` is told how many have come whenever some have."""
         first = await self.read_some(size_bytes)
         if len(first) == size_bytes:
             return first
         parts, left = [first], size_bytes - len(first)
+        on_progress(len(first))
         while left:
             parts.append(await self.read_some(left))
+            on_progress(len(parts[-1]))
             left -= len(parts[-1])
         return b"".join(parts)
 

@@ -1,5 +1,6 @@
 """The connection of one client to one broker of the cluster: requests out, answers in, as bytes or as values."""
 
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ...client.versions import VersionRanges
@@ -98,16 +99,40 @@ class BrokerLink:
         charged = max(total, least_claim_bytes)
         claim = self._tools.memory.try_claim(charged) or await self._tools.memory.claim(charged)
         try:
-            return await self.connection.read(size), claim
+            return await self._read_charged(size, claim), claim
         except BaseException:
             claim.release()
             raise
+
+    async def _read_charged(self, size: int, claim: Claim) -> bytes:
+        """An answer that has memory for all of it; while others wait it may not come too slowly.
+
+        Raises: MalformedFrame, OSError.
+        """
+        ms_a_byte = 1000 / max(1, self._tools.min_bytes_a_second)
+        claim.reclaimable(partial(self._give_up, claim))
+        try:
+            return await self.connection.read(size, lambda count: claim.progress(count * ms_a_byte))
+        except ConnectionResetError:
+            if claim.size_bytes:
+                raise
+            raise MalformedFrame(
+                f"the broker at {self.address} sends an answer of {size} bytes too slowly while others wait for the "
+                "memory of answers; see stepdown.request.min.bytes.per.second"
+            ) from None
+        finally:
+            claim.in_use()
+            claim.stalled_since_ms = None
+
+    def _give_up(self, claim: Claim) -> None:
+        claim.release()
+        self.connection.close()
 
     async def _read_for(self, size: int, holder: ClaimHolder | None, held_bytes: int) -> bytes:
         """An answer that is charged to the claim of `holder`, which grows to its size; that may wait for others."""
         claim = None if holder is None else holder.claim
         if holder is not None and claim is not None and size + held_bytes <= claim.size_bytes:
-            return await self.connection.read(size)
+            return await self._read_charged(size, claim)
         if holder is not None and claim is not None:
             claim.release()
             holder.claim = None

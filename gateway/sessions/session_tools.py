@@ -23,8 +23,8 @@ class SessionTools:
 
     `reader` reads requests that are not passed as they came. `offer` gives the versions of an API that clients may use
     where the cluster takes these; `translate_address`, the address here of a broker of the cluster. `memory` pays for
-    answers that are held as a whole. `zstd_to`: what zstd batches become for clients that cannot read them. `swaps`:
-    clients have the gateway's login at the cluster.
+    answers that are held as a whole, which have to come with `min_bytes_a_second` while others wait. `zstd_to`: what
+    zstd batches become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster.
     """
 
     upstream: Upstream
@@ -35,6 +35,7 @@ class SessionTools:
     metrics: GatewayMetrics
     clock: Clock
     memory: MemoryBudget
+    min_bytes_a_second: int
     workers: WorkerThreads
     translate_address: Callable[[int, HostPort], HostPort]
     clients: ClientReport

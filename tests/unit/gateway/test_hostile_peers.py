@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from stepdown.config import HostPort
 from stepdown.gateway import broker_ports, upstream
-from stepdown.gateway.gateway import Gateway
+from stepdown.gateway.gateway import PATIENCE_MS, Gateway
 from stepdown.gateway.upstream import UpstreamFailed
 from stepdown.protocol.messages.fetch import FetchRequest, ForgottenTopic
 from stepdown.protocol.messages.metadata import (
@@ -19,10 +19,12 @@ from stepdown.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
+    MetadataResponseTopic,
 )
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.schema import encode
 from support.client import RawClient
+from support.clock import ManualClock
 from support.fetching import create, fetch, produce, records
 from support.gateway import gateway_to, running_gateway
 from support.running import until
@@ -34,7 +36,9 @@ VERSIONS = struct.pack(">hi", 0, 5) + b"".join(
 
 
 @asynccontextmanager
-async def gateway_to_broken(answer: Callable[[bytes], bytes]) -> AsyncIterator[Gateway]:
+async def gateway_to_broken(
+    answer: Callable[[bytes], bytes], clock: ManualClock | None = None, **settings: object
+) -> AsyncIterator[Gateway]:
     """A gateway to a broker that tells its versions, and answers everything else as it is told."""
     writers: list[asyncio.StreamWriter] = []
 
@@ -52,7 +56,8 @@ async def gateway_to_broken(answer: Callable[[bytes], bytes]) -> AsyncIterator[G
             writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    gateway = gateway_to(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", brokers="1=127.0.0.1:1")
+    port = server.sockets[0].getsockname()[1]
+    gateway = gateway_to(f"127.0.0.1:{port}", clock, brokers="1=127.0.0.1:1", **settings)
     await gateway.start()
     try:
         yield gateway
@@ -200,3 +205,32 @@ async def test_a_broker_at_a_host_that_no_name_is_cannot_be_reached(host: str) -
     gateway.upstream.learn(7, HostPort(host, 9092))
     with pytest.raises(UpstreamFailed, match="no broker answers"):
         await gateway.upstream.connect(7, lambda: None)
+
+
+async def test_an_answer_that_stalls_leaves_its_memory_to_those_who_wait(caplog: pytest.LogCaptureFixture) -> None:
+    """A broker that announced 256 MB and sent no more held as much of the gateway's memory for ever, and all clients
+    whose answers are held as a whole waited for it."""
+    memory_bytes, clock = 1 << 20, ManualClock()
+    topics = [MetadataResponseTopic(name=f"{number:0200}", partitions=()) for number in range(500)]
+    whole = b"".join(encode(MetadataResponse(brokers=(), topics=topics), 1))  # type: ignore[arg-type]
+
+    def answer(frame: bytes) -> bytes:
+        stalls = b"stalled" in frame
+        size = memory_bytes if stalls else len(whole)
+        return struct.pack(">i", size + 4) + frame[4:8] + (b"" if stalls else whole)
+
+    async with gateway_to_broken(answer, clock, answer_memory_bytes=memory_bytes) as gateway:
+        memory, port = gateway._answer_memory, gateway.address.port
+        async with (
+            await RawClient.connect("127.0.0.1", port, client_id="stalled") as stalled,
+            await RawClient.connect("127.0.0.1", port, client_id="other") as other,
+        ):
+            await stalled.begin(MetadataRequest(topics=()), 1)
+            await until(lambda: memory.in_use_bytes == memory_bytes)
+            waiting = await other.begin(MetadataRequest(topics=()), 1)
+            await until(lambda: memory.waiting == 1)
+            await clock.advance(PATIENCE_MS)
+            assert len((await other.finish(MetadataRequest(topics=()), 1, waiting)).topics) == len(topics)
+            assert await stalled.read_frame() is None
+        await until(lambda: memory.in_use_bytes == 0)
+    assert "sends an answer of 1048576 bytes too slowly" in caplog.text
