@@ -212,6 +212,7 @@ ATTACKS: dict[str, Callable[[str], None]] = {
     "expressions": lambda at: one_by_one(at, attacks.expressions()),
     "parked_fetches": parked,
     "half_frames": lambda at: half_frames(at, HELD_CONNECTIONS, 100_000_000, 50_000_000),
+    "small_half_frames": lambda at: half_frames(at, SLOW_CONNECTIONS, 31_000, 30_000),
     "slow_frames": lambda at: half_frames(at, SLOW_CONNECTIONS, 1_000_000, 300_000),
     "scrapes": lambda at: scrapes(at, reading=True),
     "scrapes_not_read": lambda at: scrapes(at, reading=False),

@@ -162,6 +162,12 @@ ROWS = (
     ),
     Row(attack="parked_fetches", told="ten fetches of 5,000 partitions wait, records come", prepare=wide),
     Row(attack="half_frames", told="40 connections each with 50 MB of a 100 MB request", is_huge=True),
+    Row(
+        attack="small_half_frames",
+        clients=10,
+        told="5,000 connections each with 30 kB of a request of 31 kB",
+        is_huge=True,
+    ),
     Row(attack="slow_frames", told="500 connections each with 300 kB of a 1 MB request, and a byte a second"),
     Row(
         attack="scrapes",
