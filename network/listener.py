@@ -64,13 +64,17 @@ class ConnectionRates(Protocol):
         ...
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket at `host:port` (port 0: any free one) that does not listen yet. Raises: OSError."""
+def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
+    """A socket at `host:port` (port 0: any free one) that does not listen yet; `is_shared`: others of this user may
+    listen there as well. Raises: OSError.
+    """
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, _, _, _, address = found[0]
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         sock.bind(address)
     except OSError:
         sock.close()

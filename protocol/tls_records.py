@@ -18,9 +18,9 @@ DATA_BYTES: Final = 16 * 1024
 """The most of one record."""
 MOST_BYTES: Final = HEADER_BYTES + DATA_BYTES + 2048
 RECORD_TYPES: Final = range(20, 24)
-MOST_USELESS: Final = 32
+MOST_WITHOUT_DATA: Final = 32
 """Records without data that a peer may send: a renewed key costs 11 to 60 µs."""
-PRICE_BYTES: Final = 4 * 1024
+DATA_BYTES_FOR_ANOTHER: Final = 4 * 1024
 """So much data pays for another of them: honest peers renew a key after gigabytes, and give two tickets."""
 
 
@@ -45,7 +45,7 @@ class TlsRecords:
         self._incoming, self._outgoing = buffers.incoming, buffers.outgoing
         self._header = b""  # of the next record
         self._left = 0  # bytes of a record that has begun, which are to come
-        self._credit_bytes = MOST_USELESS * PRICE_BYTES
+        self._credit_bytes = MOST_WITHOUT_DATA * DATA_BYTES_FOR_ANOTHER
 
     @property
     def wanted_bytes(self) -> int:
@@ -84,7 +84,7 @@ class TlsRecords:
         finally:
             self._collect()
         self.is_at_end = not opened
-        self._credit_bytes = min(MOST_USELESS * PRICE_BYTES, self._credit_bytes + len(opened))
+        self._credit_bytes = min(MOST_WITHOUT_DATA * DATA_BYTES_FOR_ANOTHER, self._credit_bytes + len(opened))
         return opened
 
     def seal(self, data: memoryview) -> int:
@@ -133,6 +133,6 @@ class TlsRecords:
 
     def _pay(self) -> None:
         """Raises: MalformedFrame."""
-        self._credit_bytes -= PRICE_BYTES
+        self._credit_bytes -= DATA_BYTES_FOR_ANOTHER
         if self._credit_bytes < 0:
-            raise MalformedFrame(f"more than {MOST_USELESS} TLS records without data, such as renewals of its key")
+            raise MalformedFrame(f"more than {MOST_WITHOUT_DATA} TLS records without data, such as renewals of its key")

@@ -43,8 +43,8 @@ class SharedPorts:
         if kept is None:
             if port:
                 bind(host, port).close()  # nobody else listens there
-            kept = self._kept[name] = _bind_shared(host, port)
-        return _bind_shared(host, kept.getsockname()[1])
+            kept = self._kept[name] = bind(host, port, is_shared=True)
+        return bind(host, kept.getsockname()[1], is_shared=True)
 
     def close(self) -> None:
         for kept in self._kept.values():
@@ -68,20 +68,6 @@ class PortChannel:
         if error or not descriptors:
             raise OSError(0, error or "the supervisor sent no socket")
         return socket.socket(fileno=descriptors[0])
-
-
-def _bind_shared(host: str, port: int) -> socket.socket:
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, _, _, _, address = found[0]
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        sock.bind(address)
-    except OSError:
-        sock.close()
-        raise
-    return sock
 
 
 def _pack(value: Mapping[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ from stepdown.broker.broker import Broker
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.tls.tls_transport import MOST_UNSENT_BYTES, SharedBuffers, TlsWire
 from stepdown.protocol.errors import MalformedFrame
-from stepdown.protocol.tls_records import MOST_USELESS, TlsRecords
+from stepdown.protocol.tls_records import MOST_WITHOUT_DATA, TlsRecords
 from support.certificates import Authority
 from support.deadline import DEADLINE_S
 from support.hostile.tls_floods import (
@@ -92,7 +92,7 @@ async def test_a_flood_of_records_without_data_ends_the_connection(
             raise ConnectionResetError
     await until(lambda: broker.connections == 0)
     assert calls.most == 1
-    assert calls.all == (MOST_WARNINGS if kind == "warnings" else MOST_USELESS + 1)
+    assert calls.all == (MOST_WARNINGS if kind == "warnings" else MOST_WITHOUT_DATA + 1)
     writer.transport.abort()
 
 
@@ -109,7 +109,7 @@ async def test_records_of_a_byte_are_taken_in_parts(broker: Broker, calls: Calls
 async def test_data_pays_for_keys_that_are_renewed(broker: Broker, calls: Calls, tmp_path: Path) -> None:
     """As the honest do it, but more often: with each 4 KiB of a request."""
     _, writer, forger = await connect(broker, ssl.TLSVersion.TLSv1_3, tmp_path)
-    renewals = MOST_USELESS * 2
+    renewals = MOST_WITHOUT_DATA * 2
     frame = (renewals * 4096).to_bytes(4, "big") + bytes(renewals * 4096)
     writer.write(b"".join(renewal(forger) + forger.record(DATA, frame[at * 4096 :][:4096]) for at in range(renewals)))
     await until(lambda: calls.all == renewals * 2)
