@@ -22,6 +22,7 @@ class Flushable(Protocol):
     epochs: LeaderEpochs
     fault: DiskFault | None
     files: Files
+    is_released: bool
     last_flush_ms: int
     log_end_offset: int
     recovery_point: int
@@ -56,9 +57,11 @@ class Flush:
     def run(self) -> None:
         """Return when it is done. After a failure the log takes no more appends: what was not synced may be lost.
 
-        Raises: DiskFault.
+        A log that was deleted, moved or taken offline meanwhile has nothing left to sync. Raises: DiskFault.
         """
         log = self._log
+        if log.is_released:
+            return
         if log.fault is not None:
             raise log.fault
         try:
@@ -66,9 +69,11 @@ class Flush:
                 self._sync(segment)
             if any(segment.base_offset >= log.recovery_point for segment in self._segments):
                 log.files.sync_directory(log.directory)
-            if log.fault is None:  # not retired meanwhile
+            if not log.is_released:
                 log.epochs.sync()
         except DiskFault as fault:
+            if log.is_released:  # its folder may have another name by now
+                return
             log.fault = fault
             raise
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))

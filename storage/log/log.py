@@ -65,6 +65,7 @@ class Log(LogReading):
         "fault",
         "files",
         "is_offline",
+        "is_released",
         "last_flush_ms",
         "log_end_offset",
         "log_start_offset",
@@ -111,7 +112,7 @@ class Log(LogReading):
         self.epochs = epochs
         self.producers = producers
         self.fault: DiskFault | None = None
-        self.is_offline = False
+        self.is_offline = self.is_released = False
         self.last_flush_ms = clock.now_ms()
         self._deletions = deletions
         self._rolled = rolled
@@ -431,5 +432,6 @@ class Log(LogReading):
 
     def release(self) -> None:
         """Let go of the files and write nothing."""
+        self.is_released = True
         for segment in self.segments:
             segment.close()
