@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 from ..config import BrokerSettings, HostPort, Layers
 from ..config.listener_security import ListenerSecurity
 from ..network.admission.shared_by_connections import RequestRules, SharedByConnections
+from ..network.answerer import Answerer
 from ..network.clock import Clock, LoopClock
-from ..network.connection import Answerer, Connection, Peer
+from ..network.connection import Connection
 from ..network.http.server import HttpServer
 from ..network.listener import Limits, Server
 from ..network.loop_watch import LoopWatch
+from ..network.peer import Peer
 from ..network.sender import Sender
 from ..network.transport import PlainTransport
 from ..network.turn import Turn
@@ -45,7 +47,7 @@ from .quotas.connection_rates import ConnectionRates
 from .services import MakeTopics, Services
 
 if TYPE_CHECKING:
-    from ..network.connection_authentication import ListenerAdmission
+    from ..network.admission.listener_admission import ListenerAdmission
 
 
 class Broker(Services):
@@ -197,7 +199,7 @@ class Broker(Services):
         secured = [name for name, security in self.settings.listener_security.items() if security != ListenerSecurity()]
         if not secured:
             return
-        from ..network.connection_authentication import SecuredListeners
+        from ..network.admission.listener_admission import SecuredListeners
 
         shared = SecuredListeners(
             self.metrics.failed_authentications,

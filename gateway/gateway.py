@@ -21,9 +21,10 @@ from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
 from ..network.admission.password_tries import PasswordTries
 from ..network.admission.shared_by_connections import RequestRules, SharedByConnections
+from ..network.answerer import Answerer, CloseConnection
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
-from ..network.connection import Answerer, CloseConnection, Connection, Peer
+from ..network.connection import Connection
 from ..network.http.clients_page import ClientsPage, render_report
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
@@ -31,6 +32,7 @@ from ..network.listener import Limits, Server, bind_alone
 from ..network.memory_budget import MemoryBudget
 from ..network.page.page_access import PageAccess
 from ..network.page.page_site import PageSite
+from ..network.peer import Peer
 from ..network.sasl.login_credential import LoginCredential
 from ..network.transport import PlainTransport
 from ..network.turn import Turn, Turns
@@ -58,7 +60,7 @@ from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
 from .upstream_logins import UpstreamLogin, find_login
 
 if TYPE_CHECKING:
-    from ..network.connection_authentication import ListenerAdmission
+    from ..network.admission.listener_admission import ListenerAdmission
 
 READY_MS = 60_000
 WORKERS = 2
@@ -240,7 +242,7 @@ class Gateway:
         security = self.settings.network.listener_security[LISTENER]
         if security == ListenerSecurity():
             return
-        from ..network.connection_authentication import SecuredListeners
+        from ..network.admission.listener_admission import SecuredListeners
 
         shared = SecuredListeners(
             self.metrics.failed_authentications,

@@ -10,27 +10,21 @@ handler waits for anything, when no whole frame is left, or when the connection'
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
 
-from ..config.keys.ip_address import network_of
 from ..protocol.api import ApiKey
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
 from ..protocol.schema import Piece
 from .admission.request_cost import cost_of
 from .admission.shared_by_connections import RequestRules, SharedByConnections
-from .clients.seen_client import SeenClient
-from .instruments import RequestMeter
+from .answerer import Answerer, CloseConnection, Reply
 from .memory_budget import Claim, MemoryBudget, NoRoomToWait
-from .principal import ANONYMOUS, KafkaPrincipal
-from .sasl.exchange import SaslExchange
+from .peer import Peer, ignore_frame
 from .sender import Sender
 from .transport import PlainTransport
-from .turn import Turn, Turns
 from .worker_threads import forget_frames
 
 READ_BYTES = 128 * 1024
@@ -44,85 +38,6 @@ SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
 
 log = logging.getLogger(__name__)
-
-
-class CloseConnection(Exception):
-    """All that is left is to send `last`, an answer that is ready, if any, and to hang up; the message says why."""
-
-    def __init__(self, reason: str, *, last: bytes = b"") -> None:
-        super().__init__(reason)
-        self.last = last
-
-
-def _keep(end_wait: Callable[[], None] | None = None) -> None:
-    """There is no frame."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Peer:
-    """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
-
-    `server_name`: the host name that it asked for in its TLS handshake. `sasl` is its login where the listener asks for
-    one; `on_leave`, if set, is called when it sends no more. A request that waits for other clients has others use the
-    memory of its frame: by `release_frame` where it does not need it any more, else by `offer_frame` with what ends its
-    wait, or None where its connection is to be closed.
-    `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
-    `seen`, where its requests are counted.
-    """
-
-    host: str
-    port: int
-    listener: str
-    principal: KafkaPrincipal = ANONYMOUS
-    server_name: str = ""
-    sasl: SaslExchange | None = None
-    client_id: str = ""
-    software_name: str = "unknown"
-    software_version: str = "unknown"
-    latest_request: tuple[ApiKey, int, int] | None = None
-    seen: SeenClient = field(default_factory=SeenClient, repr=False, compare=False)
-    on_leave: Callable[[], None] | None = None
-    has_left: bool = False
-    release_frame: Callable[[], None] = field(default=_keep, repr=False, compare=False)
-    offer_frame: Callable[[Callable[[], None] | None], None] = field(default=_keep, repr=False, compare=False)
-    turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
-
-    @property
-    def network(self) -> str:
-        """Whose share of what strangers may have it takes."""
-        return network_of(self.host)
-
-    def leave(self) -> None:
-        """The client sends no more: what waits for it may stop."""
-        self.has_left = True
-        if self.on_leave is not None:
-            self.on_leave()
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
-
-
-@dataclass(slots=True)
-class Reply:
-    """A response in pieces, None when none is due; who counts it, when its request came and when it was ready.
-
-    `throttle_ms`: for how long the peer is not listened to after it. `claim`: the memory that it is charged with.
-    """
-
-    pieces: list[Piece] | None
-    meter: RequestMeter
-    began_s: float
-    ready_s: float
-    throttle_ms: int = 0
-    claim: Claim | None = None
-
-
-class Answerer(Protocol):
-    """Turns a frame into its reply, or into what to await for it; `note_reply` is called when it was sent."""
-
-    def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]: ...
-
-    def note_reply(self, reply: Reply) -> None: ...
 
 
 class Connection:
@@ -238,7 +153,7 @@ class Connection:
             self.close()
             if self.at_end is not None:
                 self.at_end()
-            self.peer.release_frame = self.peer.offer_frame = _keep
+            self.peer.release_frame = self.peer.offer_frame = ignore_frame
             self.first = self.at_end = None  # these know this connection: what it holds is to be free now
 
     def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:

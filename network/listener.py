@@ -11,9 +11,11 @@ from typing import Protocol
 
 from ..config.keys.ip_address import address_forms
 from .admission.strangers import Strangers
+from .answerer import Answerer
 from .clock import Clock, Timer
-from .connection import Answerer, Connection, Peer
+from .connection import Connection
 from .line_limit import LineLimit, repetition_text
+from .peer import Peer
 
 MOST_IDLE_CHECKS_MS = 10_000
 ACCEPTS_A_TURN = 64

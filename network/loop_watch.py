@@ -16,8 +16,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from .connection import Peer
 from .instruments import Counters
+from .peer import Peer
 
 LOOK_S = 0.1
 LONG_S = 0.1

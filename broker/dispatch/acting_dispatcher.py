@@ -4,8 +4,9 @@ import struct
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...network.answerer import Reply
 from ...network.clients.client_report import MOST_NAME
-from ...network.connection import Peer, Reply
+from ...network.peer import Peer
 from ...protocol.api import ApiKey
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import RequestHeader, decode_request_header

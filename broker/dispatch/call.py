@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ...network.connection import Peer
+from ...network.peer import Peer
 from ...network.principal import KafkaPrincipal
 from ...network.turn import Turn
 from ...protocol.api import ApiKey

@@ -17,10 +17,11 @@ from types import CoroutineType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...network.admission.peer_lines import PeerLines
+from ...network.answerer import CloseConnection, Reply
 from ...network.clients.client_report import MOST_NAME
 from ...network.clock import LoopClock
-from ...network.connection import CloseConnection, Peer, Reply
 from ...network.memory_budget import Claim
+from ...network.peer import Peer
 from ...network.worker_threads import forget_frames
 from ...protocol.api import API, ApiKey, ApiSpec
 from ...protocol.decoder_generator import Decode

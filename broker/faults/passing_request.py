@@ -7,7 +7,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from ...network.connection import CloseConnection
+from ...network.answerer import CloseConnection
 from ...protocol.api import ApiKey
 from ...protocol.errors import ApiError
 from .error_responses import Meant, join, split

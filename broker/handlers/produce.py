@@ -21,7 +21,7 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...network.connection import CloseConnection
+from ...network.answerer import CloseConnection
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.produce import (
     PartitionProduceData,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from ...network.connection import Peer, Reply
+from ...network.answerer import Reply
+from ...network.peer import Peer
 from ...network.sasl.answers import answer_handshake, answer_token
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import ApiError

@@ -15,9 +15,10 @@ from time import perf_counter
 from typing import Any
 
 from ...client.versions import VersionRange
+from ...network.answerer import CloseConnection, Reply
 from ...network.clients.client_report import MOST_NAME
 from ...network.clients.seen_client import SeenClient
-from ...network.connection import CloseConnection, Peer, Reply
+from ...network.peer import Peer
 from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_name
 from ..offered_versions import (

@@ -5,7 +5,7 @@ Nothing in the tokens says that they are over: they are when the cluster's is em
 begins with `v=` (the server's signature of SCRAM).
 """
 
-from ...network.connection import CloseConnection
+from ...network.answerer import CloseConnection
 from ...protocol.errors import error_name
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse

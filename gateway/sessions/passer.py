@@ -5,7 +5,7 @@ Where an answer names brokers, or versions, those of the gateway take their plac
 
 from collections.abc import Sequence
 
-from ...network.connection import CloseConnection, Reply
+from ...network.answerer import CloseConnection, Reply
 from ...protocol.api import ApiKey
 from ...protocol.schema import Piece
 from ..broker_addresses import names_brokers, rewrite_addresses

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ...network.connection import CloseConnection
+from ...network.answerer import CloseConnection
 from ...network.sender import Sender
 from ...protocol.schema import Piece
 from ..upstream_connection import UpstreamConnection

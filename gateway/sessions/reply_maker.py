@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from time import perf_counter
 
-from ...network.connection import Reply
+from ...network.answerer import Reply
 from ...network.memory_budget import Claim
 from ...protocol.primitives import size_of
 from ...protocol.schema import Piece

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...client.operation import Coordinator
-from ...network.connection import Reply
+from ...network.answerer import Reply
 from ...network.memory_budget import Claim
 from ...protocol.api import API, ApiKey, spec_of_request
 from ...protocol.errors import ApiError

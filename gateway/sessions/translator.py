@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
+from ...network.answerer import Reply
 from ...network.clients.seen_client import SeenClient
-from ...network.connection import Peer, Reply
+from ...network.peer import Peer
 from ...protocol.api import API, ApiKey
 from ...protocol.frame import encode_response
 from ...protocol.kafka_releases import api_name

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from struct import Struct
 
-from ...network.connection import CloseConnection
+from ...network.answerer import CloseConnection
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.fetch import (
     FetchableTopicResponse,

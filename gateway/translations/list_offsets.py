@@ -16,7 +16,7 @@ the answer for a time is finer than Kafka's.
 
 from collections.abc import Sequence
 
-from ...network.connection import CloseConnection
+from ...network.answerer import CloseConnection
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.list_offsets import (
     ListOffsetsPartition,

@@ -11,7 +11,7 @@ hold a hundred thousand.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ...network.connection import CloseConnection
+from ...network.answerer import CloseConnection
 from ...protocol.errors import ApiError, ErrorCode, InvalidRecord, error_name
 from ...protocol.messages.produce import (
     PartitionProduceData,

@@ -16,7 +16,7 @@ from .client_row import make_row
 from .seen_client import UNKNOWN, SeenClient
 
 if TYPE_CHECKING:
-    from ..connection import Peer
+    from ..peer import Peer
 
 GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 """Requests that any stranger may send."""

@@ -2,7 +2,7 @@
 
 import ssl
 
-from ..connection import CloseConnection
+from ..answerer import CloseConnection
 from ..memory_budget import MemoryBudget
 from .contexts import TlsContexts
 from .principal_rules import user_of

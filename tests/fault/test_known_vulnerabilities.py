@@ -22,7 +22,7 @@ from stepdown.broker.broker import Broker
 from stepdown.broker.handlers import SERVED
 from stepdown.client.security.scram_client import ScramClient, ScramFailed
 from stepdown.config import ConfigError, load
-from stepdown.network.connection_authentication import MEMORY_BYTES
+from stepdown.network.admission.listener_admission import MEMORY_BYTES
 from stepdown.network.sasl import plain, scram
 from stepdown.network.sasl.login_credential import LoginCredential
 from stepdown.network.sasl.mechanism import Refused

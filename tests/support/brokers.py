@@ -10,7 +10,7 @@ from stepdown.broker.broker import Broker
 from stepdown.broker.broker_cluster import BrokerCluster
 from stepdown.broker.dispatch.call import Call
 from stepdown.broker.handlers import fetch, produce
-from stepdown.network.connection import Peer
+from stepdown.network.peer import Peer
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.frame import RequestHeader
 from stepdown.protocol.messages import create_topics as ct

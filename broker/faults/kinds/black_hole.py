@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ....network.connection import CloseConnection
+from ....network.answerer import CloseConnection
 from ..fault import Fault
 from ..fault_state import FaultState
 from ..passing_request import PassingRequest

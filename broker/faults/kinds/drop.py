@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ....network.connection import CloseConnection
+from ....network.answerer import CloseConnection
 from ....protocol.api import ApiKey
 from ....protocol.schema import Piece
 from ..corrupt_responses import truncate_after

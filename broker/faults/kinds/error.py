@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ....network.connection import CloseConnection
+from ....network.answerer import CloseConnection
 from ....protocol.api import ApiKey
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData

@@ -4,7 +4,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ....network.connection import CloseConnection
+from ....network.answerer import CloseConnection
 from ....protocol.api import API
 from ....protocol.errors import ApiError
 from ....protocol.messages.produce import ProduceResponse

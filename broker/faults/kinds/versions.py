@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ....network.connection import CloseConnection
+from ....network.answerer import CloseConnection
 from ....protocol.api import API, ApiKey
 from .. import field_parsers
 from ..fault import Fault, Place, Versions, field_with_parser

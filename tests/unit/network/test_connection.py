@@ -17,13 +17,10 @@ from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
 from stepdown.network import turn
 from stepdown.network.admission.shared_by_connections import RequestRules, SharedByConnections
-from stepdown.network.connection import (
-    CloseConnection,
-    Connection,
-    Peer,
-    Reply,
-)
+from stepdown.network.answerer import CloseConnection, Reply
+from stepdown.network.connection import Connection
 from stepdown.network.memory_budget import MemoryBudget
+from stepdown.network.peer import Peer
 from stepdown.network.sender import Sender
 from stepdown.network.transport import PlainTransport
 from stepdown.protocol.api import ApiKey

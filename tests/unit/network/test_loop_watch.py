@@ -5,9 +5,9 @@ import threading
 from typing import Any
 
 import pytest
-from stepdown.network.connection import Peer
 from stepdown.network.loop_watch import OTHER, LoopWatch, place_of
 from stepdown.network.metrics.instruments import CounterFamily
+from stepdown.network.peer import Peer
 from stepdown.protocol.api import ApiKey
 
 SILENT = Peer(host="10.0.0.1", port=5, listener="PLAINTEXT")

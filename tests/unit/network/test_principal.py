@@ -1,6 +1,6 @@
 """Who a client is."""
 
-from stepdown.network.connection import Peer
+from stepdown.network.peer import Peer
 from stepdown.network.principal import ANONYMOUS, KafkaPrincipal
 
 

@@ -10,7 +10,7 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.dispatch.call import Call
 from stepdown.broker.dispatch.interceptor import Interceptor
-from stepdown.network.connection import CloseConnection
+from stepdown.network.answerer import CloseConnection
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.fetch import FetchResponse

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.handlers import SERVED
-from stepdown.network.connection import Peer, Reply
+from stepdown.network.answerer import Reply
+from stepdown.network.peer import Peer
 from stepdown.network.turn import Turn
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import encode_request

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from stepdown.broker.scheduling.purgatory import Purgatory
-from stepdown.network.connection import Peer
+from stepdown.network.peer import Peer
 from support.clock import ManualClock, settle
 
 

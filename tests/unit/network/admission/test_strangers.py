@@ -3,7 +3,8 @@
 from typing import Any, cast
 
 from stepdown.network.admission.strangers import LOGIN_STEP_MS, Strangers
-from stepdown.network.connection import Connection, Peer
+from stepdown.network.connection import Connection
+from stepdown.network.peer import Peer
 
 NOW_MS = 100_000
 

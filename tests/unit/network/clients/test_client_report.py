@@ -7,7 +7,7 @@ import pytest
 from stepdown.network.clients.client_report import MOST_NAME, ClientReport
 from stepdown.network.clients.client_row import ClientRow, read_row
 from stepdown.network.clients.seen_client import SeenClient
-from stepdown.network.connection import Peer
+from stepdown.network.peer import Peer
 from stepdown.network.principal import KafkaPrincipal
 from stepdown.protocol.api import ApiKey
 from support.record_sets import record_set

@@ -14,12 +14,13 @@ from collections.abc import Callable, Coroutine
 from time import perf_counter
 from typing import Any
 
-from ..protocol.api import ApiKey, spec_of
-from .clock import Clock
-from .connection import Answerer, CloseConnection, Peer, Reply
-from .instruments import RequestMeter
-from .sasl.exchange import SaslExchange, State
-from .sasl.mechanism import Refused
+from ...protocol.api import ApiKey, spec_of
+from ..answerer import Answerer, CloseConnection, Reply
+from ..clock import Clock
+from ..instruments import RequestMeter
+from ..peer import Peer
+from .exchange import SaslExchange, State
+from .mechanism import Refused
 
 MOST_NAME = 100
 MOST_VERSION_REQUESTS = 2

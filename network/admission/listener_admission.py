@@ -11,21 +11,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from ..config.listener_security import ListenerSecurity
-from .admission.address_budget import AddressBudget
-from .admission.peer_lines import PeerLines
-from .clock import Clock, Timer
-from .connection import Answerer, Connection
-from .instruments import Counters, RequestMeter
-from .principal import USER_TYPE, KafkaPrincipal
-from .sasl.exchange import SaslExchange
-from .sasl.mechanisms import CredentialOf, mechanisms_of
-from .sasl_gate import SaslGate
-from .transport import PlainTransport
+from ...config.listener_security import ListenerSecurity
+from ..answerer import Answerer
+from ..clock import Clock, Timer
+from ..connection import Connection
+from ..instruments import Counters, RequestMeter
+from ..principal import USER_TYPE, KafkaPrincipal
+from ..sasl.exchange import SaslExchange
+from ..sasl.mechanisms import CredentialOf, mechanisms_of
+from ..sasl.sasl_gate import SaslGate
+from ..transport import PlainTransport
+from .address_budget import AddressBudget
+from .peer_lines import PeerLines
 
 if TYPE_CHECKING:
-    from .tls.contexts import TlsContexts
-    from .tls.tls_transport import SharedBuffers, TlsWire
+    from ..tls.contexts import TlsContexts
+    from ..tls.tls_transport import SharedBuffers, TlsWire
 
 MEMORY_BYTES = 4 << 20
 PATIENCE_MS = 1_000
@@ -77,14 +78,14 @@ class ListenerAdmission:
     def _tls_contexts(self, security: Callable[[], ListenerSecurity]) -> "TlsContexts | None":
         if security().tls is None:
             return None
-        from .tls import contexts
+        from ..tls import contexts
 
         return contexts.TlsContexts(self._name, lambda: security().tls, self._shared.clock)
 
     def wire(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> PlainTransport:
         if self._contexts is None:
             return PlainTransport(sock, loop)
-        from .tls.tls_transport import SharedBuffers, TlsWire
+        from ..tls.tls_transport import SharedBuffers, TlsWire
 
         if self._shared.tls_buffers is None:
             self._shared.tls_buffers = SharedBuffers()
@@ -110,7 +111,7 @@ class ListenerAdmission:
         self, wire: "TlsWire", connection: Connection, suffices: bool, authenticated: Callable[[], None]
     ) -> None:
         """Raises: CloseConnection, OSError."""
-        from .tls.tls_handshake import shake_hands
+        from ..tls.tls_handshake import shake_hands
 
         assert self._contexts is not None
         peer = connection.peer

@@ -1,0 +1,59 @@
+"""The other end of a connection."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..config.keys.ip_address import network_of
+from ..protocol.api import ApiKey
+from .clients.seen_client import SeenClient
+from .principal import ANONYMOUS, KafkaPrincipal
+from .sasl.exchange import SaslExchange
+from .turn import Turn, Turns
+
+
+def ignore_frame(end_wait: Callable[[], None] | None = None) -> None:
+    """There is no frame."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Peer:
+    """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
+
+    `server_name`: the host name that it asked for in its TLS handshake. `sasl` is its login where the listener asks for
+    one; `on_leave`, if set, is called when it sends no more. A request that waits for other clients has others use the
+    memory of its frame: by `release_frame` where it does not need it any more, else by `offer_frame` with what ends its
+    wait, or None where its connection is to be closed.
+    `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
+    `seen`, where its requests are counted.
+    """
+
+    host: str
+    port: int
+    listener: str
+    principal: KafkaPrincipal = ANONYMOUS
+    server_name: str = ""
+    sasl: SaslExchange | None = None
+    client_id: str = ""
+    software_name: str = "unknown"
+    software_version: str = "unknown"
+    latest_request: tuple[ApiKey, int, int] | None = None
+    seen: SeenClient = field(default_factory=SeenClient, repr=False, compare=False)
+    on_leave: Callable[[], None] | None = None
+    has_left: bool = False
+    release_frame: Callable[[], None] = field(default=ignore_frame, repr=False, compare=False)
+    offer_frame: Callable[[Callable[[], None] | None], None] = field(default=ignore_frame, repr=False, compare=False)
+    turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
+
+    @property
+    def network(self) -> str:
+        """Whose share of what strangers may have it takes."""
+        return network_of(self.host)
+
+    def leave(self) -> None:
+        """The client sends no more: what waits for it may stop."""
+        self.has_left = True
+        if self.on_leave is not None:
+            self.on_leave()
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
