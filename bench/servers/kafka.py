@@ -18,7 +18,8 @@ from ...protocol.messages.metadata import MetadataRequest
 from ..failures import BenchFailure
 from .admin_connection import Connection
 from .maven import STDERR_LOG, MavenStore
-from .process import Process, Restartable, free_port, text_of, wait_until
+from .ports import free_port
+from .process import Process, Restartable, text_of, wait_until
 from .tls_listener import tls_listener
 from .virtual_network import LOOPBACK, Network
 

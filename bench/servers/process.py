@@ -5,20 +5,15 @@ CPU seconds come from `/proc/PID/stat` (ticks of 10 ms, so a window of seconds),
 
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from random import SystemRandom
 from time import monotonic, sleep
 from typing import Protocol
 
 from ..failures import BenchFailure
 
 STOP_TIMEOUT_S = 60.0
-PORTS = range(20_000, 32_000)
-"""Below those that Linux chooses from."""
 POLL_S = 0.02
 LOG_TAIL = 3000
 
@@ -174,15 +169,6 @@ class ProcessUsage:
 def text_of(log: Path) -> str:
     """What is in a log file, "" before there is one."""
     return log.read_text(errors="replace") if log.exists() else ""
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now, and that the system gives to nobody who asks for any."""
-    while True:
-        port = SystemRandom().choice(PORTS)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float = 30.0) -> None:

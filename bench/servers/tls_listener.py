@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from .process import free_port
+from .ports import free_port
 from .virtual_network import Network
 
 NAME = "SSL"

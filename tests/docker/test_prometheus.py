@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from stepdown.bench.load.produce_and_fetch_requests import Filling, batches_of
-from stepdown.bench.servers.process import Process, free_port
+from stepdown.bench.servers.ports import free_port
+from stepdown.bench.servers.process import Process
 from support.broker import Stepdown
 from support.clients_raw import FetchAsk, Raw, wait_until
 from support.deadline import DEADLINE_S

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 from stepdown.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
 from stepdown.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from stepdown.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 from stepdown.broker.broker import Broker
 from support.broker import Stepdown
 from support.certificates import Authority

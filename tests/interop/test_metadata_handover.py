@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from stepdown.bench.servers.kafka import CLUSTER_ID
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 from stepdown.broker.broker import Broker
 from support.deadline import DEADLINE_S
 from support.handover import SETTINGS, Client, Topic, kafka_over

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 from stepdown.config import load
 from stepdown.testing.running_brokers import Running
 from stepdown.testing.scenarios.runner import run

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from stepdown.protocol.messages.sasl_handshake import SaslHandshakeRequest
 

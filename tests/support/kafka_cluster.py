@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 
 from .kafka import ApacheKafka
 from .kafka_4 import LATEST, ApacheKafka4

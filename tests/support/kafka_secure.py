@@ -8,7 +8,7 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 
 from .certificates import Authority
 from .deadline import DEADLINE_S

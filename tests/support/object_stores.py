@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pytest
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 from stepdown.pipeline.places.place_files import PlaceFiles
 
 from .s3 import BUCKET, S3Server

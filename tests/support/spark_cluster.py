@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from stepdown.bench.servers.process import free_port, wait_until
+from stepdown.bench.servers.ports import free_port
+from stepdown.bench.servers.process import wait_until
 
 from .deadline import DEADLINE_S
 

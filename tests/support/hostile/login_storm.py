@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 
 from ..broker import Stepdown
 from ..certificates import Authority

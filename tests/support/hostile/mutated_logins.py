@@ -25,7 +25,7 @@ from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 from stepdown.bench.servers.admin_connection import frame_of
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 from stepdown.client.connection import parse_address
 from stepdown.client.security.scram_client import ScramClient
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.bench.failures import BenchFailure
-from stepdown.bench.servers.process import Process, free_port, text_of, wait_until
+from stepdown.bench.servers.process import Process, text_of, wait_until
 
 WAITS = """
 import signal, sys
@@ -37,7 +37,3 @@ def test_before_it_wrote_anything_its_log_is_empty(tmp_path: Path) -> None:
 def test_waiting_ends_with_what_was_waited_for() -> None:
     with pytest.raises(BenchFailure, match="the moon turns blue"):
         wait_until(lambda: False, "the moon turns blue", timeout_s=0)
-
-
-def test_a_free_port_is_one_of_ours() -> None:
-    assert 0 < free_port() < 65536
