@@ -7,17 +7,17 @@ Source: ZooKeeper 3.8 `FileTxnSnapLog`.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 from ...protocol.errors import DiskFault
 from ..files.files import Files
-from .jute_reader import MalformedJute
+from .jute_reader import JuteFile, MalformedJute
 from .transaction_log import DamagedLog, Transaction, read_transactions
 from .znode_tree import ZnodeTree
 from .zookeeper_snapshot import DamagedSnapshot, read_snapshot
 
 VERSION_FOLDER = "version-2"
-MOST_BYTES = 1 << 32
 _NAME = re.compile(r"(snapshot|log)\.([0-9a-f]{1,16})")
 _EPOCH_SHIFT = 32
 
@@ -67,7 +67,8 @@ class _Reading:
     def _read_newest_snapshot(self) -> None:
         for zxid, path in reversed(self._snapshots):
             try:
-                self._found.tree = read_snapshot(self._files.read_whole(path, MOST_BYTES) or b"")
+                with self._opened(path) as reader:
+                    self._found.tree = read_snapshot(reader)
             except DamagedSnapshot as fault:
                 self._found.notes.append(f"{path} is damaged ({fault}), the snapshot before it is taken")
             else:
@@ -94,7 +95,13 @@ class _Reading:
             (found.gaps if is_last else found.notes).append(text)
 
     def _transactions(self, path: str) -> Iterator[Transaction]:
-        return read_transactions(self._files.read_whole(path, MOST_BYTES) or b"")
+        with self._opened(path) as reader:
+            yield from read_transactions(reader)
+
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[JuteFile]:
+        with closing(self._files.handle(path)) as handle:
+            yield JuteFile(handle, self._files.size(path))
 
     def _say_gap(self, zxid: int, path: str) -> None:
         """A new leader of the ensemble begins to count again."""

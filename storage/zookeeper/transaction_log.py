@@ -58,12 +58,11 @@ class Transaction:
         _apply(tree, self.kind, JuteReader(self.body), self.session)
 
 
-def read_transactions(data: bytes) -> Iterator[Transaction]:
+def read_transactions(reader: JuteReader) -> Iterator[Transaction]:
     """The transactions one by one. A log that ends within one, as a stop without warning leaves it, is whole.
 
-    Raises: DamagedLog, after those before the damage.
+    Raises: DamagedLog, MalformedJute, after those before the damage; DiskFault.
     """
-    reader = JuteReader(data)
     if reader.left < _HEAD_BYTES:
         return
     if bytes(reader.take(4)) != MAGIC or reader.read_int() != VERSION:

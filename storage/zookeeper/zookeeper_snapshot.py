@@ -10,9 +10,7 @@ The path of the root is empty. Transactions above the zxid may be in it already;
 in ZooKeeper 3.6 and later (digests) is passed over. Source: ZooKeeper 3.4 and 3.8 `FileSnap`, `DataTree`.
 """
 
-from zlib import adler32
-
-from .jute_reader import JuteReader, MalformedJute
+from .jute_reader import JuteFile, JuteReader, MalformedJute
 from .znode_tree import ROOT, ZnodeTree
 
 MAGIC = b"ZKSN"
@@ -25,20 +23,19 @@ class DamagedSnapshot(ValueError):
     """A snapshot that is not whole."""
 
 
-def read_snapshot(data: bytes) -> ZnodeTree:
-    """The nodes of the snapshot. Raises: DamagedSnapshot."""
-    reader = JuteReader(data)
+def read_snapshot(reader: JuteFile) -> ZnodeTree:
+    """The nodes of the snapshot. Raises: DamagedSnapshot; DiskFault."""
     try:
         if bytes(reader.take(4)) != MAGIC or reader.read_int() != VERSION:
             raise DamagedSnapshot("it does not begin as a snapshot of ZooKeeper")
         reader.read_long()
         _pass_sessions_and_acls(reader)
         tree = _read_nodes(reader)
-        end = reader.position
+        found = reader.checksum
         expected = reader.read_long()
     except MalformedJute as fault:
         raise DamagedSnapshot(str(fault)) from fault
-    if expected != adler32(reader.data[:end]):
+    if expected != found:
         raise DamagedSnapshot("its checksum is wrong")
     return tree
 

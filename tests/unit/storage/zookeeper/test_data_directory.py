@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from stepdown.storage.files.file_handle import FileHandle
 from stepdown.storage.files.files import Files
 from stepdown.storage.zookeeper.data_directory import DataDirectory, UnreadableDirectory, read_data_directory
+from stepdown.storage.zookeeper.jute_reader import READ_BYTES
 from support.zookeeper_files import (
     CLOSE_SESSION,
     FAILED,
@@ -129,3 +131,21 @@ def test_no_length_in_a_file_is_believed(tmp_path: Path) -> None:
             folder = leave(tmp_path / f"{at}-{position}", {("snapshot.1", "log.1")[at]: hostile})
             found = read(folder)
             assert len(found.tree) <= 3
+
+
+def test_files_are_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot was read whole, up to 4 GiB of it, beside the tree that was made of it."""
+    sizes: list[int] = []
+    read_file = Files.read
+
+    def note(files: Files, handle: FileHandle, size: int, position: int) -> bytes:
+        sizes.append(size)
+        return read_file(files, handle, size, position)
+
+    nodes = {f"/{number}": bytes([number]) * 100_000 for number in range(40)} | {"/large": b"l" * 3_000_000}
+    leave(tmp_path, {"snapshot.1": snapshot(nodes), "log.2": log(2, [set_data("/1", b"1" * 900_000)] * 5)})
+    monkeypatch.setattr(Files, "read", note)
+    found = read(tmp_path)
+    assert (found.notes, found.gaps, found.zxid) == ([], [], 6)
+    assert nodes_of(found) == nodes | {"/1": b"1" * 900_000}
+    assert len([size for size in sizes if size > READ_BYTES]) == 1  # of the node that is larger
