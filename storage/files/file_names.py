@@ -61,6 +61,11 @@ def fault_of_topic(name: str) -> str | None:
     return None
 
 
+def is_entry_name(name: str) -> bool:
+    """Whether it names something in a folder, and nothing above it or elsewhere."""
+    return name not in ("", ".", "..") and "/" not in name and "\0" not in name
+
+
 def segment_file(directory: str, base_offset: int, suffix: str) -> str:
     """The path of one file of the segment that starts at `base_offset`."""
     return f"{directory}/{base_offset:020d}{suffix}"

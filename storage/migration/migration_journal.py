@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...protocol.errors import DiskFault
+from ..files.file_names import is_entry_name
 from ..files.files import Files
 from .directory_survey import JOURNAL
 
@@ -67,12 +68,17 @@ def read_journal(files: Files, directory: str) -> MigrationJournal | None:
 def _decode(fields: Any) -> MigrationJournal:
     if fields["version"] != VERSION:
         raise ValueError(f"version {VERSION} expected, found {fields['version']}")
+    set_aside = {str(old): str(new) for old, new in fields["set_aside"].items()}
+    topic_ids = frozenset(map(str, fields["topic_ids"]))
+    for name in (*set_aside.keys(), *set_aside.values(), *topic_ids):
+        if not is_entry_name(name):
+            raise ValueError(f"{name!r:.100} names nothing within the directory")
     return MigrationJournal(
         plan=str(fields["plan"]),
         broker_id=int(fields["broker"]),
         meta_properties=b64decode(fields["meta_properties"], validate=True),
         names=frozenset(map(str, fields["names"])),
         had_lock=bool(fields["had_lock"]),
-        set_aside={str(old): str(new) for old, new in fields["set_aside"].items()},
-        topic_ids=frozenset(map(str, fields["topic_ids"])),
+        set_aside=set_aside,
+        topic_ids=topic_ids,
     )

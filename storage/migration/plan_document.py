@@ -13,6 +13,7 @@ from typing import Any
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from ...protocol.errors import DiskFault
 from ...protocol.scram import base64_text
+from ..files.file_names import is_entry_name
 from ..files.files import Files
 from ..files.partition_metadata import encode_uuid
 from ..metadata.cluster_state import METADATA_VERSION, ClusterState
@@ -244,7 +245,7 @@ def _state(fields: Mapping[str, Any]) -> ClusterState:
     document = {
         "version": 1,
         "generation": 0,
-        "topics": {str(name): _topic_document(str(name), topic) for name, topic in topics.items()},
+        "topics": {_entry_name(name, "topics"): _topic_document(str(name), topic) for name, topic in topics.items()},
         "broker_configs": {},
         "cluster_configs": fields.get("cluster_configs"),
         "configs_of_brokers": {str(key): each for key, each in of_brokers.items()},
@@ -290,6 +291,13 @@ def _acl_codes(value: Any) -> list[Any]:
     return rule
 
 
+def _entry_name(value: Any, place: str) -> str:
+    name = str(value)
+    if not is_entry_name(name):
+        raise MalformedPlan(f"{place}: {name!r:.100} names nothing within a log directory")
+    return name
+
+
 def _brokers(rows: Mapping[Any, Any]) -> Iterator[tuple[int, PlannedBroker]]:
     for key, value in rows.items():
         yield read_whole(key, "brokers"), _broker(key, value)
@@ -311,7 +319,7 @@ def _broker(key: Any, value: Any) -> PlannedBroker:
         host=str(fields.get("host")),
         port=read_whole(fields.get("port"), f"{place}.port"),
         controller_port=read_whole(fields.get("controller_port"), f"{place}.controller_port"),
-        set_aside=tuple(str(each) for each in read_list(fields.get("set_aside"), f"{place}.set_aside")),
+        set_aside=tuple(_entry_name(each, place) for each in read_list(fields.get("set_aside"), f"{place}.set_aside")),
         deleted_folders=read_whole(fields.get("deleted_folders", 0), place),
     )
 
@@ -328,7 +336,7 @@ def _directory(place: str, value: Any) -> PlannedDirectory:
 def _folders(place: str, found: Mapping[Any, Any]) -> Iterator[FolderSurvey]:
     for topic, rows in found.items():
         for row in read_list(rows, f"{place}.found.{topic}"):
-            yield _folder(f"{place}.found.{topic}", str(topic), row)
+            yield _folder(f"{place}.found.{topic}", _entry_name(topic, place), row)
 
 
 def _folder(place: str, topic: str, row: Any) -> FolderSurvey:

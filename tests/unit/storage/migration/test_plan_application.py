@@ -11,7 +11,7 @@ from stepdown.storage.directories.meta_properties import read_meta_properties
 from stepdown.storage.files.files import Files
 from stepdown.storage.files.partition_metadata import read_topic_id
 from stepdown.storage.metadata.metadata_store import MetadataStore
-from stepdown.storage.migration.directory_survey import RefusedDirectory
+from stepdown.storage.migration.directory_survey import JOURNAL, RefusedDirectory
 from stepdown.storage.migration.plan_document import MalformedPlan
 from support.files import Crash, FaultyFiles
 from support.migrating import CLUSTER_ID, Migration, cluster_of, contents, write_directory, write_replica
@@ -295,6 +295,8 @@ def test_records_that_kafka_wrote_in_the_place_of_a_folder_are_not_deleted(migra
         ("made_ms: ", "made_ms: x"),
         ("stops: []", "stops: {}"),
         ("acls:", "acls: ["),
+        ("set_aside: []", 'set_aside: ["../elsewhere-0"]'),
+        ("topics:", 'topics: {"..": {}}\nothers:'),
     ],
 )
 def test_a_plan_that_cannot_be_understood_is_refused_with_its_name(migration: Migration, old: str, new: str) -> None:
@@ -304,3 +306,15 @@ def test_a_plan_that_cannot_be_understood_is_refused_with_its_name(migration: Mi
     migration.path.write_text(text.replace(old, new))
     with pytest.raises(MalformedPlan, match=r"plan\.yaml"):
         migration.read()
+
+
+@pytest.mark.parametrize("name", ["../elsewhere-0", "/elsewhere-0", ".."])
+def test_a_journal_that_names_what_is_elsewhere_is_refused(migration: Migration, name: str) -> None:
+    """Undoing a plan removes and renames what its journal names."""
+    migration.plan()
+    migration.apply()
+    path = next(iter(migration.brokers.values()))[0] / JOURNAL
+    for changed in ({"topic_ids": [name]}, {"set_aside": {name: "a-0"}}, {"set_aside": {"a-0": name}}):
+        path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+        with pytest.raises(DiskFault, match="names nothing within"):
+            migration.undo()
