@@ -69,7 +69,9 @@ class BrokerLink:
         """
         size = await self.read_head(head)
         body = await self._read_for(size, holder, held_bytes)
-        return Answer(decode_response(spec, version, memoryview(b"\0\0\0\0" + body))[1], size)
+        decode = partial(decode_response, spec, version, memoryview(b"\0\0\0\0" + body))
+        _, response = decode() if size <= WHOLE_BYTES else await self._tools.workers.run(decode)
+        return Answer(response, size)
 
     async def read_head(self, head: RequestHead) -> int:
         """The bytes of the answer to that request after its correlation id. Raises: MalformedFrame, OSError."""

@@ -4,7 +4,9 @@ Where an answer names brokers, or versions, those of the gateway take their plac
 """
 
 from collections.abc import Sequence
+from functools import partial
 
+from ...config.keys.endpoints import HostPort
 from ...network.answerer import CloseConnection, Reply
 from ...protocol.api import ApiKey
 from ...protocol.schema import Piece
@@ -68,9 +70,31 @@ class Passer:
     async def _rewrite(self, link: BrokerLink, head: RequestHead, size: int, began_s: float, sent_as: int) -> Reply:
         body, claim = await link.read_whole(size)
         try:
-            rewritten = rewrite_addresses(head.key, head.version, body, self._tools.translate_address)
-        except OSError as fault:
-            raise CloseConnection(str(fault)) from None
-        reply = self._replies.make(frame_answer(head, rewritten), head, began_s, sent_as)
+            answer = frame_answer(head, await self._translate_addresses(head, body))
+        except BaseException as fault:
+            if claim is not None:
+                claim.release()
+            if isinstance(fault, OSError):
+                raise CloseConnection(str(fault)) from None
+            raise
+        reply = self._replies.make(answer, head, began_s, sent_as)
         reply.claim = claim
         return reply
+
+    async def _translate_addresses(self, head: RequestHead, body: bytes) -> Sequence[bytes | memoryview]:
+        """The body of an answer with the addresses of the gateway. One of many items is read by a worker, twice: which
+        brokers it names, and with what they are called here. Raises: MalformedFrame, OSError."""
+        tools = self._tools
+        if len(body) <= WHOLE_BYTES:
+            return rewrite_addresses(head.key, head.version, body, tools.translate_address)
+        named: dict[tuple[int, HostPort], HostPort] = {}
+
+        def note(broker: int, address: HostPort) -> HostPort:
+            return named.setdefault((broker, address), address)
+
+        await tools.workers.run(partial(rewrite_addresses, head.key, head.version, body, note))
+        turn = tools.turns.begin()
+        for broker, address in named:
+            named[broker, address] = tools.translate_address(broker, address)
+            await turn.next()
+        return await tools.workers.run(partial(rewrite_addresses, head.key, head.version, body, note))

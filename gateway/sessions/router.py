@@ -6,6 +6,7 @@ first answer is read, and the answers are joined: they are held as a whole.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from ...client.operation import Coordinator
@@ -22,7 +23,7 @@ from ..request_frame import RequestHead, with_size
 from ..routes import ANY, READ, ROUTES
 from ..routes.locator import Locator
 from ..routes.route import Route, Target
-from .broker_link import BrokerLink, ClaimHolder
+from .broker_link import WHOLE_BYTES, BrokerLink, ClaimHolder
 from .broker_links import BrokerLinks
 from .passer import Passer
 from .reply_maker import ReplyMaker, keep_for
@@ -86,7 +87,9 @@ class Router:
             response = await self._ask_all(route, parts, head.version, head, client_id, held)
             pieces = None
             if response is not None:
-                pieces = encode_response(API[ApiKey(head.key)], head.version, head.correlation_id, response)
+                spec = API[ApiKey(head.key)]
+                encode = partial(encode_response, spec, head.version, head.correlation_id, response)
+                pieces = encode() if held.claim is None else await self._tools.workers.run(encode)
         except BaseException:
             if held.claim is not None:
                 held.claim.release()
@@ -147,7 +150,11 @@ class Router:
             answer = await part.link.receive(spec, version, head, holder, held_bytes)
             responses.append(answer.response)
             held_bytes += answer.size_bytes
-        return route.join(responses) if len(responses) > 1 else responses[0]
+        if len(responses) == 1:
+            return responses[0]
+        if held_bytes <= WHOLE_BYTES:
+            return route.join(responses)
+        return await self._tools.workers.run(partial(route.join, responses))
 
     async def _look_up_again(self, head: RequestHead, frame: memoryview) -> None:
         """What a client asks the cluster for, since a broker was the wrong one, is looked up here again, too."""

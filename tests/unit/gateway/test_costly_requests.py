@@ -117,6 +117,22 @@ async def test_what_opens_to_much_is_converted_by_a_worker(tmp_path: Path, monke
             assert (answer.error_code, answer.base_offset, len(converted)) == (0, 3_000, 1)
 
 
+async def test_a_long_answer_with_addresses_is_translated_by_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers are held up to 256 MB, of two million items, and were read on the event loop."""
+    async with running_gateway(tmp_path) as stage:
+        done = count_work(stage.gateway, monkeypatch)
+        async with await stage.connect() as client:
+            few, many = ([f"group-{n}".ljust(60, "x") for n in range(count)] for count in (2, 2_000))
+            (one, _) = (await client.send(FindCoordinatorRequest(coordinator_keys=few), 4)).coordinators
+            assert done == []
+            found = (await client.send(FindCoordinatorRequest(coordinator_keys=many), 4)).coordinators
+    assert [each.key for each in found] == many
+    assert {(each.host, each.port) for each in found} == {(one.host, one.port)}
+    assert len(done) == 2  # which brokers are named; the answer
+
+
 async def test_a_partition_has_so_many_batches_in_a_request(tmp_path: Path) -> None:
     """Each is a request to the cluster; Kafka takes one where it is compressed."""
     wrapper = build_batch(bare(2), magic=1, codec=Codec.GZIP)
