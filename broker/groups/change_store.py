@@ -6,8 +6,6 @@ upgraded when a change of it is opened, and downgraded when only classic members
 Source: Kafka 3.9, GroupMetadataManager.
 """
 
-import logging
-
 from ...protocol.errors import ApiError, ErrorCode
 from ..scheduling.keyed_timers import Timers
 from .classic.group import ClassicGroup
@@ -22,8 +20,6 @@ from .group_settings import GroupSettings
 from .group_store import GroupStore
 from .migration.migration import Migration
 from .state.replay import Replay
-
-log = logging.getLogger(__name__)
 
 
 class ChangeStore:
@@ -48,6 +44,7 @@ class ChangeStore:
         self._store = store
         self._replay = replay
         self._rebalancer = rebalancer
+        self.lines = rebalancer.lines
         self._migration = migration
         self.rebalances = 0
 
@@ -128,11 +125,11 @@ class ChangeStore:
         member = group.members.get(member_id)
         if member is None or self._groups.find(group.group_id) is not group:
             return
-        log.info("group %s: %s %s for %d ms, it is removed", group.group_id, member_id, failure, timeout_ms)
+        self.lines.inform(group.group_id, f"%s {failure} for %d ms, it is removed", member_id, timeout_ms)
         try:
             self.remove(group, member)
         except ApiError as error:
-            log.warning("group %s: %s could not be removed: %s", group.group_id, member_id, error)
+            self.lines.warn(group.group_id, "%s could not be removed: %s", member_id, error)
             self.timeouts.watch_session(group, member)
 
     def remove(self, group: ConsumerGroup, member: ConsumerMember) -> None:

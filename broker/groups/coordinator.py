@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ...network.admission.peer_lines import PeerLines
 from ...network.admission.remembered_names import RememberedNames
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages import consumer_group_describe
@@ -36,6 +37,7 @@ from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.topic_lookup import TopicLookup
 from .consumer.topic_regex import compile_pattern
 from .describing import describe_classic, describe_consumer, unknown_classic
+from .group_lines import GroupLines
 from .group_registry import Group, GroupRegistry
 from .group_settings import GroupSettings
 from .migration.classic_members import ClassicInConsumer
@@ -67,7 +69,7 @@ class GroupCoordinator:
         self._core = core
         self._topic = OffsetsTopic(core, topics)
         self._timers = Timers(core.clock, core.rounds)
-        self._rebalancer = Rebalancer(self.settings, self._timers, self._topic)
+        self._rebalancer = Rebalancer(self.settings, self._timers, self._topic, GroupLines(PeerLines(core.clock)))
         self._rebalancer.on_unused = self._note_unused_group
         self.unused: RememberedNames[tuple[str], ClassicGroup] = RememberedNames(
             MOST_UNUSED_GROUPS, lambda names, group: self._forget_unless_in_use(group)
@@ -341,7 +343,7 @@ class GroupCoordinator:
             return
         expired = self._commits.expire(group)
         if expired:
-            log.info("group %s: %d committed offsets expired", group.group_id, expired)
+            self._rebalancer.lines.inform(group.group_id, "%d committed offsets expired", expired)
 
     # What is counted
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from ...network.sasl.mechanism import for_log
 from ...protocol.errors import ApiError
 from ..scheduling.background_tasks import BackgroundTasks
 from .markers import MarkerOf, Markers
@@ -59,7 +60,7 @@ class Completion:
             try:
                 await self._write_out(transaction)
             except ApiError as error:
-                name = transaction.transactional_id
+                name = for_log(transaction.transactional_id)
                 log.info("the transaction of %s is completed by another broker: %s", name, error)
 
     async def _write_out(self, transaction: Transaction) -> None:

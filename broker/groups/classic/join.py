@@ -5,7 +5,6 @@ member behind. Older clients and static members (KIP-345) are added at once. Sou
 """
 
 import asyncio
-import logging
 
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
@@ -20,8 +19,6 @@ from .state_table import Rejoin, State, rejoin
 
 FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP = 4
 FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
-
-log = logging.getLogger(__name__)
 
 
 def answer_at_once(response: JoinGroupResponse) -> JoinAnswer:
@@ -102,7 +99,8 @@ class Joins:
         """A static member came back without its id: it takes the place of the one before it, if possible unnoticed."""
         old_id = group.static_member_id(request.group_instance_id) or ""
         old_leader = group.leader_id or ""
-        log.info("group %s: static member %s rejoined as %s", group.group_id, request.group_instance_id, new_id)
+        instance_id = request.group_instance_id or ""
+        self._rebalancer.lines.inform(group.group_id, "static member %s rejoined as %s", instance_id, new_id)
         self._rebalancer.forget_session(group, old_id)
         member = group.replace_static(request.group_instance_id or "", new_id)
         self._rebalancer.keep_alive(group, member)
@@ -130,7 +128,9 @@ class Joins:
         try:
             self._store.append(group.group_id, [group.record()])
         except ApiError as error:
-            log.warning("group %s: static member %s could not be stored: %s", group.group_id, member.member_id, error)
+            self._rebalancer.lines.warn(
+                group.group_id, "static member %s could not be stored: %s", member.member_id, error
+            )
             group.answer_join(member, join_error(group_error(error), UNKNOWN_MEMBER))
             group.set_protocols(member, before[0])
             _, member.rebalance_timeout_ms, member.session_timeout_ms = before

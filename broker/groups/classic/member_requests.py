@@ -4,7 +4,6 @@ Source: Kafka 3.9, GroupMetadataManager. `state_table.py` says which state answe
 """
 
 import asyncio
-import logging
 from collections.abc import Sequence
 
 from ....protocol.errors import ApiError, ErrorCode
@@ -17,8 +16,6 @@ from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, SyncAnswer
 from .rebalance import Rebalancer
 from .state_table import HEARTBEAT, SYNC, State
-
-log = logging.getLogger(__name__)
 
 
 class Members:
@@ -70,7 +67,7 @@ class Members:
             stored = self._store.append(group.group_id, [group.record(assignments)])
             await self._store.await_replication(stored, self._store_timeout_ms)
         except ApiError as error:
-            log.warning("group %s: its assignment could not be stored: %s", group.group_id, error)
+            self._rebalancer.lines.warn(group.group_id, "its assignment could not be stored: %s", error)
             failure = group_error(error)
         if group.state is not State.COMPLETING_REBALANCE or request.generation_id != group.generation:
             return
@@ -138,5 +135,5 @@ class Members:
         if member_id == UNKNOWN_MEMBER:
             member_id = group.static_member_id(leaving.group_instance_id) or UNKNOWN_MEMBER
         member = group.check_member(member_id, leaving.group_instance_id)
-        log.info("group %s: %s leaves (%s)", group.group_id, member_id, leaving.reason or "no reason given")
+        self._rebalancer.lines.inform(group.group_id, "%s leaves (%s)", member_id, leaving.reason or "no reason given")
         self._rebalancer.remove(group, member)

@@ -9,19 +9,17 @@
 Source: Kafka 3.9, GroupMetadataManager.
 """
 
-import logging
 from collections.abc import Callable
 
 from ....network.admission.remembered_names import RememberedNames
 from ....protocol.errors import ApiError, ErrorCode
 from ...scheduling.keyed_timers import Timers
+from ..group_lines import GroupLines
 from ..group_settings import GroupSettings
 from ..group_store import GroupStore
 from .group import ClassicGroup
 from .member import ClassicMember, join_error, sync_error
 from .state_table import State
-
-log = logging.getLogger(__name__)
 
 MOST_PENDING_MEMBERS = 5_000
 """Ids handed out last, 3 kB each, fewer with long names. Clients come back with theirs within milliseconds."""
@@ -42,10 +40,11 @@ def _sync_phase(group: ClassicGroup) -> tuple[str, str]:
 class Rebalancer:
     """Moves classic groups from one generation to the next. `on_unused` is called with groups that nobody joined."""
 
-    def __init__(self, settings: GroupSettings, timers: Timers, store: GroupStore) -> None:
+    def __init__(self, settings: GroupSettings, timers: Timers, store: GroupStore, lines: GroupLines) -> None:
         self._settings = settings
         self._timers = timers
         self._store = store
+        self.lines = lines
         self.rebalances = 0
         self.on_unused: Callable[[ClassicGroup], None] = lambda group: None
         self.handed_out: RememberedNames[tuple[str, str], ClassicGroup] = RememberedNames(
@@ -86,10 +85,10 @@ class Rebalancer:
     def _expire_session(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         member = group.members.get(member_id)
         if member_id in group.pending_members:
-            log.info("group %s: %s did not come back within %d ms", group.group_id, member_id, timeout_ms)
+            self.lines.inform(group.group_id, "%s did not come back within %d ms", member_id, timeout_ms)
             self.remove_pending(group, member_id)
         elif member is not None and not member.is_alive_without_heartbeat:
-            log.info("group %s: %s sent no heartbeat for %d ms, it is removed", group.group_id, member_id, timeout_ms)
+            self.lines.inform(group.group_id, "%s sent no heartbeat for %d ms, it is removed", member_id, timeout_ms)
             self.remove(group, member)
             self.note_leave(group, f"the session of {member_id} expired")
 
@@ -147,7 +146,7 @@ class Rebalancer:
         self._timers.cancel(_sync_phase(group))
         was_empty = group.state is State.EMPTY
         group.move_to(State.PREPARING_REBALANCE, self._timers.now_ms())
-        log.info("group %s prepares to rebalance after generation %d: %s", group.group_id, group.generation, reason)
+        self.lines.inform(group.group_id, "prepares to rebalance after generation %d: %s", group.generation, reason)
         if was_empty:
             group.joined_since_delay = False
             delay = self._settings.initial_rebalance_delay_ms
@@ -179,10 +178,10 @@ class Rebalancer:
         """Ends the join phase with those who came. Static members may miss it; their session tells if they are gone."""
         self._timers.cancel(_join_phase(group))
         for member in [each for each in group.members.values() if each.awaiting_join is None and not each.is_static]:
-            log.info("group %s: %s did not rejoin in time, it is removed", group.group_id, member.member_id)
+            self.lines.inform(group.group_id, "%s did not rejoin in time, it is removed", member.member_id)
             self.remove(group, member)
         if group.members and not group.elect_joining_leader():
-            log.warning("group %s: no member has rejoined, waiting for another rebalance timeout", group.group_id)
+            self.lines.warn(group.group_id, "no member has rejoined, waiting for another rebalance timeout")
             self._await_join(group)
             return
         group.start_generation(self._timers.now_ms())
@@ -190,11 +189,11 @@ class Rebalancer:
         if group.members:
             self._announce(group)
         else:
-            log.info("group %s is empty at generation %d", group.group_id, group.generation)
+            self.lines.inform(group.group_id, "empty at generation %d", group.generation)
             self.store_empty(group)
 
     def _announce(self, group: ClassicGroup) -> None:
-        log.info("group %s: generation %d has %d members", group.group_id, group.generation, len(group.members))
+        self.lines.inform(group.group_id, "generation %d has %d members", group.generation, len(group.members))
         for member in tuple(group.members.values()):
             is_leader = member.member_id == group.leader_id
             group.answer_join(member, group.join_response(member.member_id, with_members=is_leader))
@@ -208,7 +207,7 @@ class Rebalancer:
         try:
             self._store.append(group.group_id, [group.record()])
         except ApiError as error:
-            log.warning("group %s: its empty state could not be stored: %s", group.group_id, error)
+            self.lines.warn(group.group_id, "its empty state could not be stored: %s", error)
 
     # The sync phase
 
@@ -228,7 +227,7 @@ class Rebalancer:
     def _expire_sync(self, group: ClassicGroup) -> None:
         late = sorted(group.pending_syncs)
         for member_id in late:
-            log.info("group %s: %s did not ask for its assignment, it is removed", group.group_id, member_id)
+            self.lines.inform(group.group_id, "%s did not ask for its assignment, it is removed", member_id)
             self._timers.cancel(_session(group, member_id))
             group.remove(member_id)
         if late:

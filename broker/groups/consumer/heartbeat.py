@@ -6,7 +6,6 @@ The answer has an assignment when the request was a full one, or when what the m
 Source: Kafka 3.9, GroupMetadataManager.consumerGroupHeartbeat.
 """
 
-import logging
 from dataclasses import replace
 from typing import Final
 
@@ -24,8 +23,6 @@ JOINS: Final = 0
 LEAVES: Final = -1
 NOT_GIVEN: Final = -1
 FIRST_VERSION_WITH_OWN_MEMBER_ID: Final = 1
-
-log = logging.getLogger(__name__)
 
 
 class ConsumerHeartbeats:
@@ -135,13 +132,13 @@ class ConsumerHeartbeats:
         if request.member_epoch == LEFT_FOR_NOW:
             self._leave_for_now(group, member)
         else:
-            log.info("group %s: %s leaves", group.group_id, member.member_id)
+            self._consumers.lines.inform(group.group_id, "%s leaves", member.member_id)
             self._consumers.remove(group, member)
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def _leave_for_now(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """The member keeps what it owns until its session ends, or its successor comes."""
-        log.info("group %s: static member %s leaves and may come back", group.group_id, member.member_id)
+        self._consumers.lines.inform(group.group_id, "static member %s leaves and may come back", member.member_id)
         change = Change(group)
         gone = replace(member, epoch=LEFT_FOR_NOW, revoking={})
         change.records.append(gone.assignment_record(group.group_id))

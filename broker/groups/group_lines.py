@@ -1,0 +1,31 @@
+"""Lines in the log about groups. Clients choose the names, and how often a group changes."""
+
+import logging
+
+from ...network.admission.peer_lines import PeerLines
+from ...network.sasl.mechanism import for_log
+
+log = logging.getLogger(__name__)
+
+KEY_CHARACTERS = 64
+"""Groups whose names begin with the same ones share their lines."""
+
+
+class GroupLines:
+    """Writes so many lines in a minute as `PeerLines` does of peers, with a group in place of a network."""
+
+    def __init__(self, lines: PeerLines) -> None:
+        self._lines = lines
+
+    def inform(self, group_id: str, text: str, *values: str | int | Exception) -> None:
+        """A line that begins with the group. `text` is a %-format of the values, of which names are cut and escaped."""
+        self._lines.inform(log, group_id[:KEY_CHARACTERS], _line(group_id, text, values))
+
+    def warn(self, group_id: str, text: str, *values: str | int | Exception) -> None:
+        """The same for what has gone wrong."""
+        self._lines.warn(log, group_id[:KEY_CHARACTERS], _line(group_id, text, values))
+
+
+def _line(group_id: str, text: str, values: tuple[str | int | Exception, ...]) -> str:
+    shown = tuple(for_log(each) if isinstance(each, str) else each for each in values)
+    return f"group {for_log(group_id)}: " + text % shown
