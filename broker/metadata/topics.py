@@ -180,14 +180,15 @@ class Topics:
 
     async def _put(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         """Remembers and makes topics; notes what could not be, and why."""
-        self._remember(new, failed)
+        await self._remember(new, failed)
         for topic in new:
             if topic.name not in failed:
                 await self._make(topic, failed)
 
-    def _remember(self, new: Iterable[NewTopic], failed: dict[str, ApiError]) -> None:
+    async def _remember(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
+        """The disk is waited for by a worker: that may be a fifth of a second."""
         try:
-            with self.store.change() as state:
+            with self.store.change(sync=False) as state:
                 for topic in new:
                     state.topics[topic.name] = StoredTopic(
                         topic_id=topic.topic_id,
@@ -196,6 +197,21 @@ class Topics:
                     )
         except DiskFault as fault:
             failed.update((topic.name, fault) for topic in new)
+            return
+        try:
+            await self._core.heavy(self.store.log.prepare_sync())
+        except DiskFault as fault:
+            forget_frames(fault)
+            failed.update((topic.name, fault) for topic in new)
+            self._forget([topic.name for topic in new])
+
+    def _forget(self, names: Iterable[str]) -> None:
+        """Takes topics back that the disk may not have."""
+        self.store.note_lost_writes()
+        # What fails here was said already; what is left of them goes, or is made, at the next start.
+        with suppress(DiskFault), self.store.change() as state:
+            for name in names:
+                state.topics.pop(name, None)
 
     async def _make(self, new: NewTopic, failed: dict[str, ApiError]) -> None:
         topic = Topic(

@@ -11,7 +11,7 @@ All files are readable by their owner only: they hold the keys of passwords. Sou
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +43,7 @@ from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX,
 from ..files.files import Files
 from ..log.leader_epochs import LeaderEpochs
 from .metadata_log_contents import MetadataLogContents, read_metadata_log
+from .partition_record import next_epoch
 from .quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from .state_difference import partition_record_version
 
@@ -77,12 +78,13 @@ class MetadataLog:
         quorum = read_quorum_state(files, folder)
         self.contents = contents
         self.end_offset = contents.end_offset
-        self.epoch = max(contents.epoch, quorum.leader_epoch) + 1
+        self.epoch = next_epoch(max(contents.epoch, quorum.leader_epoch))
         self.bytes_since_snapshot = contents.bytes_since_snapshot
         self._leads = False
         self._segment = f"{folder}/{contents.segment}" if contents.segment else ""
         self._size = contents.segment_bytes
         self._has_tail = contents.torn_bytes > 0
+        self._is_named = True  # the segment, on the disk
         self._voters = contents.voters
         if contents.torn_bytes:
             _logger.warning(
@@ -117,8 +119,9 @@ class MetadataLog:
 
     # Changes
 
-    def append(self, records: Sequence[Any], metadata_version: int) -> None:
-        """Write records of one change; they are on the disk when this returns, all of them or none.
+    def append(self, records: Sequence[Any], metadata_version: int, *, sync: bool = True) -> None:
+        """Write records of one change; they are on the disk when this returns, all of them or none. Without `sync` they
+        are there once the function of `prepare_sync` has returned, or a later change has been written.
 
         Raises: DiskFault, after which nothing of them counts.
         """
@@ -134,7 +137,7 @@ class MetadataLog:
                 offset = self._add(batches, offset, abort, now_ms)
         for values in _in_batches(records, metadata_version):
             offset = self._add(batches, offset, values, now_ms)
-        self._write(b"".join(batches))
+        self._write(b"".join(batches), sync=sync)
         if not self._leads:
             self._note_epoch()
         self.end_offset = offset
@@ -190,9 +193,26 @@ class MetadataLog:
         batches.append(_batch(offset, self.epoch, values, now_ms))
         return offset + len(values)
 
-    def _write(self, data: bytes) -> None:
-        is_new = self._size == 0
-        if is_new:
+    def prepare_sync(self) -> Callable[[], None]:
+        """What puts all that was written on the disk, for a worker; it raises DiskFault. Raises: DiskFault."""
+        if not self._segment:  # a snapshot stands for it, which is there
+            return lambda: None
+        files, handle = self._files, self._files.handle(self._segment)
+        held = [handle.open()]  # a snapshot may take the segment away meanwhile
+
+        def sync() -> None:
+            try:
+                handle.sync()
+                files.sync_directory(self.folder)
+            finally:
+                held.clear()
+                handle.close()
+
+        return sync
+
+    def _write(self, data: bytes, *, sync: bool) -> None:
+        if self._size == 0:
+            self._is_named = False
             self._segment = segment_file(self.folder, self.end_offset, LOG)
             self._files.make_private(self._segment)
         handle = self._files.handle(self._segment)
@@ -201,9 +221,11 @@ class MetadataLog:
                 handle.truncate(self._size)
             self._has_tail = True
             handle.write([data], self._size)
-            handle.sync()
-            if is_new:
-                self._files.sync_directory(self.folder)
+            if sync:
+                handle.sync()
+                if not self._is_named:
+                    self._files.sync_directory(self.folder)
+                self._is_named = True
             self._has_tail = False
         finally:
             handle.close()

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from ...protocol.errors import DiskFault
+from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...protocol.schema import NO_UUID
 from ..directories.meta_properties import read_meta_properties
 from ..files.clock import Clock, SystemClock
@@ -29,6 +29,7 @@ MIGRATED = ".migrated"
 BOOTSTRAP = "bootstrap.checkpoint"
 MAX_BYTES = 1 << 30
 PRODUCER_ID_BLOCK = 1000  # as many as Kafka's controller allocates at a time
+LAST_PRODUCER_ID = 2**63 - 1
 DEFAULT_NODE_ID = 1
 LEAST_SNAPSHOT_BYTES = 1 << 20
 """At a clean stop a log that is shorter is left as it is."""
@@ -50,6 +51,7 @@ class MetadataStore:
         self.node_id = node_id
         self._saved = log.contents.state
         self._is_misread_by_kafka = log.contents.is_misread_by_kafka
+        self._has_lost_writes = False
         self._next_producer_id = self._block_end = state.next_producer_id
 
     @classmethod
@@ -117,19 +119,20 @@ class MetadataStore:
             files.make_private(path)
             files.rename(path, path + MIGRATED)
 
-    def save(self) -> None:
-        """Write what has changed since the last time; it is on the disk when this returns.
+    def save(self, *, sync: bool = True) -> None:
+        """Write what has changed since the last time; it is on the disk when this returns, without `sync` once the
+        function of `log.prepare_sync` has.
 
         Raises: DiskFault, the log then still holds the last state that was saved.
         """
         records = list(difference(self._saved, self.state, self.node_id))
         if records:
-            self.log.append(records, self.state.metadata_version)
+            self.log.append(records, self.state.metadata_version, sync=sync)
             self._saved = self.state.copy()
             self.is_new = False
             self._is_misread_by_kafka |= any(map(is_misread, records))
         is_long = self.log.bytes_since_snapshot > self.log.snapshot_bytes
-        if is_long or (self._is_misread_by_kafka and self.log.end_offset > 0):
+        if is_long or self._has_lost_writes or (self._is_misread_by_kafka and self.log.end_offset > 0):
             self.write_snapshot()
 
     def close(self) -> None:
@@ -142,20 +145,25 @@ class MetadataStore:
         records = difference(ClusterState(), self._saved, self.node_id)
         try:
             self.log.write_snapshot(records, self._saved.metadata_version)
-            self._is_misread_by_kafka = False
+            self._is_misread_by_kafka = self._has_lost_writes = False
         except DiskFault as fault:
             _logger.warning("no snapshot of the metadata was written, the log stays: %s", fault)
 
+    def note_lost_writes(self) -> None:
+        """A sync has failed: what was written before it may never reach the disk, so that the next change leaves a
+        snapshot in the place of the log."""
+        self._has_lost_writes = True
+
     @contextmanager
-    def change(self) -> Iterator[ClusterState]:
-        """The state, to be changed, and saved after that; when anything fails it is again as it was.
+    def change(self, *, sync: bool = True) -> Iterator[ClusterState]:
+        """The state, to be changed, and saved after that as by `save`; when anything fails it is again as it was.
 
         Raises: DiskFault.
         """
         before = self.state.copy()
         try:
             yield self.state
-            self.save()
+            self.save(sync=sync)
         except BaseException:
             self.state = before
             raise
@@ -163,7 +171,7 @@ class MetadataStore:
     def next_producer_id(self) -> int:
         """A producer id that was never handed out before, and never will be again, whatever happens to this process.
 
-        Raises: DiskFault when a block is used up and the next one cannot be noted.
+        Raises: DiskFault when a block is used up and the next one cannot be noted, ApiError when there is none.
         """
         if self._next_producer_id >= self._block_end:
             self._take_block()
@@ -178,8 +186,13 @@ class MetadataStore:
             self._next_producer_id = self._block_end = self.state.next_producer_id
 
     def _take_block(self) -> None:
+        start = self.state.next_producer_id
+        if start > LAST_PRODUCER_ID - PRODUCER_ID_BLOCK:  # Kafka 3.9: ProducerIdControlManager
+            raise ApiError(
+                f"all producer ids are used up, the metadata have {start} as the next one",
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+            )
         with self.change() as state:
-            start = state.next_producer_id
             state.next_producer_id = start + PRODUCER_ID_BLOCK
         self._next_producer_id, self._block_end = start, start + PRODUCER_ID_BLOCK
 

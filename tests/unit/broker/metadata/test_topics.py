@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ from stepdown.broker.broker import Broker
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.network import turn
 from stepdown.protocol.errors import ApiError, DiskFault, ErrorCode
+from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.storage.files.file_handle import Buffer, FileHandle
 from stepdown.storage.files.files import Files
 from stepdown.storage.files.partition_metadata import read_topic_id
@@ -20,8 +22,9 @@ from stepdown.storage.metadata.metadata_log_contents import FOLDER
 from support.admin import write
 from support.client import RawClient
 from support.clock import ManualClock
+from support.deadline import DEADLINE_S
 from support.record_sets import NOW, record_set
-from support.running import running_broker
+from support.running import running_broker, until
 
 NOTHING = "\0"
 
@@ -173,6 +176,58 @@ async def test_a_topic_whose_partition_cannot_be_made_is_taken_back(tmp_path: Pa
         before = image(broker)
     async with started(tmp_path) as broker:
         assert image(broker) == before
+
+
+class HeldFiles(Files):
+    """Files of which the syncs of metadata wait once they are held, and fail once they are broken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting, self.released = Event(), Event()
+        self.released.set()
+        self.is_broken = False
+
+    def sync(self, handle: FileHandle) -> None:
+        if FOLDER in handle.path:
+            self.waiting.set()
+            assert self.released.wait(DEADLINE_S)
+            if self.is_broken:
+                self.is_broken = False
+                raise DiskFault(f"{handle.path}: Input/output error")
+        super().sync(handle)
+
+
+async def test_others_are_answered_while_the_disk_takes_a_new_topic(tmp_path: Path) -> None:
+    """CreateTopics waited for the disk on the event loop, 0.2 s and more."""
+    files = HeldFiles()
+    async with started(tmp_path, files) as broker:
+        await create(broker, "first")
+        files.waiting.clear()
+        files.released.clear()
+        creating = asyncio.create_task(create(broker, "orders"))
+        await until(files.waiting.is_set)
+        async with await RawClient.connect(broker.address.host, broker.address.port) as client:
+            answer = await client.send(MetadataRequest(topics=None), 1)
+        assert [topic.name for topic in answer.topics] == ["first"]
+        assert not creating.done()
+        files.released.set()
+        assert await creating == {}
+        assert set(image(broker)) == {"first", "orders"}
+
+
+async def test_a_topic_that_the_disk_may_not_have_is_taken_back(tmp_path: Path) -> None:
+    """After a sync that failed the log of metadata is not to be trusted: a snapshot takes its place."""
+    files = HeldFiles()
+    async with started(tmp_path, files) as broker:
+        await create(broker, "first")
+        files.is_broken = True
+        failed = await create(broker, "orders")
+        assert [error.code for error in failed.values()] == [ErrorCode.KAFKA_STORAGE_ERROR]
+        assert list((tmp_path / FOLDER).glob("*.checkpoint"))
+        assert await create(broker, "later") == {}
+        assert set(image(broker)) == {"first", "later"}
+    async with started(tmp_path) as broker:
+        assert set(image(broker)) == {"first", "later"}
 
 
 async def test_nothing_changes_when_the_metadata_cannot_be_written(tmp_path: Path) -> None:
