@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 
-from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
+from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord, next_epoch
 
 Ids = tuple[int, ...]
 IsAcceptable = Callable[[int], bool]
@@ -54,7 +54,11 @@ def change(
     names_leader = leader != before.leader or not set(before.replicas) <= set(wanted.replicas)
     if wanted == before and not names_leader:
         return None
-    return name_leader(wanted, leader) if names_leader else replace(wanted, partition_epoch=before.partition_epoch + 1)
+    return (
+        name_leader(wanted, leader)
+        if names_leader
+        else replace(wanted, partition_epoch=next_epoch(before.partition_epoch))
+    )
 
 
 def name_leader(record: PartitionRecord, leader: int) -> PartitionRecord:
@@ -62,8 +66,8 @@ def name_leader(record: PartitionRecord, leader: int) -> PartitionRecord:
     return replace(
         record,
         leader=leader,
-        leader_epoch=record.leader_epoch + 1,
-        partition_epoch=record.partition_epoch + 1,
+        leader_epoch=next_epoch(record.leader_epoch),
+        partition_epoch=next_epoch(record.partition_epoch),
     )
 
 

@@ -33,7 +33,8 @@ from ...storage.log.log import Log
 from ...storage.log.log_config import LogConfig
 from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.metadata_store import MetadataStore
-from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
+from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord, next_epoch
+from ...storage.producers.producer_state import highest_producer_id
 from .absent_partition import AbsentPartition
 from .configuration import Configuration, log_config
 from .image import Topic
@@ -221,15 +222,18 @@ def _lead(record: PartitionRecord, opened: Log | None, log_manager: LogManager, 
         if record.leader == NO_LEADER:
             return record
         return replace(
-            record, leader=NO_LEADER, leader_epoch=record.leader_epoch + 1, partition_epoch=record.partition_epoch + 1
+            record,
+            leader=NO_LEADER,
+            leader_epoch=next_epoch(record.leader_epoch),
+            partition_epoch=next_epoch(record.partition_epoch),
         )
     is_led = record.leader == node_id and record.isr == (node_id,)
-    epoch = record.leader_epoch + (not is_led)
+    epoch = record.leader_epoch if is_led else next_epoch(record.leader_epoch)
     directories = record.directories
     if opened is not None:
         if opened.log_end_offset:
-            is_clean = log_manager.was_clean(opened.directory)
-            epoch = max(epoch, opened.epochs.latest) if is_clean else max(epoch, opened.epochs.latest + 1)
+            latest = opened.epochs.latest
+            epoch = max(epoch, latest if log_manager.was_clean(opened.directory) else next_epoch(latest))
         directories = _directories(record, replicas, node_id, log_manager.directory_id(opened.directory))
     if is_led and epoch == record.leader_epoch and directories == record.directories:
         return record
@@ -239,7 +243,7 @@ def _lead(record: PartitionRecord, opened: Log | None, log_manager: LogManager, 
         isr=(node_id,),
         leader=node_id,
         leader_epoch=epoch,
-        partition_epoch=record.partition_epoch + 1,
+        partition_epoch=next_epoch(record.partition_epoch),
         directories=directories,
         recovery_state=0,
         eligible_leader_replicas=(),
@@ -257,7 +261,7 @@ def _directories(
 
 def last_producer_id(opened: Log) -> int:
     """The highest producer id that the log remembers, -1 for none."""
-    return max(opened.producers.state.producers, default=-1)
+    return highest_producer_id(opened.producers.state.producers)
 
 
 def _topic(

@@ -11,8 +11,11 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from ...network.admission.peer_lines import PeerLines
+from ...network.sasl.mechanism import for_log
 from ...protocol.coordinator.transaction_log import TransactionRecord
 from ...protocol.errors import ApiError, ErrorCode
+from ...storage.producers.producer_state import highest_producer_id
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import TRANSACTION_TOPIC
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 TOMBSTONES_A_BATCH = 100
 EXPIRY_WRITE_TIMEOUT_MS = 30_000
+KEY_CHARACTERS = 64
 RESULTS: Final = {State.COMPLETE_COMMIT: "committed", State.COMPLETE_ABORT: "aborted"}
 
 log = logging.getLogger(__name__)
@@ -57,6 +61,7 @@ class TransactionCoordinator:
         self._completion = Completion(core, self._topic, self.markers, self.write)
         self._loading = Loading(core.rounds, self._topic, self.transactions, self._raise_producer_ids, self._resume)
         self._periodic: list[Periodic] = []
+        self._lines = PeerLines(core.clock)
         self._is_active = False
 
     # Life
@@ -123,7 +128,7 @@ class TransactionCoordinator:
 
     def _raise_producer_ids(self) -> None:
         """No producer id that occurs in the log is handed out again."""
-        highest = max((transaction.now.producer_id for transaction in self.transactions), default=-1)
+        highest = highest_producer_id(transaction.now.producer_id for transaction in self.transactions)
         store = self._topics.store
         if highest >= store.state.next_producer_id:
             store.raise_producer_ids(highest + 1)
@@ -293,7 +298,8 @@ class TransactionCoordinator:
 
     async def _abort_timed_out(self, transaction: Transaction) -> None:
         name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
-        log.info("the transaction of %s is open for more than %d ms and is aborted", name, timeout_ms)
+        line = f"the transaction of {for_log(name)} is open for more than {timeout_ms} ms and is aborted"
+        self._lines.inform(log, name[:KEY_CHARACTERS], line)
         await self._fence(transaction)
         self._core.metrics.transactions_timed_out.add()
 

@@ -202,8 +202,11 @@ class Transaction:
         return replace(self.now, state=state, updated_ms=now_ms)
 
     def fence(self, now_ms: int) -> Standing:
-        """To be aborted, under an epoch that shuts out the present producer and that no client is ever told."""
-        epoch = self.now.producer_epoch + 1
+        """To be aborted, under an epoch that shuts out the present producer and that no client is ever told.
+
+        From the last epoch of all, which a log may hold, there is none to go to; Kafka 3.9 never aborts there.
+        """
+        epoch = min(self.now.producer_epoch + 1, MAX_EPOCH)
         return replace(self.prepare(State.PREPARE_ABORT, now_ms), producer_epoch=epoch, last_producer_epoch=NO_EPOCH)
 
     def complete(self, now_ms: int) -> Standing:

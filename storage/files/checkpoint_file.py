@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from ...protocol.errors import DiskFault
+from .file_names import MAX_OFFSET
 from .files import Files
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -66,6 +67,14 @@ def parse_lines(data: bytes, path: str) -> list[list[str]]:
     return [line.split() for line in lines[2:]]
 
 
+def parse_offset(text: str) -> int:
+    """An offset of a checkpoint. Raises: ValueError for what is none, or beyond all there are."""
+    offset = int(text)
+    if abs(offset) > MAX_OFFSET:
+        raise ValueError(f"{text[:40]!r} is no offset")
+    return offset
+
+
 def write_lines(files: Files, path: str, entries: Iterable[str], *, sync: bool = True) -> None:
     """Replace the file by these entries.
 
@@ -89,7 +98,7 @@ def read_offsets(files: WholeFiles, path: str) -> dict[TopicPartition, int]:
     for number, fields in enumerate(read_lines(files, path), start=3):
         try:
             topic, partition, offset = fields
-            offsets[topic, int(partition)] = int(offset)
+            offsets[topic, int(partition)] = parse_offset(offset)
         except ValueError as fault:
             text = " ".join(fields)[:80]
             raise MalformedCheckpoint(f"{path}: line {number} should be `topic partition offset`: {text!r}") from fault

@@ -299,10 +299,14 @@ class Files:
                 raise DiskFault(f"{path}: a folder was expected, found a file") from None
 
     def space(self, path: str) -> tuple[int, int]:
-        """Bytes of the file system that holds the folder: all, and those that this process may still use."""
+        """Bytes of the file system that holds the folder: all, and those that this process may still use.
+
+        As Java's File.getTotalSpace at most 2^63-1, for file systems that say what they like (FUSE).
+        """
         with self._disk(path):
             status = os.statvfs(path)
-        return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+        most = 2**63 - 1
+        return min(status.f_blocks * status.f_frsize, most), min(status.f_bavail * status.f_frsize, most)
 
     def remove_directory(self, path: str) -> None:
         """Remove the folder and all in it; nothing happens when it is gone."""

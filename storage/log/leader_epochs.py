@@ -8,14 +8,15 @@ Epochs and start offsets ascend; an entry removes the later ones it contradicts.
 import logging
 from bisect import bisect_right
 from threading import Lock
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from ..files.checkpoint_file import MalformedCheckpoint, read_lines, write_lines
+from ..files.checkpoint_file import MalformedCheckpoint, parse_offset, read_lines, write_lines
 from ..files.files import Files
 
 FILE_NAME = "leader-epoch-checkpoint"
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
+LAST_EPOCH: Final = 2**31 - 1
 
 _logger = logging.getLogger(__name__)
 
@@ -117,8 +118,8 @@ class LeaderEpochs:
 
     def _read(self) -> list[EpochEntry]:
         try:
-            entries = [EpochEntry(int(epoch), int(start)) for epoch, start in read_lines(self._files, self._path)]
-        except (MalformedCheckpoint, ValueError) as fault:
+            entries = [_parse(*fields) for fields in read_lines(self._files, self._path)]
+        except (MalformedCheckpoint, TypeError, ValueError) as fault:
             _logger.warning("%s cannot be read and is ignored: %s", self._path, fault)
             return []
         kept: list[EpochEntry] = []
@@ -126,3 +127,10 @@ class LeaderEpochs:
             if not kept or (entry.epoch > kept[-1].epoch and entry.start_offset > kept[-1].start_offset):
                 kept.append(entry)
         return kept
+
+
+def _parse(epoch: str, start: str) -> EpochEntry:
+    entry = EpochEntry(int(epoch), parse_offset(start))
+    if not UNDEFINED_EPOCH <= entry.epoch <= LAST_EPOCH:
+        raise ValueError(f"{epoch[:40]!r} is no epoch")
+    return entry

@@ -17,6 +17,7 @@ from ...protocol.records.layout import RECORD_BATCH_OVERHEAD
 from ...protocol.records.v2_header import stamp_header
 from ..files.clock import Clock
 from ..files.file_handle import Buffer
+from ..files.file_names import MAX_OFFSET
 from ..files.files import Files
 from ..producers.producer_state import BatchSequence
 from ..producers.producer_tracking import ProducerTracking
@@ -137,7 +138,7 @@ class Log(LogReading):
     def append(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
         """Give the batch its offsets and write it.
 
-        Raises: ApiError RECORD_LIST_TOO_LARGE 18, 45, 47, 48, 52; DiskFault.
+        Raises: ApiError RECORD_LIST_TOO_LARGE 18, 45, 47, 48, 52, 1 where no offset is left; DiskFault.
         """
         if not prepared.head:
             return AppendInfo(log_start_offset=self.log_start_offset)
@@ -146,7 +147,7 @@ class Log(LogReading):
         return self.append_from_leader(prepared, leader_epoch=leader_epoch)
 
     def append_from_leader(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
-        """As `append`, of a batch that the log of the leader has taken. Raises: ApiError 18; DiskFault."""
+        """As `append`, of a batch that the log of the leader has taken. Raises: ApiError 18, 1; DiskFault."""
         first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
         last_offset = first_offset + prepared.last_offset_delta
         head = stamp_header(prepared.head, first_offset, leader_epoch)
@@ -218,6 +219,12 @@ class Log(LogReading):
     ) -> None:
         if self.fault is not None:
             raise DiskFault(f"{self.name}: closed to writing since: {self.fault}")
+        if last_offset >= MAX_OFFSET:  # the end of the log, one more, is in answers
+            raise ApiError(
+                f"{self.name}: a batch of offsets {first_offset}-{last_offset}, of which {MAX_OFFSET - 1} is the last: "
+                "write to another topic",
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+            )
         config, size_bytes = self.config, sum(map(len, pieces))
         if size_bytes > config.segment_bytes:
             raise ApiError(

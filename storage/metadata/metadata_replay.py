@@ -14,7 +14,7 @@ from ...protocol.acls import ACL_FIELDS, Acl
 from ...protocol.errors import InvalidRecord
 from ...protocol.scram import SCRAM_MECHANISMS, ScramCredential
 from .cluster_state import ClusterState, ConfigResource, StoredTopic
-from .partition_record import PartitionRecord
+from .partition_record import PartitionRecord, next_epoch
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
@@ -230,8 +230,8 @@ def _merge(before: PartitionRecord, change: records.PartitionChangeRecord) -> Pa
         replicas=replicas,
         isr=_or_before(change.isr, before.isr),
         leader=change.leader if names_leader else before.leader,
-        leader_epoch=before.leader_epoch + names_leader,
-        partition_epoch=before.partition_epoch + 1,
+        leader_epoch=next_epoch(before.leader_epoch) if names_leader else before.leader_epoch,
+        partition_epoch=next_epoch(before.partition_epoch),
         adding=_or_before(change.adding_replicas, before.adding),
         removing=_or_before(change.removing_replicas, before.removing),
         directories=directories if len(directories) == len(replicas) else (),

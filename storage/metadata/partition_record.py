@@ -6,7 +6,14 @@ Source: Kafka 3.9 `PartitionRegistration`.
 from dataclasses import dataclass
 from uuid import UUID
 
+from ..log.leader_epochs import LAST_EPOCH
+
 NO_LEADER = -1
+
+
+def next_epoch(epoch: int) -> int:
+    """The epoch after this one. The last one stays: one below zero, which Kafka comes to, fences every client."""
+    return min(epoch + 1, LAST_EPOCH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

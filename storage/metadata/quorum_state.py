@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ...protocol.schema import NO_UUID
 from ..files.files import Files
 from ..files.partition_metadata import encode_uuid
+from ..log.leader_epochs import LAST_EPOCH
 
 FILE_NAME = "quorum-state"
 MAX_BYTES = 1 << 20
@@ -41,8 +42,11 @@ def read_quorum_state(files: Files, folder: str) -> QuorumState:
         if fields["data_version"] not in KNOWN_VERSIONS:
             raise ValueError(f"data_version {fields['data_version']!r}")
         voters = tuple(int(voter["voterId"]) for voter in fields.get("currentVoters") or ())
-        return QuorumState(leader_epoch=max(0, int(fields["leaderEpoch"])), voters=voters)
-    except (ValueError, KeyError, TypeError, RecursionError) as fault:
+        epoch = int(fields["leaderEpoch"])
+        if epoch > LAST_EPOCH:
+            raise ValueError(f"leaderEpoch {epoch}")
+        return QuorumState(leader_epoch=max(0, epoch), voters=voters)
+    except (ValueError, OverflowError, KeyError, TypeError, RecursionError) as fault:
         _logger.warning("%s cannot be read, the epoch of the log counts: %r", path, fault)
         return QuorumState()
 

@@ -12,6 +12,7 @@ from ..files.partition_metadata import read_topic_id
 from ..log.leader_epochs import LeaderEpochs
 from ..log.segment import MAX_RELATIVE_OFFSET, Segment, open_segment
 from ..producers.producer_snapshot import MAX_SNAPSHOT_BYTES, CorruptSnapshot, decode_snapshot
+from ..producers.producer_state import highest_producer_id
 
 NO_MAGIC = -1
 
@@ -52,7 +53,7 @@ class _Batches:
         self.end_offset = header.last_offset + 1
         self.leader_epoch = max(self.leader_epoch, header.leader_epoch)
         self.lowest_magic = header.magic if self.lowest_magic == NO_MAGIC else min(self.lowest_magic, header.magic)
-        self.last_producer_id = max(self.last_producer_id, header.producer_id)
+        self.last_producer_id = highest_producer_id((self.last_producer_id, header.producer_id))
 
 
 def survey_folder(
@@ -108,5 +109,5 @@ def _last_producer_id(files: Files, path: str, names: set[str]) -> int:
             entries = decode_snapshot(files.read_whole(f"{path}/{name}", MAX_SNAPSHOT_BYTES) or b"", name)
         except CorruptSnapshot:
             continue
-        return max((entry.producer_id for entry in entries), default=-1)
+        return highest_producer_id(entry.producer_id for entry in entries)
     return -1

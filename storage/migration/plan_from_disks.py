@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 from ..files.partition_metadata import encode_uuid
 from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, StoredTopic
-from ..metadata.partition_record import NO_LEADER, PartitionRecord
+from ..metadata.partition_record import NO_LEADER, PartitionRecord, next_epoch
 from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import NO_MAGIC, FolderSurvey
 from .migration_plan import MigrationPlan, choose_voters
@@ -102,7 +102,7 @@ def _partition(replicas: Replicas, topic_id: UUID) -> PartitionRecord:
         replicas=(leader, *others),
         isr=(leader,),
         leader=leader,
-        leader_epoch=max(0, *(each.leader_epoch for each in own.values())) + 1,
+        leader_epoch=next_epoch(max(0, *(each.leader_epoch for each in own.values()))),
     )
 
 

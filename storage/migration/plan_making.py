@@ -14,7 +14,7 @@ from ...protocol.acls import Acl
 from ..index.time_index import TimeIndex
 from ..log.segment import DEFAULT_INDEX_INTERVAL_BYTES
 from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, StoredTopic
-from ..metadata.partition_record import NO_LEADER, PartitionRecord
+from ..metadata.partition_record import NO_LEADER, PartitionRecord, next_epoch
 from ..zookeeper.kafka_cluster import KafkaCluster
 from ..zookeeper.znode_topics import ZookeeperTopic
 from .directory_survey import PlannedBroker, RefusedDirectory
@@ -133,7 +133,7 @@ class PlanMaking:
         leader = record.leader if record.leader in here else next(iter(here), NO_LEADER)
         if leader == NO_LEADER:
             self._leaderless.append(label)
-        return replace(record, isr=isr, leader=leader, leader_epoch=max(record.leader_epoch, highest) + 1)
+        return replace(record, isr=isr, leader=leader, leader_epoch=next_epoch(max(record.leader_epoch, highest)))
 
     def _isr(self, label: str, record: PartitionRecord, folders: Replicas, *, is_new: bool) -> tuple[int, ...]:
         isr = record.isr or (record.replicas if is_new else ())

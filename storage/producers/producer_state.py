@@ -23,6 +23,13 @@ NO_EPOCH = -1
 NO_SEQUENCE = -1
 NO_OFFSET = -1
 _SEQUENCES = 1 << 31
+_MOST_OF_RECORDS = 1 << 62
+
+
+def highest_producer_id(ids: Iterable[int]) -> int:
+    """The highest of ids found in records, -1 for none. A client may write any id: of the upper half none counts, since
+    no coordinator comes so far, and the ids above it would be used up by one record."""
+    return max((each for each in ids if each < _MOST_OF_RECORDS), default=-1)
 
 
 class BatchSequence(NamedTuple):

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING
 
 from ...protocol.errors import CorruptRecord, DiskFault
 from ..files.clock import Clock
-from ..files.file_names import LOG, OFFSET_INDEX, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, offset_of, segment_file
+from ..files.file_names import (
+    LOG,
+    MAX_OFFSET,
+    OFFSET_INDEX,
+    SNAPSHOT,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    offset_of,
+    segment_file,
+)
 from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, DirectoryEntry, Files, errno_of
 from ..files.partition_metadata import FILE_NAME as METADATA_FILE
 from ..files.partition_metadata import read_topic_id
@@ -267,7 +276,7 @@ class _LogLoader:
 
     def _find_end(self) -> int:
         if len(self.segments):
-            end = self._truncate_damaged_tail()
+            end = self._bounded(self._truncate_damaged_tail())
             if end >= self.opening.log_start_offset:
                 return end
             _logger.warning(
@@ -281,6 +290,15 @@ class _LogLoader:
         now_ms = self.opening.clock.now_ms()
         self.segments.add(Segment.create(self.files, self.directory, start, self.config, now_ms))
         return start
+
+    def _bounded(self, end: int) -> int:
+        """A log ends at MAX_OFFSET at the latest, which is what an answer can say. Kafka 3.9 deletes such a log."""
+        if end > MAX_OFFSET:
+            _logger.warning(
+                "%s: its last batch ends at offset %d: it stays in the file, but offsets from %d on are not served, "
+                "and nothing can be appended", self.directory, end - 1, MAX_OFFSET,
+            )  # fmt: skip
+        return min(end, MAX_OFFSET)
 
     def _truncate_damaged_tail(self) -> int:
         """The offset after the last whole batch, with which the active segment ends after a clean stop as well."""

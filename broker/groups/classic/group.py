@@ -1,6 +1,7 @@
 """A classic group: its members, the generation, the protocol they agree on. It knows no clock, timer or log.
 
-    generation 0 is a group that never rebalanced; each completed join phase adds 1, also the one that leaves nobody
+    generation 0 is a group that never rebalanced; each completed join phase adds 1, also the one that leaves nobody;
+    after 2147483647 comes -2147483648, as in Java
     leader: the member that was added first, kept while it rejoins
     protocol: of those that all members support, the first choice of most
 
@@ -24,6 +25,7 @@ from .member import ClassicMember, JoinAnswer, join_error, sync_error
 from .state_table import NEXT, State
 
 UNKNOWN_MEMBER = ""
+LAST_GENERATION, FIRST_GENERATION = 2**31 - 1, -(2**31)
 
 
 class ClassicGroup:
@@ -171,7 +173,7 @@ class ClassicGroup:
 
     def start_generation(self, now_ms: int) -> None:
         """Ends the join phase: CompletingRebalance, or Empty when nobody is left."""
-        self.generation += 1
+        self.generation = FIRST_GENERATION if self.generation == LAST_GENERATION else self.generation + 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed_topics = self.find_subscribed_topics()
         self.move_to(State.COMPLETING_REBALANCE if self.members else State.EMPTY, now_ms)

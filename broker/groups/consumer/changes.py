@@ -6,22 +6,28 @@
 Each part is written only when it changed. Source: Kafka 3.9, GroupMetadataManager.consumerGroupHeartbeat.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from ....protocol.coordinator.consumer_group_records import TopicMetadata
 from ....protocol.coordinator.group_log import GroupRecord
+from ....protocol.errors import ApiError, ErrorCode
 from ..group_settings import GroupSettings
 from .assignors import ASSIGNORS
 from .assignors.spec import MemberSpec
-from .group import ConsumerGroup, assignment_epoch_record, epoch_record, member_tombstones, target_record, topics_record
+from .group import (
+    LAST_EPOCH,
+    ConsumerGroup,
+    assignment_epoch_record,
+    epoch_record,
+    member_tombstones,
+    target_record,
+    topics_record,
+)
 from .member import Assignment, ConsumerMember
 from .reconciliation import reconcile
 from .topic_regex import compile_pattern
-
-log = logging.getLogger(__name__)
 
 FindTopic = Callable[[str], TopicMetadata | None]
 Topics = Mapping[str, TopicMetadata]
@@ -104,9 +110,10 @@ class Planner:
         elif not is_new:
             change.refresh_at_ms = now_ms + self._settings.consumer_metadata_refresh_ms
             return topics, group.epoch
-        change.records.append(epoch_record(group.group_id, group.epoch + 1))
+        epoch = _next_epoch(group)
+        change.records.append(epoch_record(group.group_id, epoch))
         change.refresh_at_ms = now_ms + self._settings.consumer_metadata_refresh_ms
-        return topics, group.epoch + 1
+        return topics, epoch
 
     def _topics_of(self, members: Iterable[ConsumerMember], may_see: MaySee) -> Topics:
         present = tuple(members)
@@ -146,7 +153,7 @@ class Planner:
         topics = self._topics_of(left.values(), group.topics.__contains__)  # nobody asks: no others are found
         if topics != group.topics:
             change.records.append(topics_record(group.group_id, topics.values()))
-        change.records.append(epoch_record(group.group_id, group.epoch + 1))
+        change.records.append(epoch_record(group.group_id, min(group.epoch + 1, LAST_EPOCH)))
 
     def replace(self, change: Change, old: ConsumerMember, new: ConsumerMember) -> None:
         """A static member comes back under a new id and takes over all of the old one's."""
@@ -155,6 +162,14 @@ class Planner:
         change.records.append(new.subscription_record(group.group_id))
         change.records.append(target_record(group.group_id, new.member_id, group.target_of(old)))
         change.records.append(new.assignment_record(group.group_id))
+
+
+def _next_epoch(group: ConsumerGroup) -> int:
+    """Raises: ApiError after the last epoch. Kafka 3.9 begins below zero, and makes no assignment from then on."""
+    if group.epoch == LAST_EPOCH:
+        message = f"group {group.group_id} has had all its {LAST_EPOCH} epochs: delete it, or take another group id"
+        raise ApiError(message, ErrorCode.INVALID_REQUEST)
+    return group.epoch + 1
 
 
 def _spec(member: ConsumerMember, target: Assignment, topics: Topics) -> MemberSpec:

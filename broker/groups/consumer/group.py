@@ -20,6 +20,7 @@ from ....protocol.coordinator.group_log import GroupRecord
 from .member import NOTHING, Assignment, ConsumerMember, from_topic_partitions, to_topic_partitions
 
 NOT_OWNED: Final = -1
+LAST_EPOCH: Final = 2**31 - 1
 
 
 class ConsumerGroup:

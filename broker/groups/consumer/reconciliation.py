@@ -38,7 +38,7 @@ def reconcile(
         case MemberState.UNREVOKED_PARTITIONS:
             if _still_owns(owned, member.revoking):
                 return member
-            return _step(member, member.epoch + 1, target_epoch, target, owner_epoch, owned)
+            return _step(member, min(member.epoch + 1, target_epoch), target_epoch, target, owner_epoch, owned)
         case MemberState.UNRELEASED_PARTITIONS:
             return _step(member, member.epoch, target_epoch, target, owner_epoch, owned)
         case _:

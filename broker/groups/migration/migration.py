@@ -49,7 +49,7 @@ class Migration:
 
     def upgrade(self, classic: ClassicGroup) -> ConsumerGroup:
         """The consumer group that a classic one becomes. Raises: ApiError GROUP_ID_NOT_FOUND when it may not."""
-        may = self._settings.may_upgrade and classic.uses_consumer_protocol
+        may = self._settings.may_upgrade and classic.uses_consumer_protocol and classic.generation >= 0
         if not may or len(classic.members) > self._settings.consumer_max_size:
             raise ApiError(f"group {classic.group_id} is a classic group", ErrorCode.GROUP_ID_NOT_FOUND)
         group = ConsumerGroup(classic.group_id)

@@ -146,3 +146,10 @@ def test_tokens_for_any_audience_are_said_aloud(tmp_path: Path, caplog: pytest.L
     with caplog.at_level(logging.WARNING):
         assert tokens(tmp_path, PUBLIC, audiences=()).claims(token(aud="another service"))
     assert "a token that was made for another service logs in" in caplog.text
+
+
+@pytest.mark.parametrize("exp", [2**42, 2**63, 1e308, float("inf"), -1, True])
+def test_times_of_a_token_have_bounds(tmp_path: Path, exp: float) -> None:
+    """How long a session lasts is in the answer, as an int64."""
+    with pytest.raises(Refused):
+        tokens(tmp_path, PUBLIC).claims(token(exp=exp))

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from stepdown.protocol.errors import DiskFault
@@ -146,3 +147,10 @@ def test_a_pipe_or_a_device_in_place_of_a_file_is_named(tmp_path: Path, kind: st
     for read in (lambda: files.read_whole(str(path), 10), lambda: files.handle(str(path)).read(10, 0)):
         with pytest.raises(DiskFault, match="found a pipe or a device: move it away"):
             read()
+
+
+def test_the_space_of_a_file_system_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system may say what it likes; DescribeLogDirs answers an int64."""
+    told = SimpleNamespace(f_blocks=2**62, f_bavail=2**61, f_frsize=4096)
+    monkeypatch.setattr(os, "statvfs", lambda path: told)
+    assert Files().space(str(tmp_path)) == (2**63 - 1, 2**63 - 1)
