@@ -25,6 +25,7 @@ from stepdown.protocol.messages.consumer_group_describe import ConsumerGroupDesc
 from stepdown.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stepdown.protocol.messages.heartbeat import HeartbeatRequest
+from stepdown.protocol.messages.init_producer_id import InitProducerIdRequest
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from stepdown.protocol.messages.leave_group import LeaveGroupRequest
 from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -128,9 +129,9 @@ def error_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def produce(producer_id: int = -1) -> ProduceRequest:
+def produce(producer_id: int = -1, time_ms: int = NOW_MS) -> ProduceRequest:
     fields = {} if producer_id < 0 else {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
-    batch = build_batch([Record(offset=0, timestamp=NOW_MS, value=b"v")], **fields)  # type: ignore[arg-type]
+    batch = build_batch([Record(offset=0, timestamp=time_ms, value=b"v")], **fields)  # type: ignore[arg-type]
     data = [PartitionProduceData(index=0, records=batch)]
     return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[TopicProduceData(name=TOPIC, partition_data=data)])
 
@@ -323,14 +324,21 @@ async def test_a_producer_of_the_last_epoch_is_aborted(tmp_path: Path) -> None:
         assert answer.producer_id != 5
 
 
+async def next_producer_id(client: RawClient) -> int:
+    answer = await client.send(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1_000), 1)
+    producer_id: int = answer.producer_id
+    return producer_id
+
+
 @pytest.mark.parametrize("producer_id", [LAST_INT64, LAST_INT64 - 1_000, 2**62])
 async def test_a_producer_id_that_nobody_handed_out_uses_up_none(tmp_path: Path, producer_id: int) -> None:
     async with served(tmp_path) as (broker, client):
         await make_topic(broker, TOPIC)
-        assert (await client.send(produce(producer_id), 8)).responses[0].partition_responses[0].error_code == 0
-        first = (await TransactionalClient(client).init()).producer_id
+        request = produce(producer_id, broker.clock.now_ms())  # a producer of yesterday is forgotten
+        assert (await client.send(request, 8)).responses[0].partition_responses[0].error_code == 0
+        first = await next_producer_id(client)
     async with served(tmp_path) as (_, client):
-        assert first < (await TransactionalClient(client).init()).producer_id < 10_000
+        assert first < await next_producer_id(client) < 10_000
 
 
 async def test_no_producer_id_is_left(tmp_path: Path) -> None:
