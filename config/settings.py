@@ -140,6 +140,7 @@ class BrokerSettings:
     stepdown_request_max_bytes: int
     stepdown_request_max_items: int
     stepdown_max_connections_before_request: int
+    stepdown_max_partitions: int
     stepdown_conversion_memory_bytes: int
     stepdown_downconversion_zstd: str
     stepdown_decompression_max_bytes: int

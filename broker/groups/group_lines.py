@@ -12,7 +12,7 @@ KEY_CHARACTERS = 64
 
 
 class GroupLines:
-    """Writes so many lines in a minute as `PeerLines` does of peers, with a group in place of a network."""
+    """Limits lines about groups as `PeerLines` does those about networks."""
 
     def __init__(self, lines: PeerLines) -> None:
         self._lines = lines

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from ...config import Layers, TopicSettings
+from ...network.line_limit import LineLimit, repetition_text
 from ...network.worker_threads import forget_frames
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.log.log import Log
@@ -87,6 +88,7 @@ class Topics:
         self.cluster = core.cluster
         self._log_manager = core.log_manager
         self._changes = asyncio.Lock()
+        self._lines = LineLimit(core.clock)
         self._turn = core.turns.begin()
         core.settings = self.configuration.settings
         core.cluster.draw_producer_ids_from(self.store.next_producer_id)
@@ -98,6 +100,12 @@ class Topics:
             self.cluster.add(topic)
             self.collisions.add(topic.name)
         topics = self.cluster.topics.values()
+        present = self._partitions()
+        if present > self._most_partitions:
+            log.warning(
+                "%d partitions are here, and stepdown.max.partitions is %d: they are served, and may take more memory "
+                "than there is", present, self._most_partitions,
+            )  # fmt: skip
         self._core.deletion_notice.watch([topic for topic in topics if topic.settings.stepdown_settings_unknown])
 
     async def stop(self) -> None:
@@ -170,13 +178,31 @@ class Topics:
     async def _create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:
         failed: dict[str, ApiError] = {}
         new: dict[str, NewTopic] = {}
+        present = self._partitions()
         for topic in wanted:
             if topic.name in self.cluster.topics:
                 failed[topic.name] = _exists(topic.name)
+            elif topic.name not in INTERNAL_TOPICS and present + topic.partitions > self._most_partitions:
+                failed[topic.name] = self._full(present)
             else:
                 new[topic.name] = topic
+                present += topic.partitions
         await self._put(new.values(), failed)
         return failed
+
+    def _partitions(self) -> int:
+        return sum(len(topic.partitions) for topic in self.cluster.topics.values())
+
+    @property
+    def _most_partitions(self) -> int:
+        return self._core.settings.stepdown_max_partitions
+
+    def _full(self, present: int) -> ApiError:
+        message = f"{present} partitions are there, see stepdown.max.partitions, which is {self._most_partitions}"
+        left_out = self._lines.count_left_out(ErrorCode.POLICY_VIOLATION)
+        if left_out is not None:
+            log.warning("no partition can be created%s: %s", repetition_text(left_out), message)
+        return ApiError(message, ErrorCode.POLICY_VIOLATION)
 
     async def _put(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         """Remembers and makes topics; notes what could not be, and why."""
@@ -263,7 +289,7 @@ class Topics:
     # Growth
 
     async def grow(self, name: str, partitions: int, assignment: Sequence[tuple[int, ...]] = ()) -> None:
-        """Adds partitions up to that number, which is more than there are. Raises ApiError 3 or 37, DiskFault.
+        """Adds partitions up to that number, which is more than there are. Raises ApiError 3, 37 or 44, DiskFault.
 
         `assignment` has the replicas of each new partition, if given.
         """
@@ -274,6 +300,8 @@ class Topics:
             present = len(topic.partitions)
             if partitions <= present:
                 raise ApiError(f"topic {name} has {present} partitions already", ErrorCode.INVALID_PARTITIONS)
+            if (total := self._partitions()) + partitions - present > self._most_partitions:
+                raise self._full(total)
             await self._grow(topic, partitions, assignment)
 
     async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:

@@ -37,13 +37,20 @@ class LimitedBudget:
 
 
 BUDGETS = (
-    LimitedBudget("stepdown.request.memory.bytes", 48 * MIB, 0.3, 1 * MIB),
-    LimitedBudget("socket.request.max.bytes", 100 * MIB, 0.3, 2 * MIB),
-    LimitedBudget("stepdown.conversion.memory.bytes", 32 * MIB, 0.25, 1 * MIB),
-    LimitedBudget("log.cleaner.dedupe.buffer.size", 128 * MIB, 0.25, 2 * MIB),
+    LimitedBudget("stepdown.request.memory.bytes", 48 * MIB, 0.26, 1 * MIB),
+    LimitedBudget("socket.request.max.bytes", 100 * MIB, 0.26, 2 * MIB),
+    LimitedBudget("stepdown.conversion.memory.bytes", 32 * MIB, 0.2, 1 * MIB),
+    LimitedBudget("log.cleaner.dedupe.buffer.size", 128 * MIB, 0.2, 2 * MIB),
 )
-"""Answers that are not read may take half of what requests may, beside them: with it these are 95 % of what is there.
+"""Answers that are not read may take half of what requests may, beside them: with it these are 79 % of what is there.
 A request larger than the budget of requests passes alone, so the largest one is no larger than that budget."""
+PARTITIONS_KEY = "stepdown.max.partitions"
+PARTITIONS_SHARE = 0.2
+"""Beside half of SPARE_BYTES."""
+PARTITION_BYTES = 4 * 1024
+"""What a partition takes that is served: 2.5 kB of objects, and what reading and writing keep."""
+MANY_PARTITIONS = 100_000
+"""Where there is room for as many, their number has no limit."""
 
 
 def memory_limit_bytes(root: Path = Path("/")) -> int | None:
@@ -55,11 +62,13 @@ def fitting_budgets(limit_bytes: int, brokers: int = 1) -> list[Given]:
     """Values for the budgets whose defaults are too large under this limit, which the brokers of a process share."""
     spare = max(0, limit_bytes - IDLE_BYTES - SPARE_BYTES) // brokers
     origin = Origin(f"memory limit of {limit_bytes // MIB} MiB")
-    return [
+    found = [
         Given(budget.key, str(max(budget.least_bytes, int(spare * budget.share))), origin)
         for budget in BUDGETS
         if spare * budget.share < budget.default_bytes
     ]
+    most = int(spare * PARTITIONS_SHARE + SPARE_BYTES / 2 / brokers) // PARTITION_BYTES
+    return [*found, Given(PARTITIONS_KEY, str(most), origin)] if most < MANY_PARTITIONS else found
 
 
 def _limits(root: Path) -> Iterator[int]:

@@ -55,6 +55,15 @@ KEYS = (
         "of the address with most of them are closed, the oldest first.",
     ),
     active(
+        "stepdown.max.partitions",
+        INT,
+        2_147_483_647,
+        AtLeast(1),
+        AT_START,
+        "Partitions of all topics above which none is created, but for internal topics: POLICY_VIOLATION. Those that "
+        "are there at the start are served. Under a small memory limit the default is how many it has room for.",
+    ),
+    active(
         "stepdown.request.max.items",
         INT,
         100_000,

@@ -15,12 +15,15 @@ from uuid import uuid4
 
 import pytest
 from stepdown.protocol.messages.metadata import MetadataRequest
+from support.broker import Stepdown
 from support.client import RawClient
+from support.hostile.rows import ROWS, Row, felt
 
 MIB = 1 << 20
 HALF_REQUESTS = 40
 CLAIMED_BYTES = 100_000_000
 CHUNK_BYTES = 64 * 1024
+PROBE_S = 2
 ANSWERS_WITHOUT_PROGRESS = 300
 """Answers to somebody else during which no byte of a half request was taken: all that there is room for has come."""
 GROUPS = (
@@ -70,6 +73,17 @@ def broker_in(group: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[str]
             process.wait()
 
 
+class StepdownIn(Stepdown):
+    """A broker whose memory a control group counts."""
+
+    def __init__(self, group: Path, folder: Path) -> None:
+        super().__init__(folder)
+        self._group = group
+
+    def _command(self) -> list[str]:
+        return ["sh", "-c", f'echo $$ > {self._group}/cgroup.procs && exec "$@"', "sh", *super()._command()]
+
+
 class HalfRequest:
     """A Produce request of 100 MB, of which as much is sent as the broker takes."""
 
@@ -105,3 +119,18 @@ async def test_half_requests_in_a_small_container_end_in_no_kill(tmp_path: Path,
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         assert process.poll() is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes control groups")
+@pytest.mark.parametrize("limit_mib", [64, 96, 128])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_no_row_of_the_limits_ends_a_broker_in_a_small_container(tmp_path: Path, row: Row, limit_mib: int) -> None:
+    """9,000 partitions took more than a container of 64 MiB has: their number had no limit."""
+    with memory_group(limit_mib * MIB) as group, StepdownIn(group, tmp_path) as broker:
+        found = felt(row, broker, PROBE_S)
+        assert found.waits_ms
+        assert not broker.has_ended
+        print(
+            f"{row.name} at {limit_mib} MiB: growth {found.growth_bytes / MIB:.0f} MiB, {len(found.waits_ms)} answers"
+        )

@@ -178,6 +178,22 @@ async def test_a_topic_whose_partition_cannot_be_made_is_taken_back(tmp_path: Pa
         assert image(broker) == before
 
 
+async def test_partitions_have_a_limit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In a container of 64 MiB clients could create partitions until it was killed."""
+    async with started(tmp_path, stepdown_max_partitions=10) as broker:
+        assert await create(broker, "orders", 8) == {}
+        assert [error.code for error in (await create(broker, "more", 3)).values()] == [ErrorCode.POLICY_VIOLATION]
+        with pytest.raises(ApiError, match=r"stepdown\.max\.partitions"):
+            await broker.topics.grow("orders", 11)
+        await broker.topics.grow("orders", 10)
+        assert len((await broker.topics.ensure("__consumer_offsets")).partitions) == 50
+        assert len([record for record in caplog.records if "no partition can be created" in record.message]) == 1
+    async with started(tmp_path, stepdown_max_partitions=10) as broker:
+        assert "60 partitions are here" in caplog.text
+        await broker.topics.delete(["orders"])
+        assert set(await create(broker, "more", 1)) == {"more"}  # internal topics count, too
+
+
 class HeldFiles(Files):
     """Files of which the syncs of metadata wait once they are held, and fail once they are broken."""
 

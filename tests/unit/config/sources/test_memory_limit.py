@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 from stepdown.config import load
-from stepdown.config.sources.memory_limit import BUDGETS, MIB, fitting_budgets, memory_limit_bytes
+from stepdown.config.sources.memory_limit import (
+    BUDGETS,
+    MIB,
+    PARTITION_BYTES,
+    PARTITIONS_KEY,
+    SPARE_BYTES,
+    fitting_budgets,
+    memory_limit_bytes,
+)
 
 
 def machine(root: Path, mebibytes: int, groups: str) -> Path:
@@ -54,7 +62,8 @@ def test_no_limit_is_none(tmp_path: Path) -> None:
 
 
 def test_defaults_stay_where_there_is_room() -> None:
-    assert fitting_budgets(1024 * MIB) == []
+    assert fitting_budgets(4096 * MIB) == []
+    assert [given.key for given in fitting_budgets(1024 * MIB)] == [PARTITIONS_KEY]
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
@@ -62,9 +71,9 @@ def test_defaults_stay_where_there_is_room() -> None:
 def test_budgets_fit_into_a_small_limit(mebibytes: int, brokers: int) -> None:
     settings = load(defaults=fitting_budgets(mebibytes * MIB, brokers)).settings
     total = settings.stepdown_request_memory_bytes * 3 // 2 + settings.stepdown_conversion_memory_bytes
-    total += settings.log_cleaner_dedupe_buffer_bytes
-    least = sum(budget.least_bytes for budget in BUDGETS) * 2
-    assert total * brokers <= max(least * brokers, (mebibytes - 56) * MIB)
+    total += settings.log_cleaner_dedupe_buffer_bytes + settings.stepdown_max_partitions * PARTITION_BYTES
+    least = sum(budget.least_bytes for budget in BUDGETS) * 2 + SPARE_BYTES // 2
+    assert total * brokers <= max(least * brokers, (mebibytes - 56) * MIB + SPARE_BYTES // 2)
 
 
 def test_what_an_operator_sets_counts() -> None:
