@@ -1,4 +1,4 @@
-"""Ports for servers that are told theirs, and listen there seconds later."""
+"""Ports for servers that get theirs by a setting, and listen there seconds later."""
 
 import socket
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""Limits the lines about what peers do: connections that are closed, wrong passwords, denied rights. Whoever can cause
-one can cause a million.
+"""Limits the lines about what peers do: connections that are closed, wrong passwords, denied rights. A peer that
+can cause one can cause a million.
 
 In a minute each network has ten, all together a hundred; of what follows the 1st, the 10th, the 100th and so on is
 said, with how many were left out.
