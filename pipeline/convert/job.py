@@ -48,6 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
     source = source_of(arguments, out)
     files = PlaceFiles(source.store, writable=True)
     recompress = None if arguments.recompress is None else Codec[arguments.recompress.upper()]
+    if source.beside:
+        raise BadUsage(f"{source.place}: one log directory is converted at a time, into one of its own")
     if files.absolute(source.path) == files.absolute(out):
         raise BadUsage(f"{out}: the output has to be another directory")
     tasks = plan(files, source, out, arguments.magic, recompress)

@@ -2,80 +2,98 @@
 
 | what names the partition | what follows |
 |---|---|
-| recovery-point-offset-checkpoint | the log is gone: all logs are in it, those given up are taken out |
-| replication-offset-checkpoint | the same where the other file is missing; else it may be an old topic |
+| both checkpoints (recovery points, high watermarks), or the only one that there is | the log is gone |
+| one of them, not the other | a line: the partition was deleted or moved before the broker died, or is lost |
 | neither is there, and others of its topic lie here | a line: another broker or directory may have it |
+| a checkpoint, but the directory has no partition at all | a line: before 2.8 Kafka left both files as they were |
 
 A folder with the suffix of one that is deleted, moved or set aside says what became of the partition.
+
+Kafka 1.1 and later take a partition out of `recovery-point-offset-checkpoint` as they delete it; earlier releases do so
+within log.flush.offset.checkpoint.interval.ms, a minute. All of them take it out of `replication-offset-checkpoint`
+within replica.high.watermark.checkpoint.interval.ms, five seconds. Source: `LogManager.asyncDelete`,
+`ReplicaManager.checkpointHighWatermarks`.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable
+from itertools import islice
 
-from ...storage.files.checkpoint_file import (
-    HIGH_WATERMARKS,
-    RECOVERY_POINTS,
-    MalformedCheckpoint,
-    TopicPartition,
-    read_offsets,
-)
+from ...storage.files.checkpoint_file import HIGH_WATERMARKS, RECOVERY_POINTS, TopicPartition
 from ...storage.files.file_names import log_directory
 from ..console_output import say_once
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
+from .noted_offsets import NotedOffsets
 
 NAMED = 5
-"""How many missing partitions of a topic a line names."""
+"""How many missing partitions a line names."""
 
 
 def gone_logs(
     files: PlaceFiles,
     path: str,
-    flushed: Mapping[TopicPartition, int],
-    starts: Mapping[TopicPartition, int],
+    noted: NotedOffsets,
     folders: Collection[TopicPartition],
     wanted: Callable[[str], bool],
+    *,
+    is_empty: bool,
 ) -> list[PartitionSegments]:
-    """The logs of wanted topics that had records and have no folder. `flushed` and `starts` are the recovery
-    points and log start offsets that are noted.
+    """The logs of wanted topics that the directory is noted to have had and that no folder has. `folders` are those of
+    all directories of the broker; `is_empty`: this one has none.
 
     Raises: DiskFault.
     """
-    marks = read_checkpoint(files, path, HIGH_WATERMARKS)
-    ends = {key: max(end, marks.get(key, 0)) for key, end in flushed.items()} or marks
-    if not ends:
-        _tell_of_holes(path, folders)
+    ends = noted.ends()
+    # A broker may have made the folder after the others were listed.
+    missing = [
+        key
+        for key in sorted(ends.keys() - set(folders))
+        if ends[key] > 0 and wanted(key[0]) and not files.is_directory(f"{path}/{log_directory(*key)}")
+    ]
+    if missing and is_empty:
+        say_once(f"{path} has no partition, and {noted.file} names {_list_names(missing)}: deleted, moved or lost")
+        return []
+    sure = [key for key in missing if noted.is_in_all(key)]
+    _tell_of_doubt(path, [key for key in missing if not noted.is_in_all(key)])
     return [
         PartitionSegments(
             topic=key[0],
             partition=key[1],
             directory=f"{path}/{log_directory(*key)}",
-            start_offset=starts.get(key, 0),
+            start_offset=noted.starts.get(key, 0),
             segments=(),
             known_end=ends[key],
-            named_by=RECOVERY_POINTS if flushed else HIGH_WATERMARKS,
+            named_by=noted.file,
         )
-        for key in sorted(ends.keys() - set(folders))
-        # A broker may have made the folder after the others were listed.
-        if ends[key] > 0 and wanted(key[0]) and not files.is_directory(f"{path}/{log_directory(*key)}")
+        for key in sure
     ]
 
 
-def read_checkpoint(files: PlaceFiles, path: str, name: str) -> dict[TopicPartition, int]:
-    """The offsets of a checkpoint; as a broker does, one that cannot be read is taken for an empty one."""
-    try:
-        return dict(read_offsets(files, f"{path}/{name}"))
-    except MalformedCheckpoint:
-        return {}
+def _tell_of_doubt(path: str, missing: Collection[TopicPartition]) -> None:
+    """A line for partitions that one checkpoint names and the other does not."""
+    if missing:
+        what = f"{RECOVERY_POINTS} names it and {HIGH_WATERMARKS} does not"
+        cause = "deleted or moved shortly before the broker died, or lost"
+        say_once(f"{path}: {_list_names(missing)} not here; {what}: {cause}")
 
 
-def _tell_of_holes(path: str, folders: Collection[TopicPartition]) -> None:
+def _list_names(partitions: Collection[TopicPartition]) -> str:
+    return _name_first(partitions, len(partitions))
+
+
+def _name_first(partitions: Iterable[TopicPartition], count: int) -> str:
+    names = ", ".join(f"{topic}-{number}" for topic, number in islice(partitions, NAMED))
+    return names + (f" and {count - NAMED} more" if count > NAMED else "")
+
+
+def tell_of_holes(where: str, folders: Iterable[TopicPartition]) -> None:
+    """A line for each topic of which only higher partitions are here, and nothing notes whose the others are."""
     by_topic: dict[str, set[int]] = {}
     for topic, partition in folders:
         by_topic.setdefault(topic, set()).add(partition)
     for topic, there in sorted(by_topic.items()):
         count = max(there) + 1 - len(there)
         if count:
-            first = (number for number in range(max(there)) if number not in there)
-            names = ", ".join(f"{topic}-{number}" for number, _ in zip(first, range(NAMED), strict=False))
-            more = f" and {count - NAMED} more" if count > NAMED else ""
-            say_once(f"{path}: {names}{more} not here, only higher partitions; another broker may have them")
+            missing = ((topic, number) for number in range(max(there)) if number not in there)
+            names = _name_first(missing, count)
+            say_once(f"{where}: {names} not here, only higher partitions; another broker may have them")

@@ -3,7 +3,7 @@
 A broker may be using the directory. Which files count is the rule that a broker starts by (`transient_files.py`): a
 finished `.swap` counts in place of what it replaces, `.cleaned` and `.deleted` do not.
 
-    topic-1, topic-01        the same partition; both in one directory are an error, as for a broker
+    topic-1, topic-01        the same partition; both in a directory, or one in each of two of a broker, are an error
     topic-1.<id>-delete      left out
     topic-1.<id>-future      left out and told: a copy that a move had not finished
     topic-1.<id>-stray       left out and told: a broker had found that the partition was not its own
@@ -11,15 +11,12 @@ finished `.swap` counts in place of what it replaces, `.cleaned` and `.deleted` 
     names the partition      they have, and take away those that they give up
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ...protocol.errors import DiskFault
-from ...storage.files.checkpoint_file import (
-    CLEANER_OFFSETS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-)
+from ...storage.files.checkpoint_file import CLEANER_OFFSETS
 from ...storage.files.file_names import (
     DELETE_DIRECTORY,
     LOG,
@@ -30,6 +27,7 @@ from ...storage.files.file_names import (
     parse_log_directory,
 )
 from ...storage.files.files import DirectoryEntry
+from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ...storage.recovery.transient_files import has_transient, plan_transient_files
 from ..console_output import say_once
 from ..failures import PipelineFailure
@@ -38,54 +36,74 @@ from ..reading.log_end import segment_end_offset
 from ..reading.partition_segments import PartitionSegments
 from ..reading.preallocated_tail import without_preallocated_tail
 from ..reading.segment_location import SegmentFile
-from .gone_logs import gone_logs, read_checkpoint
+from .gone_logs import gone_logs, tell_of_holes
+from .noted_offsets import NotedOffsets, read_checkpoint
 
 
-def logs_of_directory(
-    files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry], wanted: Callable[[str], bool]
+def logs_of_directories(
+    files: PlaceFiles, directories: Mapping[str, Sequence[DirectoryEntry]], wanted: Callable[[str], bool]
 ) -> list[PartitionSegments]:
-    """The logs among the folders of `path` whose topics are wanted.
+    """The logs of wanted topics in the log directories of one broker, by their paths and what is in them.
 
     Raises: PipelineFailure for a partition with two folders; DiskFault.
     """
-    names = [
+    found = {path: _find_folders(path, entries) for path, entries in directories.items()}
+    _check_one_each([folder for folders in found.values() for folder in folders if wanted(folder[0].topic)])
+    everywhere = {(name.topic, name.partition) for folders in found.values() for name, _ in folders}
+    logs, is_noted = [], False
+    for path, entries in directories.items():
+        noted = NotedOffsets.read(files, path, entries)
+        is_noted |= noted.names_any
+        folders = [(name, directory) for name, directory in found[path] if wanted(name.topic)]
+        logs += _logs_of_folders(files, path, folders, noted)
+        logs += gone_logs(files, path, noted, everywhere, wanted, is_empty=not found[path])
+    if not is_noted:
+        tell_of_holes(", ".join(directories), [key for key in everywhere if wanted(key[0])])
+    return logs
+
+
+def _find_folders(path: str, entries: Sequence[DirectoryEntry]) -> list[tuple[LogDirectoryName, str]]:
+    return [
         (name, f"{path}/{entry.name}")
         for entry in entries
         if entry.is_directory and (name := parse_log_directory(entry.name)) is not None
-        if entry.name not in SKIPPED_DIRECTORIES and wanted(name.topic)
+        if entry.name not in SKIPPED_DIRECTORIES
     ]
-    for name, directory in names:
+
+
+def _logs_of_folders(
+    files: PlaceFiles, path: str, folders: Sequence[tuple[LogDirectoryName, str]], noted: NotedOffsets
+) -> list[PartitionSegments]:
+    """The logs in the folders that a broker serves. `noted` was read before: a broker that goes on only adds to it."""
+    for name, directory in folders:
         if name.suffix and name.suffix != DELETE_DIRECTORY:
             say_once(f"{directory}: left out, it is a {name.suffix.removeprefix('-')} log, which brokers do not serve")
-    served = [(name, directory) for name, directory in names if not name.suffix]
-    _check_one_each(served)
-    # Before the segments: a broker that goes on meanwhile only adds to what these promise.
-    starts = read_checkpoint(files, path, LOG_STARTS)
-    flushed = read_checkpoint(files, path, RECOVERY_POINTS)
-    found = files.look_at_all(lambda each: _segments(files, each[1]), served, near=path)
+    served = [(name, directory) for name, directory in folders if not name.suffix]
+    found = files.look_at_all(lambda each: _look_into(files, each[1]), served, near=path)
     # After the segments: what is compacted meanwhile is in it.
     cleaned = read_checkpoint(files, path, CLEANER_OFFSETS)
-    there = [
+    return [
         PartitionSegments(
-            topic=name.topic,
-            partition=name.partition,
+            topic=key[0],
+            partition=key[1],
             directory=directory,
-            start_offset=max(segments[0].base_offset if segments else 0, starts.get((name.topic, name.partition), 0)),
-            segments=segments,
-            compacted_to=cleaned.get((name.topic, name.partition), 0),
-            known_end=flushed.get((name.topic, name.partition), 0),
+            start_offset=max(folder.segments[0].base_offset if folder.segments else 0, noted.starts.get(key, 0)),
+            segments=folder.segments,
+            compacted_to=cleaned.get(key, 0),
+            known_end=noted.known_end(key, has_id=folder.has_id),
         )
-        for (name, directory), segments in zip(served, found, strict=True)
-        if segments is not None
+        for (name, directory), folder in zip(served, found, strict=True)
+        if folder is not None
+        for key in [(name.topic, name.partition)]
     ]
-    folders = {(name.topic, name.partition) for name, _ in names}
-    return there + gone_logs(files, path, flushed, starts, folders, wanted)
 
 
-def _check_one_each(served: Sequence[tuple[LogDirectoryName, str]]) -> None:
+def _check_one_each(folders: Sequence[tuple[LogDirectoryName, str]]) -> None:
     """Raises: PipelineFailure."""
     seen: dict[tuple[str, int], str] = {}
-    for name, directory in served:
+    for name, directory in folders:
+        if name.suffix:
+            continue
         other = seen.setdefault((name.topic, name.partition), directory)
         if other != directory:
             raise PipelineFailure(
@@ -94,8 +112,15 @@ def _check_one_each(served: Sequence[tuple[LogDirectoryName, str]]) -> None:
             )
 
 
-def _segments(files: PlaceFiles, directory: str) -> tuple[SegmentFile, ...] | None:
-    """The segments that count, None where the partition was deleted meanwhile."""
+class _Folder(NamedTuple):
+    """The segments of a partition that count, and whether a file tells the id of its topic."""
+
+    segments: tuple[SegmentFile, ...]
+    has_id: bool
+
+
+def _look_into(files: PlaceFiles, directory: str) -> _Folder | None:
+    """None where the partition was deleted meanwhile."""
     try:
         entries = files.entries(directory)
     except DiskFault as fault:
@@ -119,7 +144,7 @@ def _segments(files: PlaceFiles, directory: str) -> tuple[SegmentFile, ...] | No
     segments = _without_strays(files, segments)
     if segments:
         segments[-1] = without_preallocated_tail(files, segments[-1])
-    return tuple(segments)
+    return _Folder(tuple(segments), PARTITION_METADATA in sizes)
 
 
 def _without_strays(files: PlaceFiles, segments: Sequence[SegmentFile]) -> list[SegmentFile]:

@@ -8,10 +8,10 @@
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ...protocol.errors import DiskFault
-from ...storage.files.checkpoint_file import LOG_STARTS, MalformedCheckpoint
+from ...storage.files.checkpoint_file import LOG_STARTS, MalformedCheckpoint, TopicPartition
 from ...storage.files.files import DirectoryEntry
 from ...storage.files.partition_metadata import encode_uuid, read_topic_id
 from ...storage.log.leader_epochs import FILE_NAME as LEADER_EPOCHS
@@ -20,8 +20,8 @@ from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
 from . import aiven_tiered_storage, local_tiered_storage
-from .gone_logs import read_checkpoint
-from .log_directory import logs_of_directory
+from .log_directory import logs_of_directories
+from .noted_offsets import read_checkpoint
 from .tiered_log import tiered_log
 from .tiered_segment import TieredPartition, parse_epochs
 
@@ -35,6 +35,7 @@ def partition_logs(
     path: str,
     topics: Sequence[str] | None = None,
     *,
+    beside: Sequence[str] = (),
     pattern: re.Pattern[str] | None = None,
     tiered_path: str | None = None,
     all_there: bool = True,
@@ -42,25 +43,23 @@ def partition_logs(
     """The logs at `path`, by topic and partition; all but internal topics unless `topics` names some. Of those, the
     topics that `pattern` matches as a whole.
 
-    `tiered_path` is where the tiered storage of the log directory `path` lies.
+    `beside` are the other log directories of the same broker, `tiered_path` is where its tiered storage lies.
 
-    Raises: BadUsage where there is no such place or, with `all_there`, no log or not all topics; DiskFault.
+    Raises: BadUsage where there is no such place or, with `all_there`, no log or not all topics; PipelineFailure for a
+    partition that is there twice; DiskFault.
     """
-    if not files.is_directory(path):
-        raise BadUsage(f"{path}: no such log directory")
+    directories = _list_directories(files, (path, *beside))
 
     def is_wanted(topic: str) -> bool:
         if topics is not None:
             return topic in topics
         return not topic.startswith(INTERNAL_PREFIX) and (pattern is None or pattern.fullmatch(topic) is not None)
 
-    entries = files.entries(path)
-    tiered = _partitions_of_storage(files, path, entries, is_wanted)
-    if tiered and tiered_path is not None:
-        raise BadUsage(f"{path} is tiered storage itself: name the log directory first, then its tiered storage")
-    logs = _logs_without_broker(files, tiered) if tiered else logs_of_directory(files, path, entries, is_wanted)
+    tiered = _tiered_storage_alone(files, directories, tiered_path, is_wanted)
+    logs = _logs_without_broker(files, tiered) if tiered else logs_of_directories(files, directories, is_wanted)
     if tiered_path is not None:
-        logs = _join(files, path, logs, _find_tiered_partitions(files, tiered_path, is_wanted))
+        logs = _join(files, directories, logs, _find_tiered_partitions(files, tiered_path, is_wanted))
+    path = ", ".join(directories)
     missing = sorted(set(topics or ()) - {log.topic for log in logs})
     if missing and all_there:
         raise BadUsage(f"{path}: no such topic: {', '.join(missing)}")
@@ -69,11 +68,44 @@ def partition_logs(
     return sorted(logs, key=lambda log: (log.topic, log.partition))
 
 
+def _list_directories(files: PlaceFiles, paths: Sequence[str]) -> dict[str, list[DirectoryEntry]]:
+    """What is in each of the directories. Raises: BadUsage, also for one that is named twice; DiskFault."""
+    found: dict[str, list[DirectoryEntry]] = {}
+    names: dict[str, str] = {}
+    for path in paths:
+        entries = files.folder_entries(path)
+        if entries is None:
+            raise BadUsage(f"{path}: no such log directory")
+        other = names.setdefault(files.absolute(path), path)
+        if path in found or other != path:
+            raise BadUsage(f"{path}: this log directory is named twice")
+        found[path] = entries
+    return found
+
+
+def _tiered_storage_alone(
+    files: PlaceFiles,
+    directories: Mapping[str, Sequence[DirectoryEntry]],
+    tiered_path: str | None,
+    is_wanted: _Wanted,
+) -> list[TieredPartition]:
+    """What there is where the only place is tiered storage. Raises: BadUsage where such a place is not the only one."""
+    for path, entries in directories.items():
+        found = _partitions_of_storage(files, path, entries, is_wanted)
+        if found and (tiered_path is not None or len(directories) > 1):
+            raise BadUsage(
+                f"{path} is tiered storage itself: name the log directories first, then their tiered storage"
+            )
+        if found:
+            return found
+    return []
+
+
 def _find_tiered_partitions(files: PlaceFiles, path: str, is_wanted: _Wanted) -> list[TieredPartition]:
     """Raises: BadUsage where no tiered storage is."""
-    if not files.is_directory(path):
+    entries = files.folder_entries(path)
+    if entries is None:
         raise BadUsage(f"{path}: no such tiered storage")
-    entries = files.entries(path)
     found = _partitions_of_storage(files, path, entries, is_wanted)
     if not found and entries and not _partitions_of_storage(files, path, entries, lambda _: True):
         raise BadUsage(f"{path}: no tiered storage of a layout that is known (LocalTieredStorage, Aiven's)")
@@ -109,13 +141,15 @@ def _newest_ids(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[Tie
 
 
 def _join(
-    files: PlaceFiles, path: str, logs: Sequence[PartitionSegments], found: Sequence[TieredPartition]
+    files: PlaceFiles, directories: Iterable[str], logs: Sequence[PartitionSegments], found: Sequence[TieredPartition]
 ) -> list[PartitionSegments]:
     """The broker's logs with what tiered storage has of them, by topic id; partitions that only it has as they are."""
     by_name: dict[tuple[str, int], list[TieredPartition]] = {}
     for partition in found:
         by_name.setdefault((partition.topic, partition.partition), []).append(partition)
-    starts = read_checkpoint(files, path, LOG_STARTS)
+    starts: dict[TopicPartition, int] = {}
+    for path in directories:
+        starts |= read_checkpoint(files, path, LOG_STARTS)
     joined = []
     for log in logs:
         topic_id = read_topic_id(files, log.directory)

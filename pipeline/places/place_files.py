@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from ...storage.files.file_handle import ReadableFile
 from ...storage.files.files import DirectoryEntry, Files
@@ -23,6 +23,8 @@ from ..failures import BadUsage
 from .credentials import SCHEMES, environment_options
 from .object_files import ObjectFiles
 
+SEPARATOR = ","
+"""Between the log directories of a broker that has several. A path that has one is named as `file:///a%2Cb`."""
 LOOKS_AT_ONCE = 16
 """Threads that look at many objects, each of which answers after a round trip."""
 
@@ -41,6 +43,16 @@ def normalize(uri: str) -> str:
     if is_remote(uri) and scheme not in SCHEMES:
         raise BadUsage(f"{uri}: a place is a path or begins with file://, {', '.join(f'{s}://' for s in SCHEMES)}")
     return uri.rstrip("/") or uri
+
+
+def split_places(text: str) -> tuple[str, ...]:
+    """Places that are comma-separated, as in `log.dirs`, each as `normalize` gives it. Raises: BadUsage."""
+    return tuple(normalize(uri.strip()) for uri in text.split(SEPARATOR) if uri.strip())
+
+
+def join_places(places: Iterable[str]) -> str:
+    """What `split_places` makes these places of."""
+    return SEPARATOR.join(f"file://{quote(place)}" if SEPARATOR in place else place for place in places)
 
 
 def is_remote(uri: str) -> bool:
@@ -93,6 +105,12 @@ class PlaceFiles:
     def entries(self, path: str) -> list[DirectoryEntry]:
         """What is in the folder, ordered by name. Raises: DiskFault."""
         return self.at(path).entries(path)
+
+    def folder_entries(self, path: str) -> list[DirectoryEntry] | None:
+        """What is in the folder, None where there is none; an object store is asked once. Raises: DiskFault."""
+        if is_remote(path):
+            return self.entries(path) or None
+        return self.entries(path) if self.is_directory(path) else None
 
     def is_directory(self, path: str) -> bool:
         return self.at(path).is_directory(path)

@@ -162,7 +162,6 @@ class SegmentsReader(DataSourceReader):
             for split in planning.splits(log, wanted)
         ]
         lost = report_planning(options, planning, self._schema)
-        found.sort(key=lambda split: -split.size_bytes)
         return [*tasks(found, planning.max_bytes, most_alone=options.most_alone), *lost] or NO_TASKS
 
     def _ranges(self, files: PlaceFiles, log: PartitionSegments, losses: list[Damage]) -> Iterator[Range]:

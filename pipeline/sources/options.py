@@ -13,7 +13,7 @@ from ...config.similar_names import nearest
 from ..console_output import say
 from ..failures import BadUsage
 from ..layouts.partition_logs import partition_logs
-from ..places.place_files import PlaceFiles, normalize, store_options
+from ..places.place_files import PlaceFiles, join_places, normalize, split_places, store_options
 from ..reading.log_end import log_end_offset
 from ..reading.partition_segments import PartitionSegments
 from ..reading.split_damage import Leniency
@@ -56,6 +56,8 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 class ReadOptions:
     """What to read and how. `topics` is None for all but internal ones; sizes are in bytes.
 
+    `path` is a log directory or tiered storage, `beside` the other log directories of the same broker.
+
     `max_records_per_partition` and `min_partitions` are of Spark's partitions, which are tasks.
 
     `store` are options of object stores, by obstore's names; `assigned` are the only partitions to read, by topic.
@@ -69,6 +71,7 @@ class ReadOptions:
     """
 
     path: str
+    beside: tuple[str, ...] = ()
     topics: tuple[str, ...] | None = None
     pattern: str | None = None
     include_headers: bool = False
@@ -92,6 +95,11 @@ class ReadOptions:
     values: ValueOptions | None = None
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    @property
+    def place(self) -> str:
+        """The directories as one option names them."""
+        return join_places((self.path, *self.beside))
+
     def files(self) -> PlaceFiles:
         """What reads the places of these options, on the driver and in tasks."""
         return PlaceFiles(self.store)
@@ -104,7 +112,13 @@ class ReadOptions:
         """The logs to read, as `partition_logs` finds them; what is missing or there twice is logged."""
         pattern = None if self.pattern is None else re.compile(self.pattern)
         found = partition_logs(
-            files, self.path, self.topics, pattern=pattern, tiered_path=self.tiered_path, all_there=all_there
+            files,
+            self.path,
+            self.topics,
+            beside=self.beside,
+            pattern=pattern,
+            tiered_path=self.tiered_path,
+            all_there=all_there,
         )
         if all_there:
             self._check_names(found)
@@ -155,17 +169,18 @@ def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> Re
     assigned = _parse_assign(given)
     topics = [topic.strip() for topic in given.get("subscribe", "").split(",")] if assigned is None else list(assigned)
     tiered = given.get("tieredPath")
-    path = require_path(given)
+    path, *beside = split_places(_require(given)) or [""]
     tiered_path = None if tiered is None else normalize(tiered)
     values = value_options(given)
     schema_path = (values.schema_path if values else None) or ""
     store = {name[len(STORE_PREFIX) :]: value for name, value in given.items() if name.lower().startswith(STORE_PREFIX)}
     return ReadOptions(
         path=path,
+        beside=tuple(beside),
         tiered_path=tiered_path,
         assigned=assigned,
         values=values,
-        store=store_options([path, tiered_path or "", schema_path], store),
+        store=store_options([path, *beside, tiered_path or "", schema_path], store),
         topics=tuple(topic for topic in topics if topic) or None,
         include_headers=flag(given, "includeHeaders", False),
         include_timestamp_ms=flag(given, "includeTimestampMs", False),
@@ -203,10 +218,14 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
 
 def require_path(given: Mapping[str, str]) -> str:
     """The option `path` without a slash at its end. Raises: BadUsage when it is missing."""
+    return normalize(_require(given))
+
+
+def _require(given: Mapping[str, str]) -> str:
     path = given.get("path", "")
     if not path:
         raise BadUsage("the option path is missing: the log directory")
-    return normalize(path)
+    return path
 
 
 def flag(given: Mapping[str, str], name: str, default: bool) -> bool:

@@ -75,7 +75,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = self._ends() if self._target is None else self._target
         missing = sorted(set(self._options.topics or ()) - ends.keys() - start.keys())
         if missing:
-            raise BadUsage(f"{self._options.path}: no such topic: {', '.join(missing)}")
+            raise BadUsage(f"{self._options.place}: no such topic: {', '.join(missing)}")
         begin = self._begin(start, ends)
         if self._waits_for_more(begin, ends):
             return start
@@ -122,7 +122,6 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 ranges = record_ranges(Range(first=first, end=stop, aborted=aborted), lambda: MAX_OFFSET, self._options)
                 found += chain.from_iterable(planning.splits(log, each) for each in ranges)
         lost_rows = report_planning(self._options, planning, self._schema)
-        found.sort(key=lambda split: -split.size_bytes)
         return [*tasks(found, planning.max_bytes, most_alone=self._options.most_alone), *lost_rows]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -176,7 +175,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if end is not None and end >= offset:
             return None
         found = "is gone" if end is None else f"ends at {end}"
-        lost = f"{self._options.path}/{topic}-{partition}: offset {offset} was there before, the log {found}"
+        lost = f"{self._options.place}/{topic}-{partition}: offset {offset} was there before, the log {found}"
         if self._options.fail_on_data_loss:
             raise DataLoss(f"{lost}; failOnDataLoss=false goes on")
         return lost

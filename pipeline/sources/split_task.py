@@ -48,19 +48,21 @@ def record_ranges(wanted: Range, log_end: Callable[[], int], options: ReadOption
 
 
 def tasks(splits: Iterable[Split], most_bytes: int, *, most_alone: int = MOST_ALONE) -> list[SplitPartition]:
-    """The splits as tasks, in order. Of more than `most_alone` some share a task, of `most_bytes` together at most."""
+    """The splits as tasks, the largest first. `splits` are those of each log in the order of their offsets, which the
+    rows of a task have, too. Of more than `most_alone` neighbours share a task, of `most_bytes` together at most.
+    """
     all_splits = list(splits)
-    if len(all_splits) <= most_alone:
-        return [SplitPartition((split,)) for split in all_splits]
+    is_shared = len(all_splits) > most_alone
     shared: list[list[Split]] = []
     left = 0
     for split in all_splits:
         counted = split.size_bytes + OPEN_BYTES
-        if counted > left:
+        if counted > left or not is_shared:
             shared.append([])
             left = most_bytes
         shared[-1].append(split)
         left -= counted
+    shared.sort(key=lambda each: -sum(split.size_bytes for split in each))
     return [SplitPartition(tuple(each)) for each in shared]
 
 

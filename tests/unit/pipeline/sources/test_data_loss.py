@@ -7,8 +7,9 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import LongType, StructField, StructType
 from stepdown.pipeline.archive.log_archive import LogArchive, new_offsets
-from stepdown.pipeline.failures import DataLoss
+from stepdown.pipeline.failures import BadUsage, DataLoss
 from stepdown.pipeline.places.place_files import PlaceFiles
+from stepdown.pipeline.reading.log_losses import lost_end
 from stepdown.pipeline.sources.kafka_batches import BatchesReader
 from stepdown.pipeline.sources.kafka_segments import DAMAGED, SegmentsReader
 from stepdown.pipeline.sources.options import BATCH_OPTIONS, ReadOptions, read_options
@@ -76,6 +77,7 @@ def test_a_partition_without_files_is_a_loss_but_for_a_stream_one_that_is_being_
 
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
 
 
 def note(log_dir: Path, name: str, offsets: dict[int, int]) -> None:
@@ -88,7 +90,7 @@ def remove(log_dir: Path, partition: int) -> None:
     shutil.rmtree(log_dir / f"topic-{partition}")
 
 
-@pytest.mark.parametrize("name", [RECOVERY_POINTS, "replication-offset-checkpoint"])
+@pytest.mark.parametrize("name", [RECOVERY_POINTS, HIGH_WATERMARKS])
 @pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
 def test_a_partition_whose_folder_is_gone_is_missed(
     log_dir: Path, name: str, level: str, capsys: pytest.CaptureFixture[str]
@@ -127,8 +129,56 @@ def test_a_partition_that_was_given_up_is_not_missed(log_dir: Path, suffix: str)
 def test_high_watermarks_of_a_topic_of_long_ago_miss_nothing(log_dir: Path) -> None:
     """Kafka writes no such file for a directory that has no partition left."""
     note(log_dir, RECOVERY_POINTS, {0: 120, 1: 120})
-    note(log_dir, "replication-offset-checkpoint", {0: 120, 7: 5})
+    note(log_dir, HIGH_WATERMARKS, {0: 120, 1: 120, 7: 5})
     assert len(SegmentsReader(options(log_dir, fail=True), SCHEMA).partitions()) == 6
+
+
+def test_a_topic_deleted_before_a_broker_of_old_died_is_told_and_not_missed(
+    log_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kafka before 1.1 names it in the recovery points for a minute more: reading a sound directory failed."""
+    note(log_dir, RECOVERY_POINTS, {0: 120, 1: 120, 2: 120})
+    note(log_dir, HIGH_WATERMARKS, {0: 120, 1: 120})
+    assert len(SegmentsReader(options(log_dir, fail=True), SCHEMA).partitions()) == 6
+    assert f"topic-2 not here; {RECOVERY_POINTS} names it and {HIGH_WATERMARKS} does not" in capsys.readouterr().err
+    remove(log_dir, 0)
+    with pytest.raises(DataLoss, match="topic-0: the partition has no folder here"):
+        SegmentsReader(options(log_dir, fail=True), SCHEMA).partitions()
+
+
+@pytest.mark.parametrize("kept", [(), ("__consumer_offsets-3",)])
+def test_checkpoints_of_a_directory_without_a_partition_miss_nothing(
+    log_dir: Path, kept: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kafka before 2.8 does not write them again where no partition is left."""
+    note(log_dir, RECOVERY_POINTS, {0: 120, 1: 120})
+    note(log_dir, HIGH_WATERMARKS, {0: 120, 1: 120})
+    remove(log_dir, 0)
+    remove(log_dir, 1)
+    for name in kept:
+        (log_dir / name).mkdir()
+    failure = (DataLoss, "topic-0: the partition has no folder here") if kept else (BadUsage, "no logs here")
+    with pytest.raises(failure[0], match=failure[1]):
+        SegmentsReader(options(log_dir, fail=True), SCHEMA).partitions()
+    told = f"has no partition, and {RECOVERY_POINTS} names topic-0, topic-1: deleted, moved or lost"
+    assert (told in capsys.readouterr().err) is not bool(kept)
+
+
+@pytest.mark.parametrize(
+    ("knows", "is_lost"), [("neither", False), ("that the broker stopped cleanly", True), ("the id of the topic", True)]
+)
+def test_a_topic_made_again_before_a_broker_of_old_died_has_not_the_recovery_point_of_the_old_one(
+    log_dir: Path, knows: str, is_lost: bool
+) -> None:
+    """Reading the new topic failed: its log was said to have ended where the old one's did."""
+    note(log_dir, RECOVERY_POINTS, {0: 120, 1: 500})
+    note(log_dir, HIGH_WATERMARKS, {0: 120, 1: 119})
+    if knows == "that the broker stopped cleanly":
+        (log_dir / ".kafka_cleanshutdown").touch()
+    elif knows == "the id of the topic":
+        (log_dir / "topic-1" / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
+    (_, log) = read_options({"path": str(log_dir)}).logs(PlaceFiles())
+    assert [loss.end_offset for loss in lost_end(PlaceFiles(), log)] == [500] * is_lost
 
 
 def test_a_hole_between_partitions_is_a_line_where_nothing_says_whose_they_are(
