@@ -30,7 +30,7 @@ class DataLoss(PipelineFailure):
 
 _PYTHON_FAULT = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(\S.*)$", re.MULTILINE)
 _JAVA_CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
-_OURS = re.compile(r"^\S*\b(PipelineFailure|DataLoss|BadUsage): (.*)$", re.MULTILINE)
+_OURS = re.compile(r"^\S*\b(PipelineFailure|DataLoss|BadUsage|DiskFault): (.*)$", re.MULTILINE)
 
 
 def said_by(error: BaseException) -> PipelineFailure | None:

@@ -2,21 +2,23 @@
 
 Files are objects, folders are prefixes; an object is there whole or not at all, so `replace` and `create` are a put.
 Failed requests are tried again with growing pauses (5xx, timeouts, broken connections); what remains is a DiskFault.
+An object that is replaced while a handle reads it is one, too: its parts would be of two versions.
 """
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ...protocol.errors import DiskFault
 from ...storage.files.files import DirectoryEntry
 from ..failures import BadUsage
 from .ranged_file import RangedFile
+from .store_errors import store_errors
 
 RETRIES = 10
 RETRY_FOR = timedelta(minutes=2)
@@ -27,7 +29,9 @@ PAUSE_GROWTH = 3
 READS_AHEAD = 4
 """Threads that fetch ahead, for all files of one task."""
 
+_CUT = "HTTP error: request or response body error"
 _URL = re.compile(r"https?://[^\s/]+")
+_Answer = TypeVar("_Answer")
 _PREFIXES = {"s3": "aws_", "s3a": "aws_", "gs": "google_", "abfss": "azure_", "abfs": "azure_", "az": "azure_"}
 """By scheme, how the names of its options begin."""
 
@@ -46,15 +50,16 @@ class ObjectFiles:
 
     def handle(self, path: str, read_to: int = 0) -> RangedFile:
         """The object, read in order up to `read_to` at most. It need not exist: reading tells."""
-        return RangedFile(path, lambda start, end: self._fetch(path, start, end), self._ahead, read_to)
+        version = _Version(path)
+        return RangedFile(path, lambda start, end: self._fetch(version, start, end), self._ahead, read_to)
 
     def read_whole(self, path: str, limit: int) -> bytes | None:
         """The bytes of a small object, None when there is none. Raises: DiskFault, also above `limit` bytes."""
         import obstore
 
         try:
-            with _store_errors(path):
-                found = obstore.get(self._store, self._key(path))
+            with store_errors(path):
+                found = _ask(lambda: obstore.get(self._store, self._key(path)))
                 if found.meta["size"] > limit:
                     raise DiskFault(f"{path}: longer than the {limit} bytes such a file may have")
                 data = bytes(found.bytes())
@@ -69,8 +74,8 @@ class ObjectFiles:
         """What is under the prefix, ordered by name."""
         import obstore
 
-        with _store_errors(path):
-            found = obstore.list_with_delimiter(self._store, self._key(path))
+        with store_errors(path):
+            found = _ask(lambda: obstore.list_with_delimiter(self._store, self._key(path)))
         self._count_request(0)
         names = [DirectoryEntry(name=_name(each), is_directory=True, size_bytes=0) for each in found["common_prefixes"]]
         names += [
@@ -103,7 +108,7 @@ class ObjectFiles:
         """Put `data` in place of the object at once."""
         import obstore
 
-        with _store_errors(path):
+        with store_errors(path):
             obstore.put(self._store, self._key(path), data)
 
     def upload(self, path: str, file: str) -> None:
@@ -112,7 +117,7 @@ class ObjectFiles:
 
         import obstore
 
-        with _store_errors(path):
+        with store_errors(path):
             obstore.put(self._store, self._key(path), Path(file))
 
     def remove(self, path: str) -> bool:
@@ -121,7 +126,7 @@ class ObjectFiles:
 
         if not self.exists(path):
             return False
-        with _store_errors(path):
+        with store_errors(path):
             obstore.delete(self._store, self._key(path))
         return True
 
@@ -134,14 +139,17 @@ class ObjectFiles:
     def _head(self, path: str) -> Any:
         import obstore
 
-        with _store_errors(path):
-            return obstore.head(self._store, self._key(path))
+        with store_errors(path):
+            return _ask(lambda: obstore.head(self._store, self._key(path)))
 
-    def _fetch(self, path: str, start: int, end: int) -> memoryview:
+    def _fetch(self, version: "_Version", start: int, end: int) -> memoryview:
         import obstore
 
-        with _store_errors(path):
-            data = memoryview(obstore.get_range(self._store, self._key(path), start=start, end=end))
+        with store_errors(version.path):
+            key = self._key(version.path)
+            found = _ask(lambda: obstore.get(self._store, key, options={"range": (start, end)}))
+            version.check(found.meta)
+            data = memoryview(found.bytes())
         self._count_request(len(data))
         return data
 
@@ -152,6 +160,36 @@ class ObjectFiles:
 
     def _key(self, path: str) -> str:
         return path.removeprefix(self._root).strip("/")
+
+
+class _Version:
+    """Which version of an object a handle reads: the one that it met first, maybe in two threads at once."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._met: dict[str, object] = {}
+
+    def check(self, meta: Mapping[str, Any]) -> None:
+        """Raises: DiskFault for another version."""
+        found = (meta["e_tag"] or meta["last_modified"], meta["size"])
+        if self._met.setdefault("version", found) != found:
+            raise DiskFault(f"{self.path}: was replaced while it was read; read it again")
+
+
+def _ask(send: Callable[[], _Answer]) -> _Answer:
+    """The answer of a request that changes nothing. The library asks again for the rest of an object, and not for that
+    of a list or of a refusal.
+    """
+    from obstore.exceptions import GenericError
+
+    for number in range(RETRIES):
+        try:
+            return send()
+        except GenericError as error:
+            if _CUT not in str(error):
+                raise
+        time.sleep(FIRST_PAUSE.total_seconds() * (number + 1))
+    return send()
 
 
 def _name(key: str) -> str:
@@ -172,44 +210,5 @@ def _open_store(root: str, options: Mapping[str, str]) -> Any:
     client = {"allow_http": plain or allowed.strip().lower() in {"true", "1"}}
     backoff = {"init_backoff": FIRST_PAUSE, "max_backoff": LONGEST_PAUSE, "base": PAUSE_GROWTH}
     retry = {"backoff": backoff, "max_retries": RETRIES, "retry_timeout": RETRY_FOR}
-    with _store_errors(root):
+    with store_errors(root):
         return from_url(root, config=config or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]
-
-
-@contextmanager
-def _store_errors(path: str) -> Iterator[None]:
-    """Turn the store's errors into DiskFault, with FileNotFoundError as the cause where nothing is there."""
-    from obstore.exceptions import BaseError, NotFoundError
-
-    try:
-        yield
-    except (NotFoundError, FileNotFoundError) as missing:
-        raise DiskFault(f"{path}: no such object") from FileNotFoundError(str(missing))
-    except (BaseError, OSError) as error:
-        raise DiskFault(f"{path}: {_reason(str(error).strip())}") from error
-
-
-_REQUEST = re.compile(
-    r"Error performing (?P<request>[A-Z]+ [^\s?]+)\S* in \S+?,?(?: after (?P<retries>\d+) retries.*?)? - "
-)
-
-
-_CODE = re.compile(r"<Code>(?P<code>[^<]+)</Code>(?:\s*<Message>(?P<message>[^<]+))?")
-_ROLE = re.compile(r"//(169\.254\.169\.254|metadata\.google\.internal|169\.254\.170\.2)\b")
-"""Where machines of the providers ask for the credentials of their role."""
-
-
-def _reason(text: str) -> str:
-    """What the store said, without the library's own words about it; what to do where access is denied."""
-    said = text.partition("\n\nDebug source")[0]
-    line = said.partition("\n")[0].partition("<")[0].rstrip(": ")  # without XML, of which _CODE has what counts
-    found, code = _REQUEST.search(line), _CODE.search(said)
-    if found is not None and _ROLE.search(found["request"]):
-        return f"no credentials: none in options of the store, environment or profile, and no role ({found['request']})"
-    if found is not None:
-        tries = f", after {found['retries']} retries" if found["retries"] else ""
-        line = f"{found['request']}: {line[found.end() :].rstrip(': ')}{tries}"
-    if code is not None:
-        line += ": " + ", ".join(filter(None, (code["code"], code["message"])))
-    denied = any(each in line for each in ("401 Unauthorized", "403 Forbidden"))
-    return line[:300] + ("; set credentials by options of the store or the environment" if denied else "")

@@ -17,6 +17,7 @@ from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.credentials import environment_options
 from stepdown.pipeline.places.place_files import PlaceFiles, normalize
+from stepdown.pipeline.places.store_errors import store_errors
 from stepdown.pipeline.reading.splits import Range
 from stepdown.protocol.errors import DiskFault
 from support.log_directories import keyed_records, write_batches, write_topic
@@ -111,13 +112,13 @@ def test_what_is_not_there_is_told(server: S3Server) -> None:
             ' code: 404 Not Found: <?xml version="1.0"?>\n<Error><Code>NoSuchBucket</Code>\n<Message>The bucket is'
             " not there</Message></Error>\n\nDebug source:\n",
             "GET http://host/gone: Server returned non-2xx status code: 404 Not Found: NoSuchBucket, The bucket is"
-            " not there",
+            " not there; check the name of the bucket, and the endpoint",
         ),
     ],
 )
 def test_of_long_answers_what_counts_is_told(said: str, line: str) -> None:
     """Without credentials it was the answer of the metadata service, of a bucket that is not there a line of XML."""
-    with pytest.raises(DiskFault, match=re.escape(f"s3://b/x: {line}") + "$"), object_files._store_errors("s3://b/x"):
+    with pytest.raises(DiskFault, match=re.escape(f"s3://b/x: {line}") + "$"), store_errors("s3://b/x"):
         raise GenericError(said)
 
 
@@ -150,7 +151,7 @@ def answering() -> Iterator[Callable[[int], dict[str, str]]]:
     ("status", "reason"),
     [
         (403, "403 Forbidden; set credentials by options of the store or the environment"),
-        (404, "404 Not Found"),
+        (404, "404 Not Found; check the name of the bucket, and the endpoint"),
         (503, "503 Service Unavailable, after 2 retries"),
     ],
 )
