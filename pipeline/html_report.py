@@ -8,12 +8,16 @@ from pathlib import Path
 from .report_picture import Picture
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:1rem auto;padding:0 1rem;color:#1f2937}
-.answers{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,21rem),1fr));gap:.8rem;margin:1rem 0}
+.answers{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr));gap:.8rem;margin:1rem 0}
 .answers section{border:1px solid #d1d5db;border-radius:.5rem;padding:.7rem 1rem;overflow-wrap:anywhere}
 .answers h2{font-size:1rem;margin:0}.answers b{font-size:1.6rem}.answers p{margin:0}h1{font-size:1.5rem}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums;display:block;overflow-x:auto}
 th,td{padding:.2rem .7rem;border-bottom:1px solid #e5e7eb;text-align:right}
-th:first-child,td:first-child{text-align:left}svg{max-width:100%;height:auto}.about{color:#6b7280}"""
+th:first-child,td:first-child{text-align:left}svg{max-width:100%;height:auto}.about{color:#6b7280}
+.side{display:flex;flex-wrap:wrap;gap:0 2rem;align-items:flex-start}
+.side table{flex:1 1 26rem;min-width:0;font-size:.875rem}"""
+MAX_ROWS = 300
+"""Of a table; a page of thousands is not looked at."""
 _WHOLE_ABOVE = 100
 
 
@@ -62,8 +66,12 @@ def _section(section: ReportSection) -> str:
     picture = section.picture.svg() if section.picture is not None else ""
     return (
         f"<h2>{html.escape(section.title)}</h2><p class=about>{html.escape(section.about)}</p>"
-        f"{picture}{_table(section.rows)}"
+        f"<div class=side>{picture}{_table(section.rows[:MAX_ROWS])}</div>{_more(len(section.rows) - MAX_ROWS)}"
     )
+
+
+def _more(rows: int) -> str:
+    return f"<p class=about>{rows:,} more rows are not shown.</p>" if rows > 0 else ""
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:

@@ -2,19 +2,21 @@
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from ..console_output import print_rows, say
+from ..failures import BadUsage
 from ..job_source import Source, add_source, source_of
-from ..places.place_files import PlaceFiles
+from ..places.place_files import PlaceFiles, is_remote
 from ..progress import progress
 from ..session import build_session
 from .downconversion_costs import ExactTask
 from .downconversion_costs_by_segment import batch_costs, by_segment, summary
-from .report import write_report
+from .report import write_report, write_report_page
 from .report_summary import SummaryScope
-from .tables import COUNTED, by_day, by_topic, count_batches, damage, formats, skew
+from .tables import COUNTED, by_day, by_topic, count_batches, damage, formats, kafka_4, skew
 
 DEFAULT_BATCH_SIZE = 16_384
 DEFAULT_FETCH_BYTES = 1_048_576
@@ -45,12 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--skip-corrupt", action="store_true", help="pass damaged batches by, and tell of them")
     parser.add_argument("--out", help="folder for the tables as Parquet and report.html, replaced")
+    parser.add_argument("--html", metavar="FILE", help="the page report.html alone, under this path")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Count, print and keep. Raises: PipelineFailure."""
     source = source_of(arguments)
     tasks = exact_tasks(arguments, source)  # bad usage fails before Spark starts
+    _check_page(arguments.html)
     say(f"{len(tasks)} segments, {sum(task.segment.counted_bytes for task in tasks):,} bytes")
     session = build_session("census", master=arguments.master)
     size_bytes = sum(task.segment.counted_bytes for task in tasks)
@@ -59,16 +63,20 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.exact:
         with progress(session, "conversion", segments=len(tasks), size_bytes=size_bytes):
             tables["conversion"] = _count_exactly(session, arguments, tasks)
+    about = SummaryScope(place=source.place, segments=len(tasks), bytes=size_bytes, magic=arguments.magic)
     if arguments.out:
-        if "://" not in arguments.out:  # else a store of objects, which only Spark can write
-            about = SummaryScope(
-                place=source.path,
-                segments=len(tasks),
-                bytes=size_bytes,
-                magic=arguments.magic,
-            )
+        if not is_remote(arguments.out):  # which only Spark can write
             write_report(arguments.out, tables, about)
         say(f"tables are in {arguments.out}")
+    if arguments.html:
+        write_report_page(Path(arguments.html), tables, about)
+        say(f"the page is {arguments.html}")
+
+
+def _check_page(path: str | None) -> None:
+    """Raises: BadUsage for a page that cannot be written; after all was counted is too late to tell."""
+    if path is not None and (is_remote(path) or not Path(path).absolute().parent.is_dir() or Path(path).is_dir()):
+        raise BadUsage(f"--html takes the path of a file in a folder that is there, not {path}")
 
 
 def _count(session: SparkSession, arguments: argparse.Namespace, source: Source) -> dict[str, list[dict[str, object]]]:
@@ -82,6 +90,7 @@ def _count(session: SparkSession, arguments: argparse.Namespace, source: Source)
         "topics": by_topic(counts),
         "partitions": skew(counts),
         "days": by_day(counts),
+        "kafka_4": kafka_4(counts),
         "damage": damage(batches),
     }
     for name, frame in frames.items():

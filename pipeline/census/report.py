@@ -13,8 +13,11 @@ REPORT = "report.html"
 MEBIBYTE = 1 << 20
 DRAWN_LETTERS = 22
 DRAWN_DAILY = 6
+DRAWN_PERIODS = 100
 DRAWN_DATES = 4
-"""How many topics have a colour of their own by day, and how many dates are written below."""
+"""How many topics have a colour of their own by day, how many bars there are at most, and how many dates are written
+below.
+"""
 DRAWN_TOPICS = 20
 """Topics of a picture: those with the most bytes. The table has all."""
 
@@ -24,7 +27,9 @@ _ABOUT = {
     "topics": "converted share: of the bytes, what is converted down for the old clients; batch fill: bytes of a batch "
     "to batch.size; zstd bytes: what they cannot have at all.",
     "partitions": "skew: records of the largest partition to the mean (KIP-480 compares partitioners so).",
-    "days": "Stored bytes by day (UTC) of the batches' largest timestamps.",
+    "days": "Stored bytes by day (UTC) of the batches' largest timestamps; magic 0 has none.",
+    "kafka_4": "Kafka 4 reads all magics from disk and converts none; refused bytes: those that the old clients could "
+    "read of Kafka 3.9, and not of Kafka 4, which refuses their requests.",
     "damage": "What cannot be read: bytes that are no batch (corrupt), offsets that no batch has (missing), or two "
     "segments have (overlapping). Checksums are not taken here.",
     "conversion": "What fetches of the old clients promise and would have to send (KIP-283), and what compressed "
@@ -36,15 +41,33 @@ def write_report(out: str, tables: Mapping[str, Sequence[Row]], counted: Summary
     """Write the page and its pictures, each also as PNG, to the folder `out`."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    for section in write_report_page(folder / REPORT, tables, counted):
+        if section.picture is not None:
+            section.picture.save_png(folder)
+
+
+def write_report_page(file: Path, tables: Mapping[str, Sequence[Row]], counted: SummaryScope) -> list[ReportSection]:
+    """Write the page alone, with its pictures in it; return what it has."""
     sections = [
-        ReportSection(title=name, about=_ABOUT[name], rows=rows, picture=_picture(name, rows))
+        ReportSection(title=name, about=_ABOUT[name], rows=_shown(name, rows), picture=_picture(name, rows))
         for name, rows in tables.items()
         if rows
     ]
-    for section in sections:
-        if section.picture is not None:
-            section.picture.save_png(folder)
-    write_page(folder / REPORT, "What the segments hold", sections, answers(tables, counted))
+    write_page(file, "What the segments hold", sections, answers(tables, counted))
+    return sections
+
+
+def _shown(name: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows of a table on the page: those of days by day, month or year, of all topics together."""
+    if name != "days":
+        return rows
+    periods: dict[str, dict[str, int]] = {}
+    for row in _in_periods(rows):
+        sums = periods.setdefault("none" if row["day"] is None else str(row["day"]), {"topics": 0})
+        sums["topics"] += 1
+        for column in ("batches", "records", "bytes"):
+            sums[column] = sums.get(column, 0) + int(str(row[column] or 0))
+    return [{"day": period, **sums} for period, sums in periods.items()]
 
 
 def _picture(name: str, rows: Sequence[Row]) -> Picture | None:
@@ -53,6 +76,10 @@ def _picture(name: str, rows: Sequence[Row]) -> Picture | None:
         for row in rows:
             bars[_format(row)][str(row["topic"])] = _mebibytes(row["bytes"])
         return _draw(name, bars, stacked=True)
+    if name == "topics":
+        return _draw_who_pays(rows)
+    if name == "damage":
+        return _draw_damage(rows)
     if name == "days":
         return _draw_days(rows)
     if name == "conversion":
@@ -60,6 +87,27 @@ def _picture(name: str, rows: Sequence[Row]) -> Picture | None:
         bars = {column: {str(row["topic"]): _mebibytes(row[column]) for row in rows} for column in columns}
         return _draw(name, bars, stacked=False)
     return None
+
+
+def _draw_who_pays(rows: Sequence[Row]) -> Picture:
+    """What a fetch of the old clients does with the bytes of each topic."""
+    bars: dict[str, dict[str, float]] = {"as they are": {}, "converted": {}, "refused (zstd)": {}}
+    for row in rows:
+        topic, size, zstd = str(row["topic"]), _mebibytes(row["bytes"]), _mebibytes(row["zstd_bytes"])
+        converted = float(str(row["converted_share"] or 0)) * size
+        for label, value in zip(bars, (size - converted - zstd, converted, zstd), strict=True):
+            bars[label][topic] = value
+    return _draw("topics", bars, stacked=True, colours=("#2563eb", "#f59e0b", "#dc2626"))
+
+
+def _draw_damage(rows: Sequence[Row]) -> Picture:
+    """How many damages of each kind a partition has."""
+    bars: dict[str, dict[str, float]] = {}
+    for row in rows:
+        counts = bars.setdefault(str(row["kind"]), {})
+        partition = f"{row['topic']}-{row['partition']}"
+        counts[partition] = counts.get(partition, 0.0) + 1
+    return _draw("damage", bars, stacked=True, unit="damages")
 
 
 def _format(row: Row) -> str:
@@ -71,29 +119,43 @@ def _mebibytes(value: object) -> float:
     return value / MEBIBYTE
 
 
-def _draw(name: str, bars: Mapping[str, Mapping[str, float]], *, stacked: bool) -> Picture:
-    """Bars by topic, a colour for each key of `bars`, on or beside each other; MiB from 0 on."""
+def _draw(
+    name: str,
+    bars: Mapping[str, Mapping[str, float]],
+    *,
+    stacked: bool,
+    unit: str = "MiB",
+    colours: Sequence[str] = (),
+) -> Picture:
+    """Bars by topic, a colour for each key of `bars`, on or beside each other; from 0 on."""
     totals: dict[str, float] = {}
     for values in bars.values():
         for topic, value in values.items():
             totals[topic] = totals.get(topic, 0.0) + value
     topics = sorted(totals, key=lambda topic: -totals[topic])[:DRAWN_TOPICS]
-    figure = Figure(figsize=(5.5, 1.2 + 0.4 * len(topics)), layout="constrained")
+    figure = Figure(figsize=(5.5, 1.4 + 0.35 * len(topics) + 0.12 * len(bars)), layout="constrained")
     axes = figure.subplots()
     height = 0.8 if stacked else 0.8 / len(bars)
     left = [0.0] * len(topics)
     for number, (label, values) in enumerate(bars.items()):
         widths = [values.get(topic, 0.0) for topic in topics]
         shift = 0.0 if stacked else height * (number - (len(bars) - 1) / 2)
-        axes.barh([place + shift for place in range(len(topics))], widths, height, left=left, label=label)
+        colour = colours[number] if colours else None
+        places = [place + shift for place in range(len(topics))]
+        axes.barh(places, widths, height, left=left, label=label, color=colour)
         if stacked:
             left = [before + width for before, width in zip(left, widths, strict=True)]
     axes.set_yticks(range(len(topics)), [_short(topic) for topic in topics])
     axes.invert_yaxis()
-    axes.set_xlabel("MiB")
-    axes.set_xlim(left=0)
-    axes.legend()
+    axes.set_xlabel(unit)
+    axes.set_xlim(0, max(left) * 1.03 if stacked and any(left) else None)
+    _add_legend(figure)
     return Picture(name=name, figure=figure)
+
+
+def _add_legend(figure: Figure) -> None:
+    """Below the picture, where it hides nothing."""
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
 
 
 def _short(name: str) -> str:
@@ -102,8 +164,8 @@ def _short(name: str) -> str:
 
 
 def _draw_days(rows: Sequence[Row]) -> Picture | None:
-    """Bytes a day, the topics with the most bytes on each other and all others as one; MiB from 0 on."""
-    dated = [row for row in rows if row["day"] is not None]
+    """Bytes a day, month or year, the topics with the most bytes on each other and all others as one; MiB from 0 on."""
+    dated = _in_periods([row for row in rows if row["day"] is not None])
     totals: dict[str, float] = {}
     for row in dated:
         totals[str(row["topic"])] = totals.get(str(row["topic"]), 0.0) + _mebibytes(row["bytes"])
@@ -111,7 +173,7 @@ def _draw_days(rows: Sequence[Row]) -> Picture | None:
     days = sorted({row["day"] for row in dated}, key=str)
     if not days:
         return None
-    figure = Figure(figsize=(5.5, 2.6), layout="constrained")
+    figure = Figure(figsize=(5.5, 3.6), layout="constrained")
     axes = figure.subplots()
     bottom = dict.fromkeys(days, 0.0)
     for label in [*named, *(["others"] if len(totals) > len(named) else [])]:
@@ -125,5 +187,19 @@ def _draw_days(rows: Sequence[Row]) -> Picture | None:
     step = max(1, -(-len(days) // DRAWN_DATES))
     axes.set_xticks(range(0, len(days), step), [str(day) for day in days[::step]])
     axes.set_ylabel("MiB")
-    axes.legend()
+    _add_legend(figure)
     return Picture(name="days", figure=figure)
+
+
+def _in_periods(rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows of each topic with days, or where those are too many months, or years, in the place of `day`."""
+    for letters in (len("2026-03-01"), len("2026-03"), len("2026")):
+        found: dict[tuple[object, object], dict[str, object]] = {}
+        for row in rows:
+            day = None if row["day"] is None else str(row["day"])[:letters]
+            sums = found.setdefault((day, row["topic"]), {"day": day, "topic": row["topic"]})
+            for column in ("batches", "records", "bytes"):
+                sums[column] = int(str(sums.get(column, 0))) + int(str(row[column] or 0))
+        if len({day for day, _ in found if day is not None}) <= DRAWN_PERIODS:
+            break
+    return list(found.values())

@@ -29,6 +29,7 @@ def answers(tables: Tables, counted: SummaryScope) -> list[ReportAnswer]:
         _damage(tables),
         _who_pays(tables, counted),
         _what_cannot_be_read(tables, counted),
+        _what_kafka_4_refuses(tables, counted),
         _fill_and_skew(tables),
         _growth(tables),
     ]
@@ -60,9 +61,8 @@ def _damage(tables: Tables) -> ReportAnswer:
     for row in found:
         kinds[row["kind"]] = kinds.get(row["kind"], 0) + 1
     topics = sorted({f"{row['topic']}-{row['partition']}" for row in found})
-    named = ", ".join(topics[:NAMED]) + (f" and {len(topics) - NAMED} more" if len(topics) > NAMED else "")
     counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
-    about = f"{counted}; in {named}. See the table damage."
+    about = f"{counted}; in {_names_text(topics)}. See the table damage."
     return ReportAnswer(question=question, figure=_many(len(found), "damage"), about=about)
 
 
@@ -96,6 +96,28 @@ def _what_cannot_be_read(tables: Tables, counted: SummaryScope) -> ReportAnswer:
         return ReportAnswer(question=question, figure="Nothing", about="There are no zstd batches.")
     about = f"zstd batches, which clients of magic {counted.magic} get an error for; in {_topics_text(zstd)}."
     return ReportAnswer(question=question, figure=size_text(sum(zstd.values())), about=about)
+
+
+def _what_kafka_4_refuses(tables: Tables, counted: SummaryScope) -> ReportAnswer:
+    question = "What would Kafka 4 refuse?"
+    rows = tables["kafka_4"]
+    refused = {row["topic"]: row["refused_bytes"] for row in rows if row["refused_bytes"]}
+    old = {row["topic"]: row["magic_0_bytes"] + row["magic_1_bytes"] for row in rows}
+    if not refused:
+        about = "Nothing is here that clients of old formats could read of Kafka 3.9."
+        return ReportAnswer(question=question, figure="Nothing", about=about)
+    about = (
+        f"What clients that read magic {counted.magic} have of Kafka 3.9: Kafka 4 answers no fetch of theirs (KIP-896)"
+        " and converts nothing (KIP-724). "
+    )
+    if any(old.values()):
+        about += f"It goes on serving magic 0 and 1 as they are, in {_topics_text(old)}."
+    else:
+        about += "All batches are of magic 2, which it serves as they are."
+    without_times = sorted(row["topic"] for row in rows if row["magic_0_bytes"])
+    if without_times:
+        about += f" It finds no offset by time in partitions that begin with magic 0: {_names_text(without_times)}."
+    return ReportAnswer(question=question, figure=size_text(sum(refused.values())), about=about)
 
 
 def _fill_and_skew(tables: Tables) -> ReportAnswer:
@@ -137,8 +159,11 @@ def _many(count: int, noun: str) -> str:
 def _topics_text(topics: Mapping[str, float]) -> str:
     """The topics with the most bytes, with those."""
     most = sorted((topic for topic in topics if topics[topic]), key=lambda topic: -topics[topic])
-    names = ", ".join(f"{topic} ({size_text(topics[topic])})" for topic in most[:NAMED])
-    return names + (f" and {len(most) - NAMED} more" if len(most) > NAMED else "")
+    return _names_text([f"{topic} ({size_text(topics[topic])})" for topic in most])
+
+
+def _names_text(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def size_text(size: float) -> str:

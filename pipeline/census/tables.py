@@ -66,6 +66,18 @@ def by_topic(counts: DataFrame) -> DataFrame:
     )
 
 
+def kafka_4(counts: DataFrame) -> DataFrame:
+    """By topic: bytes of each magic, which Kafka 4 reads all, and those that old clients read of Kafka 3.9 only: 4 does
+    not convert (KIP-724), and refuses the requests by which those clients ask (KIP-896).
+    """
+    sizes = [
+        F.sum(F.when(F.col("magic") == magic, F.col("bytes")).otherwise(0)).alias(f"magic_{magic}_bytes")
+        for magic in range(3)
+    ]
+    refused = (F.sum("bytes") - F.sum("zstd_bytes")).alias("refused_bytes")
+    return counts.groupBy("topic").agg(*sizes, refused).orderBy("topic")
+
+
 def by_day(counts: DataFrame) -> DataFrame:
     """By day (UTC) of the batches' largest timestamps and topic; magic 0 has none."""
     return (

@@ -5,11 +5,11 @@ import json
 import re
 import shutil
 import subprocess
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.census.report import write_report
+from stepdown.pipeline.census.report import _in_periods, _shown, write_report, write_report_page
 from stepdown.pipeline.census.report_summary import SummaryScope, size_text
 from support.deadline import DEADLINE_S
 
@@ -41,6 +41,10 @@ TABLES: dict[str, list[dict[str, object]]] = {
         topic("orders", 40 * MB, 0.0, 0.9, 40 * MB),
         topic(LONG, MB, 1.0, 0.05, 0),
         topic("old", 2 * MB, 0.0, 0.5, 0),
+    ],
+    "kafka_4": [
+        {"topic": name, "magic_0_bytes": 0, "magic_1_bytes": old, "magic_2_bytes": new, "refused_bytes": refused}
+        for name, old, new, refused in (("orders", 0, 40 * MB, 0), (LONG, 0, MB, MB), ("old", 2 * MB, 0, 2 * MB))
     ],
     "partitions": [skewed("orders", 1.25), skewed(LONG, 2.5), skewed("old", 1.0)],
     "days": [
@@ -88,6 +92,9 @@ def test_the_first_screen_answers_what_people_ask(page: str) -> None:
     assert figure == "1.0 MB", "without zstd, which is refused and not converted"
     assert f"{LONG} (1.0 MB)" in about
     assert found["What can old clients not read"][0] == "40.0 MB"
+    figure, about = found["What would Kafka 4 refuse"]
+    assert figure == "3.0 MB"
+    assert "goes on serving magic 0 and 1 as they are, in old (2.0 MB)" in about
     assert LONG in found["How full are batches, how even are partitions"][1]
     assert "2.50 times the mean" in found["How full are batches, how even are partitions"][1]
     figure, about = found["How does it grow"]
@@ -99,7 +106,7 @@ def test_an_empty_place_has_answers_as_well(tmp_path: Path) -> None:
     empty: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
     write_report(str(tmp_path), empty, SummaryScope(place="here", segments=0, bytes=0, magic=1))
     found = cards((tmp_path / "report.html").read_text())
-    assert [figure for figure, _ in found.values()] == ["0 B", "Nothing", "Nobody", "Nothing", "-", "-"]
+    assert [figure for figure, _ in found.values()] == ["0 B", "Nothing", "Nobody", "Nothing", "Nothing", "-", "-"]
 
 
 def test_damage_is_counted_by_kind_and_named(tmp_path: Path) -> None:
@@ -115,6 +122,45 @@ def test_damage_is_counted_by_kind_and_named(tmp_path: Path) -> None:
         "1 corrupt, 2 missing; in orders-0, orders-4. See the table damage.",
     )
     assert page.count("&lt;gone&gt;") == 3
+    assert page.count("<svg") == 4
+    assert "<script" not in page
+
+
+def test_partitions_that_begin_with_magic_0_have_no_times_in_kafka_4(tmp_path: Path) -> None:
+    row = {"topic": "ancient", "magic_0_bytes": MB, "magic_1_bytes": 0, "magic_2_bytes": 0, "refused_bytes": MB}
+    write_report_page(tmp_path / "page.html", TABLES | {"kafka_4": [row]}, ABOUT)
+    _, about = cards((tmp_path / "page.html").read_text())["What would Kafka 4 refuse"]
+    assert "It finds no offset by time in partitions that begin with magic 0: ancient." in about
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize(
+    ("days", "periods", "first"),
+    [(100, 100, "2020-01-01"), (101, 4, "2020-01"), (3000, 99, "2020-01"), (9000, 25, "2020")],
+)
+def test_many_days_are_drawn_as_months_or_years(days: int, periods: int, first: str) -> None:
+    """A picture of 3,000 days had 3,000 bars."""
+    start = date(2020, 1, 1)
+    rows = [
+        {"day": start + timedelta(days=day), "topic": name, "batches": 1, "records": None, "bytes": 2}
+        for day in range(days)
+        for name in ("a", "b")
+    ]
+    drawn, shown = _in_periods(rows), _shown("days", [*rows, {**rows[0], "day": None}])
+    assert len(drawn) == 2 * periods
+    assert (drawn[0]["day"], drawn[0]["topic"], drawn[1]["topic"]) == (first, "a", "b")
+    assert sum(int(str(row["bytes"])) for row in drawn) == 4 * days
+    assert [row["day"] for row in shown[:1]] == [first]
+    assert shown[-1] == {"day": "none", "topics": 1, "batches": 1, "records": 0, "bytes": 2}
+    assert len(shown) <= periods + 1
+
+
+def test_of_a_table_of_thousands_the_first_rows_are_shown(tmp_path: Path) -> None:
+    rows = [skewed(f"topic-{number}", 1.0) for number in range(1000)]
+    write_report_page(tmp_path / "page.html", TABLES | {"partitions": rows}, ABOUT)
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<td>topic-") == 300
+    assert "700 more rows are not shown." in page
 
 
 def test_where_all_is_zstd_nobody_pays(tmp_path: Path) -> None:
@@ -152,6 +198,6 @@ def test_a_browser_shows_it_without_errors_and_without_scrolling_aside(page: str
     assert seen["needed"] <= seen["width"]
     assert seen["smallest"] >= 12
     assert all(scale >= 0.8 for scale in seen["pictures"]), seen["pictures"]
-    assert len(seen["answers"]) == 6
+    assert len(seen["answers"]) == 7
     if width == 1280:
         assert max(seen["answers"]) <= 900  # of a window of that height
