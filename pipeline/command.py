@@ -18,6 +18,7 @@ PROGRAM = "stepdown-pipeline"
 JOBS: dict[str, tuple[str, str]] = {
     "census": (".census.job", "count what a log directory holds, and what old clients would cost"),
     "archive": (".archive.job", "keep a broker or a log directory in Parquet or Delta, each record once"),
+    "compact": (".archive.compact_job", "join the small files of an archive to large ones"),
     "convert": (".convert.job", "write a log directory again in another magic"),
     "workload": (".workload.job", "write a seeded load to a broker or a log directory"),
 }

@@ -23,6 +23,7 @@ from ..failures import BadUsage
 from ..kafka_connector import broker_errors, read_options
 from ..places.place_files import is_remote
 from .log_archive import Format
+from .partitioning import PartitionBy, partition_columns
 from .state import FILE_NAME
 
 if TYPE_CHECKING:
@@ -47,12 +48,15 @@ class BrokerArchive:
     topics: str | None = None
     max_offsets: int | None = None
     isolation_level: str = "read_uncommitted"
+    partition_by: PartitionBy = "date"
 
     @property
     def identity(self) -> dict[str, str | None]:
         """The settings that have to be the same in every run."""
         found = {"bootstrap": self.bootstrap, "topics": self.topics, "format": self.format}
-        return {**found, "isolation_level": self.isolation_level}
+        # Archives of earlier versions are by date and do not say so.
+        layout = {} if self.partition_by == "date" else {"partition_by": self.partition_by}
+        return {**found, "isolation_level": self.isolation_level, **layout}
 
 
 def archive_records(spark: "SparkSession", archive: BrokerArchive, every_s: float | None = None) -> dict[str, object]:
@@ -63,7 +67,11 @@ def archive_records(spark: "SparkSession", archive: BrokerArchive, every_s: floa
     if archive.format == "parquet":
         say(_PARQUET_NOTE)
     rows = records(spark, archive)
-    writer = rows.writeStream.format(archive.format).partitionBy("topic", "date").outputMode("append")
+    writer = (
+        rows.writeStream.format(archive.format)
+        .partitionBy(partition_columns(archive.partition_by))
+        .outputMode("append")
+    )
     writer = writer.option("checkpointLocation", f"{archive.out}/{CHECKPOINT}")
     if every_s is None:
         writer = writer.trigger(availableNow=True)
@@ -76,12 +84,16 @@ def archive_records(spark: "SparkSession", archive: BrokerArchive, every_s: floa
 
 
 def records(spark: "SparkSession", archive: BrokerArchive) -> "DataFrame":
-    """The stream of all records with the date (UTC) of their timestamp; magic 0 has none, which is -1: 1969-12-31."""
+    """The stream of all records, with the day or the first day of the month (UTC) of their timestamps.
+
+    Magic 0 has none, which is -1: 1969-12-31.
+    """
     options = read_options(archive.bootstrap, archive.topics, isolation_level=archive.isolation_level)
     if archive.max_offsets is not None:
         options["maxOffsetsPerTrigger"] = str(archive.max_offsets)
     rows = spark.readStream.format("kafka").options(**options).load()
-    return rows.selectExpr("*", "CAST(timestamp AS date) AS date")
+    periods = {"date": ["CAST(timestamp AS date) AS date"], "month": ["trunc(timestamp, 'MM') AS month"], "topic": []}
+    return rows.selectExpr("*", *periods[archive.partition_by])
 
 
 def check_identity(archive: BrokerArchive) -> None:

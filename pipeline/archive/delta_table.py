@@ -12,22 +12,27 @@ import pyarrow as pa
 from ...storage.files.clock import SystemClock
 from ..failures import BadUsage
 from .parquet_files import ArchivedFile, file_schema
+from .partitioning import PartitionBy, partition_columns
 
-PARTITIONED_BY = ["topic", "date"]
 _NEEDS_DELTA = (
     "--format delta from a log directory needs deltalake: pip install '.[delta]' where stepdown's sources are"
 )
 
 
-def table_schema(lineage: bool) -> Any:
+def table_schema(lineage: bool, partition_by: PartitionBy) -> Any:
     """The Arrow schema of the table: the columns of its files, and those that the folders name."""
-    return pa.schema([*file_schema(lineage), pa.field("topic", pa.string()), pa.field("date", pa.date32())])
+    named = [
+        pa.field(name, pa.string() if name == "topic" else pa.date32()) for name in partition_columns(partition_by)
+    ]
+    return pa.schema([*file_schema(lineage), *named])
 
 
 class DeltaArchive:
     """The table at `out`, which need not exist yet. `store` are options by obstore's names, which are delta-rs' too."""
 
-    def __init__(self, out: str, store: Mapping[str, str], *, archive_id: str, lineage: bool) -> None:
+    def __init__(
+        self, out: str, store: Mapping[str, str], *, archive_id: str, lineage: bool, partition_by: PartitionBy = "date"
+    ) -> None:
         """Raises: BadUsage where deltalake is missing."""
         try:
             import deltalake
@@ -36,7 +41,8 @@ class DeltaArchive:
         self._deltalake = deltalake
         self._out = out
         self._id = archive_id
-        self._schema = table_schema(lineage)
+        self._schema = table_schema(lineage, partition_by)
+        self._partitioned_by = partition_columns(partition_by)
         self._options = _plain_http(store)
 
     def has(self, batch: int) -> bool:
@@ -50,7 +56,7 @@ class DeltaArchive:
         """Add the files of a batch at once."""
         if not self._deltalake.DeltaTable.is_deltatable(self._out, self._options):
             self._deltalake.DeltaTable.create(
-                self._out, self._schema, partition_by=PARTITIONED_BY, storage_options=self._options
+                self._out, self._schema, partition_by=self._partitioned_by, storage_options=self._options
             )
         now_ms = SystemClock().now_ms()
         properties = self._deltalake.CommitProperties(
@@ -60,9 +66,19 @@ class DeltaArchive:
             [self._add_action(file, now_ms) for file in files],
             mode="append",
             schema=self._schema,
-            partition_by=PARTITIONED_BY,
+            partition_by=self._partitioned_by,
             commit_properties=properties,
         )
+
+    def compact(self, file_bytes: int) -> tuple[int, int]:
+        """Join small files of each folder to files of about `file_bytes`, in one commit; how many became how many.
+
+        Those that were joined stay for readers of earlier versions of the table, until `VACUUM`.
+        """
+        if not self._deltalake.DeltaTable.is_deltatable(self._out, self._options):
+            return 0, 0
+        done = self._table().optimize.compact(target_size=file_bytes)
+        return done["numFilesRemoved"], done["numFilesAdded"]
 
     def _table(self) -> Any:
         return self._deltalake.DeltaTable(self._out, storage_options=self._options)
@@ -76,8 +92,7 @@ class DeltaArchive:
             "maxValues": {"partition": file.partition, "offset": file.last_offset},
             "nullCount": {"partition": 0, "offset": 0},
         }
-        values = {"topic": file.topic, "date": file.date}
-        return AddAction(file.path, file.size_bytes, values, now_ms, True, json.dumps(stats))
+        return AddAction(file.path, file.size_bytes, dict(file.values), now_ms, True, json.dumps(stats))
 
 
 def _plain_http(store: Mapping[str, str]) -> dict[str, str]:

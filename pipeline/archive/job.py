@@ -5,7 +5,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, partial
 
 from ..console_output import print_rows, say
 from ..failures import BadUsage
@@ -17,6 +16,8 @@ from ..sources.options import read_options, size
 from ..spark_packages import DELTA_SETTINGS, jar_settings
 from .broker_archive import BrokerArchive, archive_records, check_identity
 from .log_archive import LogArchive, archive_new
+from .partitioning import KINDS
+from .work import run_on_workers
 
 DEFAULT_FILE_BYTES = "128m"
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
@@ -28,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("places", metavar="LOG_DIR OUT", nargs="+", help="a log directory, and where the table is kept")
     parser.add_argument("--bootstrap", metavar="ADDR", help="HOST:PORT of a running broker to read from")
     parser.add_argument("--format", choices=("parquet", "delta"), default="parquet", help="of the table (parquet)")
+    parser.add_argument(
+        "--partition-by", choices=KINDS, default="date", help="by topic and day (date), month, or by topic alone"
+    )
     add_source_options(parser)
     parser.add_argument(
         "--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0], help="as a consumer's"
@@ -68,6 +72,7 @@ def _from_broker(arguments: argparse.Namespace, out: str, every_s: float | None)
         topics=arguments.topics,
         max_offsets=arguments.max_offsets,
         isolation_level=arguments.isolation_level,
+        partition_by=arguments.partition_by,
     )
     check_reachable(archive.bootstrap)
     is_delta = archive.format == "delta"
@@ -80,11 +85,11 @@ def _from_broker(arguments: argparse.Namespace, out: str, every_s: float | None)
 
 def _from_logs(arguments: argparse.Namespace, log_dir: str, out: str, every_s: float | None) -> dict[str, object]:
     archive = _log_archive(arguments, log_dir, out)
-    start = cache(partial(build_session, "archive", master=arguments.master))
+    run = run_on_workers("archive", arguments.master)
     batches = rows = size_bytes = files = 0
     try:
         while True:
-            for written in archive_new(start, archive):
+            for written in archive_new(run, archive):
                 say(f"batch {batches}: {sum(file.rows for file in written):,} rows in {len(written)} files")
                 batches += 1
                 files += len(written)
@@ -102,8 +107,9 @@ def _log_archive(arguments: argparse.Namespace, log_dir: str, out: str) -> LogAr
     """Raises: BadUsage."""
     arguments.log_dir = log_dir
     source = source_of(arguments, out)
-    if not PlaceFiles(source.store).is_directory(source.path):
-        raise BadUsage(f"no such log directory: {source.path}")
+    for path in (source.path, *source.beside):
+        if not PlaceFiles(source.store).is_directory(path):
+            raise BadUsage(f"no such log directory: {path}")
     given = source.spark_options() | {"isolation.level": arguments.isolation_level}
     if arguments.max_offsets is not None and arguments.max_offsets < 1:
         raise BadUsage(f"--max-offsets is a number above 0, not {arguments.max_offsets}")
@@ -113,6 +119,7 @@ def _log_archive(arguments: argparse.Namespace, log_dir: str, out: str) -> LogAr
         format=arguments.format,
         file_bytes=size({"--file-bytes": arguments.file_bytes}, "--file-bytes", 0),
         lineage=arguments.lineage,
+        partition_by=arguments.partition_by,
         max_offsets=arguments.max_offsets,
         lost_is_failure=not arguments.skip_lost,
     )

@@ -4,34 +4,36 @@
 |---|---|
 | the batch's offsets are noted in `_archive.json` | the next run writes the same offsets, under the same number |
 | tasks write files | files that the next run replaces; what it does not replace it has removed before |
-| Delta: one commit | the next run finds it by the batch's number, and writes nothing |
+| one commit, of Delta or of the manifest | the next run finds it by the batch's number, and writes nothing |
 | the batch is noted as done | |
 
-So a Parquet table has each record once for any reader, when no run is under way; during one, or after one that died,
-it may have a part of the last batch. A Delta table has all of a batch or nothing.
+So a Delta table and the manifest of a Parquet table have all of a batch or nothing. Readers that list the folders of a
+Parquet table have each record once when no run is under way; during one, or after one that died, they may have a part
+of the last batch.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pyspark.sql import SparkSession
-
 from ...storage.files.partition_metadata import encode_uuid, read_topic_id
 from ..console_output import say
 from ..failures import BadUsage, DataLoss
-from ..places.place_files import PlaceFiles
-from ..progress import progress
+from ..places.place_files import PlaceFiles, join_places
 from ..reading.log_losses import lost_end
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import Range, Split, SplitPlanner
 from ..sources.options import ReadOptions
 from ..sources.segments_stream import limit_rows
 from .delta_table import DeltaArchive
+from .parquet_archive import ParquetArchive
 from .parquet_files import STAGED, ArchivedFile, ArchiveTask, part_prefix, write_task
-from .state import ArchiveState, NewOffsets, Position, TopicPartition, read_state, write_state
+from .partitioning import PartitionBy
+from .state import FILE_NAME, ArchiveState, NewOffsets, Position, TopicPartition, read_state, write_state
 
 Format = Literal["parquet", "delta"]
+RunTasks = Callable[[Callable[[ArchiveTask], list[ArchivedFile]], Sequence[ArchiveTask], int], list[ArchivedFile]]
+"""Runs a function for each task on the workers, and returns what all return; the number is their bytes together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,7 @@ class LogArchive:
     format: Format
     file_bytes: int
     lineage: bool = False
+    partition_by: PartitionBy = "date"
     max_offsets: int | None = None
     lost_is_failure: bool = True
 
@@ -53,8 +56,10 @@ class LogArchive:
     def source(self) -> dict[str, object]:
         """The settings that have to be the same in every run."""
         options = self.options
-        return {
-            "log_dir": options.files().absolute(options.path),
+        # Archives of earlier versions are by date and do not say so.
+        layout: dict[str, object] = {} if self.partition_by == "date" else {"partition_by": self.partition_by}
+        return layout | {
+            "log_dir": join_places(map(options.files().absolute, (options.path, *options.beside))),
             "tiered": options.tiered_path,
             "topics": None if options.topics is None else list(options.topics),
             "format": self.format,
@@ -63,20 +68,18 @@ class LogArchive:
         }
 
 
-def archive_new(start: Callable[[], SparkSession], archive: LogArchive) -> Iterator[list[ArchivedFile]]:
+def archive_new(run: RunTasks, archive: LogArchive) -> Iterator[list[ArchivedFile]]:
     """Archive what is there now and was not before, yielding the files of each batch when it is committed.
 
-    `start` is called when there is something to write: what is wrong or not new is reported without Spark.
+    `run` is called when there is something to write: what is wrong or not new is reported without Spark.
 
     Raises: PipelineFailure, DiskFault.
     """
     files = PlaceFiles(archive.options.store, writable=True)
     state = read_state(files, archive.out, archive.source)
-    table = None
-    if archive.format == "delta":
-        table = DeltaArchive(archive.out, archive.options.store, archive_id=state.id, lineage=archive.lineage)
-    if state.batches == 0 and state.writing is None and files.is_directory(archive.out) and files.entries(archive.out):
+    if state.batches == 0 and state.writing is None and _holds_something_else(files, archive.out):
         raise BadUsage(f"{archive.out} is not empty, and no archive")
+    table = open_table(files, archive, state)
     while True:
         logs = archive.options.logs(files, all_there=not state.done)
         if state.writing is None:
@@ -85,15 +88,32 @@ def archive_new(start: Callable[[], SparkSession], archive: LogArchive) -> Itera
                 return
             state = state.begin(new)
             write_state(files, archive.out, state)
-        elif table is None or not table.has(state.batches):
+        elif not table.has(state.batches):
             _remove_leftovers(files, archive.out, state)
-        if table is None or not table.has(state.batches):
-            written = _write(start, files, archive, logs, state)
-            if table is not None:
-                table.commit(state.batches, written)
+        if not table.has(state.batches):
+            written = _write(run, files, archive, logs, state)
+            table.commit(state.batches, written)
             yield written
         state = state.finish()
         write_state(files, archive.out, state)
+
+
+def _holds_something_else(files: PlaceFiles, out: str) -> bool:
+    """Whether there is more than what a run left that was killed as it began."""
+    return files.is_directory(out) and any(not entry.name.startswith(FILE_NAME) for entry in files.entries(out))
+
+
+def open_table(files: PlaceFiles, archive: LogArchive, state: ArchiveState) -> DeltaArchive | ParquetArchive:
+    """The table of an archive. Raises: BadUsage, DiskFault."""
+    if archive.format == "parquet":
+        return ParquetArchive(files, archive.out, state.batches)
+    return DeltaArchive(
+        archive.out,
+        archive.options.store,
+        archive_id=state.id,
+        lineage=archive.lineage,
+        partition_by=archive.partition_by,
+    )
 
 
 def new_offsets(
@@ -157,7 +177,7 @@ def _topic_id(files: PlaceFiles, log: PartitionSegments) -> str | None:
 
 
 def _write(
-    start: Callable[[], SparkSession],
+    run: RunTasks,
     files: PlaceFiles,
     archive: LogArchive,
     logs: Sequence[PartitionSegments],
@@ -169,10 +189,7 @@ def _write(
         return []
     tasks.sort(key=lambda task: -sum(split.size_bytes for split in task.splits))
     size_bytes = sum(split.size_bytes for task in tasks for split in task.splits)
-    session = start()
-    with progress(session, "archive", segments=len(tasks), size_bytes=size_bytes):
-        written = session.sparkContext.parallelize(tasks, len(tasks)).flatMap(write_task).collect()
-    return sorted(written, key=lambda file: file.path)
+    return sorted(run(write_task, tasks, size_bytes), key=lambda file: file.path)
 
 
 def _tasks(
@@ -198,6 +215,7 @@ def _tasks(
                 batch=state.batches,
                 splits=splits,
                 lineage=archive.lineage,
+                partition_by=archive.partition_by,
                 store=archive.options.store,
                 lost_is_failure=archive.lost_is_failure,
             )
@@ -224,11 +242,12 @@ def _remove_leftovers(files: PlaceFiles, out: str, state: ArchiveState) -> None:
     prefix = part_prefix(state.batches)
     for topic in {topic for topic, _ in state.writing}:
         folder = f"{out}/topic={topic}"
-        days = [f"{folder}/{day.name}" for day in (files.entries(folder) if files.is_directory(folder) else ())]
-        for day, entries in zip(days, files.look_at_all(files.entries, days, near=out), strict=True):
+        inside = files.entries(folder) if files.is_directory(folder) else ()
+        folders = [*([folder] if inside else []), *(f"{folder}/{each.name}" for each in inside if each.is_directory)]
+        for path, entries in zip(folders, files.look_at_all(files.entries, folders, near=out), strict=True):
             for entry in entries:
                 if entry.name.startswith(prefix):
-                    files.remove(f"{day}/{entry.name}")
+                    files.remove(f"{path}/{entry.name}")
     staged = f"{out}/{STAGED}"
     for entry in files.entries(staged) if files.is_directory(staged) else ():
         files.remove(f"{staged}/{entry.name}")

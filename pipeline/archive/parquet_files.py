@@ -1,6 +1,6 @@
-"""A task of an archive: a run of splits of one partition becomes Parquet files, one for each day (UTC) it has.
+"""A task of an archive: a run of splits of one partition becomes Parquet files, one for each period that it has.
 
-    <out>/topic=<topic>/date=<day>/part-<batch>-<partition>-<first offset>.parquet
+    <out>/topic=<topic>/date=<day>/part-<batch>-<partition>-<first offset>.parquet     (`partitioning.py`)
 
 Columns are those of Spark's Kafka source but for the topic, which the folder names, and with lineage
 
@@ -14,7 +14,6 @@ The same splits give the same bytes under the same names, so that a task which i
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,13 @@ from ..reading.arrow_columns import TYPES, ArrowRows
 from ..reading.split_damage import Leniency
 from ..reading.split_rows import SplitRows
 from ..reading.splits import Split
+from .partitioning import PartitionBy, folder_of, partition_values, periods_of
 
 STAGED = "_staged"
 """Where files lie until they are whole, in a file system; readers pass by names that begin so."""
 ROW_GROUP_BYTES = 64 << 20
 COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
 LINEAGE = {"segment": pa.int64(), "batch": pa.int64(), "epoch": pa.int32()}
-_DAY_US = 86_400_000_000
-_EPOCH_DAY = date(1970, 1, 1)
 _COUNTED = ["partition", "offset", "timestamp"]
 """The columns of which files tell least and most: keys and values are of no use there, and long."""
 
@@ -50,17 +48,21 @@ class ArchiveTask:
     batch: int
     splits: tuple[Split, ...]
     lineage: bool
+    partition_by: PartitionBy = "date"
     lost_is_failure: bool = True
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedFile:
-    """A file that was written. `path` counts from the table's; offsets include both ends."""
+    """A file that was written. `path` counts from the table's; offsets include both ends.
+
+    `values` are those of the columns that its folders name.
+    """
 
     path: str
     topic: str
-    date: str
+    values: Mapping[str, str]
     partition: int
     rows: int
     size_bytes: int
@@ -77,16 +79,16 @@ def file_schema(lineage: bool) -> Any:
 def write_task(task: ArchiveTask) -> list[ArchivedFile]:
     """Write the task's files. Raises: PipelineFailure, DiskFault."""
     files = PlaceFiles(task.store, writable=True)
-    days: dict[int, _DayFile] = {}
+    periods: dict[int, GrowingFile] = {}
     for batch in _batches(files, task):
-        for day, rows in _by_day(batch):
-            opened = days.get(day)
+        for period, rows in _by_period(batch, task.partition_by):
+            opened = periods.get(period)
             if opened is None:
-                opened = days[day] = _DayFile(file_schema(task.lineage))
+                opened = periods[period] = GrowingFile(file_schema(task.lineage))
             opened.add(rows)
-        if sum(each.pending_bytes for each in days.values()) >= ROW_GROUP_BYTES:
-            max(days.values(), key=lambda each: each.pending_bytes).flush()
-    return [_put(files, task, day, days.pop(day)) for day in sorted(days)]
+        if sum(each.pending_bytes for each in periods.values()) >= ROW_GROUP_BYTES:
+            max(periods.values(), key=lambda each: each.pending_bytes).flush()
+    return [_put(files, task, period, periods.pop(period)) for period in sorted(periods)]
 
 
 def _batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
@@ -117,21 +119,21 @@ def _with_lineage(batch: Any, split: Split, headers: Sequence[BatchHeader]) -> A
     return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=file_schema(True))
 
 
-def _by_day(batch: Any) -> Iterator[tuple[int, Any]]:
-    """The rows of each day since 1970, in their order."""
+def _by_period(batch: Any, partition_by: PartitionBy) -> Iterator[tuple[int, Any]]:
+    """The rows of each period, by its first day, in their order."""
     times = np.frombuffer(batch.column(COLUMNS.index("timestamp")).buffers()[1], np.int64, batch.num_rows)
-    days = times // _DAY_US
-    found = np.unique(days).tolist()
-    for day in found:
+    periods = periods_of(partition_by, times)
+    found = np.unique(periods).tolist()
+    for period in found:
         if len(found) == 1:
-            yield day, batch
+            yield period, batch
         else:
-            bits = pa.py_buffer(np.packbits(days == day, bitorder="little"))
-            yield day, batch.filter(pa.Array.from_buffers(pa.bool_(), batch.num_rows, [None, bits]))
+            bits = pa.py_buffer(np.packbits(periods == period, bitorder="little"))
+            yield period, batch.filter(pa.Array.from_buffers(pa.bool_(), batch.num_rows, [None, bits]))
 
 
-class _DayFile:
-    """The Parquet file of one day as it grows, in memory. `pending_bytes` are in no row group yet."""
+class GrowingFile:
+    """A Parquet file as it grows, in memory. `pending_bytes` are in no row group yet."""
 
     def __init__(self, schema: Any) -> None:
         self._out = pa.BufferOutputStream()
@@ -156,6 +158,11 @@ class _DayFile:
         self._pending.append(batch)
         self.pending_bytes += batch.nbytes
 
+    def flush_if_large(self) -> None:
+        """Write what is pending if it is enough for a row group."""
+        if self.pending_bytes >= ROW_GROUP_BYTES:
+            self.flush()
+
     def flush(self) -> None:
         """Write what is pending as a row group."""
         if self._pending:
@@ -170,16 +177,17 @@ class _DayFile:
         return bytes(self._out.getvalue())
 
 
-def _put(files: PlaceFiles, task: ArchiveTask, day: int, written: _DayFile) -> ArchivedFile:
+def _put(files: PlaceFiles, task: ArchiveTask, period: int, written: GrowingFile) -> ArchivedFile:
     data = written.finish()
     split = task.splits[0]
     name = part_prefix(task.batch) + f"{split.partition}-{written.first_offset:020d}.parquet"
-    folder = f"topic={split.topic}/date={(day_name := _day_name(day))}"
-    _put_whole(files, task.out, folder, name, data)
+    values = partition_values(task.partition_by, split.topic, period)
+    folder = folder_of(values)
+    put_whole(files, task.out, folder, name, data)
     return ArchivedFile(
         path=f"{folder}/{name}",
         topic=split.topic,
-        date=day_name,
+        values=values,
         partition=split.partition,
         rows=written.rows,
         size_bytes=len(data),
@@ -193,7 +201,7 @@ def part_prefix(batch: int) -> str:
     return f"part-{batch:08d}-"
 
 
-def _put_whole(files: PlaceFiles, out: str, folder: str, name: str, data: bytes) -> None:
+def put_whole(files: PlaceFiles, out: str, folder: str, name: str, data: bytes) -> None:
     """Put the file at once; in a file system by way of a name that readers pass by."""
     store = files.at(out)
     if isinstance(store, ObjectFiles):
@@ -205,11 +213,3 @@ def _put_whole(files: PlaceFiles, out: str, folder: str, name: str, data: bytes)
     store.make_directory(f"{out}/{folder}")
     store.rename(staged, f"{out}/{folder}/{name}")
     store.sync_directory(f"{out}/{folder}")
-
-
-def _day_name(day: int) -> str:
-    """The day as `2023-11-14`; one that a calendar does not have as the last that it has."""
-    try:
-        return (_EPOCH_DAY + timedelta(days=day)).isoformat()
-    except OverflowError:
-        return (datetime.max if day > 0 else datetime.min).replace(tzinfo=UTC).date().isoformat()

@@ -6,18 +6,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from stepdown.pipeline.archive import log_archive
-from stepdown.pipeline.archive.log_archive import Format, LogArchive, archive_new
+from stepdown.pipeline.archive.log_archive import Format, LogArchive, RunTasks, archive_new
 from stepdown.pipeline.archive.parquet_files import ArchivedFile
 from stepdown.pipeline.command import main
 from stepdown.pipeline.failures import BadUsage, DataLoss
-from stepdown.pipeline.sources.options import read_options
 from stepdown.protocol.records.layout import Codec
+from support.archive_runs import archive_of, read_table
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.log_variety import write_variety
 from support.s3 import S3Server, s3_server
@@ -26,27 +24,16 @@ FORMATS: tuple[Format, ...] = ("parquet", "delta")
 DAY_MS = 86_400_000
 
 
-def archive_of(log_dir: Path | str, out: Path | str, kind: Format = "parquet", **fields: Any) -> LogArchive:
-    options = fields.pop("options", {})
-    given = {"path": str(log_dir), **options}
-    return LogArchive(
-        options=read_options(given), out=str(out), format=kind, file_bytes=fields.pop("file_bytes", 1 << 27), **fields
-    )
-
-
 def run(spark: SparkSession, archive: LogArchive) -> list[ArchivedFile]:
-    return [file for written in archive_new(lambda: spark, archive) for file in written]
+    return [file for written in archive_new(on(spark), archive) for file in written]
 
 
-def table(out: Path | str, kind: Format, store: dict[str, str] | None = None) -> pa.Table:
-    """What a reader sees that knows nothing of the archive."""
-    if kind == "delta":
-        return DeltaTable(str(out), storage_options=store).to_pyarrow_table()
-    return ds.dataset(str(out), format="parquet", partitioning="hive").to_table()
+def on(spark: SparkSession) -> RunTasks:
+    return lambda work, tasks, _: spark.sparkContext.parallelize(tasks, len(tasks)).flatMap(work).collect()
 
 
 def offsets(out: Path | str, kind: Format = "parquet", **fields: Any) -> list[tuple[str, int, int]]:
-    rows = table(out, kind, **fields).select(["topic", "partition", "offset"]).to_pylist()
+    rows = read_table(out, kind, **fields).select(["topic", "partition", "offset"]).to_pylist()
     return sorted((row["topic"], row["partition"], row["offset"]) for row in rows)
 
 
@@ -76,7 +63,7 @@ def test_each_run_adds_what_is_new(spark: SparkSession, tmp_path: Path, kind: Fo
     rows = spark.read.format("kafka-segments").options(path=str(log_dir), includeHeaders="true").load()
     names = ["topic", "partition", "offset", "key", "value", "timestampType", "headers"]
     here = {tuple(map(str, row)) for row in rows.select(names).toArrow().to_pandas().values}
-    there = {tuple(map(str, row)) for row in table(out, kind).select(names).to_pandas().values}
+    there = {tuple(map(str, row)) for row in read_table(out, kind).select(names).to_pandas().values}
     assert here == there
 
 
@@ -85,7 +72,7 @@ def test_all_magics_codecs_and_days_are_kept(spark: SparkSession, tmp_path: Path
     count = write_variety(log_dir)
     write_batches(log_dir, "days", 0, [[*keyed_records(0, 2), *later(2, 2, DAY_MS)], later(4, 1, -3 * DAY_MS)])
     run(spark, archive_of(log_dir, out, file_bytes=500))
-    found = table(out, "parquet")
+    found = read_table(out, "parquet")
     assert found.num_rows == count + 5
     assert sorted(path.name for path in (out / "topic=days").iterdir()) == [
         "date=2023-11-11",
@@ -106,7 +93,7 @@ def crash_before_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are there, nothing says that they are done; one of them is of a plan that is made otherwise later."""
     write = log_archive._write
 
-    def killed(session: SparkSession, files: Any, archive: LogArchive, *others: Any) -> list[ArchivedFile]:
+    def killed(session: RunTasks, files: Any, archive: LogArchive, *others: Any) -> list[ArchivedFile]:
         written = write(session, files, archive, *others)
         stray = Path(archive.out) / written[0].path
         shutil.copy(stray, stray.with_name(stray.name.replace("0.parquet", "7.parquet")))
@@ -156,7 +143,7 @@ def test_lineage_says_where_a_record_lay(spark: SparkSession, tmp_path: Path) ->
         write_batches(log_dir, "topic", 0, batches, base=base, codec=Codec.LZ4, partition_leader_epoch=epoch)
     write_batches(log_dir, "old", 0, [keyed_records(0, 3), keyed_records(3, 3)], magic=1, codec=Codec.GZIP)
     run(spark, archive_of(log_dir, out, lineage=True))
-    rows = table(out, "parquet").select(["topic", "offset", "segment", "batch", "epoch"]).to_pylist()
+    rows = read_table(out, "parquet").select(["topic", "offset", "segment", "batch", "epoch"]).to_pylist()
     found = {(row["topic"], row["offset"]): (row["segment"], row["batch"], row["epoch"]) for row in rows}
     assert found["topic", 0] == found["topic", 9] == (0, 0, 4)
     assert found["topic", 57] == (40, 50, 7)
@@ -167,16 +154,16 @@ def test_lineage_says_where_a_record_lay(spark: SparkSession, tmp_path: Path) ->
 def test_batches_are_bounded_and_small_files_are_put_together(spark: SparkSession, tmp_path: Path) -> None:
     log_dir = tmp_path / "logs"
     write_topic(log_dir, "topic", partitions=2, segments=3)
-    batches = list(archive_new(lambda: spark, archive_of(log_dir, tmp_path / "out", max_offsets=100)))
+    batches = list(archive_new(on(spark), archive_of(log_dir, tmp_path / "out", max_offsets=100)))
     assert [sum(file.rows for file in batch) for batch in batches] == [100, 100, 40]
-    together = list(archive_new(lambda: spark, archive_of(log_dir, tmp_path / "together")))
+    together = list(archive_new(on(spark), archive_of(log_dir, tmp_path / "together")))
     assert [len(batch) for batch in together] == [2]
 
 
 def test_what_is_wrong_or_not_new_is_told_without_spark(spark: SparkSession, tmp_path: Path) -> None:
     """A mistyped topic was told after Spark had started, and a run that had nothing to do started it, too."""
 
-    def start() -> SparkSession:
+    def start(*_: object) -> list[ArchivedFile]:
         raise AssertionError("there was nothing to write")
 
     log_dir, out = tmp_path / "logs", tmp_path / "out"
