@@ -1,6 +1,6 @@
-"""What reads of `kafka-segments` cost. Three questions, all of them unless some are named:
+"""What reads of `kafka-segments` cost. Four questions, all of them unless some are named:
 
-    cd tests && ../.venv/bin/python -m support.pipeline_costs [range] [s3] [checkouts] [--beside PYTHON]
+    cd tests && ../.venv/bin/python -m support.pipeline_costs [range] [s3] [checkouts] [planning] [--beside PYTHON]
 
 - `range`: eleven offsets of one partition of a large log. Bars: under 1 % of the time of a full count, at most 2 MB
   fetched (from a WebDAV server over the same folder). Beside them stands what Spark takes for a query of nothing, and
@@ -10,6 +10,8 @@
   of raw ranges to two readers who do nothing else.
 - `checkouts`: the sources on local paths in this checkout and in another, whose Python is `--beside`, in turn. Bar: not
   slower by more than a tenth, by the least of all rounds.
+- `planning`: the tasks of a hundred thousand segments in a hundred partitions, as the driver makes them, without Spark.
+  Bar: 10 s.
 
 Logs lie in a temporary folder and are removed at the end, but the large one in `--log-dir` is kept, and used if it is
 there. Two cores that nobody else wants are taken for granted.
@@ -29,17 +31,22 @@ from statistics import median
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import LongType, StructField, StructType
 from stepdown.pipeline.places.object_files import ObjectFiles
 from stepdown.pipeline.session import build_session
+from stepdown.pipeline.sources.kafka_segments import SegmentsReader
+from stepdown.pipeline.sources.options import read_options
 from stepdown.pipeline.workload.log_directory import write_log_directory
 from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.layout import Codec
 
 from . import pipeline_times
+from .log_directories import keyed_records, write_batches
 from .object_stores import gofakes3_server, shown_by_webdav
 from .s3 import S3Server, s3_server
 
 TOPIC = "large"
+OFFSETS = StructType([StructField("offset", LongType())])
 SHARE_BAR = 0.01
 FETCHED_BAR = 2_000_000
 RATIO_BAR = 1.05
@@ -48,7 +55,9 @@ SLOWER_BAR = 1.1
 ROUNDS = 5
 RAW_BYTES = 8 << 20
 LARGE_SEGMENT_BYTES = 128 << 20
-QUESTIONS = ("range", "s3", "checkouts")
+PLANNING_BAR_S = 10.0
+SEGMENTS, PARTITIONS = 100_000, 100
+QUESTIONS = ("range", "s3", "checkouts", "planning")
 
 
 class ElevenRows(DataSource):
@@ -86,6 +95,29 @@ def main() -> None:
             path_and_s3(folder / "s3", given.megabytes * 1000)
         if "checkouts" in given.questions and given.beside is not None:
             checkouts(folder, given.megabytes, (Path(sys.executable), given.beside.absolute()))
+        if "planning" in given.questions:
+            plan_many_segments(folder / "many")
+
+
+def plan_many_segments(log_dir: Path) -> None:
+    """Segments of one batch with their indexes, as an empty broker with a small segment.bytes would leave them."""
+    data = write_batches(log_dir, "first", 0, [keyed_records(0, 10)]).log.read_bytes()
+    for partition in range(PARTITIONS):
+        folder = log_dir / f"many-{partition}"
+        folder.mkdir()
+        for number in range(SEGMENTS // PARTITIONS):
+            name = f"{number * 10:020}"
+            (folder / f"{name}.log").write_bytes(data)
+            (folder / f"{name}.index").touch()
+            (folder / f"{name}.timeindex").touch()
+    options = read_options({"path": str(log_dir), "subscribe": "many"})
+    tasks: list[object] = []
+    taken_s = seconds(lambda: tasks.extend(SegmentsReader(options, OFFSETS).partitions()))
+    print(
+        f"planning {SEGMENTS:,} segments as {len(tasks)} tasks: {taken_s:.1f} s, bar {PLANNING_BAR_S:.0f} s:"
+        f" {verdict(taken_s <= PLANNING_BAR_S)}",
+        flush=True,
+    )
 
 
 def eleven_offsets(log_dir: Path, records: int) -> None:
