@@ -49,7 +49,7 @@ def write_report(out: str, tables: Mapping[str, Sequence[Row]], counted: Summary
 def write_report_page(file: Path, tables: Mapping[str, Sequence[Row]], counted: SummaryScope) -> list[ReportSection]:
     """Write the page alone, with its pictures in it; return what it has."""
     sections = [
-        ReportSection(title=name, about=_ABOUT[name], rows=_shown(name, rows), picture=_picture(name, rows))
+        ReportSection(title=name, about=_ABOUT[name], rows=_rows_to_show(name, rows), picture=_picture(name, rows))
         for name, rows in tables.items()
         if rows
     ]
@@ -57,7 +57,7 @@ def write_report_page(file: Path, tables: Mapping[str, Sequence[Row]], counted: 
     return sections
 
 
-def _shown(name: str, rows: Sequence[Row]) -> Sequence[Row]:
+def _rows_to_show(name: str, rows: Sequence[Row]) -> Sequence[Row]:
     """The rows of a table on the page: those of days by day, month or year, of all topics together."""
     if name != "days":
         return rows

@@ -90,7 +90,7 @@ def _logs_of_folders(
             start_offset=max(folder.segments[0].base_offset if folder.segments else 0, noted.starts.get(key, 0)),
             segments=folder.segments,
             compacted_to=cleaned.get(key, 0),
-            known_end=noted.known_end(key, has_id=folder.has_id),
+            known_end=noted.least_end(key, has_id=folder.has_id),
         )
         for (name, directory), folder in zip(served, found, strict=True)
         if folder is not None

@@ -55,7 +55,7 @@ class NotedOffsets:
         """Whether recovery points and high watermarks name the partition, or those of the two that there are."""
         return all(key in offsets for offsets in (self.flushed, self.marks) if offsets)
 
-    def known_end(self, key: TopicPartition, *, has_id: bool) -> int:
+    def least_end(self, key: TopicPartition, *, has_id: bool) -> int:
         """What the log has reached, 0 where nothing tells. `has_id`: a file beside it has the id of its topic.
 
         Kafka before 1.1, which knows no ids, does not take a recovery point away with its topic: for a minute it is

@@ -55,7 +55,7 @@ def partition_logs(
             return topic in topics
         return not topic.startswith(INTERNAL_PREFIX) and (pattern is None or pattern.fullmatch(topic) is not None)
 
-    tiered = _tiered_storage_alone(files, directories, tiered_path, is_wanted)
+    tiered = _find_lone_storage(files, directories, tiered_path, is_wanted)
     logs = _logs_without_broker(files, tiered) if tiered else logs_of_directories(files, directories, is_wanted)
     if tiered_path is not None:
         logs = _join(files, directories, logs, _find_tiered_partitions(files, tiered_path, is_wanted))
@@ -83,7 +83,7 @@ def _list_directories(files: PlaceFiles, paths: Sequence[str]) -> dict[str, list
     return found
 
 
-def _tiered_storage_alone(
+def _find_lone_storage(
     files: PlaceFiles,
     directories: Mapping[str, Sequence[DirectoryEntry]],
     tiered_path: str | None,
