@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JError
-from stepdown.bench.servers.process import free_port
+from stepdown.bench.servers.ports import free_port
 from stepdown.pipeline.failures import said_by
 from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.place_files import PlaceFiles
