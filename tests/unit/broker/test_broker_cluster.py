@@ -176,7 +176,7 @@ async def test_a_leader_that_is_replaced_by_the_fetch_of_a_follower_hands_on_wha
 async def test_a_follower_goes_on_after_its_fetch_met_a_fault_of_the_controller(
     cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **options: object) -> None:
         raise DiskFault("no space")
 
     cluster.shrink_isr("t", 0, 2)
