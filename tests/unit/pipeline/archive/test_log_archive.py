@@ -1,6 +1,7 @@
 """An archive of a log directory: what is new, once, over runs, crashes and stores; tables that others can read."""
 
 import hashlib
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -158,6 +159,29 @@ def test_batches_are_bounded_and_small_files_are_put_together(spark: SparkSessio
     assert [sum(file.rows for file in batch) for batch in batches] == [100, 100, 40]
     together = list(archive_new(on(spark), archive_of(log_dir, tmp_path / "together")))
     assert [len(batch) for batch in together] == [2]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_small_files_are_joined_by_the_job_compact(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: Format
+) -> None:
+    log_dir, out = tmp_path / "logs", tmp_path / "out"
+    write_topic(log_dir, "topic", partitions=2)
+    words = ["archive", str(log_dir), str(out), "--format", kind]
+    assert main([*words, "--partition-by", "month", "--max-offsets", "50"]) == 0
+    capsys.readouterr()
+    assert main(["compact", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["table"], told["files"] > 4, told["became"]) == ("compact", True, 1)
+    assert offsets(out, kind) == expected(("topic", 0, 80), ("topic", 1, 80))
+    if kind == "parquet":
+        assert [each.parent.name for each in out.rglob("*.parquet")] == ["month=2023-11-01"]
+        rows = spark.read.parquet(str(out))
+        assert dict(rows.dtypes)["month"] == "date"
+    assert main(words) == 2
+    assert "is the archive of something else" in capsys.readouterr().err
+    assert main(["compact", str(log_dir)]) == 2
+    assert "is no archive" in capsys.readouterr().err
 
 
 def test_what_is_wrong_or_not_new_is_told_without_spark(spark: SparkSession, tmp_path: Path) -> None:

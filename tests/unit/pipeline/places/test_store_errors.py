@@ -10,11 +10,18 @@ from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JError
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
 from stepdown.bench.servers.ports import free_port
 from stepdown.pipeline.failures import said_by
 from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.places.store_errors import store_errors
+from stepdown.pipeline.reading.splits import Split
+from stepdown.pipeline.sources.kafka_segments import SegmentsReader
+from stepdown.pipeline.sources.options import read_options
+from stepdown.pipeline.sources.split_task import SplitPartition
 from stepdown.protocol.errors import DiskFault
 from support.certificates import Authority
 from support.s3 import BUCKET, KEYS
@@ -84,6 +91,22 @@ def test_a_refusal_is_a_sentence(what: str) -> None:
         line = failure(f"http://127.0.0.1:{port}")
     assert line.startswith(f"s3://{BUCKET}/logs: GET http://127.0.0.1:{port}/{BUCKET}: ")
     assert advice in line
+
+
+def test_a_refusal_in_a_task_is_the_same_sentence(spark: SparkSession) -> None:
+    """It was the first line of Spark's error, with the sentence at its end."""
+    path = f"s3://{BUCKET}/topic-0/{0:020}.log"
+    split = Split(topic="topic", partition=0, path=path, base_offset=0, start=0, end=100, first_offset=0, end_offset=10)
+    with store(403, "InvalidAccessKeyId") as port:
+        given = KEYS | {"aws_endpoint": f"http://127.0.0.1:{port}"}
+        options = read_options({"path": f"s3://{BUCKET}"} | {f"store.{name}": value for name, value in given.items()})
+        reader = SegmentsReader(options, StructType([StructField("offset", LongType())]))
+        task = spark.sparkContext.parallelize([SplitPartition((split,))], 1)
+        with pytest.raises(PythonException) as failed:
+            task.flatMap(reader.read).collect()
+    line = str(said_by(failed.value))
+    assert line.startswith(f"{path}: GET http://127.0.0.1:{port}/{BUCKET}/topic-0/")
+    assert line.endswith("; set credentials by options of the store or the environment")
 
 
 def test_an_endpoint_that_is_none_is_told() -> None:
