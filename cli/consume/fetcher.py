@@ -17,9 +17,10 @@ from ...client.operations.partition_leaders import PartitionLeaders
 from ...protocol.api import ApiKey
 from ...protocol.errors import CorruptRecord, ErrorCode, PeerFault, error_name
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
+from ...protocol.records.columns import MAX_OFFSET
 from ...protocol.records.layout import FRAME, LOG_OVERHEAD
-from ...protocol.records.record import Record
-from ...protocol.records.visible_records import visible_records
+from ...protocol.records.record_rows import RecordRows
+from ...protocol.records.visible_records import visible_rows
 from ..support.command_client import CommandClient
 from ..support.failures import CommandFailure
 from ..support.standard_streams import print_error
@@ -34,7 +35,6 @@ WAIT_MS = 500
 SHARED_WAIT_MS = 100
 WHOLE_ANSWER_LIMITED_FROM = 3
 TRIES = 100
-NEVER = 1 << 63
 PAUSE_SECONDS = 0.1
 OUT_OF_RANGE_HINT = "What was there was deleted by retention, or the topic was made anew."
 
@@ -67,8 +67,8 @@ class Fetcher:
         """Whether every partition has been read up to its end."""
         return self._ends is not None and not self._ends
 
-    def poll(self) -> Iterator[tuple[TopicPartition, Record]]:
-        """The records that there are, after half a second at most."""
+    def poll(self) -> Iterator[tuple[TopicPartition, RecordRows]]:
+        """The records that there are, after half a second at most. The position of their partition is after them."""
         active = [
             topic_partition for topic_partition in self.positions if self._ends is None or topic_partition in self._ends
         ]
@@ -119,7 +119,7 @@ class Fetcher:
             topics=tuple(FetchTopic(topic=name, partitions=tuple(each)) for name, each in by_topic.items()),
         )
 
-    def _records_of(self, answer: Any) -> Iterator[tuple[TopicPartition, Record]]:
+    def _records_of(self, answer: Any) -> Iterator[tuple[TopicPartition, RecordRows]]:
         if answer.error_code:
             raise CommandFailure(f"records cannot be fetched: {error_name(answer.error_code)}")
         parts = [((topic.topic, each.partition_index), each) for topic in answer.responses for each in topic.partitions]
@@ -131,21 +131,22 @@ class Fetcher:
             self._failures = 0
             if part.records:
                 yield from self._records(topic_partition, part)
-            elif not has_records and part.high_watermark >= (self._ends or {}).get(topic_partition, NEVER):
+            elif not has_records and part.high_watermark >= (self._ends or {}).get(topic_partition, MAX_OFFSET):
                 self._end(topic_partition)
         self._end_finished_partitions([topic_partition for topic_partition, _ in parts])
 
-    def _records(self, topic_partition: TopicPartition, part: PartitionData) -> Iterator[tuple[TopicPartition, Record]]:
+    def _records(
+        self, topic_partition: TopicPartition, part: PartitionData
+    ) -> Iterator[tuple[TopicPartition, RecordRows]]:
         data = memoryview(part.records)  # type: ignore[arg-type]  # a received piece is bytes
-        before, end = self.positions[topic_partition], (self._ends or {}).get(topic_partition, NEVER)
+        before, end = self.positions[topic_partition], (self._ends or {}).get(topic_partition, MAX_OFFSET)
         try:
-            for position, record in visible_records(data, before, part.aborted_transactions or ()):
-                if record is not None and record.offset >= end:
-                    self.positions[topic_partition] = end
+            for position, rows in visible_rows(data, before, part.aborted_transactions or (), end):
+                self.positions[topic_partition] = min(position, end)
+                if rows is not None:
+                    yield topic_partition, rows
+                if position >= end:
                     break
-                self.positions[topic_partition] = position
-                if record is not None:
-                    yield topic_partition, record
         except (CorruptRecord, PeerFault) as fault:
             topic, partition = topic_partition
             at = self.positions[topic_partition]
@@ -192,7 +193,9 @@ class Fetcher:
 
     def _end_finished_partitions(self, topic_partitions: Iterable[TopicPartition]) -> None:
         for topic_partition in topic_partitions:
-            if self._ends is not None and self.positions[topic_partition] >= self._ends.get(topic_partition, NEVER):
+            if self._ends is not None and self.positions[topic_partition] >= self._ends.get(
+                topic_partition, MAX_OFFSET
+            ):
                 self._end(topic_partition)
 
     def _end(self, topic_partition: TopicPartition) -> None:

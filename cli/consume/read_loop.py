@@ -125,9 +125,13 @@ class _ReadLoop:
         return self._stopping.by is not None or self._printed == self._options.count
 
     def _print(self) -> None:
-        for topic_partition, record in self._fetcher.poll():
-            self._output.write(self._options.show(topic_partition, record))
-            self._printed += 1
+        count, fetcher = self._options.count, self._fetcher
+        for topic_partition, rows in fetcher.poll():
+            wanted = rows if count is None else rows.first(count - self._printed)
+            self._output.write(self._options.show(topic_partition, wanted))
+            self._printed += len(wanted)
+            if len(wanted) < len(rows):
+                fetcher.positions[topic_partition] = wanted.offsets[-1] + 1
             if self._is_stopped:
                 break
         self._output.flush()

@@ -1,4 +1,4 @@
-r"""A record as it is printed.
+r"""Records as they are printed.
 
     %t topic    %p partition    %o offset    %k key       %K its bytes      %v or %s value    %V or %S its bytes
     %h headers, name=value,...  %T timestamp in ms        %% percent        \n \t \r \0 \xHH
@@ -8,18 +8,19 @@ Lengths of null are -1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from ...client.operation import TopicPartition
-from ...protocol.records.record import Record
+from ...protocol.records.record import Buffer, Record
+from ...protocol.records.record_rows import RecordRows
 from ..support.escape_sequences import unescape
 from ..support.record_json import line_of
 
 Part = Callable[[TopicPartition, Record], bytes]
-RecordPrinter = Callable[[TopicPartition, Record], bytes]
+RecordPrinter = Callable[[TopicPartition, RecordRows], bytes]
 NULL: Final = "null"
 
 
@@ -31,17 +32,20 @@ class NullOutput:
     value: bytes = NULL.encode()
 
 
-def as_json(topic_partition: TopicPartition, record: Record) -> bytes:
-    """A line of JSON."""
-    return line_of(*topic_partition, record).encode() + b"\n"
+def as_json(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
+    """A line of JSON for each."""
+    return "".join(f"{line_of(*topic_partition, record)}\n" for record in rows.records()).encode()
 
 
 def as_text(separator: bytes | None, end: bytes, marks: NullOutput) -> RecordPrinter:
     """Prints values, after their keys with a separator between."""
 
-    def show(topic_partition: TopicPartition, record: Record) -> bytes:
-        value = _or(record.value, marks.value) + end
-        return value if separator is None else _or(record.key, marks.key) + separator + value
+    def show(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
+        values = _mark_nulls(rows.values, marks.value)
+        if separator is None:
+            return end.join(values) + end
+        keys = _mark_nulls(rows.keys, marks.key)
+        return b"".join(part for key, value in zip(keys, values, strict=True) for part in (key, separator, value, end))
 
     return show
 
@@ -72,7 +76,9 @@ def by_format(text: str, marks: NullOutput) -> RecordPrinter:
         if code not in known:
             raise ValueError(f"expected one of %{' %'.join(sorted(known))}, found %{code}")
         parts += (known[code], _constant(piece[1:]))
-    return lambda topic_partition, record: b"".join(part(topic_partition, record) for part in parts)
+    return lambda topic_partition, rows: b"".join(
+        part(topic_partition, record) for record in rows.records() for part in parts
+    )
 
 
 def _constant(text: str) -> Part:
@@ -82,6 +88,10 @@ def _constant(text: str) -> Part:
 
 def _headers(marks: NullOutput, topic_partition: TopicPartition, record: Record) -> bytes:
     return b",".join(name.encode() + b"=" + _or(value, marks.value) for name, value in record.headers)
+
+
+def _mark_nulls(fields: Sequence[Buffer | None], mark: bytes) -> list[Buffer]:
+    return [mark if field is None else field for field in fields]
 
 
 def _or(data: bytes | memoryview | None, mark: bytes) -> bytes:

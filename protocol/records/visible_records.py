@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from ..messages.fetch import AbortedTransaction
 from .batches import Batch, iter_batches
+from .columns import MAX_OFFSET
 from .layout import MAX_OPENED_BYTES, ControlType
 from .record import Record
+from .record_rows import RecordRows, read_rows
 
 CONTROL_TYPE = slice(2, 4)
 """Where the key of a marker says what it is, after its version."""
@@ -28,11 +30,29 @@ def visible_records(
     Raises: CorruptRecord for a wrong checksum or frame, InvalidRecord for broken contents, RecordTooLarge where a batch
     opens to more than `most_opened_bytes`.
     """
+    for following, rows in visible_rows(data, position, aborted, most_opened_bytes=most_opened_bytes):
+        if rows is None:
+            yield following, None
+            continue
+        for record in rows.records():
+            yield record.offset + 1, record
+
+
+def visible_rows(
+    data: memoryview,
+    position: int,
+    aborted: Sequence[AbortedTransaction] = (),
+    end: int = MAX_OFFSET,
+    most_opened_bytes: int = MAX_OPENED_BYTES,
+) -> Iterator[tuple[int, RecordRows | None]]:
+    """The same records, many at a time and up to `end` (open): each time with the offset after them.
+
+    Raises: as `visible_records`.
+    """
     for batch, is_visible in _with_visibility(data, aborted):
-        for record in batch.records(most_opened_bytes) if is_visible else ():
-            if record.offset >= position:
-                position = record.offset + 1
-                yield position, record
+        for rows in read_rows(batch, position, end, most_opened_bytes) if is_visible else ():
+            position = rows.offsets[-1] + 1
+            yield position, rows
         # Markers and what compaction took away leave offsets without a record.
         if batch.next_offset > position:
             position = batch.next_offset

@@ -89,6 +89,13 @@ async def test_it_ends_at_a_marker_that_an_old_format_cannot_show(broker: Broker
         assert committed.stdout.split() == ["committed"]
 
 
+async def test_a_group_goes_on_in_the_middle_of_a_batch(run: Stepdown) -> None:
+    await run("produce", "many", "-p", 0, stdin=b"".join(b"%d\n" % number for number in range(20)))
+    first = await run("consume", "many", "-g", "g", "-n", 7, "--from-beginning")
+    second = await run("consume", "many", "-g", "g", "-e", "--from-beginning")
+    assert list(map(int, (first.stdout + second.stdout).split())) == list(range(20))
+
+
 async def test_a_group_goes_on_where_it_was(run: Stepdown) -> None:
     first = await run("consume", "t", "-g", "g", "-n", 3, "--from-beginning")
     second = await run("consume", "t", "-g", "g", "-e", "--from-beginning")

@@ -6,7 +6,7 @@ from stepdown.protocol.messages.fetch import AbortedTransaction
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.protocol.records.record import Record
-from stepdown.protocol.records.visible_records import visible_records
+from stepdown.protocol.records.visible_records import visible_records, visible_rows
 
 
 def batch(*offsets: int, producer_id: int = -1, **more: object) -> bytes:
@@ -65,3 +65,10 @@ def test_a_wrong_checksum_is_told() -> None:
     data[-1] ^= 1
     with pytest.raises(CorruptRecord):
         shown(bytes(data))
+
+
+def test_rows_end_before_the_end_that_was_asked_for() -> None:
+    data = memoryview(batch(0, 1, 2, 3, 4, 5))
+    ((_, rows), *_) = visible_rows(data, 1, end=4)
+    assert rows is not None
+    assert list(rows.offsets) == [1, 2, 3]
