@@ -24,6 +24,8 @@ COMMANDS = {
     "log-dirs": (".cluster.log_dirs", "log_dirs", "Show log directories and what is in them."),
     "offsets": (".cluster.offsets", "offsets", "Show first and next offsets of partitions."),
     "delete-records": (".cluster.delete_records", "delete_records", "Delete records before an offset."),
+    "configs": (".configs.commands", "configs", "Show and change settings of topics and brokers, and quotas."),
+    "reassign": (".reassign.commands", "reassign", "Move partitions to other brokers."),
     "produce": (".produce.command", "produce", "Write records from stdin to a topic."),
     "consume": (".consume.command", "consume", "Print the records of topics."),
     "metadata": (".metadata.commands", "metadata", "Prepare the metadata of log directories for Kafka."),
@@ -36,8 +38,12 @@ COMMANDS = {
     "faults": (".faults.commands", "faults", "Inject faults into a broker, for tests."),
     "clock": (".faults.commands", "clock", "Stop and move the clock of a broker, for tests."),
     "scenario": (".scenario.commands", "scenario", "Run a scenario of faults in a cluster."),
+    "completion": (".completion", "completion", "Print what makes a shell complete commands."),
 }
 """Name of a command to its module, the Typer application there, and its line in the help, in the order of that."""
+
+COMPLETION_VARIABLE = "_STEPDOWN_COMPLETE"
+"""Set by a shell that asks what may come next (`completion.py`)."""
 
 
 class _LazyCommands(TyperGroup):
@@ -52,6 +58,10 @@ class _LazyCommands(TyperGroup):
         module, application, _ = COMMANDS[cmd_name]
         command = get_command(getattr(import_module(module, __package__), application))
         command.name = cmd_name
+        from .support.user_config import read_user_config
+
+        if defaults := read_user_config():
+            ctx.default_map = {cmd_name: defaults | dict.fromkeys(getattr(command, "commands", ()), defaults)}
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

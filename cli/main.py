@@ -4,6 +4,7 @@
 that never uses them again. docs/decisions/start-up.md has the measurements.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -42,7 +43,11 @@ def _run(arguments: Sequence[str]) -> int:
         from .gateway.command_line import main as gateway
 
         return gateway(arguments[1:])
-    from .commands import app
+    from .commands import COMPLETION_VARIABLE, app
 
+    if COMPLETION_VARIABLE in os.environ:
+        from .completion import answer_shells
+
+        answer_shells()
     status = app(arguments, prog_name="stepdown", standalone_mode=False)
     return status if isinstance(status, int) else 0

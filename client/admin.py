@@ -15,7 +15,7 @@ from .async_client import AsyncClient
 from .blocking_client import BlockingClient
 from .connection import TIMEOUT_S
 from .operation import Operation
-from .operations import acls, groups, offsets, topics, transactions, users
+from .operations import acls, configs, groups, offsets, quotas, reassignments, topics, transactions, users
 from .security.settings import SecuritySettings, parse_security
 
 P = ParamSpec("P")
@@ -66,6 +66,12 @@ class Admin(BlockingClient):
     topic_configs = _block(topics.topic_configs)
     alter_topic_configs = _block(topics.alter_topic_configs)
     replace_topic_configs = _block(topics.replace_topic_configs)
+    describe_configs = _block(configs.describe_configs)
+    alter_configs = _block(configs.alter_configs)
+    describe_quotas = _block(quotas.describe_quotas)
+    alter_quotas = _block(quotas.alter_quotas)
+    reassign_partitions = _block(reassignments.reassign_partitions)
+    list_reassignments = _block(reassignments.list_reassignments)
     list_groups = _block(groups.list_groups)
     describe_groups = _block(groups.describe_groups)
     delete_groups = _block(groups.delete_groups)
@@ -103,6 +109,12 @@ class AsyncAdmin(AsyncClient):
     topic_configs = _await(topics.topic_configs)
     alter_topic_configs = _await(topics.alter_topic_configs)
     replace_topic_configs = _await(topics.replace_topic_configs)
+    describe_configs = _await(configs.describe_configs)
+    alter_configs = _await(configs.alter_configs)
+    describe_quotas = _await(quotas.describe_quotas)
+    alter_quotas = _await(quotas.alter_quotas)
+    reassign_partitions = _await(reassignments.reassign_partitions)
+    list_reassignments = _await(reassignments.list_reassignments)
     list_groups = _await(groups.list_groups)
     describe_groups = _await(groups.describe_groups)
     delete_groups = _await(groups.delete_groups)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..support.bootstrap_server import AsJson
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def arm(
 
 
 @faults.command()
-def kinds() -> None:
+def kinds(as_json: AsJson = False) -> None:
     """List the kinds of faults with their own fields, and the fields that all have."""
     from dataclasses import fields
 
@@ -60,16 +61,28 @@ def kinds() -> None:
     from ...broker.faults.fault_fields import own_fields
     from ...broker.faults.kinds import KINDS
 
-    for name, kind in KINDS.items():
-        own = ", ".join(own_fields(kind))
-        typer.echo(f"{name}{f' ({own})' if own else ''}: {(kind.__doc__ or '').strip()}")
-    typer.echo(f"All have: {', '.join(each.name for each in fields(Fault))}.")
+    common = [each.name for each in fields(Fault)]
+    rows = [
+        {"kind": name, "fields": [*own_fields(kind)], "does": (kind.__doc__ or "").strip()}
+        for name, kind in KINDS.items()
+    ]
+    if as_json:
+        typer.echo(json.dumps({"kinds": rows, "common_fields": common}, indent=2))
+        return
+    for row in rows:
+        own = ", ".join(row["fields"])
+        typer.echo(f"{row['kind']}{f' ({own})' if own else ''}: {row['does']}")
+    typer.echo(f"All have: {', '.join(common)}.")
 
 
 @faults.command(name="list")
-def list_command(control: Control = LOCAL, token: Token = "") -> None:
+def list_command(control: Control = LOCAL, token: Token = "", as_json: AsJson = False) -> None:
     """List armed faults, and how often each has fired."""
-    for each in _ask(control, token, "GET", "faults")["faults"]:
+    found = _ask(control, token, "GET", "faults")["faults"]
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    for each in found:
         typer.echo(f"{each['id']}  {each['state']}  {each['hits']} hits  {json.dumps(each['fault'])}")
 
 
@@ -109,9 +122,13 @@ def reset(control: Control = LOCAL, token: Token = "") -> None:
 
 
 @faults.command()
-def requests(control: Control = LOCAL, token: Token = "") -> None:
+def requests(control: Control = LOCAL, token: Token = "", as_json: AsJson = False) -> None:
     """Print the event log: requests, faults, changes of the clock."""
-    for each in _ask(control, token, "GET", "events")["events"]:
+    found = _ask(control, token, "GET", "events")["events"]
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    for each in found:
         typer.echo(f"{each['at_ms']}  {each['line']}")
 
 

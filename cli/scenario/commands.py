@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ..support.bootstrap_server import AsJson
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 scenario = typer.Typer(
@@ -22,12 +24,16 @@ Name = Annotated[str, typer.Argument(metavar="NAME|FILE", show_default=False)]
 
 
 @scenario.command(name="list")
-def list_command() -> None:
+def list_command(as_json: AsJson = False) -> None:
     """List the scenarios that come with stepdown."""
     from ...testing.scenarios.scenario import load, names
 
-    for name in names():
-        typer.echo(f"{name:32} {load(name).title}")
+    titles = {name: load(name).title for name in names()}
+    if as_json:
+        typer.echo(json.dumps([{"name": name, "title": title} for name, title in titles.items()], indent=2))
+        return
+    for name, title in titles.items():
+        typer.echo(f"{name:32} {title}")
 
 
 @scenario.command()

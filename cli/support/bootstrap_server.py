@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 Bootstrap = Annotated[
     str,
     typer.Option(
-        "--bootstrap-server", "-b", metavar="HOST:PORT", envvar="STEPDOWN_BOOTSTRAP", help="Where the broker listens."
+        "--bootstrap-server",
+        "-b",
+        metavar="HOST:PORT",
+        envvar="STEPDOWN_BOOTSTRAP",
+        help="Where the broker listens; several with commas between.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -29,21 +33,21 @@ NO_HINTS: Mapping[str, str] = MappingProxyType({})
 
 
 def connect(bootstrap: str, command_config: Path | None = None, hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
-    """A client of the broker at HOST:PORT, as the file of `--command-config` says. Raises: CommandFailure."""
+    """A client of the broker at HOST:PORT, or of the first that answers of several, as the file of `--command-config` says. Raises: CommandFailure."""
     return connect_by(bootstrap, security_properties(command_config), hints)
 
 
 def connect_by(bootstrap: str, properties: Mapping[str, str], hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
-    """A client of the broker at HOST:PORT, with the security that properties ask for. Raises: CommandFailure."""
+    """The same, with the security that properties ask for. Raises: CommandFailure."""
     from .command_client import DEFAULT_PORT, CommandClient
 
-    text = bootstrap.strip().rstrip("/")
+    texts = [each.strip().rstrip("/") for each in bootstrap.split(",")]
     try:
-        address = parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}")
+        addresses = [parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}") for text in texts]
     except ValueError as fault:
         raise CommandFailure(
             f"--bootstrap-server: expected {fault}, found {bootstrap!r}", "", EXIT_BAD_USAGE
         ) from fault
-    client = CommandClient(address, security_of(properties), hints)
+    client = CommandClient(addresses, security_of(properties), hints)
     client.connect()
     return client

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import TypeVar
 
@@ -46,10 +46,12 @@ class CommandClient(BlockingClient):
     `stopping`: signals that end a wait. Raises: CommandFailure from every method, SignalStop from `run`.
     """
 
-    def __init__(self, address: HostPort, security: SecuritySettings | None, hints: Mapping[str, str]) -> None:
-        super().__init__([address], client_id=CLIENT_ID, security=security or OPEN)
+    def __init__(
+        self, addresses: Sequence[HostPort], security: SecuritySettings | None, hints: Mapping[str, str]
+    ) -> None:
+        super().__init__(addresses, client_id=CLIENT_ID, security=security or OPEN)
         self._is_open = security is None
-        self._bootstrap_address = address
+        self._bootstrap_addresses = addresses
         self._has_answered = False
         self.stopping: StopSignals | None = None
         self._hints = {**HINTS_BY_CODE, **hints}
@@ -74,8 +76,8 @@ class CommandClient(BlockingClient):
             return self._hints.get(fault.code, "")
         if isinstance(fault, ConnectionBroken):
             return SECURITY_HINT if self._is_open and not self._has_answered else ""
-        if isinstance(fault, Unreachable) and fault.address not in (None, self._bootstrap_address):
-            return ADVERTISED_HINT.format(self._bootstrap_address, fault.address)
+        if isinstance(fault, Unreachable) and fault.address not in (None, *self._bootstrap_addresses):
+            return ADVERTISED_HINT.format(", ".join(map(str, self._bootstrap_addresses)), fault.address)
         return HINTS_BY_FAULT.get(type(fault), "")
 
 

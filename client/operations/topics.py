@@ -19,19 +19,15 @@ from ...protocol.messages.create_topics import (
 )
 from ...protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from ...protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ..errors import check
 from ..operation import CONTROLLER, Ask, Operation, TopicPartition, ask
+from .configs import ConfigResource, ResourceKind
+from .configs import alter_configs as alter_resource
 from .outcome import Outcome, outcome_of
 
-TOPIC_RESOURCE = 2
+TOPIC_RESOURCE = ResourceKind.TOPIC
 TOPIC_SOURCE = 1
-SET, DELETE = 0, 1
 TIMEOUT_MS = 30_000
 BY_NAME_OR_ID_FROM = 6
 NULL_MEANS_ALL_FROM = 1
@@ -93,12 +89,7 @@ def add_partitions(name: str, count: int) -> Operation[Outcome]:
 
 def alter_topic_configs(name: str, changed: Mapping[str, str], removed: Sequence[str] = ()) -> Operation[Outcome]:
     """Sets some of a topic's settings, and removes others so that the broker's defaults count."""
-    configs = [AlterableConfig(name=key, config_operation=SET, value=text) for key, text in changed.items()]
-    configs += [AlterableConfig(name=key, config_operation=DELETE, value=None) for key in removed]
-    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=tuple(configs))
-    request = IncrementalAlterConfigsRequest(resources=(resource,))
-    response = yield from _change(ApiKey.INCREMENTAL_ALTER_CONFIGS, lambda version: request, "responses")
-    return outcome_of(name, response.responses[0])
+    return alter_resource(ConfigResource(ResourceKind.TOPIC, name), changed, removed)
 
 
 def replace_topic_configs(name: str, configs: Mapping[str, str]) -> Operation[Outcome]:

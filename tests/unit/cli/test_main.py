@@ -1,11 +1,20 @@
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from stepdown import __version__
-from stepdown.cli.commands import COMMANDS
+from stepdown.cli.commands import COMMANDS, app
 from support.command import run_command
 from support.deadline import DEADLINE_S
+from typer.main import get_command
+
+
+def app_commands() -> dict[str, Any]:
+    """Every command by its name, imported."""
+    root: Any = get_command(app)
+    context = root.make_context("stepdown", ["--version"], resilient_parsing=True)
+    return {name: root.get_command(context, name) for name in COMMANDS}
 
 
 def test_help_names_every_command() -> None:
@@ -18,6 +27,19 @@ def test_help_names_every_command() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name: str) -> None:
     assert f"usage: stepdown {name}" in run_command(name, "--help").stdout.lower()
+
+
+SHOWING = {"list", "describe", "kinds", "requests", "verify", "cluster", "log-dirs", "offsets", "clients", "config"}
+"""Names of commands that show what there is."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_that_shows_something_has_json(name: str) -> None:
+    """`faults list` and `scenario list` had none."""
+    command = app_commands()[name]
+    for each, found in {name: command, **getattr(command, "commands", {})}.items():
+        if each in SHOWING:
+            assert "--json" in {option for parameter in found.params for option in parameter.opts}, each
 
 
 def test_an_unknown_command_or_option_ends_with_2() -> None:

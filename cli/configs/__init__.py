@@ -1,0 +1,1 @@
+"""`stepdown configs`: settings of what a running cluster has, as `kafka-configs.sh` shows and changes them."""

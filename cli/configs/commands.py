@@ -1,0 +1,152 @@
+"""`stepdown configs`: settings of topics, brokers, loggers and groups, and quotas of users, clients and addresses."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.client_properties import CommandConfig
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from ..support.name_value_options import name_value_pairs
+
+if TYPE_CHECKING:
+    from ...client.operations.configs import ConfigResource
+    from ..support.command_client import CommandClient
+    from .entity import ClientEntity
+
+configs = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Show and change settings of topics, brokers, loggers, groups, and quotas of users, clients, addresses.",
+)
+
+Entity = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="KIND[=NAME]...",
+        show_default=False,
+        help="topic=orders, broker=1, broker (all), logger=1, group=g, metrics=m, user=alice, client=app, ip=10.0.0.7.",
+    ),
+]
+HIDDEN = "(not shown)"
+OWN_SOURCES = {
+    "TOPIC": ("DYNAMIC_TOPIC_CONFIG",),
+    "BROKER": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG"),
+    "BROKER_LOGGER": ("DYNAMIC_BROKER_LOGGER_CONFIG",),
+    "CLIENT_METRICS": ("DYNAMIC_CLIENT_METRICS_CONFIG",),
+    "GROUP": ("DYNAMIC_GROUP_CONFIG",),
+}
+"""Where values come from that were set for such a thing at run time."""
+HINTS = {
+    "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
+    "INVALID_CONFIG": "`stepdown config` shows every setting with its type.",
+    "CLUSTER_AUTHORIZATION_FAILED": "It takes DESCRIBE_CONFIGS or ALTER_CONFIGS on the cluster; super.users may.",
+    "TOPIC_AUTHORIZATION_FAILED": "It takes DESCRIBE_CONFIGS or ALTER_CONFIGS on the topic.",
+}
+"""What to do next, by the error that the broker answered."""
+
+
+@configs.command()
+def describe(
+    entity: Entity,
+    every: Annotated[bool, typer.Option("--all", "-a", help="Also what was not set at run time.")] = False,
+    bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show settings or quotas; of `user`, `client` and `ip` without a name those of all."""
+    from ...client.operations.configs import ConfigResource
+    from .entity import parse_entity
+
+    wanted = parse_entity(entity)
+    with connect(bootstrap, command_config, HINTS) as client:
+        if isinstance(wanted, ConfigResource):
+            rows = _describe_resource(client, wanted, every=every)
+            columns = ("name", "value", "source")
+        else:
+            rows = _describe_quotas(client, wanted)
+            columns = ("entity", "name", "value")
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    from ..support.terminal_tables import print_table
+
+    print_table(columns, [[_show(row[column]) for column in columns] for row in rows])
+
+
+def _describe_resource(client: CommandClient, resource: ConfigResource, *, every: bool) -> list[dict[str, Any]]:
+    from ...client.operations.configs import describe_configs
+
+    own = OWN_SOURCES[resource.kind.name]
+    rows = client.run(describe_configs(resource))
+    return [row for row in rows if every or row["source"] in own]
+
+
+def _describe_quotas(client: CommandClient, entity: ClientEntity) -> list[dict[str, Any]]:
+    from ...client.operations.quotas import describe_quotas
+
+    exact = {kind: name for kind, name in entity.names.items() if name is not None}
+    found = client.run(describe_quotas(exact, [kind for kind in entity.names if kind not in exact]))
+    rows = [
+        {"entity": each["entity"], "name": name, "value": value}
+        for each in found
+        for name, value in each["quotas"].items()
+    ]
+    return sorted(rows, key=lambda row: (str(row["entity"]), row["name"]))
+
+
+def _show(cell: Any) -> str:
+    if isinstance(cell, dict):
+        return " ".join(kind if name is None else f"{kind}={name}" for kind, name in sorted(cell.items()))
+    if isinstance(cell, float):
+        return f"{cell:g}" if cell != int(cell) else str(int(cell))
+    return HIDDEN if cell is None else str(cell)
+
+
+@configs.command()
+def alter(
+    entity: Entity,
+    config: Annotated[
+        list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting; may be repeated.")
+    ] = None,
+    delete_config: Annotated[
+        list[str] | None,
+        typer.Option("--delete-config", "-d", metavar="KEY", help="Remove this one: the default holds again."),
+    ] = None,
+    validate_only: Annotated[bool, typer.Option(help="Check the change without making it.")] = False,
+    bootstrap: Bootstrap = LOCAL,
+    command_config: CommandConfig = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set settings or quotas, or delete them; `user`, `client` and `ip` without a name are the default of all."""
+    from ...client.operations.configs import ConfigResource, alter_configs
+    from ...client.operations.quotas import alter_quotas
+    from .entity import parse_entity
+
+    wanted = parse_entity(entity)
+    changed, removed = dict(name_value_pairs(config or [], "--config")), delete_config or []
+    if not changed and not removed:
+        raise CommandFailure("nothing to alter", "Pass --config KEY=VALUE or --delete-config KEY.", EXIT_BAD_USAGE)
+    if isinstance(wanted, ConfigResource):
+        operation = alter_configs(wanted, changed, removed, validate_only=validate_only)
+    else:
+        operation = alter_quotas(wanted.names, _parse_quotas(changed), removed, validate_only=validate_only)
+    with connect(bootstrap, command_config, HINTS) as client:
+        outcome = client.run(operation)
+    name = " ".join(entity)
+    if as_json:
+        typer.echo(json.dumps({"entity": name, "error": outcome.error, "message": outcome.message}, indent=2))
+    elif not outcome.failed:
+        typer.echo(f"{name}: {'could be altered' if validate_only else 'altered'}")
+    fail_for([(name, outcome.error, outcome.message)] if outcome.failed else [], HINTS)
+
+
+def _parse_quotas(texts: dict[str, str]) -> dict[str, float]:
+    try:
+        return {key: float(text) for key, text in texts.items()}
+    except ValueError as fault:
+        raise CommandFailure(f"--config: a quota is a number: {fault}", "", EXIT_BAD_USAGE) from fault

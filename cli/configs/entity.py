@@ -1,0 +1,60 @@
+"""What settings belong to, as `KIND` or `KIND=NAME` on the command line.
+
+topic=orders   broker=1   broker (all of them)   logger=1   group=billing   metrics=all-clients
+user=alice   client=app   user=alice client=app   user (the default)   ip=10.0.0.7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ...client.operations.configs import ConfigResource, ResourceKind
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
+
+RESOURCES = MappingProxyType(
+    {
+        "topic": ResourceKind.TOPIC,
+        "broker": ResourceKind.BROKER,
+        "logger": ResourceKind.BROKER_LOGGER,
+        "group": ResourceKind.GROUP,
+        "metrics": ResourceKind.CLIENT_METRICS,
+    }
+)
+CLIENTS = MappingProxyType({"user": "user", "client": "client-id", "ip": "ip"})
+"""Those that have quotas, with their types in requests."""
+HINT = f"KIND=NAME, where KIND is {', '.join(RESOURCES)}, {', '.join(CLIENTS)}: `stepdown configs describe topic=t`."
+
+
+@dataclass(frozen=True, slots=True)
+class ClientEntity:
+    """Names of users, clients or addresses by their types in requests; None where no name was given."""
+
+    names: dict[str, str | None]
+
+
+def parse_entity(texts: Sequence[str]) -> ConfigResource | ClientEntity:
+    """Raises: CommandFailure."""
+    named: dict[str, str | None] = {}
+    for text in texts:
+        kind, equals, name = text.partition("=")
+        if kind not in (*RESOURCES, *CLIENTS):
+            raise CommandFailure(f"{text!r} has no settings", HINT, EXIT_BAD_USAGE)
+        if kind in named or (equals and not name):
+            raise CommandFailure(f"{kind}: expected once, with one name", HINT, EXIT_BAD_USAGE)
+        named[kind] = name if equals else None
+    if all(kind in CLIENTS for kind in named):
+        return ClientEntity({CLIENTS[kind]: name for kind, name in named.items()})
+    if len(named) > 1:
+        raise CommandFailure(f"{' and '.join(named)} have no settings together", HINT, EXIT_BAD_USAGE)
+    ((kind, found),) = named.items()
+    return _parse_resource(kind, found)
+
+
+def _parse_resource(kind: str, name: str | None) -> ConfigResource:
+    if name is None and kind != "broker":
+        raise CommandFailure(f"{kind}: which one?", HINT, EXIT_BAD_USAGE)
+    if kind in ("broker", "logger") and name and not (name.isascii() and name.isdigit() and len(name) < 10):
+        raise CommandFailure(f"{kind}: expected the id of a broker, found {name!r}", "", EXIT_BAD_USAGE)
+    return ConfigResource(RESOURCES[kind], name or "")

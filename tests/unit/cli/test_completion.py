@@ -1,0 +1,50 @@
+"""A shell completes commands and options."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support.command import run_command
+from support.deadline import DEADLINE_S
+
+
+def candidates(words: str) -> list[str]:
+    """What bash is told for a line of which the last word is being typed."""
+    asked = {"_STEPDOWN_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    ended = subprocess.run(
+        [sys.executable, "-m", "stepdown"],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=DEADLINE_S,
+    )
+    assert ended.stderr == ""
+    return ended.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("stepdown to", ["topics"]),
+        ("stepdown topics cre", ["create"]),
+        ("stepdown configs alter --conf", ["--config"]),
+    ],
+)
+def test_commands_and_options_are_completed(words: str, found: list[str]) -> None:
+    assert candidates(words) == found
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_asks_the_command(shell: str) -> None:
+    told = run_command("completion", shell)
+    assert (told.exit_code, f"_STEPDOWN_COMPLETE=complete_{shell}" in told.stdout) == (0, True)
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=told.stdout, text=True, check=True, timeout=DEADLINE_S)
+
+
+def test_another_shell_is_refused() -> None:
+    told = run_command("completion", "tcsh")
+    assert (told.exit_code, "expected bash, zsh, fish, found 'tcsh'" in told.stderr) == (2, True)
