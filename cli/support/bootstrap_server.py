@@ -33,7 +33,7 @@ NO_HINTS: Mapping[str, str] = MappingProxyType({})
 
 
 def connect(bootstrap: str, command_config: Path | None = None, hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
-    """A client of the broker at HOST:PORT, or of the first that answers of several, as the file of `--command-config` says. Raises: CommandFailure."""
+    """A client of a broker at HOST:PORT,…, as the file of `--command-config` says. Raises: CommandFailure."""
     return connect_by(bootstrap, security_properties(command_config), hints)
 
 

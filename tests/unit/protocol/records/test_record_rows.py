@@ -23,8 +23,7 @@ Fields = tuple[int, bytes | None, bytes | None, tuple[Header, ...]]
 def until_fault(records: Iterable[Record]) -> tuple[list[Record], str]:
     found: list[Record] = []
     try:
-        for record in records:
-            found.append(record)
+        found.extend(records)
     except ApiError as fault:
         return found, str(fault)
     return found, ""
