@@ -29,6 +29,7 @@ from ..storage.log.log import AppendInfo
 from ..storage.validation.prepared_append import PreparedAppend
 from .dispatch.descriptors_for_imports import SpareDescriptors
 from .dispatch.interceptor import Interceptor
+from .dispatch.request_watcher import RequestWatcher
 from .fetch.session import FetchSessions
 from .maintenance.deletion_notice import DeletionNotice
 from .maintenance.file_faults import FileFaults
@@ -70,6 +71,7 @@ class Core:
         self.clients = ClientReport(settings.stepdown_client_report_max_clients, self._wall_ms)
         self.rounds = RoundGuard(self.clock, lambda work: self.metrics.round_faults.of(work).add())
         self.interceptors: list[Interceptor] = []
+        self.request_watcher: RequestWatcher | None = None
         self.authorizer: Authorizer | None = None
         self.quotas = ClientQuotas(
             self.clock,

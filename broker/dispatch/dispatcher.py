@@ -248,9 +248,13 @@ class Dispatcher:
 
     def _count(self, route: Route, call: Call, response: Any | None, began: float) -> Any | None:
         """The response as it is sent: request and error codes are counted."""
-        route.meter.observe_handling(call.request_bytes, perf_counter() - began, call.waited_s)
+        took_s = perf_counter() - began
+        route.meter.observe_handling(call.request_bytes, took_s, call.waited_s)
         if route.is_deprecated:
             route.meter.count_deprecation(*call.peer.seen.labels)
+        watcher = self._core.request_watcher
+        if watcher is not None:
+            watcher.note_answer(call, response, took_s)
         if response is None:
             return None
         route.count_errors(response)

@@ -18,7 +18,7 @@ from .broker_state import BrokerState
 from .problems import find_problems
 
 MOST_BROKERS = 100
-VIEWS = ("overview", "topics", "groups", "transactions", "clients")
+VIEWS = ("overview", "topics", "groups", "transactions", "clients", "requests")
 PHASE = "local"
 """The time that requests took here, without that which they were parked."""
 

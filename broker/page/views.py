@@ -9,6 +9,7 @@ from .broker_state import BrokerState
 from .groups import show_group, show_groups, show_offsets
 from .overview import Overview
 from .record_reading import RecordReading
+from .request_tape import RequestTapes
 from .topics import show_partitions, show_topics
 from .transactions import show_transactions
 
@@ -25,5 +26,6 @@ def views_of(state: BrokerState) -> Mapping[str, View]:
         "group": partial(show_group, services),
         "offsets": partial(show_offsets, services),
         "transactions": partial(show_transactions, services),
+        "requests": RequestTapes(services).show,
         "clients": ClientRows(services.clients, services.heavy).show,
     }

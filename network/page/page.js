@@ -2,8 +2,10 @@
 /* Everything that comes from the broker is put in as text (never as markup), with control characters made visible. */
 
 const VIEWS = [['overview', 'Overview'], ['topics', 'Topics'], ['groups', 'Groups'], ['transactions', 'Transactions'],
-  ['clients', 'Clients']];
+  ['clients', 'Clients'], ['requests', 'Requests']];
 const REFRESH_MS = 3000;
+const TAPE_MS = 1000;
+const TAPE_ROWS = 200;
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const main = document.getElementById('main');
 const state = { timer: 0, turn: 0, before: null, views: VIEWS };
@@ -378,6 +380,51 @@ function showClients() {
   return list.start();
 }
 
+/* The requests as they come: the latest on top, until they are stopped. */
+function showRequests() {
+  const field = (name, size) => make('input', { type: 'search', name, size, autocomplete: 'off', onchange: () => start() });
+  const fields = { api: field('api', 14), client: field('client', 14), topic: field('topic', 14) };
+  const place = make('div', {});
+  const about = make('span', { class: 'soft' });
+  const stop = make('button', { type: 'button', onclick: () => { isStopped = !isStopped; stop.textContent = isStopped ? 'Go on' : 'Stop'; round(); } }, 'Stop');
+  let rows = [], after = 0, missed = 0, isStopped = false, tape = 0;
+  const turn = state.turn;
+  const draw = () => {
+    about.textContent = number(after) + ' since the tape began' + (missed ? ', ' + number(missed) + ' of them came too fast to be shown' : '');
+    place.replaceChildren(table('Requests', [
+      ['At', (row) => time(row.at_ms).slice(11)], ['API', (row) => row.api + ' v' + row.version], ['Client id', (row) => row.client_id || '(none)', 'name'],
+      ['Topics', (row) => row.topics.join(', '), 'name'], ['Answer', (row) => row.errors === null ? 'none asked for' : row.errors.join(', ') || 'ok'],
+      ['Took', (row) => span(row.took_ms - row.waited_ms), 'number'], ['Waited', (row) => row.waited_ms ? span(row.waited_ms) : '', 'number'],
+      ['Bytes', (row) => number(row.request_bytes), 'number'], ['Address', (row) => row.address], ['Software', (row) => row.software, 'name'],
+    ], rows, 'No such request since the tape began.'));
+  };
+  const round = async () => {
+    clearTimeout(state.timer);
+    if (turn !== state.turn || isStopped) return;
+    const own = tape;
+    if (!document.hidden) {
+      try {
+        const given = Object.fromEntries(Object.entries(fields).map(([name, each]) => [name, each.value.trim()]));
+        const found = await ask('requests', { ...given, after, limit: TAPE_ROWS });
+        if (turn !== state.turn || own !== tape || isStopped) return;
+        if (found.total < after) rows = []; // the tape ended while nobody looked, and began again
+        rows = [...found.rows, ...rows].slice(0, TAPE_ROWS);
+        missed = (found.total < after ? 0 : missed) + found.missed;
+        after = found.total;
+        draw();
+        tell('as of ' + new Date().toLocaleTimeString('en-GB'));
+      } catch (fault) { if (turn === state.turn) tell(fault.message, true); }
+    }
+    if (turn === state.turn && own === tape) state.timer = setTimeout(round, TAPE_MS);
+  };
+  const start = () => { rows = []; after = 0; missed = 0; tape += 1; round(); };
+  main.replaceChildren(make('h1', {}, 'Requests'), card('', make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
+    make('label', {}, 'API is', fields.api), make('label', {}, 'Client id contains', fields.client), make('label', {}, 'Topic contains', fields.topic),
+    make('button', {}, 'Show'), stop), make('p', {}, about), place,
+  make('p', { class: 'soft' }, 'Waited: for records, acknowledgements or members. The broker keeps requests only while this view is open.')));
+  start();
+}
+
 /* From the address to a view */
 
 function drawLinks() {
@@ -399,6 +446,7 @@ function route() {
   else if (view === 'groups') one === undefined ? showGroups() : showGroup(one);
   else if (view === 'transactions') showTransactions();
   else if (view === 'clients') showClients();
+  else if (view === 'requests') showRequests();
   else showOverview();
 }
 

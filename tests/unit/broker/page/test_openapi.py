@@ -27,6 +27,7 @@ def test_every_view_is_described_and_no_other(broker: Broker) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_an_answer_is_as_described(path: str, broker: Broker, client: RawClient) -> None:
+    await get(broker.http_address, "/api/requests")  # requests are shown from now on
     await write_values(client)
     await commit(client, "g", 1)
     await client.send(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=10_000), 0)

@@ -29,6 +29,7 @@ VIEWS = {
     "groups": "<b>billing",
     "groups/%3Cb%3Ebilling": "orders",
     "transactions": "tx-1",
+    "requests": "since the tape began",
     "clients": "<img src=x onerror=alert(1)>\\u001b[31m",
 }
 """By their address what each has to show, as it is seen."""

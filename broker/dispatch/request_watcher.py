@@ -1,0 +1,13 @@
+"""Who looks at requests as they are answered; a broker at which nobody looks pays one comparison a request."""
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .call import Call
+
+
+class RequestWatcher(Protocol):
+    """Is told of each request when its response is known."""
+
+    def note_answer(self, call: "Call", response: Any | None, took_s: float) -> None:
+        """`took_s`: since the request was read, what it waited included. It must not raise, and has to be brief."""

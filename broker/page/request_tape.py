@@ -1,0 +1,162 @@
+"""The latest requests with their answers, for those who look at them now.
+
+A tape begins when it is asked for, keeps what its filter lets pass, and ends when nobody has asked for a while: a
+broker at which nobody looks keeps nothing.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from ...network.page.page_query import PageQuery
+from ...protocol.api import API, ApiKey
+from ...protocol.errors import error_name
+from ..dispatch.call import TESTS_CLIENT_ID
+from ..faults.error_responses import CODES
+from ..faults.request_topics_and_groups import arrays_of_structs, topic_of
+
+if TYPE_CHECKING:
+    from ..dispatch.call import Call
+    from ..services import Services
+
+MOST_TAPES = 4
+"""With different filters, at a time; the one that was asked for least recently gives way."""
+MOST_KEPT = 500
+UNWATCHED_S = 15
+"""After which a tape ends that nobody asks for."""
+MOST_NAME = 200
+MOST_TOPICS = 5
+MOST_LOOKED_AT = 40
+"""Of the topics and partitions of a request and of its response: a request may name 100,000."""
+FETCHED, FORGOTTEN = "responses", "forgotten_topics_data"
+"""Arrays of topics: in the answer to a fetch, and of a fetch session that they are no longer part of."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TapeFilter:
+    """The name of an API, and what the client id and one of the topics have to contain; "" for any."""
+
+    api: str
+    client: str
+    topic: str
+
+
+class Tape:
+    """The latest rows that passed one filter, each with its number."""
+
+    def __init__(self) -> None:
+        self.asked_s = 0.0
+        self.count = 0
+        self._rows: deque[Row] = deque(maxlen=MOST_KEPT)
+
+    def add(self, row: Row) -> None:
+        self.count += 1
+        self._rows.append({"number": self.count, **row})
+
+    def after(self, number: int, limit: int) -> list[Row]:
+        """Those with a higher number, the latest first, `limit` at most."""
+        wanted = min(limit, self.count - number)
+        return list(islice(reversed(self._rows), max(0, wanted)))
+
+
+class RequestTapes:
+    """The view of requests."""
+
+    def __init__(self, services: "Services") -> None:
+        self._services = services
+        self._tapes: dict[TapeFilter, Tape] = {}
+
+    async def show(self, query: PageQuery) -> dict[str, Any]:
+        """What was answered after the request with the number `after`. Raises: QueryFault."""
+        wanted = TapeFilter(query.text("api"), query.text("client"), query.text("topic"))
+        after, limit = query.number("after", 0), query.limit
+        tape = self._find(wanted)
+        after = min(after, tape.count)
+        rows = tape.after(after, limit)
+        return {"rows": rows, "total": tape.count, "missed": tape.count - after - len(rows) if after else 0}
+
+    def _find(self, wanted: TapeFilter) -> Tape:
+        """The tape with that filter, which begins now if there is none."""
+        tape = self._tapes.pop(wanted, None) or Tape()
+        tape.asked_s = self._services.clock.elapsed_s()
+        self._tapes[wanted] = tape  # the latest stands last
+        if len(self._tapes) > MOST_TAPES:
+            del self._tapes[next(iter(self._tapes))]
+        self._services.request_watcher = self
+        return tape
+
+    def note_answer(self, call: "Call", response: Any | None, took_s: float) -> None:
+        """Puts it on the tapes that want it."""
+        self._end_unwatched()
+        if call.client_id == TESTS_CLIENT_ID:
+            return
+        row: Row | None = None
+        for wanted, tape in self._tapes.items():
+            if wanted.api not in ("", API[call.key].name) or wanted.client not in call.client_id:
+                continue
+            if row is None:
+                row = self._make_row(call, response, took_s)
+            if not wanted.topic or any(wanted.topic in name for name in row["topics"]):
+                tape.add(row)
+
+    def _end_unwatched(self) -> None:
+        latest_s = self._services.clock.elapsed_s() - UNWATCHED_S
+        while self._tapes and next(iter(self._tapes.values())).asked_s < latest_s:
+            del self._tapes[next(iter(self._tapes))]
+        if not self._tapes:
+            self._services.request_watcher = None
+
+    def _make_row(self, call: "Call", response: Any | None, took_s: float) -> Row:
+        peer = call.peer
+        return {
+            "at_ms": self._services.clock.now_ms(),
+            "api": API[call.key].name,
+            "version": call.version,
+            "client_id": call.client_id[:MOST_NAME],
+            "software": f"{peer.software_name} {peer.software_version}"[:MOST_NAME],
+            "address": f"{peer.host}:{peer.port}",
+            "principal": str(call.principal)[:MOST_NAME],
+            "topics": self._name_topics(call, response),
+            "request_bytes": call.request_bytes,
+            "took_ms": round(took_s * 1000, 3),
+            "waited_ms": round(call.waited_s * 1000, 3),
+            "throttle_ms": call.throttle_ms,
+            "errors": None if response is None else _name_errors(response),
+        }
+
+    def _name_topics(self, call: "Call", response: Any | None) -> list[str]:
+        """The first topics of a request; of a fetch also those of its answer, since fetch sessions name them once."""
+        parts = list(islice(_walk(call.request), MOST_LOOKED_AT))
+        if call.key is ApiKey.FETCH and response is not None:
+            parts += islice(_walk(response), MOST_LOOKED_AT)
+        found: dict[str, None] = {}
+        for array, part in parts:
+            name = topic_of(part, self._find_topic) if "topic" in array or array == FETCHED else None
+            if name is not None and len(found) < MOST_TOPICS:
+                found[name[:MOST_NAME]] = None
+        return list(found)
+
+    def _find_topic(self, topic_id: UUID) -> str | None:
+        topic = self._services.cluster.topic_of(topic_id)
+        return None if topic is None else topic.name
+
+
+def _name_errors(response: Any) -> list[str]:
+    """The error codes among the first parts of a response."""
+    parts = islice(_walk(response), MOST_LOOKED_AT)
+    codes = {code for _, part in parts for name in CODES if (code := getattr(part, name, 0))}
+    return [error_name(code) for code in sorted(codes)]
+
+
+def _walk(item: Any, array: str = "") -> Iterator[tuple[str, Any]]:
+    """A struct and all that it holds, each with the name of the array that it is in."""
+    yield array, item
+    for name, items in arrays_of_structs(item):
+        if name != FORGOTTEN:
+            for each in items:
+                yield from _walk(each, name)
