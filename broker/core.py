@@ -27,6 +27,7 @@ from ..storage.directories.log_manager import LogManager
 from ..storage.files.files import Files
 from ..storage.log.log import AppendInfo
 from ..storage.validation.prepared_append import PreparedAppend
+from .dispatch.control_handle import ControlHandle
 from .dispatch.descriptors_for_imports import SpareDescriptors
 from .dispatch.interceptor import Interceptor
 from .dispatch.request_watcher import RequestWatcher
@@ -72,6 +73,7 @@ class Core:
         self.rounds = RoundGuard(self.clock, lambda work: self.metrics.round_faults.of(work).add())
         self.interceptors: list[Interceptor] = []
         self.request_watcher: RequestWatcher | None = None
+        self.control: ControlHandle | None = None
         self.authorizer: Authorizer | None = None
         self.quotas = ClientQuotas(
             self.clock,

@@ -147,6 +147,7 @@ class BrokerSettings:
     stepdown_http_listen: HostPort
     stepdown_page_enabled: bool
     stepdown_page_password: str | None
+    stepdown_page_produce: bool
     stepdown_client_report_max_clients: int
     stepdown_client_report_file: str | None
     stepdown_topics: str

@@ -20,7 +20,7 @@ OFF, OPTIONAL, REQUIRED = "off", "optional", "required"
 NETWORK = (
     *("connections.", "listener.name.gateway.", "max.connections", "sasl.", "socket.", "ssl."),
     *("stepdown.authentication.", "stepdown.client.report.max.clients", "stepdown.downconversion.zstd"),
-    *("stepdown.max.connections.", "stepdown.page.", "stepdown.request."),
+    *("stepdown.max.connections.", "stepdown.page.enabled", "stepdown.page.password", "stepdown.request."),
 )
 """Kafka's and stepdown's settings for brokers that the gateway takes too, by how their names begin."""
 

@@ -57,6 +57,7 @@ class Control:
         self._brokers[broker.cluster.node_id] = broker
         injector = self._injectors[broker.cluster.node_id] = Injector(broker, self.faults, self.events, self.contents)
         broker.interceptors.append(injector)
+        broker.control = self
         disk.failing = partial(self._disk_failure, broker.cluster.node_id)
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...network.admission.password_tries import PasswordTries
 from ...network.admission.peer_lines import PeerLines
@@ -52,9 +52,20 @@ def site_of(state: "BrokerState", lines: PeerLines) -> PageSite | None:
 
         return views_of(state)
 
+    async def write(fields: Mapping[str, Any]) -> dict[str, Any]:
+        from ..page.record_writing import write_record
+
+        return await write_record(services, fields)
+
+    async def control(fields: Mapping[str, Any]) -> dict[str, Any]:
+        from ..page.fault_control import FaultControl
+
+        return await FaultControl(services).act(fields)
+
+    actions = {"faults": control, **({"records": write} if settings.stepdown_page_produce else {})}
     delay_ms = settings.connection_failed_authentication_delay_ms
     tries = PasswordTries(services.clock, delay_ms, services.metrics.failed_authentications, lines)
-    return PageSite(make_views, PageAccess(settings.stepdown_page_password or "", tries))
+    return PageSite(make_views, PageAccess(settings.stepdown_page_password or "", tries), actions)
 
 
 def _unready(reason: str) -> Page:

@@ -44,7 +44,8 @@ class Overview:
         problems = await find_problems(services, turn)
         return {
             "software": "stepdown",
-            "views": list(VIEWS),
+            "views": [*VIEWS, *(("faults",) if services.control is not None else ())],
+            "may_produce": services.settings.stepdown_page_produce,
             "version": __version__,
             "cluster_id": cluster.cluster_id,
             "node_id": cluster.node_id,

@@ -6,6 +6,7 @@ from functools import partial
 from ...network.page.client_rows import ClientRows
 from ...network.page.page_site import View
 from .broker_state import BrokerState
+from .fault_control import FaultControl
 from .groups import show_group, show_groups, show_offsets
 from .overview import Overview
 from .record_reading import RecordReading
@@ -26,6 +27,7 @@ def views_of(state: BrokerState) -> Mapping[str, View]:
         "group": partial(show_group, services),
         "offsets": partial(show_offsets, services),
         "transactions": partial(show_transactions, services),
+        "faults": FaultControl(services).show,
         "requests": RequestTapes(services).show,
         "clients": ClientRows(services.clients, services.heavy).show,
     }

@@ -127,6 +127,14 @@ KEYS = (
         "too. It is sent as it is: put TLS before the port.",
     ),
     active(
+        "stepdown.page.produce",
+        BOOLEAN,
+        False,
+        None,
+        AT_START,
+        "Whether who sees the page may write single records by it. Access rules of users do not count there.",
+    ),
+    active(
         "stepdown.client.report.max.clients",
         INT,
         1_000,

@@ -14,7 +14,11 @@ def refuse_web_pages(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in headers}
     if b"origin" in given:
         return "without a token no web page is answered"
-    host = given.get(b"host", "")
+    return refuse_other_names(given.get(b"host", ""))
+
+
+def refuse_other_names(host: str) -> str | None:
+    """Why a request for that host is not answered, where only loopback names are."""
     name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
     return None if name.strip("[]") in LOOPBACK else "without a token the host has to be a loopback address"
 

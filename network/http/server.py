@@ -23,6 +23,7 @@ READ_BYTES = 16 * 1024
 WRITE_BYTES = 64 * 1024
 MOST_CONNECTIONS = 64
 MOST_BODY_BYTES = 64 * 1024
+READING = (b"GET", b"HEAD")
 EVENTS_A_TURN = 16
 """Of h11, some 20 µs each: the buffer may hold thousands."""
 
@@ -41,12 +42,17 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """What a site is asked for; `query` is what follows the question mark, `peer` the address that it comes from."""
+    """What a site is asked for; `query` is what follows the question mark, `peer` the address that it comes from.
+
+    `method` is GET, HEAD, or POST, which alone has a `body`.
+    """
 
     path: str
     query: str
     headers: Sequence[tuple[bytes, bytes]]
     peer: str
+    method: str = "GET"
+    body: bytes = b""
 
 
 class Site(Protocol):
@@ -67,7 +73,7 @@ class HttpServer:
     """Answers GET and HEAD on a fixed set of paths; each page is made when it is asked for.
 
     `local_pages` are for programs on this machine, whatever the address is that the server listens on. `site` answers
-    what they do not.
+    what they do not, POST included.
     """
 
     def __init__(
@@ -199,7 +205,7 @@ class HttpServer:
             return self._refuse_stranger(request, peer)
         if path in self._pages or self._site is None:
             return None
-        return await self._site.refuse(_read_request(request, peer))
+        return await self._site.refuse(_read_request(request, b"", peer))
 
     def _refuse_stranger(self, request: h11.Request, peer: str) -> Page | None:
         """The answer to one who asks for a local page and is not on this machine."""
@@ -210,14 +216,14 @@ class HttpServer:
         return None if reason is None else Page(body=f"{reason}\n".encode(), status=HTTPStatus.FORBIDDEN)
 
     async def _page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
-        path = _path_of(request)
-        if request.method not in (b"GET", b"HEAD"):
-            return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
-        make = self._pages.get(path)
-        if make is None:
-            page = None if self._site is None else await self._site.answer(_read_request(request, peer))
+        make = self._pages.get(_path_of(request))
+        if make is None and self._site is not None and request.method in (*READING, b"POST"):
+            page = await self._site.answer(_read_request(request, body, peer))
             if page is not None:
                 return page
+        if request.method not in READING:
+            return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
+        if make is None:
             there = ", ".join(self._pages)
             return Page(body=f"nothing at this path; there is {there}\n".encode(), status=HTTPStatus.NOT_FOUND)
         return await make()
@@ -227,6 +233,12 @@ def _path_of(request: h11.Request) -> str:
     return request.target.split(b"?")[0].decode("ascii", "replace")
 
 
-def _read_request(request: h11.Request, peer: str) -> PageRequest:
-    query = request.target.partition(b"?")[2].decode("ascii", "replace")
-    return PageRequest(path=_path_of(request), query=query, headers=list(request.headers), peer=peer)
+def _read_request(request: h11.Request, body: bytes, peer: str) -> PageRequest:
+    return PageRequest(
+        path=_path_of(request),
+        query=request.target.partition(b"?")[2].decode("ascii", "replace"),
+        headers=list(request.headers),
+        peer=peer,
+        method=request.method.decode("ascii", "replace"),
+        body=body,
+    )

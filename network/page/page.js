@@ -2,13 +2,13 @@
 /* Everything that comes from the broker is put in as text (never as markup), with control characters made visible. */
 
 const VIEWS = [['overview', 'Overview'], ['topics', 'Topics'], ['groups', 'Groups'], ['transactions', 'Transactions'],
-  ['clients', 'Clients'], ['requests', 'Requests']];
+  ['clients', 'Clients'], ['requests', 'Requests'], ['faults', 'Faults']];
 const REFRESH_MS = 3000;
 const TAPE_MS = 1000;
 const TAPE_ROWS = 200;
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const main = document.getElementById('main');
-const state = { timer: 0, turn: 0, before: null, views: VIEWS };
+const state = { timer: 0, turn: 0, before: null, mayProduce: false, views: VIEWS.filter(([name]) => name !== 'faults') };
 
 const clean = (text) => String(text).replace(INVISIBLE, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
 
@@ -62,7 +62,14 @@ const card = (title, ...children) => make('section', { class: 'card' }, title ? 
 
 async function ask(view, parameters) {
   const query = new URLSearchParams(Object.entries(parameters || {}).filter(([, value]) => value !== '' && value !== undefined));
-  const answer = await fetch('/api/' + view + (query.size ? '?' + query : ''), { credentials: 'same-origin' });
+  return read(await fetch('/api/' + view + (query.size ? '?' + query : ''), { credentials: 'same-origin' }));
+}
+
+const post = async (view, fields) => read(await fetch('/api/' + view, {
+  method: 'POST', credentials: 'same-origin', headers: { 'content-type': 'application/json' }, body: JSON.stringify(fields),
+}));
+
+async function read(answer) {
   const text = await answer.text();
   if (!answer.ok) {
     let reason = text;
@@ -166,6 +173,8 @@ function difference(now, before) {
 function tellWhere(overview) {
   const where = (overview.node_id < 0 ? overview.software + ', ' : '') + (overview.cluster_id || 'cluster not known');
   document.getElementById('where').textContent = clean(overview.version + ' · ' + where);
+  state.mayProduce = overview.may_produce === true;
+  for (const each of document.querySelectorAll('.produce')) each.hidden = !state.mayProduce;
   if (state.views.length !== overview.views.length) {
     state.views = VIEWS.filter(([name]) => overview.views.includes(name));
     drawLinks();
@@ -281,6 +290,27 @@ const drawRecord = (record, form) => make('div', { class: 'record' },
     make('dt', {}, 'value'), make('dd', {}, make('pre', {}, fieldText(record.value, form))),
     record.headers.map((header) => [make('dt', {}, header.key), make('dd', {}, make('pre', {}, fieldText(header.value, form)))])));
 
+/* The text as the bytes of a record; an empty field with `is null` is null. */
+function produceForm(topic, partition, done) {
+  const key = make('input', { name: 'key', autocomplete: 'off' });
+  const value = make('textarea', { name: 'value', rows: 3 });
+  const noKey = make('input', { type: 'checkbox', name: 'nokey', checked: true });
+  const noValue = make('input', { type: 'checkbox', name: 'novalue' });
+  key.addEventListener('input', () => { noKey.checked = !key.value; });
+  const write = async (event) => {
+    event.preventDefault();
+    try {
+      const record = { topic, partition: Number(partition), key: noKey.checked ? null : key.value, value: noValue.checked ? null : value.value };
+      const written = await post('records', record);
+      await done();
+      tell('written at offset ' + written.offset);
+    } catch (fault) { tell(fault.message, true); }
+  };
+  const form = make('form', { onsubmit: write }, make('label', {}, 'Key', key), make('label', { class: 'check' }, noKey, 'key is null'),
+    make('label', { class: 'wide' }, 'Value', value), make('label', { class: 'check' }, noValue, 'value is null'), make('button', {}, 'Write'));
+  return make('section', { class: 'card produce', hidden: !state.mayProduce }, make('h2', {}, 'Write a record'), form);
+}
+
 function showRecords(topic, partition) {
   const offset = make('input', { type: 'number', min: 0, name: 'offset' });
   const since = make('input', { type: 'datetime-local', step: 1, name: 'since' });
@@ -309,7 +339,8 @@ function showRecords(topic, partition) {
   main.replaceChildren(make('h1', {}, topic + ', partition ' + partition), card('Records', make('p', {}, link('Partitions', 'topics', topic)),
     make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
       make('label', {}, 'From offset', offset), make('label', {}, 'From time (UTC)', since), make('label', {}, 'Shown as', form),
-      make('button', {}, 'Show'), next, make('label', { class: 'check' }, follow, 'follow the end')), place));
+      make('button', {}, 'Show'), next, make('label', { class: 'check' }, follow, 'follow the end')), place),
+  produceForm(topic, partition, () => read({})));
   const turn = state.turn;
   const round = async () => {
     if (turn !== state.turn) return;
@@ -425,6 +456,58 @@ function showRequests() {
   start();
 }
 
+/* Fields as on the command line: api=Produce code=NOT_LEADER_OR_FOLLOWER times=3 */
+function parseFields(text) {
+  const fields = {};
+  for (const part of text.split(/\s+/).filter(Boolean)) {
+    const at = part.indexOf('=');
+    if (at < 1) throw new Error('expected FIELD=VALUE, found ' + part);
+    const value = part.slice(at + 1);
+    try { fields[part.slice(0, at)] = JSON.parse(value); } catch { fields[part.slice(0, at)] = value; }
+  }
+  return fields;
+}
+
+function showFaults() {
+  const place = make('div', {});
+  const clock = make('p', {});
+  const about = make('p', { class: 'soft' });
+  const kind = make('select', { name: 'kind', onchange: () => explain() });
+  const fields = make('input', { name: 'fields', autocomplete: 'off', size: 40, placeholder: 'api=Produce times=3' });
+  const by = make('input', { name: 'by', autocomplete: 'off', size: 8, value: '45s' });
+  let found = null;
+  const explain = () => {
+    const chosen = found && found.kinds.find((each) => each.kind === kind.value);
+    if (chosen) about.textContent = clean(chosen.does + ' Fields: ' + [...chosen.fields, ...found.common_fields].join(', ') + '.');
+  };
+  const act = async (fields, text) => {
+    try { await post('faults', fields); place.replaceChildren(await draw()); tell(text); } catch (fault) { tell(fault.message, true); }
+  };
+  const doing = (title, fields, text) => make('button', { type: 'button', onclick: () => act(fields, text) }, title);
+  const draw = async () => {
+    found = await ask('faults');
+    if (!found.is_controlled) return make('p', {}, 'This broker has no control port. For tests start it with ', make('code', {}, 'stepdown serve --control 127.0.0.1:9100'));
+    if (!kind.options.length) { kind.append(...found.kinds.map((each) => make('option', { value: each.kind }, each.kind))); explain(); }
+    clock.textContent = time(found.now_ms) + ' UTC' + (found.clock_stands ? ', and stands' : '');
+    return table('Faults', [
+      ['Number', (row) => row.id, 'number'], ['Fault', (row) => Object.entries(row.fault).map(([name, value]) => name + '=' + (typeof value === 'string' ? value : JSON.stringify(value))).join(' '), 'name'],
+      ['State', (row) => row.state + (row.failure ? ': ' + row.failure : '')], ['Hits', (row) => number(row.hits), 'number'],
+      ['', (row) => row.state === 'removed' ? '' : make('span', { class: 'buttons' }, doing('Remove', { do: 'remove', id: row.id }, 'removed'),
+        row.fault.kind === 'hold' ? doing('Release', { do: 'release', id: row.id }, 'released') : null)],
+    ], found.faults, 'No fault was armed.');
+  };
+  const arm = (event) => {
+    event.preventDefault();
+    try { act({ do: 'arm', fields: { kind: kind.value, ...parseFields(fields.value) } }, 'armed'); } catch (fault) { tell(fault.message, true); }
+  };
+  main.replaceChildren(make('h1', {}, 'Faults and clock'),
+    card('Clock', clock, make('form', { onsubmit: (event) => { event.preventDefault(); act({ do: 'advance', fields: { by: by.value } }, 'moved by ' + by.value); } },
+      make('label', {}, 'Move by', by), make('button', {}, 'Move'), doing('Stop', { do: 'pause' }, 'the clock stands'), doing('Go on', { do: 'resume' }, 'the clock runs'))),
+    card('Arm a fault', make('form', { onsubmit: arm }, make('label', {}, 'Kind', kind), make('label', { class: 'wide' }, 'Fields', fields), make('button', {}, 'Arm')), about),
+    card('Faults', place, make('form', {}, doing('Remove all', { do: 'reset' }, 'all are removed'))));
+  return live(place, draw);
+}
+
 /* From the address to a view */
 
 function drawLinks() {
@@ -447,6 +530,7 @@ function route() {
   else if (view === 'transactions') showTransactions();
   else if (view === 'clients') showClients();
   else if (view === 'requests') showRequests();
+  else if (view === 'faults') showFaults();
   else showOverview();
 }
 

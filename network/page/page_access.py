@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from ..admission.password_tries import PasswordTries
-from ..http.local_access import is_local, refuse_web_pages
+from ..http.local_access import is_local, refuse_other_names
 from ..http.server import Page, PageRequest
 
 ASK_FOR_LOGIN = (("www-authenticate", 'Basic realm="stepdown", charset="UTF-8"'),)
@@ -26,7 +26,7 @@ class PageAccess:
     async def refuse(self, request: PageRequest) -> Page | None:
         """The answer to one who may not see the page, held back where its password is wrong; None: this one may."""
         given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in request.headers}
-        if b"origin" in given or _comes_from_elsewhere(given):
+        if not _is_own_origin(given) or _comes_from_elsewhere(given):
             return _forbid("pages of other origins are not answered")
         if self._password:
             authorization = given.get(b"authorization", "")
@@ -39,7 +39,7 @@ class PageAccess:
                 "the page is for loopback addresses; set stepdown.page.password, or forward the port: "
                 "ssh -L 9464:127.0.0.1:9464 HOST"
             )
-        reason = refuse_web_pages(request.headers)
+        reason = refuse_other_names(given.get(b"host", ""))
         return None if reason is None else _forbid(reason)
 
     def _is_password(self, authorization: str) -> bool:
@@ -49,6 +49,12 @@ class PageAccess:
         except (binascii.Error, ValueError):
             given = b""
         return scheme.lower() == "basic" and hmac.compare_digest(given, self._password)
+
+
+def _is_own_origin(headers: Mapping[bytes, str]) -> bool:
+    """Whether no page asks, or the page itself, by which name it may be."""
+    origin = headers.get(b"origin")
+    return origin is None or origin.partition("://")[2] == headers.get(b"host")
 
 
 def _comes_from_elsewhere(headers: Mapping[bytes, str]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -18,7 +19,12 @@ from .page_query import PageQuery, QueryFault
 View = Callable[[PageQuery], Awaitable[dict[str, Any]]]
 """Makes the document that a path below /api/ answers. Raises: QueryFault, ApiError."""
 
+Action = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+"""Does what a POST with these fields asks for. Raises: QueryFault, ApiError."""
+
 API = "/api/"
+JSON = "application/json"
+NO_ACTIONS: Mapping[str, Action] = MappingProxyType({})
 FILES = {
     "/": ("page.html", "text/html; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
@@ -42,11 +48,20 @@ ABSENT = frozenset((ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.GROUP_ID_NOT
 
 
 class PageSite:
-    """`make_views` gives the views by name; it is called with the first request, so that it may import them."""
+    """`make_views` gives the views by name; it is called with the first request, so that it may import them.
 
-    def __init__(self, make_views: Callable[[], Mapping[str, View]], access: PageAccess) -> None:
+    `actions`, by name, are what may be changed by the page.
+    """
+
+    def __init__(
+        self,
+        make_views: Callable[[], Mapping[str, View]],
+        access: PageAccess,
+        actions: Mapping[str, Action] = NO_ACTIONS,
+    ) -> None:
         self._make_views = make_views
         self._access = access
+        self._actions = actions
         self._views: Mapping[str, View] | None = None
 
     async def refuse(self, request: PageRequest) -> Page | None:
@@ -56,7 +71,15 @@ class PageSite:
     async def answer(self, request: PageRequest) -> Page | None:
         if not _has(request.path):
             return None
+        if request.method == "POST":
+            return _add_headers(await self._act(request))
         return _add_headers(_read_file(request.path) or await self._show(request))
+
+    async def _act(self, request: PageRequest) -> Page:
+        action = self._actions.get(request.path.removeprefix(API))
+        if action is None:
+            return _make_json(HTTPStatus.METHOD_NOT_ALLOWED, {"error": "nothing can be changed at this path"})
+        return await _answer(lambda: action(_read_fields(request)))
 
     async def _show(self, request: PageRequest) -> Page:
         if self._views is None:
@@ -65,13 +88,34 @@ class PageSite:
         if view is None:
             there = ", ".join(f"{API}{name}" for name in self._views)
             return _make_json(HTTPStatus.NOT_FOUND, {"error": f"nothing at this path; there is {there}"})
-        try:
-            return _make_json(HTTPStatus.OK, await view(PageQuery(request.query)))
-        except QueryFault as fault:
-            return _make_json(HTTPStatus.BAD_REQUEST, {"error": str(fault)})
-        except ApiError as fault:
-            status = HTTPStatus.NOT_FOUND if fault.code in ABSENT else HTTPStatus.SERVICE_UNAVAILABLE
-            return _make_json(status, {"error": str(fault), "code": ErrorCode(fault.code).name})
+        return await _answer(lambda: view(PageQuery(request.query)))
+
+
+async def _answer(make: Callable[[], Awaitable[dict[str, Any]]]) -> Page:
+    try:
+        return _make_json(HTTPStatus.OK, await make())
+    except QueryFault as fault:
+        return _make_json(HTTPStatus.BAD_REQUEST, {"error": str(fault)})
+    except ApiError as fault:
+        status = HTTPStatus.NOT_FOUND if fault.code in ABSENT else HTTPStatus.SERVICE_UNAVAILABLE
+        return _make_json(status, {"error": str(fault), "code": ErrorCode(fault.code).name})
+
+
+def _read_fields(request: PageRequest) -> dict[str, Any]:
+    """The fields of a JSON object. Other content is refused: web pages of other sites may send it unasked.
+
+    Raises: QueryFault.
+    """
+    kinds = [bytes(value) for name, value in request.headers if bytes(name).lower() == b"content-type"]
+    if [kind.partition(b";")[0].strip() for kind in kinds] != [JSON.encode()]:
+        raise QueryFault(f"content-type: expected {JSON}")
+    try:
+        fields = json.loads(request.body)
+    except (ValueError, RecursionError) as fault:
+        raise QueryFault(f"the body is no JSON: {fault}") from fault
+    if not isinstance(fields, dict):
+        raise QueryFault("expected a JSON object")
+    return fields
 
 
 def _has(path: str) -> bool:
@@ -90,4 +134,4 @@ def _read_file(path: str) -> Page | None:
 
 
 def _make_json(status: HTTPStatus, document: dict[str, Any]) -> Page:
-    return Page(body=json.dumps(document).encode() + b"\n", content_type="application/json", status=status)
+    return Page(body=json.dumps(document).encode() + b"\n", content_type=JSON, status=status)

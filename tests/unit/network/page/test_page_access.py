@@ -44,6 +44,19 @@ async def test_pages_of_other_origins_are_refused(password: str) -> None:
     assert await ask(password, sec_fetch_site="same-site", sec_fetch_mode="cors", authorization=right) == 403
 
 
+@pytest.mark.parametrize("password", ["", "secret"])
+async def test_the_page_itself_may_post(password: str) -> None:
+    right = login("me:secret")
+    for origin in ("http://localhost:9464", "https://localhost:9464"):
+        assert await ask(password, origin=origin, sec_fetch_site="same-origin", authorization=right) == HTTPStatus.OK
+    for origin in ("null", "http://localhost", "http://localhost:9465", "localhost:9464"):
+        assert await ask(password, origin=origin, authorization=right) == HTTPStatus.FORBIDDEN, origin
+
+
+async def test_a_name_that_only_leads_here_may_not_post_to_itself() -> None:
+    assert await ask(host="evil.example:9464", origin="http://evil.example:9464") == HTTPStatus.FORBIDDEN
+
+
 async def test_a_link_from_elsewhere_may_be_followed() -> None:
     assert await ask(sec_fetch_site="cross-site", sec_fetch_mode="navigate") == HTTPStatus.OK
     assert await ask(sec_fetch_site="same-origin", sec_fetch_mode="cors") == HTTPStatus.OK

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,38 @@ async def test_faults_have_a_sentence_and_a_status() -> None:
     broken, loading = await ask("/api/show", "%ff"), await ask("/api/fail")
     assert (broken.status, loading.status) == (HTTPStatus.BAD_REQUEST, HTTPStatus.SERVICE_UNAVAILABLE)
     assert json.loads(loading.body) == {"error": "it is loading", "code": "COORDINATOR_LOAD_IN_PROGRESS"}
+
+
+async def act(body: bytes, path: str = "/api/act", content_type: str = "application/json") -> Page:
+    async def do(fields: Mapping[str, Any]) -> dict[str, Any]:
+        if not fields:
+            raise QueryFault("do: expected something")
+        return dict(fields)
+
+    site = PageSite(lambda: {"act": show}, access(), {"act": do})
+    headers = [(b"host", b"localhost"), (b"Content-Type", content_type.encode())]
+    request = PageRequest(path=path, query="", headers=headers, peer="127.0.0.1", method="POST", body=body)
+    page = await site.refuse(request) or await site.answer(request)
+    assert page is not None
+    return page
+
+
+async def test_an_action_takes_an_object_and_nothing_else() -> None:
+    done = await act(b'{"a": 1}', content_type="application/json; charset=utf-8")
+    assert (done.status, json.loads(done.body)) == (HTTPStatus.OK, {"a": 1})
+    for body in (b"{}", b"", b"[]", b"{", b"[" * 100_000, b"\xff"):
+        assert (await act(body)).status == HTTPStatus.BAD_REQUEST, body[:10]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", "text/plain;application/json"])
+async def test_what_a_form_of_another_site_sends_is_refused(kind: str) -> None:
+    page = await act(b'{"a": 1}', content_type=kind)
+    assert (page.status, json.loads(page.body)) == (400, {"error": "content-type: expected application/json"})
+
+
+@pytest.mark.parametrize("path", ["/", "/page.js", "/api/other", "/api/overview"])
+async def test_nothing_else_can_be_changed(path: str) -> None:
+    assert (await act(b"{}", path)).status == HTTPStatus.METHOD_NOT_ALLOWED
 
 
 async def test_a_view_may_say_which_parameter_is_wrong() -> None:

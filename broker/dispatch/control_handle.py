@@ -1,0 +1,12 @@
+"""What the page asks where a broker is under control, of tests: the operations of the control port."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Protocol
+
+
+class ControlHandle(Protocol):
+    """`broker/faults/control_requests.py` is one."""
+
+    async def handle(self, method: str, path: str, body: Mapping[str, Any]) -> tuple[HTTPStatus, dict[str, Any]]:
+        """The answer to a request at the control port."""
