@@ -63,7 +63,7 @@ def _read_headers(given: Any) -> tuple[Header, ...]:
         isinstance(each, dict) and isinstance(each.get("key"), str) for each in given
     ):
         raise QueryFault('headers: expected a list of {"key": "name", "value": "v"}')
-    return tuple((each["key"], _read_bytes(each, "value")) for each in given)
+    return tuple(((_read_bytes(each, "key") or b"").decode(), _read_bytes(each, "value")) for each in given)
 
 
 async def _produce(services: "Services", topic: str, partition: int, records: bytes) -> dict[str, Any]:

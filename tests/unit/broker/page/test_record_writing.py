@@ -47,6 +47,7 @@ async def test_a_record_is_written_and_shown(broker: Broker) -> None:
         ({"topic": "orders", "value": {"base64": 5}}, 400, "value: "),
         ({"topic": "orders", "key": "\ud800"}, 400, "key: "),
         ({"topic": "orders", "headers": [{"value": "v"}]}, 400, "headers: expected"),
+        ({"topic": "orders", "headers": [{"key": "\ud800"}]}, 400, "key: "),
         ({"topic": "none", "value": "v"}, 404, ""),
         ({"topic": "orders", "partition": 7, "value": "v"}, 404, ""),
         ({"topic": "__consumer_offsets", "value": "v"}, 404, ""),
