@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 class RequestWatcher(Protocol):
-    """Is told of each request when its response is known."""
+    """Takes note of each request when its response is known."""
 
     def note_answer(self, call: "Call", response: Any | None, took_s: float) -> None:
         """`took_s`: since the request was read, what it waited included. It must not raise, and has to be brief."""

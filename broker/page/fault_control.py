@@ -11,6 +11,7 @@ from ..faults.control_operation import ID
 from ..faults.fault import Fault
 from ..faults.fault_fields import own_fields
 from ..faults.kinds import KINDS
+from ..faults.kinds.hook import HookFault
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -37,7 +38,7 @@ class FaultControl:
         self._services = services
 
     async def show(self, query: PageQuery) -> dict[str, Any]:
-        """The faults that were armed last, the clock, and which kinds there are; none of a broker without control."""
+        """The latest faults, the clock, and the kinds that can be armed; nothing of a broker without control."""
         control = self._services.control
         if control is None:
             return {
@@ -58,6 +59,7 @@ class FaultControl:
             "kinds": [
                 {"kind": name, "fields": [*own_fields(kind)], "does": (kind.__doc__ or "").strip()}
                 for name, kind in KINDS.items()
+                if kind is not HookFault
             ],
             "common_fields": [each.name for each in fields(Fault)],
         }

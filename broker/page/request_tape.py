@@ -92,7 +92,7 @@ class RequestTapes:
 
     def note_answer(self, call: "Call", response: Any | None, took_s: float) -> None:
         """Puts it on the tapes that want it."""
-        self._end_unwatched()
+        self._drop_old_tapes()
         if call.client_id == TESTS_CLIENT_ID:
             return
         row: Row | None = None
@@ -104,7 +104,7 @@ class RequestTapes:
             if not wanted.topic or any(wanted.topic in name for name in row["topics"]):
                 tape.add(row)
 
-    def _end_unwatched(self) -> None:
+    def _drop_old_tapes(self) -> None:
         latest_s = self._services.clock.elapsed_s() - UNWATCHED_S
         while self._tapes and next(iter(self._tapes.values())).asked_s < latest_s:
             del self._tapes[next(iter(self._tapes))]
