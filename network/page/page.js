@@ -442,7 +442,7 @@ function showRequests() {
         rows = [...found.rows, ...rows].slice(0, TAPE_ROWS);
         missed = (found.total < after ? 0 : missed) + found.missed;
         after = found.total;
-        draw();
+        if (!place.contains(document.activeElement)) draw();
         tell('as of ' + new Date().toLocaleTimeString('en-GB'));
       } catch (fault) { if (turn === state.turn) tell(fault.message, true); }
     }
