@@ -4,7 +4,7 @@ from base64 import b64decode
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...network.connection import Peer
+from ...network.peer import Peer
 from ...network.page.page_query import QueryFault
 from ...protocol.api import ApiKey
 from ...protocol.errors import ApiError, ErrorCode
