@@ -4,8 +4,8 @@ from base64 import b64decode
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...network.peer import Peer
 from ...network.page.page_query import QueryFault
+from ...network.peer import Peer
 from ...protocol.api import ApiKey
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.frame import RequestHeader
