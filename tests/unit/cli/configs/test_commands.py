@@ -55,12 +55,12 @@ async def test_a_check_changes_nothing(run: Stepdown) -> None:
 
 async def test_a_broker_has_settings_of_its_own_and_of_all(run: Stepdown, broker: Broker) -> None:
     own = f"broker={broker.cluster.node_id}"
-    for entity, value in (("broker", 3), (own, 4)):
+    for entity, value in (("broker", 2), (own, 3)):
         assert (await run("configs", "alter", entity, "-c", f"log.cleaner.threads={value}")).exit_code == 0
     (of_all,) = await rows(run, "configs", "describe", "broker")
     (of_one,) = await rows(run, "configs", "describe", own)
-    assert (of_all["value"], of_all["source"]) == ("3", "DYNAMIC_DEFAULT_BROKER_CONFIG")
-    assert (of_one["value"], of_one["source"]) == ("4", "DYNAMIC_BROKER_CONFIG")
+    assert (of_all["value"], of_all["source"]) == ("2", "DYNAMIC_DEFAULT_BROKER_CONFIG")
+    assert (of_one["value"], of_one["source"]) == ("3", "DYNAMIC_BROKER_CONFIG")
 
 
 async def test_loggers_of_a_broker_are_shown(run: Stepdown, broker: Broker) -> None:
