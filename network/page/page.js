@@ -215,7 +215,7 @@ async function drawOverview() {
       card(own ? 'Broker' : 'Gateway', make('dl', {}, facts.map(([title, value]) => [make('dt', {}, title), make('dd', {}, value)]))),
       card('Memory', table('Memory', [
         ['For', (row) => row.name], ['Used', (row) => bytes(row.used_bytes), 'number'], ['Limit', (row) => bytes(row.limit_bytes), 'number'],
-        ['', (row) => row.limit_bytes ? make('progress', { max: row.limit_bytes, value: row.used_bytes, 'aria-label': row.name }) : ''],
+        ['Share', (row) => row.limit_bytes ? make('progress', { max: row.limit_bytes, value: row.used_bytes, 'aria-label': row.name }) : ''],
       ], now.memory, 'Nothing is known.'))),
     card('Requests', table('Requests', [
       [own ? 'API' : 'How', (row) => row.api], ['In all', (row) => number(row.count), 'number'],
@@ -283,12 +283,15 @@ function fieldText(field, form) {
   return field.text + rest;
 }
 
+/* What is long may scroll, and the keyboard has to reach it. */
+const drawField = (text) => make('pre', { tabindex: text.length > 300 || text.split('\n').length > 10 ? 0 : null }, text);
+
 const drawRecord = (record, form) => make('div', { class: 'record' },
   make('div', { class: 'about' }, make('span', {}, 'offset ' + record.offset), make('span', {}, record.timestamp < 0 ? 'no time' : time(record.timestamp) + ' UTC (' + record.timestamp_type + ')'),
     record.header_count ? make('span', {}, 'headers: ' + record.header_count) : null),
-  make('dl', {}, make('dt', {}, 'key'), make('dd', {}, make('pre', {}, fieldText(record.key, form))),
-    make('dt', {}, 'value'), make('dd', {}, make('pre', {}, fieldText(record.value, form))),
-    record.headers.map((header) => [make('dt', {}, header.key), make('dd', {}, make('pre', {}, fieldText(header.value, form)))])));
+  make('dl', {}, make('dt', {}, 'key'), make('dd', {}, drawField(fieldText(record.key, form))),
+    make('dt', {}, 'value'), make('dd', {}, drawField(fieldText(record.value, form))),
+    record.headers.map((header) => [make('dt', {}, header.key), make('dd', {}, drawField(fieldText(header.value, form)))])));
 
 /* The text as the bytes of a record; an empty field with `is null` is null. */
 function produceForm(topic, partition, done) {
@@ -492,7 +495,7 @@ function showFaults() {
     return table('Faults', [
       ['Number', (row) => row.id, 'number'], ['Fault', (row) => Object.entries(row.fault).map(([name, value]) => name + '=' + (typeof value === 'string' ? value : JSON.stringify(value))).join(' '), 'name'],
       ['State', (row) => row.state + (row.failure ? ': ' + row.failure : '')], ['Hits', (row) => number(row.hits), 'number'],
-      ['', (row) => row.state === 'removed' ? '' : make('span', { class: 'buttons' }, doing('Remove', { do: 'remove', id: row.id }, 'removed'),
+      ['To do', (row) => row.state === 'removed' ? '' : make('span', { class: 'buttons' }, doing('Remove', { do: 'remove', id: row.id }, 'removed'),
         row.fault.kind === 'hold' ? doing('Release', { do: 'release', id: row.id }, 'released') : null)],
     ], found.faults, 'No fault was armed.');
   };

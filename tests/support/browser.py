@@ -66,7 +66,7 @@ class Tab:
     async def until(self, condition: str) -> None:
         """Waits until a condition holds."""
         async with asyncio.timeout(DEADLINE_S):
-            while not await self.evaluate(condition):  # noqa: ASYNC110  (the browser tells nobody)
+            while not await self.evaluate(f"!!({condition})"):  # noqa: ASYNC110  (the browser tells nobody)
                 await asyncio.sleep(0)
 
     async def evaluate(self, expression: str) -> Any:
@@ -114,11 +114,14 @@ class Tab:
                 break
             self._take(message)
         for each in self._waiting.values():
-            each.set_result({})
+            if not each.done():
+                each.set_result({})
 
     def _take(self, message: dict[str, Any]) -> None:
         if "id" in message:
             answer = self._waiting.pop(message["id"])
+            if answer.done():  # given up
+                return
             if "error" in message:
                 answer.set_exception(AssertionError(message["error"]))
             else:
