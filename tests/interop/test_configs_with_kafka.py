@@ -40,10 +40,10 @@ def test_a_setting_is_set_shown_and_deleted(kafka: ApacheKafka, entity: str, nam
     assert rows(kafka, "configs", "describe", entity) == []
 
 
-def test_loggers_and_secrets_of_a_broker_are_shown(kafka: ApacheKafka) -> None:
+def test_secrets_of_a_broker_have_no_value(kafka: ApacheKafka) -> None:
     (broker,) = rows(kafka, "cluster")["brokers"]
-    assert rows(kafka, "configs", "describe", f"logger={broker['id']}")
     every = rows(kafka, "configs", "describe", f"broker={broker['id']}", "--all")
+    assert len(every) > 100
     assert {each["value"] for each in every if each["is_sensitive"]} == {None}
 
 
