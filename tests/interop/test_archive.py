@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from stepdown.pipeline.archive.broker_archive import CHECKPOINT, BrokerArchive, archive_records, check_identity
 from stepdown.pipeline.archive.log_archive import Format
+from stepdown.pipeline.archive.partitioning import PartitionBy
 from stepdown.pipeline.command import main
 from stepdown.pipeline.failures import BadUsage
 from support.archiving import archived, produce
@@ -71,6 +72,38 @@ def test_appends_and_crashes_while_committing_lose_and_repeat_nothing(
         archive_records(spark, archive)
     produced = RECORDS * (1 + len(CRASHES[kind]))
     assert archived(spark, out, kind) == (produced, produced)
+
+
+@pytest.mark.java
+@pytest.mark.parametrize(("kind", "partition_by"), [("delta", "month"), ("parquet", "topic")])
+def test_files_of_a_broker_lie_by_month_or_topic_and_those_of_delta_are_joined(
+    spark: "SparkSession",
+    broker: BrokerProcess,
+    tmp_path: Path,
+    kind: Format,
+    partition_by: PartitionBy,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    topic, out = f"by-{partition_by}", tmp_path / "out"
+    broker.create_topic(topic, partitions=2)
+    archive = BrokerArchive(
+        out=str(out), format=kind, bootstrap=broker.address, topics=topic, max_offsets=100, partition_by=partition_by
+    )
+    check_identity(archive)
+    produce(broker.address, topic, 2, RECORDS)
+    archive_records(spark, archive)
+    files = [path for path in (out / f"topic={topic}").rglob("*.parquet") if not path.name.startswith(".")]
+    assert len(files) > 2
+    is_month = {path.parent.name.startswith("month=2") and path.parent.name.endswith("-01") for path in files}
+    assert is_month == {partition_by == "month"}
+    capsys.readouterr()
+    if kind == "parquet":
+        assert main(["compact", str(out)]) == 2
+        assert "_spark_metadata names its files" in capsys.readouterr().err
+    else:
+        assert main(["compact", str(out), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["became"] <= 2  # a month may end meanwhile
+    assert archived(spark, out, kind) == (RECORDS, RECORDS)
 
 
 def test_an_archive_of_something_else_is_left_alone(tmp_path: Path) -> None:

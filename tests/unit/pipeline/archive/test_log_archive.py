@@ -178,6 +178,9 @@ def test_small_files_are_joined_by_the_job_compact(
         assert [each.parent.name for each in out.rglob("*.parquet")] == ["month=2023-11-01"]
         rows = spark.read.parquet(str(out))
         assert dict(rows.dtypes)["month"] == "date"
+        files = json.loads((out / "_manifest.json").read_text())["files"]
+        named = spark.read.option("basePath", str(out)).parquet(*(f"{out}/{each['path']}" for each in files))
+        assert (named.columns, named.count()) == (rows.columns, 160)
     assert main(words) == 2
     assert "is the archive of something else" in capsys.readouterr().err
     assert main(["compact", str(log_dir)]) == 2
