@@ -3,7 +3,8 @@
 A broker may be using the directory. Which files count is the rule that a broker starts by (`transient_files.py`): a
 finished `.swap` counts in place of what it replaces, `.cleaned` and `.deleted` do not.
 
-    topic-1, topic-01        the same partition; both in a directory, or one in each of two of a broker, are an error
+    topic-1, topic-01        the same partition; both in a directory, or one in each of two of a broker, are an error,
+                             unless a broker died as it moved one to the other, and has marked it
     topic-1.<id>-delete      left out
     topic-1.<id>-future      left out and told: a copy that a move had not finished
     topic-1.<id>-stray       left out and told: a broker had found that the partition was not its own
@@ -16,6 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ...protocol.errors import DiskFault
+from ...storage.directories.log_move import MOVED_MARK
 from ...storage.files.checkpoint_file import CLEANER_OFFSETS
 from ...storage.files.file_names import (
     DELETE_DIRECTORY,
@@ -48,13 +50,16 @@ def logs_of_directories(
     Raises: PipelineFailure for a partition with two folders; DiskFault.
     """
     found = {path: _find_folders(path, entries) for path, entries in directories.items()}
-    _check_one_each([folder for folders in found.values() for folder in folders if wanted(folder[0].topic)])
+    all_wanted = [folder for folders in found.values() for folder in folders if wanted(folder[0].topic)]
+    old_copies = _find_old_copies(files, all_wanted)
     everywhere = {(name.topic, name.partition) for folders in found.values() for name, _ in folders}
     logs, is_noted = [], False
     for path, entries in directories.items():
         noted = NotedOffsets.read(files, path, entries)
         is_noted |= noted.names_any
-        folders = [(name, directory) for name, directory in found[path] if wanted(name.topic)]
+        folders = [
+            (name, directory) for name, directory in found[path] if wanted(name.topic) and directory not in old_copies
+        ]
         logs += _logs_of_folders(files, path, folders, noted)
         logs += gone_logs(files, path, noted, everywhere, wanted, is_empty=not found[path])
     if not is_noted:
@@ -98,18 +103,30 @@ def _logs_of_folders(
     ]
 
 
-def _check_one_each(folders: Sequence[tuple[LogDirectoryName, str]]) -> None:
-    """Raises: PipelineFailure."""
+def _find_old_copies(files: PlaceFiles, folders: Sequence[tuple[LogDirectoryName, str]]) -> set[str]:
+    """Folders whose logs stepdown was moving to another directory when it died; they are told.
+
+    Raises: PipelineFailure for a partition with two folders of which none is such a one; DiskFault.
+    """
     seen: dict[tuple[str, int], str] = {}
+    old: set[str] = set()
     for name, directory in folders:
         if name.suffix:
             continue
-        other = seen.setdefault((name.topic, name.partition), directory)
-        if other != directory:
+        key = (name.topic, name.partition)
+        other = seen.setdefault(key, directory)
+        if other == directory:
+            continue
+        copy = next((each for each in (other, directory) if files.exists(f"{each}/{MOVED_MARK}")), None)
+        if copy is None:
             raise PipelineFailure(
                 f"{name.topic}-{name.partition} is in two folders, {other} and {directory}: no broker starts so;"
                 " move away the one that is not wanted"
             )
+        seen[key] = other if copy == directory else directory
+        say_once(f"{copy}: left out, a broker has moved it to {seen[key]}")
+        old.add(copy)
+    return old
 
 
 class _Folder(NamedTuple):

@@ -10,6 +10,7 @@ from stepdown.pipeline.places.place_files import PlaceFiles, join_places, split_
 from stepdown.pipeline.reading.partition_segments import PartitionSegments
 from stepdown.pipeline.sources.kafka_segments import SegmentsReader
 from stepdown.pipeline.sources.options import read_options
+from stepdown.storage.directories.log_move import MOVED_MARK
 from stepdown.storage.files.checkpoint_file import LOG_STARTS, RECOVERY_POINTS
 from support.log_directories import write_topic
 
@@ -49,6 +50,18 @@ def test_a_partition_in_two_of_them_is_an_error(directories: list[Path]) -> None
         logs(directories)
     (directories[1] / "topic-0").rename(directories[1] / f"topic-0.{'0' * 32}-future")
     assert len(logs(directories)) == 3
+
+
+@pytest.mark.parametrize("old", [0, 1])
+def test_of_a_log_that_a_broker_died_in_moving_the_new_one_counts(
+    directories: list[Path], old: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As for the broker that moved it."""
+    write_topic(directories[1], "topic")
+    (directories[old] / "topic-0" / MOVED_MARK).write_text(str(directories[1 - old] / "topic-0"))
+    (log, *_) = logs(directories)
+    assert Path(log.directory).parent == directories[1 - old]
+    assert f"topic-0: left out, a broker has moved it to {directories[1 - old]}/topic-0" in capsys.readouterr().err
 
 
 def test_one_that_is_named_twice_is_an_error(directories: list[Path]) -> None:
