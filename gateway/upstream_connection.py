@@ -15,7 +15,7 @@ from ..protocol.errors import MalformedFrame
 from ..protocol.schema import Piece
 
 HELD_BYTES = 128 * 1024
-_HEAD = Struct(">ii")
+_SIZE, _HEAD = Struct(">i"), Struct(">ii")
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -34,11 +34,24 @@ class UpstreamConnection(asyncio.Protocol):
 
     async def send(self, pieces: Iterable[Piece]) -> None:
         """Hands the pieces of a request to the broker; waits while it takes no more."""
-        await self._writable.wait()
+        if not self._writable.is_set():
+            await self._writable.wait()
         if self.is_lost or self._transport is None:
             raise self._loss()
         self._transport.writelines(cast("Iterable[bytes]", pieces))
-        await self._writable.wait()
+        if not self._writable.is_set():
+            await self._writable.wait()
+
+    async def read_frame(self) -> bytes | None:
+        """The next answer as it came, its size in front, where it came in one piece and nothing with it; else None."""
+        while not self._received:
+            await self._await_arrival()
+        data = self._received[0]
+        if len(data) < _HEAD.size or _SIZE.unpack_from(data)[0] + _SIZE.size != len(data):
+            return None
+        self._received.popleft()
+        self._let_go(len(data))
+        return data
 
     async def read_head(self) -> tuple[int, int]:
         """The bytes of the next answer after its correlation id, and that id.
@@ -68,21 +81,12 @@ class UpstreamConnection(asyncio.Protocol):
         if not most_bytes:
             return b""
         while not self._received:
-            if self.is_lost:
-                raise self._loss()
-            self._arrival = asyncio.get_running_loop().create_future()
-            try:
-                await self._arrival
-            finally:
-                self._arrival = None
+            await self._await_arrival()
         data = self._received.popleft()
         if len(data) > most_bytes:
             self._received.appendleft(data[most_bytes:])
             data = data[:most_bytes]
-        self._held_bytes -= len(data)
-        if self._is_paused and self._held_bytes < HELD_BYTES and self._transport is not None and not self.is_lost:
-            self._is_paused = False
-            self._transport.resume_reading()
+        self._let_go(len(data))
         return data
 
     def close(self) -> None:
@@ -120,6 +124,22 @@ class UpstreamConnection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable.set()
+
+    async def _await_arrival(self) -> None:
+        if self.is_lost:
+            raise self._loss()
+        self._arrival = asyncio.get_running_loop().create_future()
+        try:
+            await self._arrival
+        finally:
+            self._arrival = None
+
+    def _let_go(self, size_bytes: int) -> None:
+        """So much has been taken: the broker may send more."""
+        self._held_bytes -= size_bytes
+        if self._is_paused and self._held_bytes < HELD_BYTES and self._transport is not None and not self.is_lost:
+            self._is_paused = False
+            self._transport.resume_reading()
 
     def _end(self) -> None:
         self.is_lost = True

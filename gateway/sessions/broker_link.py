@@ -1,14 +1,16 @@
 """The connection of one client to one broker of the cluster: requests out, answers in, as bytes or as values."""
 
 from functools import partial
+from struct import Struct
 from typing import Any, NamedTuple, Protocol
 
-from ...client.versions import VersionRanges
+from ...client.versions import VersionRange, VersionRanges
 from ...config.keys.endpoints import HostPort
 from ...network.memory_budget import Claim
 from ...protocol.api import ApiSpec, spec_of_request
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import decode_response, encode_request
+from ..offered_versions import NOT_OFFERED
 from ..request_frame import RequestHead
 from ..upstream_connection import UpstreamConnection
 from .session_tools import SessionTools
@@ -17,6 +19,7 @@ WHOLE_BYTES = 64 * 1024
 """An answer of at most this size is read before any of it is sent."""
 MOST_HELD_BYTES = 256 << 20
 """Of an answer that is changed, and so held as a whole."""
+_HEAD = Struct(">ii")
 
 
 class ClaimHolder(Protocol):
@@ -45,6 +48,14 @@ class BrokerLink:
         self.versions = versions
         self.address = address
         self._tools = tools
+        self._offered: dict[int, VersionRange] = {}
+
+    def offer(self, key: int) -> VersionRange:
+        """The versions of an API that clients of this broker may use."""
+        offered = self._offered.get(key)
+        if offered is None:
+            offered = self._offered[key] = self._tools.offer(key, self.versions.get(key, NOT_OFFERED))
+        return offered
 
     async def ask(
         self, request: Any, version: int, head: RequestHead, client_id: str | None, holder: ClaimHolder | None
@@ -76,12 +87,25 @@ class BrokerLink:
     async def read_head(self, head: RequestHead) -> int:
         """The bytes of the answer to that request after its correlation id. Raises: MalformedFrame, OSError."""
         size, correlation_id = await self.connection.read_head()
+        self._check_head(size, correlation_id, head)
+        return size
+
+    async def read_frame(self, head: RequestHead) -> bytes | None:
+        """The answer to that request as it goes on the wire, where it came in one piece; else nothing has been read.
+
+        Raises: MalformedFrame, OSError.
+        """
+        frame = await self.connection.read_frame()
+        if frame is not None:
+            self._check_head(len(frame) - _HEAD.size, _HEAD.unpack_from(frame)[1], head)
+        return frame
+
+    def _check_head(self, size: int, correlation_id: int, head: RequestHead) -> None:
         self._tools.metrics.upstream_bytes.add(size)
         if correlation_id != head.correlation_id:
             raise MalformedFrame(
                 f"the broker at {self.address} answers request {correlation_id} instead of {head.correlation_id}"
             )
-        return size
 
     async def read_whole(
         self, size: int, held_bytes: int = 0, least_claim_bytes: int = 0

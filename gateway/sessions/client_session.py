@@ -30,7 +30,7 @@ from ..offered_versions import (
     is_translated,
     refuse_api_versions,
 )
-from ..request_frame import NODE_FROM, RequestHead, client_id_of, forget_node, read_head, software_of
+from ..request_frame import HEAD, INT16, NODE_FROM, RequestHead, client_id_of, forget_node, read_head, software_of
 from ..translations import RENUMBERED
 from ..translations.call import AskUpstream, Call
 from ..upstream import BOOTSTRAP, UpstreamFailed
@@ -110,7 +110,7 @@ class ClientSession:
         if head.key == ApiKey.API_VERSIONS:
             return await self._answer_api_versions(link, head, frame, peer, began_s)
         taken = link.versions.get(head.key, NOT_OFFERED)
-        self._check_version(head, taken)
+        self._check_version(head, taken, link.offer(head.key))
         self._count_request(head, peer, began_s)
         if head.key != ApiKey.PRODUCE:  # may wait in the cluster for as long as the client likes
             peer.offer_frame(None)
@@ -129,7 +129,7 @@ class ClientSession:
     async def _answer_api_versions(
         self, link: BrokerLink, head: RequestHead, frame: memoryview, peer: Peer, began_s: float
     ) -> Reply:
-        newest = self._tools.offer(head.key, link.versions.get(head.key, NOT_OFFERED))[1]
+        newest = link.offer(head.key)[1]
         if not 0 <= head.version <= newest:
             return self._replies.make_unknown(frame_answer(head, [refuse_api_versions(newest)]), head, began_s)
         self._count_request(head, peer, began_s)
@@ -141,13 +141,12 @@ class ClientSession:
 
     def _note_client(self, frame: memoryview, peer: Peer) -> None:
         """The client id, which each request carries, is decoded when it is another one."""
-        if (
-            bytes(frame[8 : 10 + len(self._client_id_bytes)]) != _prefix(self._client_id_bytes)
-            or not self._client_id_bytes
-        ):
+        known = self._client_id_bytes
+        if not known or frame[HEAD.size : HEAD.size + len(known)] != known:
             client_id = client_id_of(frame)
             peer.client_id = client_id[:MOST_NAME]
-            self._client_id_bytes = client_id.encode() if len(client_id) <= MOST_NAME else b""
+            encoded = client_id.encode()
+            self._client_id_bytes = INT16.pack(len(encoded)) + encoded if 0 < len(client_id) <= MOST_NAME else b""
 
     def _count_request(self, head: RequestHead, peer: Peer, began_s: float) -> None:
         """For the client report; of a version that is offered, which nobody else may choose."""
@@ -156,9 +155,11 @@ class ClientSession:
             seen = self._tools.clients.client_of(peer, head.key)
         seen.count_request((head.key, head.version), began_s)
 
-    def _check_version(self, head: RequestHead, taken: VersionRange) -> None:
+    def _check_version(self, head: RequestHead, taken: VersionRange, offered: VersionRange) -> None:
         """Raises: CloseConnection."""
-        low, high = self._tools.offer(head.key, taken)
+        low, high = offered
+        if low <= head.version <= high and not (self._tools.swaps and head.key in TOKEN_REQUESTS):
+            return
         name = api_name(head.key)
         if head.key in BETWEEN_BROKERS and not taken[0] <= head.version <= taken[1]:
             reason = f"{name} is a request between brokers, which do not speak through the gateway"
@@ -166,10 +167,8 @@ class ClientSession:
             reason = f"{name} would show the secret of a token of the gateway's own user"
         elif low > high:
             reason = f"{name} is not offered here"
-        elif not low <= head.version <= high:
-            reason = f"{name} {head.version} is asked, {low} to {high} are offered"
         else:
-            return
+            reason = f"{name} {head.version} is asked, {low} to {high} are offered"
         self._metrics.refused.of(name, str(head.version) if 0 <= head.version < 100 else "other").add()
         raise CloseConnection(reason)
 
@@ -199,7 +198,3 @@ def _note_software(frame: memoryview, peer: Peer) -> None:
     peer.software_version = version[:MOST_NAME]
     if peer.seen.is_kept:
         peer.seen = SeenClient()  # from its next request on it is another client
-
-
-def _prefix(text: bytes) -> bytes:
-    return len(text).to_bytes(2, "big") + text

@@ -3,7 +3,7 @@
 Where an answer names brokers, or versions, those of the gateway take their place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 
 from ...config.keys.endpoints import HostPort
@@ -26,25 +26,24 @@ class Passer:
         self._tools = tools
         self._replies = replies
 
-    async def pass_on(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
+    def pass_on(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Awaitable[Reply]:
         """The reply to a request that goes as it came. Raises: CloseConnection, too."""
         is_answered = head.key != ApiKey.PRODUCE or acks_of_produce(frame, head.version) != 0
-        return await self.pass_pieces(link, head, with_size(frame), began_s, is_answered=is_answered)
+        return self.pass_pieces(link, head, with_size(frame), began_s, is_answered=is_answered)
 
-    async def pass_pieces(
+    def pass_pieces(
         self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, *, is_answered: bool
-    ) -> Reply:
+    ) -> Awaitable[Reply]:
         """The same of a whole request in pieces."""
         if is_answered:
-            return await self._exchange(link, head, pieces, began_s, head.version)
-        await link.connection.send(pieces)
-        return self._replies.make(None, head, began_s, head.version)
+            return self._exchange(link, head, pieces, began_s, head.version)
+        return self._send(link, head, pieces, began_s)
 
-    async def renumber(
+    def renumber(
         self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float, sent_as: int
-    ) -> Reply:
+    ) -> Awaitable[Reply]:
         """The same where two versions have one layout."""
-        return await self._exchange(link, head, renumber(frame, sent_as), began_s, sent_as)
+        return self._exchange(link, head, renumber(frame, sent_as), began_s, sent_as)
 
     async def pass_api_versions(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
         await link.connection.send(with_size(frame))
@@ -54,13 +53,20 @@ class Passer:
         reply.claim = claim
         return reply
 
+    async def _send(self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float) -> Reply:
+        await link.connection.send(pieces)
+        return self._replies.make(None, head, began_s, head.version)
+
     async def _exchange(
         self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, sent_as: int
     ) -> Reply:
         await link.connection.send(pieces)
-        size = await link.read_head(head)
         if names_brokers(head.key, head.version):
-            return await self._rewrite(link, head, size, began_s, sent_as)
+            return await self._rewrite(link, head, await link.read_head(head), began_s, sent_as)
+        frame = await link.read_frame(head)
+        if frame is not None:
+            return self._replies.make([frame], head, began_s, sent_as)
+        size = await link.read_head(head)
         first = frame_head(head, size)
         answer: list[Piece] = [first, RelayedAnswer(link.connection, size)]
         if size <= WHOLE_BYTES:
