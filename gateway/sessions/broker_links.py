@@ -22,6 +22,7 @@ class BrokerLinks:
         self._tools = tools
         self._home = home
         self._on_lost = on_lost
+        self._home_broker: int | None = None
         self._links: dict[int, BrokerLink] = {}
         self._is_closed = False
 
@@ -33,14 +34,19 @@ class BrokerLinks:
         """The link to a broker, None: home. Raises: UpstreamFailed, ConnectionResetError when the client has gone."""
         if self._is_closed:
             raise ConnectionResetError("the client has gone")
-        number = self._home() if broker is None else broker
-        if number not in self._links:
-            opened = await self._tools.upstream.connect(number, lambda: self._lose(number), self._login())
-            self._links[number] = BrokerLink(self._tools, *opened)
-            if self._is_closed:
-                self.close()
-                raise ConnectionResetError("the client has gone")
-        return self._links[number]
+        if broker is None:
+            if self._home_broker is None:
+                self._home_broker = self._home()
+            broker = self._home_broker
+        return self._links.get(broker) or await self._connect(broker)
+
+    async def _connect(self, broker: int) -> BrokerLink:
+        opened = await self._tools.upstream.connect(broker, lambda: self._lose(broker), self._login())
+        link = self._links[broker] = BrokerLink(self._tools, *opened)
+        if self._is_closed:
+            self.close()
+            raise ConnectionResetError("the client has gone")
+        return link
 
     def close(self) -> None:
         self._is_closed = True
