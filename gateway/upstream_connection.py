@@ -135,7 +135,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._arrival = None
 
     def _let_go(self, size_bytes: int) -> None:
-        """So much has been taken: the broker may send more."""
+        """Counts what has been taken, so that the broker may send more."""
         self._held_bytes -= size_bytes
         if self._is_paused and self._held_bytes < HELD_BYTES and self._transport is not None and not self.is_lost:
             self._is_paused = False

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 from time import perf_counter
+from typing import Any
 
 from ...network.answerer import Reply
 from ...network.memory_budget import Claim
+from ...protocol.api import API, ApiKey
+from ...protocol.errors import MalformedFrame
+from ...protocol.frame import encode_response
 from ...protocol.primitives import size_of
 from ...protocol.schema import Piece
 from ..gateway_metrics import GatewayMetrics
@@ -30,6 +34,15 @@ class ReplyMaker:
         meter = self._metrics.meter_of(key, version, sent_as)
         meter.observe_handling(0, perf_counter() - began_s, 0.0)
         return Reply(pieces, meter, began_s, perf_counter())
+
+
+def encode_answer(head: RequestHead, response: Any) -> list[Piece]:
+    """The frame of the answer to that request. Raises: MalformedFrame for what the cluster says and that version of the
+    answer has no place for."""
+    try:
+        return encode_response(API[ApiKey(head.key)], head.version, head.correlation_id, response)
+    except ValueError as fault:
+        raise MalformedFrame(f"the cluster gives an answer that the client cannot have: {fault}") from None
 
 
 def frame_head(head: RequestHead, size: int) -> bytes:

@@ -26,7 +26,7 @@ from ..routes.route import Route, Target
 from .broker_link import WHOLE_BYTES, BrokerLink, ClaimHolder
 from .broker_links import BrokerLinks
 from .passer import Passer
-from .reply_maker import ReplyMaker, keep_for
+from .reply_maker import ReplyMaker, encode_answer, keep_for
 from .session_tools import SessionTools
 
 
@@ -87,8 +87,7 @@ class Router:
             response = await self._ask_all(route, parts, head.version, head, client_id, held)
             pieces = None
             if response is not None:
-                spec = API[ApiKey(head.key)]
-                encode = partial(encode_response, spec, head.version, head.correlation_id, response)
+                encode = partial(encode_answer, head, response)
                 pieces = encode() if held.claim is None else await self._tools.workers.run(encode)
         except BaseException:
             if held.claim is not None:

@@ -6,8 +6,6 @@ from functools import partial
 from ...network.answerer import Reply
 from ...network.clients.seen_client import SeenClient
 from ...network.peer import Peer
-from ...protocol.api import API, ApiKey
-from ...protocol.frame import encode_response
 from ...protocol.kafka_releases import api_name
 from ..error_mapping import map_code, map_errors
 from ..offered_versions import TRANSLATED
@@ -15,7 +13,7 @@ from ..request_frame import RequestHead
 from ..translations import TRANSLATIONS
 from ..translations.call import AskUpstream, Call, Rotation
 from ..upstream_logins import UpstreamLogin
-from .reply_maker import ReplyMaker, keep_for
+from .reply_maker import ReplyMaker, encode_answer, keep_for
 from .request_reader import ReadRequest
 from .session_tools import SessionTools
 
@@ -42,7 +40,7 @@ class Translator:
 
     async def translate(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
         """Raises: CloseConnection, MalformedFrame, OSError."""
-        seen, spec = peer.seen, API[ApiKey(head.key)]
+        seen = peer.seen
         call = self._call(head, await self._tools.reader.read(frame), seen)
         seen.translated[head.key, head.version, call.sent_as] += 1
         try:
@@ -50,7 +48,7 @@ class Translator:
             pieces = None
             if response is not None:
                 mapped = map_errors(response, lambda code: self._map_code(head, seen, code))
-                pieces = encode_response(spec, head.version, head.correlation_id, mapped)
+                pieces = encode_answer(head, mapped)
         except BaseException:
             call.release()
             raise

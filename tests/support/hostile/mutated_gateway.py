@@ -190,7 +190,7 @@ def resident_bytes() -> int:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.CRITICAL)
+    logging.basicConfig(handlers=[logging.NullHandler()])
     for scheme in SCHEMES:
         done = asyncio.run(run(int(sys.argv[1]), int(sys.argv[2]), scheme))
         print(f"{scheme}: {sys.argv[1]} frames of clients, {done.answers} answers, {done.cut} of them cut", flush=True)

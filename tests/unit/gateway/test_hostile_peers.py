@@ -13,6 +13,9 @@ from stepdown.config import HostPort
 from stepdown.gateway import broker_ports, upstream
 from stepdown.gateway.gateway import PATIENCE_MS, Gateway
 from stepdown.gateway.upstream import UpstreamFailed
+from stepdown.protocol.api import API, ApiKey
+from stepdown.protocol.frame import encode_response
+from stepdown.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResource, DescribeAclsResponse
 from stepdown.protocol.messages.fetch import FetchRequest, ForgottenTopic
 from stepdown.protocol.messages.metadata import (
     MetadataRequest,
@@ -29,8 +32,8 @@ from support.fetching import create, fetch, produce, records
 from support.gateway import gateway_to, running_gateway
 from support.running import until
 
-VERSIONS = struct.pack(">hi", 0, 5) + b"".join(
-    struct.pack(">hhh", *each) for each in ((0, 0, 11), (1, 4, 17), (2, 1, 9), (3, 0, 12), (18, 0, 4))
+VERSIONS = struct.pack(">hi", 0, 6) + b"".join(
+    struct.pack(">hhh", *each) for each in ((0, 0, 11), (1, 4, 17), (2, 1, 9), (3, 0, 12), (18, 0, 4), (29, 1, 3))
 )
 """An ApiVersions answer as Kafka 4 gives it."""
 
@@ -91,6 +94,25 @@ async def test_a_broken_answer_ends_the_client_with_a_line(
             assert await client.read_frame() is None
         await until(lambda: not sum(value for _, value in gateway.metrics.closed_connections.rows() if value) < 1)
     assert "closing 127.0.0.1" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+async def test_an_answer_that_the_version_asked_has_no_place_for_ends_the_client_with_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A trace: rules with a prefix, which a client of DescribeAcls 0 does not know, and for which it has not asked."""
+    rules = DescribeAclsResponse(resources=(DescribeAclsResource(pattern_type=4),))
+
+    def answer(frame: bytes) -> bytes:
+        correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
+        return b"".join(map(bytes, encode_response(API[ApiKey.DESCRIBE_ACLS], 1, correlation_id, rules)))  # type: ignore[arg-type]
+
+    async with gateway_to_broken(answer) as gateway:
+        async with await RawClient.connect("127.0.0.1", gateway.address.port) as client:
+            await client.begin(DescribeAclsRequest(), 0)
+            assert await client.read_frame() is None
+        await until(lambda: any(value for _, value in gateway.metrics.closed_connections.rows()))
+    assert "pattern_type: 4 cannot be sent" in caplog.text
     assert "Traceback" not in caplog.text
 
 
