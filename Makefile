@@ -20,6 +20,8 @@
 # make mutated-frames  throw 10 million mutated requests at a broker whose compiled modules have AddressSanitizer (FRAMES=…)
 # make mutated-logins  throw a million mutated logins at a broker, before and during SASL and TLS (INPUTS=… SEED=…)
 # make mutated-gateway  throw a million mutated requests at a gateway, and as many answers of its cluster, by both address schemes (FRAMES=… SEED=…)
+# make gateway-cost  the CPU time and latency of the gateway beside HAProxy and none, before a Kafka 4.4.0; CONNECTIONS=2000: memory (needs haproxy)
+# make gateway-soak  old and new clients through a gateway, while brokers of three Kafka 4.4.0 and its workers are killed (SECONDS=3600)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
 # make producer-splits  batches above the topic's limit and one record that is too large, 200 runs each on stepdown and on Kafka, in peace and with cut connections
 # make random-migrations  random log directories of brokers with ZooKeeper, migrated to Kafka 4.4.0 and back (SEEDS=200)
@@ -56,7 +58,7 @@ PYTEST  = -m pytest -n $(WORKERS) --dist loadfile -rfEs
 GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format audit docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins mutated-gateway crowd-soak producer-storm producer-splits handovers access-cases random-migrations same-seed soak clean
+.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format audit docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins mutated-gateway gateway-cost gateway-soak crowd-soak producer-storm producer-splits handovers access-cases random-migrations same-seed soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -215,6 +217,17 @@ mutated-logins: setup
 mutated-gateway: FRAMES = 1000000
 mutated-gateway: setup
 	cd tests && $(CURDIR)/$(BIN)/python -m support.hostile.mutated_gateway $(FRAMES) $(SEED)
+
+ROUNDS      ?= 3
+CONNECTIONS ?= 0
+
+gateway-cost: setup
+	$(BIN)/python bench/questions/gateway_cost.py --rounds $(ROUNDS) --connections $(CONNECTIONS)
+
+SECONDS ?= 3600
+
+gateway-soak: setup
+	cd tests && $(CURDIR)/$(BIN)/python -m support.gateway_soak $(SECONDS)
 
 # Those of OTHERS that are here, in environments of their own, give the lines of ours.
 RUNS ?= 1000

@@ -46,6 +46,7 @@ MEASURE = {
 """Programs that print seconds; no test compares them."""
 LENGTHS = {
     "fault/mutated_streams.py",
+    "support/gateway_soak.py",
     "support/replication_mutations.py",
 }
 """Programs whose caller says for how long they go on."""
