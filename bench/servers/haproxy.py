@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..failures import BenchFailure
-from .process import Process, Restartable, free_port, wait_until
+from .ports import free_port
+from .process import Process, Restartable, wait_until
 
 COMMANDS = ("haproxy", "/usr/sbin/haproxy")
 CONFIGURATION = """global
