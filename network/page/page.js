@@ -48,6 +48,8 @@ function span(ms) {
   return s < 172800 ? Math.round(s / 3600) + ' h' : Math.round(s / 86400) + ' d';
 }
 
+const brief = (ms) => ms < 10 ? ms.toFixed(1) + ' ms' : span(ms);
+
 /* columns: [title, cell, class]; a cell is text, or an element. */
 function table(label, columns, rows, empty) {
   if (!rows.length) return make('p', { class: 'soft' }, empty);
@@ -249,7 +251,7 @@ function showTopics() {
 
 function showTopic(name) {
   const list = paged('partitions', { topic: name }, (found) => table('Partitions', [
-    ['Partition', (row) => row.is_here ? link('partition ' + row.partition, 'records', name, row.partition) : 'partition ' + row.partition],
+    ['Partition', (row) => row.is_here ? link('partition ' + row.partition, 'records', name, row.partition) : 'partition ' + row.partition, 'short'],
     ['Leader', (row) => row.leader < 0 ? 'none' : row.leader, 'number'], ['Replicas', (row) => row.replicas.join(', ')],
     ['In sync', (row) => row.isr.join(', ')], ['From', (row) => number(row.start_offset), 'number'],
     ['To', (row) => number(row.end_offset), 'number'], ['High watermark', (row) => number(row.high_watermark), 'number'],
@@ -426,11 +428,11 @@ function showRequests() {
   const draw = () => {
     about.textContent = number(after) + ' since the tape began' + (missed ? ', ' + number(missed) + ' of them came too fast to be shown' : '');
     place.replaceChildren(table('Requests', [
-      ['At', (row) => time(row.at_ms).slice(11)], ['API', (row) => row.api + ' v' + row.version], ['Client id', (row) => row.client_id || '(none)', 'name'],
+      ['At', (row) => time(row.at_ms).slice(11)], ['API', (row) => row.api + ' v' + row.version, 'short'], ['Client id', (row) => row.client_id || '(none)', 'name'],
       ['Topics', (row) => row.topics.join(', '), 'name'], ['Answer', (row) => row.errors === null ? 'none asked for' : row.errors.join(', ') || 'ok'],
-      ['Took', (row) => span(row.took_ms - row.waited_ms), 'number'], ['Waited', (row) => row.waited_ms ? span(row.waited_ms) : '', 'number'],
-      ['Bytes', (row) => number(row.request_bytes), 'number'], ['Address', (row) => row.address], ['Software', (row) => row.software, 'name'],
-    ], rows, 'No such request since the tape began.'));
+      ['Took', (row) => brief(Math.max(0, row.took_ms - row.waited_ms)), 'number'], ['Waited', (row) => row.waited_ms ? span(row.waited_ms) : '', 'number'],
+      ['Bytes', (row) => number(row.request_bytes), 'number'], ['Address', (row) => row.address], ['Software', (row) => row.software === 'unknown unknown' ? 'unknown' : row.software, 'name'],
+    ], rows, 'Requests are shown here as they come.'));
   };
   const round = async () => {
     clearTimeout(state.timer);
@@ -493,10 +495,11 @@ function showFaults() {
     if (!kind.options.length) { kind.append(...found.kinds.map((each) => make('option', { value: each.kind }, each.kind))); explain(); }
     clock.textContent = time(found.now_ms) + ' UTC' + (found.clock_stands ? ', and stands' : '');
     return table('Faults', [
-      ['Number', (row) => row.id, 'number'], ['Fault', (row) => Object.entries(row.fault).map(([name, value]) => name + '=' + (typeof value === 'string' ? value : JSON.stringify(value))).join(' '), 'name'],
-      ['State', (row) => row.state + (row.failure ? ': ' + row.failure : '')], ['Hits', (row) => number(row.hits), 'number'],
+      ['Number', (row) => row.id, 'number'],
       ['To do', (row) => row.state === 'removed' ? '' : make('span', { class: 'buttons' }, doing('Remove', { do: 'remove', id: row.id }, 'removed'),
         row.fault.kind === 'hold' ? doing('Release', { do: 'release', id: row.id }, 'released') : null)],
+      ['Fault', (row) => Object.entries(row.fault).map(([name, value]) => name + '=' + (Array.isArray(value) ? value.join(',') : typeof value === 'string' ? value : JSON.stringify(value))).join(' '), 'name'],
+      ['State', (row) => row.state + (row.failure ? ': ' + row.failure : '')], ['Hits', (row) => number(row.hits), 'number'],
     ], found.faults, 'No fault was armed.');
   };
   const arm = (event) => {

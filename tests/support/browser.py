@@ -15,7 +15,14 @@ from typing import Any
 from .deadline import DEADLINE_S
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe")
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
 LAUNCH = 'exec "$@" 3<&{} 4>&{}'
 """The browser reads from descriptor 3 and writes to 4."""
 FREE_DESCRIPTOR = 100

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.groups.classic.group import ClassicGroup
+from stepdown.broker.groups.classic.member import ClassicMember
 from stepdown.broker.metadata.image import Topic
 from stepdown.broker.page.broker_state import BrokerState
 from stepdown.broker.page.views import views_of
@@ -54,6 +55,21 @@ def add_offsets(broker: Broker) -> None:
         broker.groups.offsets.apply(OffsetCommitKey(group="g", topic="orders", partition=number), value, number)
 
 
+def add_members(broker: Broker) -> None:
+    group = ClassicGroup("g", state_since_ms=0)
+    broker.groups.groups.put(group)
+    for number in range(MANY):
+        group.members[f"m{number}"] = ClassicMember(
+            f"m{number}",
+            instance_id=None,
+            client_id="app",
+            client_host="127.0.0.1",
+            rebalance_timeout_ms=1000,
+            session_timeout_ms=1000,
+            protocols=(),
+        )
+
+
 def add_transactions(broker: Broker) -> None:
     for number in range(MANY):
         broker.transactions.transactions.add(f"t{number}", number, 1000, 0)
@@ -74,6 +90,7 @@ CASES: dict[str, tuple[Callable[[Broker], None], str]] = {
     "groups": (add_groups, ""),
     "groups with offsets": (add_offsets, ""),
     "offsets": (add_offsets, "id=g"),
+    "group": (add_members, "id=g"),
     "transactions": (add_transactions, ""),
 }
 

@@ -80,11 +80,16 @@ async def tab(tmp_path: Path, page: str) -> AsyncIterator[Tab]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(w, s) for w in (NARROW, WIDE) for s in ("light", "dark")])
-async def test_every_view_is_shown_whole_and_without_a_barrier(width: int, scheme: str, page: str, tab: Tab) -> None:
+async def test_every_view_is_shown_whole_and_without_a_barrier(
+    width: int, scheme: str, page: str, client: RawClient, tab: Tab
+) -> None:
     await tab.resize(width, scheme)
     barriers: dict[str, list[str]] = {}
     for view, text in VIEWS.items():
         await tab.show(f"{page}#/{view}", text)
+        if view == "requests":
+            await write_values(client)
+            await tab.until("document.querySelector('main').innerText.includes('Produce v7')")
         document = await tab.evaluate("document.documentElement.outerHTML")
         assert not re.search(r"<img[^>]*onerror|<b>billing", document), "a value became markup"
         assert 'class="error"' not in document
