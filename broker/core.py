@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import ParamSpec, TypeVar
 
 from ..config import BrokerSettings
+from ..network.admission.answer_budget import AnswerBudget
 from ..network.admission.peer_lines import PeerLines
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
@@ -97,7 +98,7 @@ class Core:
         )
         pool = settings.queued_max_request_bytes
         request_bytes = pool if pool > 0 else settings.stepdown_request_memory_bytes
-        self.answer_memory = MemoryBudget(
+        self.answer_memory = AnswerBudget(
             request_bytes // UNREAD_ANSWERS_SHARE, clock=self.clock, patience_ms=SLOW_REQUEST_MS
         )
         self.request_memory = MemoryBudget(

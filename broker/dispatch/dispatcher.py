@@ -20,7 +20,7 @@ from ...network.admission.peer_lines import PeerLines
 from ...network.answerer import CloseConnection, Reply
 from ...network.clients.client_report import MOST_NAME
 from ...network.clock import LoopClock
-from ...network.memory_budget import Claim
+from ...network.memory_budget import Claim, NoRoomToWait
 from ...network.peer import Peer
 from ...network.worker_threads import forget_frames
 from ...protocol.api import API, ApiKey, ApiSpec
@@ -208,15 +208,24 @@ class Dispatcher:
             )
             pieces = self._pass_on(call, encoded)
             del response
-            claim = await self._charge(pieces)
+            claim = await self._charge(pieces, call.peer.network)
         finally:
             turn.leave()
         return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms, claim)
 
-    async def _charge(self, pieces: list[Piece]) -> Claim | None:
-        """A share of the memory for answers that are not read yet, where their bytes are not few."""
+    async def _charge(self, pieces: list[Piece], network: str) -> Claim | None:
+        """A share of the memory for answers that are not read yet, where their bytes are not few.
+
+        Raises: CloseConnection where too much waits for it.
+        """
         size = sum(size_of(piece) for piece in pieces if type(piece) in BUFFER_TYPES)
-        return None if size <= CHARGED_ANSWER_BYTES else await self._core.answer_memory.claim(size)
+        if size <= CHARGED_ANSWER_BYTES:
+            return None
+        try:
+            return await self._core.answer_memory.claim(size, network)
+        except NoRoomToWait as fault:
+            forget_frames(fault)
+            raise CloseConnection(str(fault)) from None
 
     async def _refuse(self, route: Route, call: Call, error: Exception) -> Any | None:
         """As `_make_refusal`; a worker names all that a large request asks for."""
