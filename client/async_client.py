@@ -2,10 +2,10 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from ..config.keys.endpoints import HostPort
 from ..protocol.errors import code_of
@@ -19,26 +19,11 @@ from .operation import Operation, Pause
 from .security.settings import OPEN, SecuritySettings, TlsSettings
 from .security.tls_context import tls_context
 from .steps import await_steps
+from .tcp_connect import Connect, TcpConnect
 
 T = TypeVar("T")
 LOGIN_USE = 0.85
 """Of the time that a login is good for (KIP-368); then another connection takes its place."""
-
-
-class Connect(Protocol):
-    """Opens a connection. Raises: OSError."""
-
-    async def __call__(
-        self, protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None
-    ) -> object: ...
-
-
-async def open_tcp(
-    protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None
-) -> None:
-    """Connects to the first address of `host` that answers. Raises: OSError."""
-    name = host if tls is not None else None
-    await asyncio.get_running_loop().create_connection(protocol, host, port, ssl=tls, server_hostname=name)
 
 
 class AsyncClient:
@@ -56,13 +41,16 @@ class AsyncClient:
         timeout_s: float = TIMEOUT_S,
         tries: int = TRIES,
         clock: Clock | None = None,
-        connect: Connect = open_tcp,
+        connect: Connect | None = None,
     ) -> None:
-        """`clock` and `connect` are for tests. Raises: ConfigError for certificates that cannot be read."""
+        """`connect` may be shared by clients of one loop; `clock` is for tests.
+
+        Raises: ConfigError for certificates that cannot be read.
+        """
         tls = security.tls
         self._security = replace(security, tls=tls_context(tls)) if isinstance(tls, TlsSettings) else security
         self._client_id, self._timeout_s = client_id, timeout_s
-        self._clock, self._connect = clock or SystemClock(), connect
+        self._clock, self._connect = clock or SystemClock(), connect or TcpConnect()
         self._cluster = Cluster(bootstrap, tries)
         self._open: dict[HostPort, asyncio.Task[AsyncConnection]] = {}
         self._login_ends_ms: dict[AsyncConnection, float] = {}

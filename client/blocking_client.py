@@ -104,7 +104,7 @@ class BlockingClient:
         try:
             if isinstance(self._security.tls, ssl.SSLContext):
                 with asking_faults(address, "the TLS handshake"):
-                    connection.start_tls(self._security.tls, host)
+                    connection.begin_tls(self._security.tls, host)
             with asking_faults(address, "ApiVersions"):
                 code = connection.agree_on_versions()
             if code:

@@ -13,6 +13,7 @@ from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 from .security.login import LoginRequest, LoginStep, LoginToken, log_in
 from .security.settings import SaslSettings
 from .steps import take_steps
+from .tls_socket import TlsSocket
 
 TIMEOUT_S = 30.0
 MAX_RESPONSE_BYTES = 256 << 20
@@ -39,8 +40,9 @@ class Connection:
         self._client_id = client_id
         self._correlation_id = 0
         self._parser = FrameParser(MAX_RESPONSE_BYTES)
-        self._socket = socket.create_connection(address, timeout_s)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock = socket.create_connection(address, timeout_s)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket: socket.socket | TlsSocket = sock
 
     def __enter__(self) -> Self:
         return self
@@ -55,9 +57,10 @@ class Connection:
         """How long each answer is waited for from now on."""
         self._socket.settimeout(timeout_s)
 
-    def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+    def begin_tls(self, context: ssl.SSLContext, host: str) -> None:
         """Speaks TLS from now on with a broker whose certificate has to be that of `host`. Raises: ssl.SSLError."""
-        self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        assert isinstance(self._socket, socket.socket)
+        self._socket = TlsSocket(self._socket, context, host)
 
     def agree_on_versions(self) -> int:
         """Asks which `versions` of each API the broker offers; returns the error code of its answer."""

@@ -15,6 +15,7 @@ from .errors import (
     Unreachable,
     UntrustedCertificate,
     printable,
+    tls_reason,
 )
 
 
@@ -49,8 +50,3 @@ def asking_faults(address: HostPort, name: str) -> Iterator[None]:
     except MalformedFrame as fault:
         text = f"{address} answered {name} with something else than a Kafka response: {printable(str(fault))}"
         raise MalformedAnswer(text) from fault
-
-
-def tls_reason(error: ssl.SSLError) -> str:
-    """What a failed handshake comes to."""
-    return f"TLS could not be agreed on: {getattr(error, 'verify_message', '') or error.reason or error}"

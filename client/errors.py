@@ -67,6 +67,12 @@ def check(what: str, answer: Any) -> None:
         raise KafkaError(what, answer.error_code, getattr(answer, "error_message", None))
 
 
+def tls_reason(error: OSError) -> str:
+    """What a failed handshake, an ssl.SSLError, comes to."""
+    reason = getattr(error, "verify_message", "") or getattr(error, "reason", "") or error
+    return f"TLS could not be agreed on: {reason}"
+
+
 def printable(text: str) -> str:
     """A broker's text as one line of bounded length, in which no control character is left."""
     shown = text[:MAX_SHOWN_CHARACTERS]

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..client.async_client import AsyncClient, open_tcp
+from ..client.async_client import AsyncClient
 from ..client.async_connection import AsyncConnection
 from ..client.connection_faults import asking_faults, connecting_faults
 from ..client.errors import ClientError
@@ -13,6 +13,7 @@ from ..client.security.login import LoginRequest, LoginStep, log_in
 from ..client.security.settings import SaslSettings, SecuritySettings, TlsSettings
 from ..client.security.tls_context import tls_context
 from ..client.steps import await_steps
+from ..client.tcp_connect import TcpConnect
 from ..client.versions import VersionRanges
 from ..config.keys.endpoints import HostPort
 from ..network.clock import Clock
@@ -63,6 +64,7 @@ class Upstream:
         self._bootstrap = list(bootstrap)
         self._clock = clock
         self._on_broker = on_broker
+        self._connect = TcpConnect()
         self._tls = tls_context(security.tls) if isinstance(security.tls, TlsSettings) else None
         self.sasl = security.sasl
         self._logs_clients_in = logs_clients_in
@@ -94,7 +96,14 @@ class Upstream:
 
     def _make_client(self, sasl: SaslSettings | None) -> AsyncClient:
         own = SecuritySettings(tls=self._tls, sasl=sasl)
-        return AsyncClient(self._bootstrap, client_id=CLIENT_ID, security=own, timeout_s=CONNECT_TIMEOUT_S, tries=5)
+        return AsyncClient(
+            self._bootstrap,
+            client_id=CLIENT_ID,
+            security=own,
+            timeout_s=CONNECT_TIMEOUT_S,
+            tries=5,
+            connect=self._connect,
+        )
 
     def learn(self, broker: int, address: HostPort) -> None:
         """Takes the address of a broker from an answer of the cluster."""
@@ -194,7 +203,7 @@ class Upstream:
 
     async def _open_tcp(self, protocol: Callable[[], asyncio.BaseProtocol], address: HostPort) -> None:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            await open_tcp(protocol, address.host or "127.0.0.1", address.port, tls=self._tls)
+            await self._connect(protocol, address.host or "127.0.0.1", address.port, tls=self._tls)
 
     async def _open(
         self, address: HostPort, on_lost: Callable[[], None], sasl: SaslSettings | None

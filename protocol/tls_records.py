@@ -22,13 +22,18 @@ MOST_WITHOUT_DATA: Final = 32
 """Records without data that a peer may send: a renewed key costs 11 to 60 µs."""
 DATA_BYTES_FOR_ANOTHER: Final = 4 * 1024
 """So much data pays for another of them: honest peers renew a key after gigabytes, and give two tickets."""
+CHUNK_BYTES: Final = 32 * 1024
+"""Of data, sealed in one call; the connections of a loop keep memory for one of them."""
+SCRATCH_BYTES: Final = 64 * 1024
 
 
 class TlsBuffers:
-    """What connections hand OpenSSL, and take from it: empty between two calls, so that all of a loop share them."""
+    """What connections hand OpenSSL, and take from it: empty between two calls, so that all of a loop share them.
+    `scratch` is for what is read from files and sockets."""
 
     def __init__(self) -> None:
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
 
 
 class TlsRecords:
@@ -53,10 +58,7 @@ class TlsRecords:
         return self._left + HEADER_BYTES if self._left else HEADER_BYTES - len(self._header)
 
     def shake_hands(self, data: memoryview) -> bool:
-        """Takes `wanted_bytes` at most; whether the handshake is done.
-
-        Raises: MalformedFrame for what is no TLS, ssl.SSLError.
-        """
+        """Takes `wanted_bytes` at most; whether the handshake is done. Raises: ssl.SSLError, for other bytes too."""
         try:
             self._feed(data)
             self.tls.do_handshake()
@@ -65,6 +67,8 @@ class TlsRecords:
             return True
         except ssl.SSLWantReadError:
             return False
+        except MalformedFrame as fault:
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, str(fault)) from None
         finally:
             self._collect()
 
@@ -88,10 +92,15 @@ class TlsRecords:
         return opened
 
     def seal(self, data: memoryview) -> int:
-        """Adds the records of `data` to `unsent`; how many bytes of it they hold."""
+        """Adds the records of `data`, of CHUNK_BYTES at most, to `unsent`; how many bytes of it they hold."""
         sealed = self.tls.write(data)
         self._collect()
         return sealed
+
+    def take_unsent(self) -> bytes:
+        """What is to be sent, for who surely sends it."""
+        unsent, self.unsent = self.unsent, b""
+        return unsent
 
     def end(self) -> None:
         """Adds to `unsent` that no more is sent. Raises: ssl.SSLError, ValueError."""

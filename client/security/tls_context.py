@@ -15,6 +15,7 @@ VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3
 def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     """Raises: ConfigError for a file that is missing, or holds nothing of use."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.options |= ssl.OP_NO_RENEGOTIATION
     context.check_hostname = tls.checks_host
     wanted = [VERSIONS[name] for name in tls.versions]
     context.minimum_version, context.maximum_version = min(wanted), max(wanted)

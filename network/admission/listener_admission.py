@@ -25,8 +25,9 @@ from .address_budget import AddressBudget
 from .peer_lines import PeerLines
 
 if TYPE_CHECKING:
+    from ...protocol.tls_records import TlsBuffers
     from ..tls.contexts import TlsContexts
-    from ..tls.tls_transport import SharedBuffers, TlsWire
+    from ..tls.tls_transport import TlsWire
 
 MEMORY_BYTES = 4 << 20
 PATIENCE_MS = 1_000
@@ -55,7 +56,7 @@ class SecuredListeners:
         self.credential_of = credential_of
         self.lines = lines
         self.memory = AddressBudget(MEMORY_BYTES, clock=clock, patience_ms=PATIENCE_MS)
-        self.tls_buffers: SharedBuffers | None = None  # made for the first wire with TLS
+        self.tls_buffers: TlsBuffers | None = None  # made for the first wire with TLS
 
     def listener(self, name: str, security: Callable[[], ListenerSecurity]) -> "ListenerAdmission":
         """Raises: DiskFault when its keys and certificates cannot be used."""
@@ -85,10 +86,11 @@ class ListenerAdmission:
     def wire(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> PlainTransport:
         if self._contexts is None:
             return PlainTransport(sock, loop)
-        from ..tls.tls_transport import SharedBuffers, TlsWire
+        from ...protocol.tls_records import TlsBuffers
+        from ..tls.tls_transport import TlsWire
 
         if self._shared.tls_buffers is None:
-            self._shared.tls_buffers = SharedBuffers()
+            self._shared.tls_buffers = TlsBuffers()
         return TlsWire(sock, loop, self._shared.tls_buffers)
 
     def admit(self, connection: Connection, wire: PlainTransport, inside: Answerer) -> Answerer:

@@ -15,14 +15,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ...protocol.errors import MalformedFrame
-from ...protocol.tls_records import HEADER_BYTES, MOST_BYTES, TlsBuffers, TlsRecords
+from ...protocol.tls_records import CHUNK_BYTES, HEADER_BYTES, MOST_BYTES, TlsBuffers, TlsRecords
 from ..memory_budget import Claim, MemoryBudget
 from ..transport import PlainTransport
 from .contexts import ServerSide
 
-SCRATCH_BYTES = 64 * 1024
-CHUNK_BYTES = 32 * 1024
-"""Encrypted and sent in one call each."""
 MOST_UNSENT_BYTES = CHUNK_BYTES + 4 * 1024
 """A chunk, and answers to keys that the peer renews."""
 MOST_READS = 64
@@ -41,22 +38,14 @@ class HandshakeFailed(Exception):
     """No TLS with this peer; the message says why."""
 
 
-class SharedBuffers(TlsBuffers):
-    """What the wires of a listener share; `scratch` is for what is read from files and sockets."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
-
-
 class TlsWire(PlainTransport):
     """A TCP socket on which the peer begins with TLS."""
 
     sends_files = sends_in_threads = False
 
-    def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, shared: SharedBuffers) -> None:
+    def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop, buffers: TlsBuffers) -> None:
         super().__init__(sock, loop)
-        self._shared, self._scratch = shared, shared.scratch
+        self._buffers, self._scratch = buffers, buffers.scratch
         self._records: TlsRecords | None = None
         self._sealed_bytes = 0  # of data, in the records that are unsent
 
@@ -115,7 +104,7 @@ class TlsWire(PlainTransport):
         if self._closed:
             raise ConnectionResetError("closed")
         claim.reclaimable(lambda: self._give_up(claim))
-        self._records = records = TlsRecords(context, self._shared, is_server=True)
+        self._records = records = TlsRecords(context, self._buffers, is_server=True)
         flights_left, is_done = MOST_FLIGHTS, False
         while not is_done:
             for _ in range(MOST_READS):
@@ -141,8 +130,6 @@ class TlsWire(PlainTransport):
             why = _why(fault)
             with suppress(OSError):  # an alert tells the peer
                 self._send_unsent(records)
-        except MalformedFrame as fault:
-            why = str(fault)
         raise HandshakeFailed(why)  # without the other one, whose traceback holds what OpenSSL does
 
     async def _send_all(self, records: TlsRecords) -> None:
@@ -247,4 +234,5 @@ def _why(fault: ssl.SSLError) -> str:
     """OpenSSL's own word, and what it says of a certificate."""
     if isinstance(fault, ssl.SSLCertVerificationError):
         return f"the certificate is not taken: {fault.verify_message}"
-    return (fault.reason or "the peer left").lower().replace("_", " ")
+    reason = getattr(fault, "reason", None)
+    return reason.lower().replace("_", " ") if reason else str(fault)

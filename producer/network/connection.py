@@ -15,6 +15,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple, cast
 
 from ... import __version__
+from ...client.errors import tls_reason
 from ...client.security.settings import SaslSettings
 from ...client.versions import VersionRanges
 from ...protocol.api import API, ApiKey
@@ -148,12 +149,11 @@ class Connection(asyncio.BufferedProtocol):
         if self.closed:
             self._transport.abort()
             return
-        # Not 0: asyncio's TLS pauses writing when the unwritten bytes reach the limit, so 0 would pause for ever.
-        self._transport.set_write_buffer_limits(high=1, low=0)
+        self._transport.set_write_buffer_limits(high=0, low=0)
         self._ask_versions(ASKED_VERSION if self._sasl is None else 0)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._view  # asyncio's TLS reads a second record into a slice, which of a bytearray is a copy
+        return self._view
 
     def buffer_updated(self, nbytes: int) -> None:
         parser, frame = self._parser, self._view[:nbytes]
@@ -255,8 +255,7 @@ class Connection(asyncio.BufferedProtocol):
 
 def tls_fault(error: ssl.SSLError) -> AuthenticationFailed:
     """What a failed handshake comes to."""
-    reason = getattr(error, "verify_message", "") or error.reason or str(error)
-    return AuthenticationFailed(f"TLS could not be agreed on: {reason}", ErrorCode.NETWORK_EXCEPTION)
+    return AuthenticationFailed(tls_reason(error), ErrorCode.NETWORK_EXCEPTION)
 
 
 def _decode(sent: _InFlight, frame: memoryview) -> Any:

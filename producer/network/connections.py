@@ -5,10 +5,11 @@ import random
 import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from ...client.security.settings import TlsSettings
 from ...client.security.tls_context import tls_context
+from ...client.tcp_connect import Connect, TcpConnect
 from ...client.versions import VersionRanges
 from ...config.keys.endpoints import HostPort
 from ...protocol.api import ApiKey
@@ -21,7 +22,6 @@ from ..metadata import MAX_BROKERS
 from ..sender.network_interface import Answer
 from ..settings import ProducerSettings
 from .connection import Connection, tls_fault
-from .tcp import TcpConnect
 
 MAX_NODES = 2 * MAX_BROKERS
 """Brokers whose connection, or why there is none, is kept; a cluster that renames its brokers grows to that."""
@@ -35,14 +35,6 @@ class _Node:
     failures: int = 0
     failure: str = ""
     again_ms: int = 0
-
-
-class Connect(Protocol):
-    """Opens a connection. Raises: OSError."""
-
-    async def __call__(
-        self, protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, tls: ssl.SSLContext | None
-    ) -> object: ...
 
 
 class Network:
@@ -173,7 +165,7 @@ class Network:
             task = asyncio.current_task()
             if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
-            if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
+            if isinstance(fault, ssl.SSLError):
                 self.fault = self.fault or tls_fault(fault)
             self._pause(node)
             self._note_failure(node, self._why_no_connection(fault))
@@ -198,7 +190,7 @@ class Network:
     def _why_no_connection(self, fault: BaseException) -> str:
         if isinstance(fault, asyncio.CancelledError):
             return f"no answer within {self._settings.connect_timeout_ms} ms"
-        hung_up = isinstance(fault, ConnectionResetError | ConnectionAbortedError | ssl.SSLEOFError)
+        hung_up = isinstance(fault, ConnectionResetError | ConnectionAbortedError)
         if self._tls is not None and hung_up:
             return "it hung up in the TLS handshake: is it a listener with TLS?"
         return str(fault) or type(fault).__name__

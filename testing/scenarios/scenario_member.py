@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from ...client.async_client import AsyncClient, Connect, open_tcp
+from ...client.async_client import AsyncClient
 from ...client.errors import ClientError, KafkaError
 from ...client.group_member import GroupMember, Membership
 from ...client.operation import Operation
+from ...client.tcp_connect import Connect
 from ...config.keys.endpoints import parse_host_port
 from ...network.clock import Clock
 
@@ -40,7 +41,7 @@ class ScenarioMember:
         bootstrap: str,
         clock: Clock,
         tell: Callable[[str], None],
-        connect: Connect = open_tcp,
+        connect: Connect | None = None,
     ) -> None:
         """Raises: KeyError for a setting that there is not or that is missing."""
         given = {**DEFAULTS, **settings}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.network.memory_budget import MemoryBudget
-from stepdown.network.tls.tls_transport import MOST_UNSENT_BYTES, SharedBuffers, TlsWire
+from stepdown.network.tls.tls_transport import MOST_UNSENT_BYTES, TlsWire
 from stepdown.protocol.errors import MalformedFrame
-from stepdown.protocol.tls_records import MOST_WITHOUT_DATA, TlsRecords
+from stepdown.protocol.tls_records import MOST_WITHOUT_DATA, TlsBuffers, TlsRecords
 from support.certificates import Authority
 from support.deadline import DEADLINE_S
 from support.hostile.tls_floods import (
@@ -123,7 +123,7 @@ async def test_answers_that_a_peer_does_not_read_are_bounded(tmp_path: Path) -> 
     context.load_cert_chain(Authority(tmp_path).issue("broker"))
     ours, theirs = socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
-    wire = TlsWire(ours, asyncio.get_running_loop(), SharedBuffers())
+    wire = TlsWire(ours, asyncio.get_running_loop(), TlsBuffers())
     reader, writer = await asyncio.open_connection(sock=theirs, limit=1024)
     forging = shake_hands(client_context(ssl.TLSVersion.TLSv1_3), reader, writer, tmp_path, server=False)
     memory = MemoryBudget(1 << 20)

@@ -61,15 +61,16 @@ class Forger13:
 
 
 class Forger12:
-    """TLS 1.2 with AES-256-GCM and SHA-384, of a client after its Finished (RFC 5246, 5 and 6.3; RFC 5288)."""
+    """TLS 1.2 with AES-256-GCM and SHA-384, of a side after its Finished (RFC 5246, 5 and 6.3; RFC 5288)."""
 
-    def __init__(self, master: bytes, client_random: bytes, server_random: bytes) -> None:
+    def __init__(self, master: bytes, client_random: bytes, server_random: bytes, *, server: bool) -> None:
         seed = b"key expansion" + server_random + client_random
         a, block = seed, b""
         while len(block) < 72:
             a = hmac.digest(master, a, "sha384")
             block += hmac.digest(master, a + seed, "sha384")
-        self._key, self._salt, self._sequence = AESGCM(block[:32]), block[64:68], count(1)
+        key, salt = (block[32:64], block[68:72]) if server else (block[:32], block[64:68])
+        self._key, self._salt, self._sequence = AESGCM(key), salt, count(1)
 
     def record(self, kind: int, content: bytes, padding: int = 0) -> bytes:
         number = next(self._sequence).to_bytes(8, "big")
@@ -82,9 +83,16 @@ class Forger12:
 
 
 async def shake_hands(
-    context: ssl.SSLContext, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, folder: Path, *, server: bool
+    context: ssl.SSLContext,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    folder: Path,
+    *,
+    server: bool,
+    change: Callable[[bytes], bytes] = bytes,
 ) -> Forger:
-    """As a client or a server, over streams of TCP; the forger of what follows. `folder` takes the key log."""
+    """As a client or a server, over streams of TCP, which changes its messages; the forger of what follows. `folder`
+    takes the key log."""
     file = folder / f"{id(writer)}.keys"
     context.keylog_filename = str(file)
     if server:
@@ -97,19 +105,20 @@ async def shake_hands(
             is_done = True
         except ssl.SSLWantReadError:
             is_done = False
-        writer.write(outgoing.read())
+        sent = outgoing.read()
+        writer.write(change(sent))
         if is_done:
             break
         data = await reader.read(1 << 16)
         if not data:
             raise ConnectionResetError
-        first = first or data
+        first = first or (sent if server else data)
         incoming.write(data)
     keys = {name: (bytes.fromhex(random), bytes.fromhex(secret)) for name, random, secret in lines(file)}
     if tls.version() == "TLSv1.3":
         return Forger13(keys[f"{'SERVER' if server else 'CLIENT'}_TRAFFIC_SECRET_0"][1])
     random, master = keys["CLIENT_RANDOM"]
-    return Forger12(master, random, first[RANDOM])
+    return Forger12(master, random, first[RANDOM], server=server)
 
 
 def lines(file: Path) -> Iterator[list[str]]:
@@ -137,6 +146,17 @@ def renewal_in_bytes(forger: Forger) -> bytes:
     return data
 
 
+def in_bytes(flight: bytes) -> bytes:
+    """The same messages of a handshake in records of a byte each, up to those that are encrypted."""
+    data = b""
+    while flight and flight[0] == HANDSHAKE:
+        size = int.from_bytes(flight[3:5], "big")
+        data += b"".join(flight[:3] + b"\0\1" + bytes([byte]) for byte in flight[5 : 5 + size])
+        flight = flight[5 + size :]
+    return data + flight
+
+
+HELLO_REQUEST = bytes(4)
 CLIENT_HELLO = b"\1" + (41).to_bytes(3, "big") + b"\3\3" + bytes(32) + b"\0" + b"\0\2\xc0\x30" + b"\1\0"
 """Of one cipher suite, without extensions."""
 FLOODS: dict[str, Callable[[Forger], bytes]] = {
@@ -149,8 +169,7 @@ FLOODS: dict[str, Callable[[Forger], bytes]] = {
 }
 """Of TLS 1.3, for either side."""
 FLOODS_OF_SERVERS = FLOODS | {"tickets": lambda forger: forger.record(HANDSHAKE, TICKET)}
-FLOODS_12: dict[str, Callable[[Forger], bytes]] = {
-    "records without data": lambda forger: forger.record(DATA, b""),
-    "warnings": lambda forger: forger.record(ALERT, WARNING),
-    "renegotiations": lambda forger: forger.record(HANDSHAKE, CLIENT_HELLO),
-}
+_BOTH_12 = {name: FLOODS[name] for name in ("records without data", "warnings")}
+FLOODS_12 = _BOTH_12 | {"renegotiations": lambda forger: forger.record(HANDSHAKE, CLIENT_HELLO)}
+"""Of TLS 1.2."""
+FLOODS_12_OF_SERVERS = _BOTH_12 | {"renegotiations": lambda forger: forger.record(HANDSHAKE, HELLO_REQUEST)}

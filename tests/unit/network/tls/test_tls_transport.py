@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.broker.broker import Broker
-from stepdown.network.tls.tls_transport import SharedBuffers, TlsWire
+from stepdown.network.tls.tls_transport import TlsWire
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.tls_records import TlsBuffers
 from support.certificates import Authority
 from support.client import RawClient
 from support.running import until
@@ -140,7 +141,7 @@ async def wires(authority: Authority) -> tuple[TlsWire, ssl.SSLSocket]:
     ours, theirs = socket.socketpair()
     for each in (ours, theirs):
         each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
-    wire = TlsWire(ours, asyncio.get_running_loop(), SharedBuffers())
+    wire = TlsWire(ours, asyncio.get_running_loop(), TlsBuffers())
     client = asyncio.to_thread(trusting(authority).wrap_socket, theirs, server_hostname="127.0.0.1")
     _, peer = await asyncio.gather(wire.handshake(lambda: context, MemoryBudget(1 << 20), "127.0.0.1"), client)
     return wire, peer

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from pathlib import Path
 
+from stepdown.client.tcp_connect import TcpConnect
 from stepdown.producer.network.connection import Connection
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import encode_response
@@ -30,7 +31,7 @@ async def test_an_answer_in_two_tls_records_arrives_whole(tmp_path: Path) -> Non
         connection = Connection("test", lambda: 0, lambda: None)
         port = server.sockets[0].getsockname()[1]
         theirs = ssl.create_default_context(cafile=authority.file)
-        await asyncio.get_running_loop().create_connection(lambda: connection, "127.0.0.1", port, ssl=theirs)
+        await TcpConnect()(lambda: connection, "127.0.0.1", port, tls=theirs)
         await until(lambda: connection.open)  # Python 3.12 tells of other changes before
         assert connection.versions == dict.fromkeys(range(20), (0, 3))
         connection.close()

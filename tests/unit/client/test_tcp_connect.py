@@ -5,8 +5,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from stepdown.client.tcp_connect import TcpConnect
 from stepdown.producer import Producer
-from stepdown.producer.network.tcp import TcpConnect
 from support.deadline import DEADLINE_S
 from support.running import until
 

@@ -1,0 +1,73 @@
+"""Connecting by TCP, and TLS, to a host that may have several addresses.
+
+Who tries again goes on with the address behind the one that came to nothing: a machine that is down answers nothing at
+all, so an attempt ends there when its time is over. Source: Kafka 3.9, ClusterConnectionStates (`use_all_dns_ips`).
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from functools import cached_property
+from ipaddress import ip_address
+from socket import SOCK_STREAM
+from typing import Protocol
+
+from ..protocol.tls_records import TlsBuffers
+from .tls_transport import TlsTransport
+
+MOST_PLACES = 1_000
+"""That are remembered: a cluster may name ever new hosts."""
+MakeProtocol = Callable[[], asyncio.BaseProtocol]
+
+
+class Connect(Protocol):
+    """Opens a connection; who wants it within a time cancels it then. Raises: OSError, ssl.SSLError among them;
+    ValueError for a host that no name is."""
+
+    async def __call__(self, protocol: MakeProtocol, host: str, port: int, *, tls: ssl.SSLContext | None) -> object: ...
+
+
+class TcpConnect:
+    """A `Connect` that remembers where to go on, by host and port. Its connections with TLS share buffers, so they are
+    those of one loop."""
+
+    def __init__(self) -> None:
+        self._next: dict[tuple[str, int], int] = {}
+
+    @cached_property
+    def _buffers(self) -> TlsBuffers:
+        return TlsBuffers()
+
+    async def __call__(
+        self, protocol: MakeProtocol, host: str, port: int, *, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """Raises: OSError, of the last address that was tried."""
+        addresses, place = await _addresses(host, port), (host, port)
+        if len(self._next) >= MOST_PLACES:
+            self._next.clear()
+        for left in reversed(range(len(addresses))):
+            at = self._next.get(place, 0) % len(addresses)
+            self._next[place] = at + 1
+            try:
+                if tls is None:
+                    await asyncio.get_running_loop().create_connection(protocol, addresses[at], port)
+                else:
+                    await self._connect_tls(TlsTransport(protocol(), tls, host, self._buffers), addresses[at], port)
+            except OSError as fault:
+                if isinstance(fault, ssl.SSLError) or not left:
+                    raise
+            else:
+                self._next[place] = at
+                return
+
+    async def _connect_tls(self, transport: TlsTransport, address: str, port: int) -> None:
+        await asyncio.get_running_loop().create_connection(lambda: transport, address, port)
+        await transport.shake_hands()
+
+
+async def _addresses(host: str, port: int) -> list[str]:
+    try:
+        return [str(ip_address(host))]
+    except ValueError:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
+        return list(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -1,0 +1,52 @@
+"""TLS over a blocking socket, one record at a time; docs/decisions/tls-transport.md has the reasons."""
+
+import socket
+import ssl
+from contextlib import suppress
+
+from ..protocol.tls_records import CHUNK_BYTES, TlsBuffers, TlsRecords
+
+
+class TlsSocket:
+    """As much of a socket as `Connection` uses. Raises: OSError, ssl.SSLError among them; MalformedFrame for records
+    that no honest broker sends."""
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str) -> None:
+        """Shakes hands with a broker whose certificate has to be that of `host`."""
+        self.settimeout, self.close = sock.settimeout, sock.close
+        self._sock, self._buffers = sock, TlsBuffers()
+        self._records = TlsRecords(context, self._buffers, host=host)
+        data = self._buffers.scratch[:0]
+        while not self._shake_hands(data):
+            data = self._receive()
+            if not data:
+                raise ConnectionResetError("the broker hung up in the TLS handshake")
+
+    def sendall(self, data: bytes) -> None:
+        view = memoryview(data)
+        for at in range(0, len(view), CHUNK_BYTES):
+            self._records.seal(view[at : at + CHUNK_BYTES])
+            self._send_unsent()
+
+    def recv(self, most_bytes: int) -> bytes:
+        """The data of a record, whatever `most_bytes` is; b"" at the end of the stream."""
+        opened = b""
+        while not opened and not self._records.is_at_end and (data := self._receive()):
+            opened = self._records.open(data)
+            self._send_unsent()
+        return opened
+
+    def _shake_hands(self, data: memoryview) -> bool:
+        try:
+            return self._records.shake_hands(data)
+        finally:
+            with suppress(OSError):  # the next read fails as well; a fault of the handshake says more
+                self._send_unsent()
+
+    def _receive(self) -> memoryview:
+        size = self._sock.recv_into(self._buffers.scratch, self._records.wanted_bytes)
+        return self._buffers.scratch[:size]
+
+    def _send_unsent(self) -> None:
+        if unsent := self._records.take_unsent():
+            self._sock.sendall(unsent)

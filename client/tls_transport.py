@@ -1,0 +1,155 @@
+"""TLS between a protocol and its TCP connection, both of asyncio; docs/decisions/tls-transport.md has the reasons.
+
+asyncio's own TLS hands OpenSSL all that has come. Here the loop is asked for the bytes of one record at a time, so the
+rest stays with the kernel, and others have the loop in between.
+"""
+
+import asyncio
+import ssl
+from typing import cast
+
+from ..protocol.errors import MalformedFrame
+from ..protocol.tls_records import CHUNK_BYTES, TlsBuffers, TlsRecords
+
+MOST_UNSENT_BYTES = 4 * 1024
+"""Of answers to keys that the broker renews, while it reads nothing."""
+
+
+class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
+    """The transport of `protocol`, as far as clients use one, and the protocol of the TCP connection.
+
+    As with asyncio's TLS, `protocol` learns of the connection when the handshake is done. Why it was lost is
+    ssl.SSLError, MalformedFrame for records that no honest broker sends, else what TCP says.
+    """
+
+    def __init__(self, protocol: asyncio.BaseProtocol, context: ssl.SSLContext, host: str, buffers: TlsBuffers) -> None:
+        """`host`: whose certificate the broker has to show. Raises: ValueError if it is no name of a host."""
+        super().__init__()
+        self._protocol = protocol
+        self._records = TlsRecords(context, buffers, host=host)
+        self._scratch = buffers.scratch
+        self._tcp: asyncio.Transport
+        self._handshake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._is_open = self._is_paused = False
+        self._fault: Exception | None = None
+
+    async def shake_hands(self) -> None:
+        """Returns when `protocol` has its connection. Raises: ssl.SSLError, OSError when the broker hangs up."""
+        try:
+            await self._handshake
+        except BaseException:
+            self.abort()
+            raise
+
+    # asyncio.Transport
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        view = memoryview(data)
+        for at in range(0, len(view), CHUNK_BYTES):
+            if self.is_closing():
+                return
+            try:
+                self._records.seal(view[at : at + CHUNK_BYTES])
+                self._send_unsent()
+            except ssl.SSLError as fault:
+                self._fail(fault)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._tcp.set_write_buffer_limits(high, low)
+
+    def pause_reading(self) -> None:
+        self._tcp.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._tcp.resume_reading()
+
+    def is_closing(self) -> bool:
+        return self._tcp.is_closing()
+
+    def abort(self) -> None:
+        self._tcp.abort()
+
+    # asyncio.BufferedProtocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._tcp = cast(asyncio.Transport, transport)  # that of uvloop only looks like one
+        self._take(0)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._scratch[: self._records.wanted_bytes]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._take(nbytes)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        why = self._fault or exc
+        if self._is_open:
+            self._protocol.connection_lost(why)
+        elif not self._handshake.done():
+            self._handshake.set_exception(why or ConnectionResetError("the broker hung up in the TLS handshake"))
+            self._handshake.exception()  # nobody may wait for it any more
+        self._records.close()
+
+    def pause_writing(self) -> None:
+        self._is_paused = True
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._is_paused = False
+        self._send_unsent()
+        if not self._is_paused:
+            self._protocol.resume_writing()
+
+    # inside
+
+    def _take(self, size: int) -> None:
+        """Takes `size` bytes of the scratch, for the handshake, or decrypted for the protocol."""
+        data = b""
+        try:
+            if self._is_open:
+                data = self._records.open(self._scratch[:size])
+            elif self._records.shake_hands(self._scratch[:size]):
+                self._open()
+            self._answer()
+        except (ssl.SSLError, MalformedFrame) as fault:
+            self._fail(fault)
+            return
+        if data:
+            self._deliver(data)
+        if self._records.is_at_end:
+            self.abort()
+
+    def _open(self) -> None:
+        if not self._handshake.done():  # it may have been given up
+            self._is_open = True
+            self._protocol.connection_made(self)
+            self._handshake.set_result(None)
+
+    def _deliver(self, data: bytes) -> None:
+        protocol = self._protocol
+        if not isinstance(protocol, asyncio.BufferedProtocol):
+            cast(asyncio.Protocol, protocol).data_received(data)
+            return
+        while data:
+            room = memoryview(protocol.get_buffer(len(data)))
+            size = min(len(room), len(data))
+            room[:size] = data[:size]
+            protocol.buffer_updated(size)
+            data = data[size:]
+
+    def _answer(self) -> None:
+        """Sends what OpenSSL says of its own. Raises: MalformedFrame."""
+        if not self._is_paused:
+            self._send_unsent()
+        elif len(self._records.unsent) > MOST_UNSENT_BYTES:
+            raise MalformedFrame("it has TLS answer and does not read the answers")
+
+    def _send_unsent(self) -> None:
+        if unsent := self._records.take_unsent():
+            self._tcp.write(unsent)
+
+    def _fail(self, fault: Exception) -> None:
+        """Hangs up; an alert goes out first, if the socket takes it."""
+        self._fault = self._fault or fault
+        self._send_unsent()
+        self.abort()
