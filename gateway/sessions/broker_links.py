@@ -63,4 +63,5 @@ class BrokerLinks:
         self.forget_lost_versions()
         self._links.pop(broker, None)
         if self._on_lost is not None:
+            self.close()  # or a request that goes on would open another one, for a client that is hung up on
             self._on_lost()

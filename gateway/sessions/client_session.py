@@ -10,6 +10,7 @@ There is one connection to the cluster for each of a client, opened with its fir
 is the other. Where all brokers have one address, there is one to each broker that the client needs (router.py).
 """
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from time import perf_counter
 from typing import Any
@@ -30,7 +31,17 @@ from ..offered_versions import (
     is_translated,
     refuse_api_versions,
 )
-from ..request_frame import HEAD, INT16, NODE_FROM, RequestHead, client_id_of, forget_node, read_head, software_of
+from ..request_frame import (
+    HEAD,
+    INT16,
+    NODE_FROM,
+    RequestHead,
+    acks_of_produce,
+    client_id_of,
+    forget_node,
+    read_head,
+    software_of,
+)
 from ..translations import RENUMBERED
 from ..translations.call import AskUpstream, Call
 from ..upstream import BOOTSTRAP, UpstreamFailed
@@ -86,6 +97,8 @@ class ClientSession:
         peer.on_leave = self.close
         self._metrics.client_bytes.add(len(frame))
         try:
+            if self._asks_in_vain(frame, peer):
+                asyncio.get_running_loop().call_soon(self.close)  # when it has been sent on
             return await self._dispatch(frame, peer)
         except UpstreamFailed as fault:
             self._metrics.upstream_failures.of(self._name_of(self._broker())).add()
@@ -97,6 +110,14 @@ class ClientSession:
             raise CloseConnection(str(fault)) from None
         finally:
             peer.on_leave = None
+
+    def _asks_in_vain(self, frame: memoryview, peer: Peer) -> bool:
+        """Whether the client has left before this request, which was read ahead, and an answer is due. Raises:
+        MalformedFrame."""
+        if not peer.has_left or self._login.takes_tokens:
+            return peer.has_left
+        head = read_head(frame)
+        return head.key != ApiKey.PRODUCE or acks_of_produce(frame, head.version) != 0
 
     async def _dispatch(self, frame: memoryview, peer: Peer) -> Reply:
         began_s = perf_counter()

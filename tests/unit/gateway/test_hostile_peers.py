@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import socket
 import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,9 +13,11 @@ import pytest
 from stepdown.config import HostPort
 from stepdown.gateway import broker_ports, upstream
 from stepdown.gateway.gateway import PATIENCE_MS, Gateway
-from stepdown.gateway.upstream import UpstreamFailed
+from stepdown.gateway.sessions.broker_links import BrokerLinks
+from stepdown.gateway.upstream import BOOTSTRAP, UpstreamFailed
+from stepdown.network.peer import Peer
 from stepdown.protocol.api import API, ApiKey
-from stepdown.protocol.frame import encode_response
+from stepdown.protocol.frame import encode_request, encode_response
 from stepdown.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResource, DescribeAclsResponse
 from stepdown.protocol.messages.fetch import FetchRequest, ForgottenTopic
 from stepdown.protocol.messages.metadata import (
@@ -28,6 +31,7 @@ from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.schema import encode
 from support.client import RawClient
 from support.clock import ManualClock
+from support.deadline import DEADLINE_S
 from support.fetching import create, fetch, produce, records
 from support.gateway import gateway_to, running_gateway
 from support.running import until
@@ -114,6 +118,34 @@ async def test_an_answer_that_the_version_asked_has_no_place_for_ends_the_client
         await until(lambda: any(value for _, value in gateway.metrics.closed_connections.rows()))
     assert "pattern_type: 4 cannot be sent" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+async def test_an_answer_to_a_client_that_has_left_is_not_waited_for() -> None:
+    """A request that was read ahead of a client which left before it was looked at kept its connections to the cluster
+    for as long as the broker stalled."""
+    request = b"".join(map(bytes, encode_request(API[ApiKey.METADATA], 1, 1, "left", MetadataRequest(topics=()))))  # type: ignore[arg-type]
+    ours, theirs = socket.socketpair()
+    async with gateway_to_broken(lambda frame: b"") as gateway:
+        peer = Peer(host="127.0.0.1", port=1, listener="bootstrap")
+        peer.leave()
+        connection, answerer = gateway._connect(ours, peer)
+        async with asyncio.timeout(DEADLINE_S):
+            with pytest.raises(ConnectionResetError):
+                await answerer.answer(memoryview(request)[4:], peer)  # type: ignore[misc]
+        connection.close()
+    theirs.close()
+
+
+async def test_a_request_does_not_go_on_when_the_cluster_has_hung_up() -> None:
+    """A broker that closed the connection while a translation was at something else: the client was hung up on, and the
+    translation opened another connection, whose answer nobody could give up any more."""
+    lost: list[str] = []
+    async with gateway_to_broken(lambda frame: b"") as gateway:
+        links = BrokerLinks(gateway._tools, lambda: BOOTSTRAP, lambda: None, lambda: lost.append("hung up"))
+        (await links.open()).connection.connection_lost(None)
+        assert lost == ["hung up"]
+        with pytest.raises(ConnectionResetError):
+            await links.open()
 
 
 @pytest.mark.parametrize("seed", range(5))
