@@ -55,7 +55,7 @@ FAULTS = (
     ("a leader is elected outside of the ISR", CHANGE, "return replica in wanted.isr and is_acceptable(replica)",
      "return is_acceptable(replica)"),
     ("the last of the ISR is given up", CHANGE, "    elif not wanted.isr:\n", "    elif False:\n"),
-    ("a new leader has the epoch of the old one", CHANGE, "leader_epoch=record.leader_epoch + 1,",
+    ("a new leader has the epoch of the old one", CHANGE, "leader_epoch=next_epoch(record.leader_epoch),",
      "leader_epoch=record.leader_epoch,"),
     ("a follower is not woken by appends", PARTITION,
      "                follower.stop_waiting(now_ms)\n                self._host.answer",
