@@ -49,7 +49,8 @@ class HardLinkedFiles(FaultyDisk):
 
     def _make_own(self, handle: FileHandle) -> None:
         """Raises: DiskFault."""
-        if os.fstat(handle.open_or_create().fd).st_nlink == 1:
+        opened = handle.open_or_create()
+        if os.fstat(opened.fd).st_nlink == 1:
             return
         try:
             shutil.copy2(handle.path, handle.path + OWN)

@@ -141,23 +141,26 @@ class Files:
         with self._disk(path):
             return OpenFile(_open_regular(path, flags, 0o644), path, self.report)
 
-    # Contents, by handle
+    # Contents, by handle; the open file is held meanwhile, or its number might be another file's by then
 
     def read(self, handle: FileHandle, size: int, position: int) -> bytes:
+        opened = handle.open()
         try:
-            return os.pread(handle.open().fd, size, position)
+            return os.pread(opened.fd, size, position)
         except OSError as error:
             raise self.report(handle.path, error, f"reading {size} bytes at {position}: ") from error
 
     def read_into(self, handle: FileHandle, buffer: Buffer, position: int) -> int:
+        opened = handle.open()
         try:
-            return os.preadv(handle.open().fd, [buffer], position)
+            return os.preadv(opened.fd, [buffer], position)
         except OSError as error:
             raise self.report(handle.path, error, f"reading at {position}: ") from error
 
     def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
+        opened = handle.open_or_create()
         try:
-            return _write_fully(handle.open_or_create().fd, pieces, position)
+            return _write_fully(opened.fd, pieces, position)
         except OSError as error:
             raise self.report(handle.path, error, f"writing at {position}: ") from error
 
@@ -168,12 +171,14 @@ class Files:
 
     def allocate(self, handle: FileHandle, size: int) -> None:
         """Reserve space so that the file is `size` bytes long, the new ones zero."""
+        opened = handle.open_or_create()
         with self._disk(handle.path):
-            os.posix_fallocate(handle.open_or_create().fd, 0, size)
+            os.posix_fallocate(opened.fd, 0, size)
 
     def sync(self, handle: FileHandle) -> None:
+        opened = handle.open()
         with self._disk(handle.path):
-            os.fsync(handle.open().fd)
+            os.fsync(opened.fd)
 
     # Whole files, by name
 

@@ -1,11 +1,13 @@
 """Descriptors, whole-file writes and locks."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from stepdown.protocol.errors import DiskFault
+from stepdown.storage.files.file_handle import FileHandle, OpenFile
 from stepdown.storage.files.file_names import deletion_directory, offset_of, parse_log_directory
 from stepdown.storage.files.file_slice import EMPTY_SLICE
 from stepdown.storage.files.files import MAX_PIECES_PER_WRITE, Files
@@ -25,6 +27,38 @@ def test_descriptors_are_opened_when_used_and_the_oldest_is_closed(tmp_path: Pat
     assert open_descriptors(tmp_path) == files.open_count == 3
     assert handles[0].read(1, 0) == b"x"
     assert open_descriptors(tmp_path) == 3
+
+
+class SoonClosedHandle(FileHandle):
+    """Another thread lets go of the file as soon as somebody has it."""
+
+    def open(self) -> OpenFile:
+        opened = super().open()
+        self.close()
+        return opened
+
+    def open_or_create(self) -> OpenFile:
+        opened = super().open_or_create()
+        self.close()
+        return opened
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda handle: handle.write([b"x"], 0),
+        lambda handle: handle.read(1, 0),
+        lambda handle: handle.read_into(bytearray(1), 0),
+        lambda handle: handle.truncate(1),
+        lambda handle: handle.sync(),
+        lambda handle: Files().allocate(handle, 8),
+    ],
+    ids=["write", "read", "read into", "truncate", "sync", "allocate"],
+)
+def test_a_file_is_held_while_it_is_used(tmp_path: Path, use: Callable[[FileHandle], object]) -> None:
+    """Its number could be closed, and be another file's, between asking for it and the call of the kernel."""
+    (tmp_path / "a").write_bytes(b"x")
+    use(SoonClosedHandle(Files(), str(tmp_path / "a")))
 
 
 def test_a_held_file_stays_open_and_is_not_opened_twice(tmp_path: Path) -> None:
