@@ -12,11 +12,11 @@ import typer
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from ..support.outcomes import fail_for_outcomes, print_outcomes
 
 if TYPE_CHECKING:
     from ...client.operation import TopicPartition
     from ...client.operations.groups import Group, GroupMember
-    from ...client.operations.outcome import Outcome
     from ..support.command_client import CommandClient
 
 groups = typer.Typer(
@@ -91,7 +91,7 @@ def delete(
     from ...client.operations.groups import delete_groups
 
     with connect(bootstrap, command_config) as client:
-        print_outcomes(client.run(delete_groups(names)), "deleted", as_json=as_json)
+        print_outcomes(client.run(delete_groups(names)), "deleted", HINTS, as_json=as_json, kind="group")
 
 
 @groups.command(name="reset-offsets")
@@ -133,7 +133,7 @@ def reset_offsets(
         moved = _new_offsets(client, topic_partitions, before, target)
         outcomes = client.run(commit_offsets(name, moved)) if execute else []
     _show_moves(name, before, moved, executed=execute, as_json=as_json)
-    fail_for([(outcome.name, outcome.error, "") for outcome in outcomes if outcome.error], HINTS)
+    fail_for_outcomes(outcomes, HINTS)
 
 
 # Where offsets go
@@ -301,14 +301,3 @@ def _show_moves(
     typer.echo(f"{name}: moved" if executed else f"{name}: this would be moved, --execute does it")
     cells = [["-" if cell is None else cell for cell in row.values()] for row in rows]
     print_table(("topic", "partition", "from", "to"), cells, numeric=("partition", "from", "to"))
-
-
-def print_outcomes(outcomes: Sequence[Outcome], done: str, *, as_json: bool) -> None:
-    """Print what became of each group; ends the command with 1 if one failed."""
-    if as_json:
-        typer.echo(json.dumps([{"group": each.name, "error": each.error} for each in outcomes], indent=2))
-    else:
-        for each in outcomes:
-            if not each.error:
-                typer.echo(f"{each.name}: {done}")
-    fail_for([(each.name, each.error, "") for each in outcomes if each.error], HINTS)

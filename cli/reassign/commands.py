@@ -12,10 +12,10 @@ import typer
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_FAILED, CommandFailure, fail_for
+from ..support.outcomes import print_outcomes
 
 if TYPE_CHECKING:
     from ...client.operation import TopicPartition
-    from ...client.operations.outcome import Outcome
     from ..support.command_client import CommandClient
 
 reassign = typer.Typer(
@@ -72,7 +72,7 @@ def execute(
         outcomes = client.run(reassign_partitions(plan))
     if not as_json:
         typer.echo(f"before: {format_plan(before)}")
-    _print_outcomes(outcomes, "on its way", as_json=as_json)
+    print_outcomes(outcomes, "on its way", HINTS, as_json=as_json, kind="partition")
 
 
 @reassign.command()
@@ -122,7 +122,7 @@ def cancel(
         outcomes = client.run(reassign_partitions(dict.fromkeys(cancelled))) if cancelled else []
     if not outcomes and not as_json:
         typer.echo("nothing is under way")
-    _print_outcomes(outcomes, "stays", as_json=as_json)
+    print_outcomes(outcomes, "stays", HINTS, as_json=as_json, kind="partition")
 
 
 def _find_replicas(client: CommandClient, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Sequence[int]]:
@@ -156,15 +156,3 @@ def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as
 
 def _show(cell: Any) -> str:
     return ",".join(map(str, cell)) if isinstance(cell, list) else str(cell)
-
-
-def _print_outcomes(outcomes: Sequence[Outcome], done: str, *, as_json: bool) -> None:
-    """Ends the command with 1 if one failed."""
-    if as_json:
-        shown = [{"partition": each.name, "error": each.error, "message": each.message} for each in outcomes]
-        typer.echo(json.dumps(shown, indent=2))
-    else:
-        for each in outcomes:
-            if not each.failed:
-                typer.echo(f"{each.name}: {done}")
-    fail_for([(each.name, each.error, each.message) for each in outcomes if each.failed], HINTS)

@@ -12,7 +12,8 @@ import typer
 from ...protocol.errors import ApiError, DiskFault
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
+from ..support.outcomes import fail_for_outcomes
 from ..support.standard_streams import print_error
 from .hints import HINTS
 from .setting_pairs import pairs
@@ -230,7 +231,7 @@ def adopt_all(place: TopicPlace, adoptions: Sequence[Adoption]) -> None:
     for each, outcome in zip(adoptions, outcomes, strict=True):
         if not outcome.failed:
             typer.echo(f"{each.topic}: adopted, {_settings(each)}")
-    fail_for([(outcome.name, outcome.error, outcome.message) for outcome in outcomes if outcome.failed], HINTS)
+    fail_for_outcomes(outcomes, HINTS)
 
 
 def describe_adoption(place: TopicPlace, each: Adoption) -> str:

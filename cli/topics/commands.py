@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from ..support.outcomes import print_outcomes
 from .adopt import adopt
 from .hints import HINTS
 from .setting_pairs import pairs
-
-if TYPE_CHECKING:
-    from ...client.operations.outcome import Outcome
 
 topics = typer.Typer(
     no_args_is_help=True,
@@ -56,7 +54,14 @@ def create(
     with connect(bootstrap, command_config) as client:
         outcomes = client.run(create_topics(wanted, validate_only=validate_only))
     accepted = ("TOPIC_ALREADY_EXISTS",) if if_not_exists else ()
-    print_outcomes(outcomes, "could be created" if validate_only else "created", as_json=as_json, accepted=accepted)
+    print_outcomes(
+        outcomes,
+        "could be created" if validate_only else "created",
+        HINTS,
+        as_json=as_json,
+        kind="topic",
+        accepted=accepted,
+    )
 
 
 @topics.command(name="list")
@@ -118,7 +123,7 @@ def delete(
 
     with connect(bootstrap, command_config) as client:
         outcomes = client.run(delete_topics(names))
-    print_outcomes(outcomes, "deleted", as_json=as_json)
+    print_outcomes(outcomes, "deleted", HINTS, as_json=as_json, kind="topic")
 
 
 @topics.command()
@@ -153,25 +158,12 @@ def alter(
             outcomes.append(client.run(alter_topic_configs(name, changed, delete_config or [])))
         if partitions is not None and not any(outcome.failed for outcome in outcomes):
             outcomes.append(client.run(add_partitions(name, partitions)))
-    print_outcomes(outcomes[-1:], "altered", as_json=as_json)
+    print_outcomes(outcomes[-1:], "altered", HINTS, as_json=as_json, kind="topic")
 
 
 def replica_count(topic: dict[str, Any]) -> int:
     """How many replicas a topic's partitions have."""
     return max((len(partition["replicas"]) for partition in topic["partitions"]), default=0)
-
-
-def print_outcomes(outcomes: Sequence[Outcome], done: str, *, as_json: bool, accepted: Sequence[str] = ()) -> None:
-    """Print what became of each topic; ends the command with 1 if one failed."""
-    failed = [outcome for outcome in outcomes if outcome.failed and outcome.error not in accepted]
-    if as_json:
-        shown = [{"topic": item.name, "error": item.error, "message": item.message} for item in outcomes]
-        typer.echo(json.dumps(shown, indent=2))
-    else:
-        for outcome in outcomes:
-            if outcome not in failed:
-                typer.echo(f"{outcome.name}: {'is there already' if outcome.failed else done}")
-    fail_for([(outcome.name, outcome.error, outcome.message) for outcome in failed], HINTS)
 
 
 def show_topics(found: Sequence[dict[str, Any]]) -> None:

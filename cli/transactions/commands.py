@@ -12,10 +12,10 @@ import typer
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from ..support.outcomes import print_outcomes
 
 if TYPE_CHECKING:
     from ...client.operation import TopicPartition
-    from ...client.operations.outcome import Outcome
     from ...client.operations.transactions import TransactionDescription
 
 transactions = typer.Typer(
@@ -115,7 +115,7 @@ def abort(
             outcomes = [client.run(abort_in_partition(topic_partition_of(partition), producer_id))]
         else:
             outcomes = [client.run(abort_transaction(name)) for name in names or []]
-    print_outcomes(outcomes, as_json=as_json)
+    print_outcomes(outcomes, "aborted", HINTS, as_json=as_json)
 
 
 def topic_partition_of(text: str) -> TopicPartition:
@@ -124,18 +124,6 @@ def topic_partition_of(text: str) -> TopicPartition:
     if not topic or not number.isascii() or not number.isdigit():
         raise CommandFailure(f"--partition: expected TOPIC:N, found {text!r}", "", EXIT_BAD_USAGE)
     return topic, int(number)
-
-
-def print_outcomes(outcomes: Sequence[Outcome], *, as_json: bool) -> None:
-    """Print what became of each; ends the command with 1 if one failed."""
-    if as_json:
-        shown = [{"name": each.name, "error": each.error, "message": each.message} for each in outcomes]
-        typer.echo(json.dumps(shown, indent=2))
-    else:
-        for each in outcomes:
-            if not each.error:
-                typer.echo(f"{each.name}: aborted")
-    fail_for([(each.name, each.error, each.message) for each in outcomes if each.error], HINTS)
 
 
 def _as_json(each: TransactionDescription) -> dict[str, Any]:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
-
-if TYPE_CHECKING:
-    from ...client.operations.outcome import Outcome
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure
+from ..support.outcomes import fail_for_outcomes
 
 users = typer.Typer(
     no_args_is_help=True,
@@ -66,7 +63,7 @@ def set_command(
     _check(mechanism)
     password = _password(name)
     with connect(bootstrap, command_config) as client:
-        _fail_for(client.run(set_password(name, password, mechanism.upper(), iterations)))
+        fail_for_outcomes(client.run(set_password(name, password, mechanism.upper(), iterations)), HINTS)
     typer.echo(f"{name}: has a password for {mechanism.upper()}")
 
 
@@ -79,7 +76,7 @@ def remove(
 
     _check(mechanism)
     with connect(bootstrap, command_config) as client:
-        _fail_for(client.run(remove_password(name, mechanism.upper())))
+        fail_for_outcomes(client.run(remove_password(name, mechanism.upper())), HINTS)
     typer.echo(f"{name}: has no password for {mechanism.upper()} any more")
 
 
@@ -88,10 +85,6 @@ def _check(mechanism: str) -> None:
 
     if mechanism.upper() not in MECHANISMS:
         raise CommandFailure(f"--mechanism: {' or '.join(MECHANISMS)} expected", "", EXIT_BAD_USAGE)
-
-
-def _fail_for(outcomes: Sequence[Outcome]) -> None:
-    fail_for([(each.name, each.error, each.message) for each in outcomes if each.failed], HINTS)
 
 
 def _password(name: str) -> str:

@@ -27,7 +27,7 @@ from .peer_lines import PeerLines
 if TYPE_CHECKING:
     from ...protocol.tls_records import TlsBuffers
     from ..tls.contexts import TlsContexts
-    from ..tls.tls_transport import TlsWire
+    from ..tls.tls_wire import TlsWire
 
 MEMORY_BYTES = 4 << 20
 PATIENCE_MS = 1_000
@@ -87,7 +87,7 @@ class ListenerAdmission:
         if self._contexts is None:
             return PlainTransport(sock, loop)
         from ...protocol.tls_records import TlsBuffers
-        from ..tls.tls_transport import TlsWire
+        from ..tls.tls_wire import TlsWire
 
         if self._shared.tls_buffers is None:
             self._shared.tls_buffers = TlsBuffers()

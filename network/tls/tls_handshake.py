@@ -7,7 +7,7 @@ from ..memory_budget import MemoryBudget
 from .contexts import TlsContexts
 from .principal_rules import user_of
 from .subject import distinguished_name
-from .tls_transport import HandshakeFailed, TlsWire
+from .tls_wire import HandshakeFailed, TlsWire
 
 
 async def shake_hands(wire: TlsWire, contexts: TlsContexts, memory: MemoryBudget, owner: str) -> str | None:

@@ -3,13 +3,13 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from stepdown.bench.servers.ports import free_port
 from support.clients_raw import Raw, wait_until
 from support.deadline import DEADLINE_S
 from support.docker_files import DOCKER, dockerfile, exec_form, image_environment
@@ -43,7 +43,7 @@ class Container:
         home.chmod(0o777)
         for parent in home.parents[:3]:
             parent.chmod(parent.stat().st_mode | 0o055)
-        self.port, http = _free_port(), _free_port()
+        self.port, http = free_port(), free_port()
         self.environ = image_environment() | {
             "PATH": f"{prefix}/bin:/usr/bin:/bin",
             "KAFKA_LISTENERS": f"PLAINTEXT://127.0.0.1:{self.port}",
@@ -128,10 +128,3 @@ def _other_user(prefix: Path) -> int | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return NOBODY
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.network.memory_budget import MemoryBudget
-from stepdown.network.tls.tls_transport import MOST_UNSENT_BYTES, TlsWire
+from stepdown.network.tls.tls_wire import MOST_UNSENT_BYTES, TlsWire
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.tls_records import MOST_WITHOUT_DATA, TlsBuffers, TlsRecords
 from support.certificates import Authority

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.network.admission.listener_admission import MEMORY_BYTES
-from stepdown.network.tls.tls_transport import HANDSHAKE_BYTES
+from stepdown.network.tls.tls_wire import HANDSHAKE_BYTES
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority
 from support.client import RawClient

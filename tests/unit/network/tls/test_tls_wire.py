@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.broker.broker import Broker
-from stepdown.network.tls.tls_transport import TlsWire
+from stepdown.network.tls.tls_wire import TlsWire
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.tls_records import TlsBuffers

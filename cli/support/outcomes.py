@@ -1,0 +1,41 @@
+"""What commands say of each of the things that they changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from .failures import fail_for
+
+if TYPE_CHECKING:
+    from ...client.operations.outcome import Outcome
+
+
+def print_outcomes(
+    outcomes: Sequence[Outcome],
+    done: str,
+    hints: Mapping[str, str],
+    *,
+    as_json: bool,
+    kind: str = "name",
+    accepted: Collection[str] = (),
+) -> None:
+    """A line for each that is `done`, or JSON in which `kind` is the key of its name; ends the command with 1 if one
+    failed, but for the errors of `accepted`: such a thing is there already."""
+    failed = [each for each in outcomes if each.failed and each.error not in accepted]
+    if as_json:
+        shown = [{kind: each.name, "error": each.error, "message": each.message} for each in outcomes]
+        typer.echo(json.dumps(shown, indent=2))
+    else:
+        for each in outcomes:
+            if each not in failed:
+                typer.echo(f"{each.name}: {'is there already' if each.failed else done}")
+    fail_for_outcomes(failed, hints)
+
+
+def fail_for_outcomes(outcomes: Sequence[Outcome], hints: Mapping[str, str]) -> None:
+    """Ends the command if one of them failed, with what `hints` know of the errors."""
+    fail_for([(each.name, each.error, each.message) for each in outcomes if each.failed], hints)
