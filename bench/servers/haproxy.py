@@ -12,7 +12,7 @@ from .process import Process, Restartable, wait_until
 COMMANDS = ("haproxy", "/usr/sbin/haproxy")
 CONFIGURATION = """global
     nbthread 1
-    maxconn 10000
+    maxconn 4000
 defaults
     mode tcp
     timeout connect 10s

@@ -53,12 +53,14 @@ def site_of(state: "BrokerState", lines: PeerLines) -> PageSite | None:
         return views_of(state)
 
     async def write(fields: Mapping[str, Any]) -> dict[str, Any]:
-        from ..page.record_writing import write_record
+        with services.spare_descriptors.free():
+            from ..page.record_writing import write_record
 
         return await write_record(services, fields)
 
     async def control(fields: Mapping[str, Any]) -> dict[str, Any]:
-        from ..page.fault_control import FaultControl
+        with services.spare_descriptors.free():
+            from ..page.fault_control import FaultControl
 
         return await FaultControl(services).act(fields)
 
