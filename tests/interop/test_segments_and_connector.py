@@ -8,6 +8,7 @@ import pytest
 from stepdown.pipeline.kafka_connector import read_options
 from support.broker import Stepdown
 from support.log_variety import write_variety
+from support.spark import wait_for_clients_to_leave
 from support.spark_jars import require_jars
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def both(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Ite
         connector = spark.read.format("kafka").options(**read_options(broker.address)).load().cache()
         options = {"path": str(broker.log_dir), "includeHeaders": "true"}
         yield Both(connector, spark.read.format("kafka-segments").options(**options).load().cache(), count)
+        wait_for_clients_to_leave(broker.address)
 
 
 def test_the_schema_is_that_of_the_connector(both: Both) -> None:

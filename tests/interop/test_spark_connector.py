@@ -16,6 +16,7 @@ from support.broker import BrokerProcess, broker_under_test
 from support.capping_proxy import MAGIC_1_CAPS, CappingProxy
 from support.deadline import DEADLINE_S
 from support.proxy import RecordingProxy
+from support.spark import wait_for_clients_to_leave
 from support.spark_jars import require_jars
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         broker.start()
         proxy.forward_to(broker.address)
         yield Served(broker, proxy, idempotent)
+        wait_for_clients_to_leave(proxy.address)
         broker.stop()
 
 
@@ -164,3 +166,12 @@ def test_a_workload_comes_out_as_it_was_planned(spark: "SparkSession", served: S
     write_to_broker(spark, workload, served.proxy.address, idempotent=served.idempotent)
     planned = Counter((r.partition, r.key, r.value) for number in workload.chunks for r in workload.chunk(number))
     assert counted(read(spark, served, "workload"), "partition", "key", "value") == planned
+
+
+def test_clients_that_nobody_uses_leave(spark: "SparkSession", served: Served) -> None:
+    """They outlived their broker by five minutes, and made topics at one of another test that had got its port."""
+    served.broker.create_topic("left", partitions=2)
+    options = write_options(served.proxy.address, idempotent=served.idempotent) | {"topic": "left"}
+    rows(spark).write.format("kafka").options(**options).save()
+    assert read(spark, served, "left").count() == ROWS
+    wait_for_clients_to_leave(served.proxy.address)

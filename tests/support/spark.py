@@ -6,6 +6,7 @@ It has the connector's and Delta's jars where they can be had, since a running s
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .clients_raw import wait_until
 from .spark_jars import jars_at_hand
 
 if TYPE_CHECKING:
@@ -21,7 +22,14 @@ SETTINGS = {
     # CPU of a short run.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+    # Clients that outlive their broker ask whoever gets its port next, and make topics there.
+    **{
+        f"spark.kafka.{kind}.cache.{what}": "1s"
+        for kind in ("consumer", "producer")
+        for what in ("timeout", "evictorThreadRunInterval")
+    },
 }
+ESTABLISHED = "01"
 
 
 def write_spark_defaults(folder: Path) -> None:
@@ -39,3 +47,14 @@ def start_spark() -> "SparkSession":
     jars = jars_at_hand()
     settings = ({"spark.jars": ",".join(jars), **DELTA_SETTINGS} if jars else {}) | SETTINGS
     return build_session("tests", master="local[2]", settings=settings)
+
+
+def wait_for_clients_to_leave(address: str) -> None:
+    """Return when nobody is connected to 127.0.0.1 at the port of `address`: Spark keeps its clients for a second."""
+    port = f"0100007F:{int(address.rpartition(':')[2]):04X}"
+
+    def is_deserted() -> bool:
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        return not any(row[1] == port and row[3] == ESTABLISHED for row in rows)
+
+    wait_until(is_deserted, f"clients of {address} are gone")
