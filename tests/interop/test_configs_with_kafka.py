@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.clients_raw import wait_until
 from support.command import run_command
 from support.kafka import ApacheKafka
 
@@ -33,11 +34,14 @@ def rows(kafka: ApacheKafka, *arguments: object, stdin: bytes = b"") -> Any:
     ],
 )
 def test_a_setting_is_set_shown_and_deleted(kafka: ApacheKafka, entity: str, name: str, value: Any) -> None:
+    def shown() -> list[tuple[str, Any]]:
+        return [(row["name"], row["value"]) for row in rows(kafka, "configs", "describe", entity)]
+
+    # Its controller acknowledges a change before its broker has applied it.
     assert not rows(kafka, "configs", "alter", entity, "-c", f"{name}={value}")["error"]
-    (row,) = rows(kafka, "configs", "describe", entity)
-    assert (row["name"], row["value"]) == (name, value)
+    wait_until(lambda: shown() == [(name, value)], "the setting is shown")
     assert not rows(kafka, "configs", "alter", entity, "-d", name)["error"]
-    assert rows(kafka, "configs", "describe", entity) == []
+    wait_until(lambda: shown() == [], "the setting is deleted")
 
 
 def test_secrets_of_a_broker_have_no_value(kafka: ApacheKafka) -> None:
@@ -57,7 +61,9 @@ def test_partitions_are_where_they_are(kafka: ApacheKafka) -> None:
     plan = {"version": 1, "partitions": [{"topic": "t", "partition": 1, "replicas": [broker["id"]]}]}
     text = json.dumps(plan).encode()
     assert rows(kafka, "reassign", "execute", "-", stdin=text) == [{"partition": "t-1", "error": "", "message": ""}]
-    (row,) = rows(kafka, "reassign", "verify", "-", stdin=text)
-    assert row["state"] == "complete"
+    wait_until(
+        lambda: [row["state"] for row in rows(kafka, "reassign", "verify", "-", stdin=text)] == ["complete"],
+        "the partition is where it was planned",
+    )
     assert rows(kafka, "reassign", "list") == []
     assert rows(kafka, "reassign", "cancel") == []
