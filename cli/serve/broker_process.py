@@ -48,6 +48,7 @@ class BrokerOptions:
     log_format: str = "console"
     log_level: str = "INFO"
     users: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    is_temporary: bool = False
 
 
 def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> int:
@@ -70,7 +71,7 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
     sys.setswitchinterval(THREAD_TURN_S)
     if options.brokers > 1:
         return run_in_loop(_run_cluster(options, loaded, environ))
-    return run_in_loop(_run(loaded, options.users))
+    return run_in_loop(_run(loaded, options))
 
 
 def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> StartupSettings:
@@ -93,8 +94,7 @@ async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ:
     from ...broker.failed_brokers import FailedBrokers
     from .cluster_process import cluster_of, cluster_with_control_port_of
 
-    stopping = _stopping()
-
+    stopping = _stopping(options)
     load_with = partial(load_settings, options, environ)
     async with contextlib.AsyncExitStack() as stack:
         control = ""
@@ -127,23 +127,27 @@ def _start_garbage_collector() -> None:
     gc.enable()
 
 
-def _stopping() -> asyncio.Event:
-    """Set by the signals that ask the process to stop."""
+def _stopping(options: BrokerOptions) -> asyncio.Event:
+    """Set by the signals that ask the process to stop; of one that is temporary, also when its input ends."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    if options.is_temporary:
+        from .temporary_process import call_at_end_of_input
+
+        call_at_end_of_input(stopping.set)
     return stopping
 
 
-async def _run(loaded: StartupSettings, users: Sequence[tuple[str, str]]) -> int:
-    stopping = _stopping()
+async def _run(loaded: StartupSettings, options: BrokerOptions) -> int:
+    stopping = _stopping(options)
     broker = _broker(loaded)
     broker.on_failed = stopping.set
     await broker.start()
     if isinstance(broker, Broker):
         await create_missing_topics(broker)
-    if users:
-        broker.scram_credentials.set_passwords(users)
+    if options.users:
+        broker.scram_credentials.set_passwords(options.users)
     _start_garbage_collector()
     log.info(summarize(broker if isinstance(broker, Broker) else broker.broker, loaded.layers))
     announce(_greeting(broker))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from ...config import Given, Origin
@@ -24,6 +25,21 @@ def main(arguments: Sequence[str]) -> int:
     """
     given = _parser().parse_args(arguments)
     gc.disable()  # until the broker is ready: nothing that is imported or loaded becomes garbage
+    with ExitStack() as stack:
+        settings: list[str] = []
+        if given.temporary:
+            from .temporary_process import FREE, SETTINGS, temporary_directory
+
+            given.listen, given.http, given.control = (
+                each or FREE for each in (given.listen, given.http, given.control)
+            )
+            given.log_dir = given.log_dir or [stack.enter_context(temporary_directory())]
+            settings = SETTINGS
+        return _serve(given, settings)
+
+
+def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
+    """`settings`: what the command line's own win over."""
     from .broker_process import BrokerOptions, serve
 
     secured: list[Given] = []
@@ -34,11 +50,12 @@ def main(arguments: Sequence[str]) -> int:
     options = BrokerOptions(
         properties=given.properties,
         flags=[*flags_of(given.listen, given.log_dir, given.http, given.control, given.act_as), *secured],
-        overrides=given.override,
+        overrides=[*settings, *given.override],
         brokers=given.brokers,
         log_format=given.log_format,
         log_level=given.log_level.upper(),
         users=given.user,
+        is_temporary=given.temporary,
     )
     return serve(options)
 
@@ -77,6 +94,11 @@ def _parser() -> argparse.ArgumentParser:
     option("--control", default="", metavar="HOST:PORT", help="Address of the control port, for tests.")
     option("--act-as", default="", metavar="RELEASE", help="For tests: the release of Kafka to act as, such as 4.4.")
     option("--brokers", type=_number, default=1, metavar="N", help="Brokers of a cluster in this process; for tests.")
+    option(
+        "--temporary",
+        action="store_true",
+        help="For tests: free ports, a log directory that is removed, and an end with the pipe at standard input.",
+    )
     option("--tls", action="store_true", help="For tests: listen with TLS, with new certificates.")
     option(
         "--user",

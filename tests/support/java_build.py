@@ -38,6 +38,8 @@ def java(class_path: Sequence[Path], main: str, *arguments: str, heap: str = "25
 def compile_java(folders: Sequence[str], class_path: Sequence[Path]) -> Path:
     """Return the folder of classes of the sources in these folders of `tests/support/java`, compiled together.
 
+    A folder that is elsewhere is named by its absolute path.
+
     Raises:
         AssertionError: javac refuses the sources; its messages are in the error.
     """
@@ -47,7 +49,7 @@ def compile_java(folders: Sequence[str], class_path: Sequence[Path]) -> Path:
     digest = hashlib.sha256(join_paths(class_path).encode())
     for source in sources:
         digest.update(source.read_bytes())
-    name = "+".join(folders).replace("/", "-")
+    name = "+".join(Path(folder).name if Path(folder).is_absolute() else folder for folder in folders).replace("/", "-")
     classes = BUILD / "classes" / f"{name}-{digest.hexdigest()[:16]}"
     with build_lock(f"javac-{name}"):
         if not classes.exists():

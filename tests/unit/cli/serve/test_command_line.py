@@ -1,5 +1,7 @@
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -95,3 +97,39 @@ def test_settings_without_effect_are_one_line(tmp_path: Path) -> None:
 def test_variables_of_commands_are_no_settings() -> None:
     names = ("STEPDOWN_BOOTSTRAP", "STEPDOWN_COMMAND_CONFIG", "STEPDOWN_TRACEBACK")
     assert load(None, dict.fromkeys(names, "x")).remarks == ()
+
+
+@pytest.mark.parametrize("brokers", ["1", "3"])
+def test_what_is_temporary_ends_with_its_input_and_leaves_nothing(tmp_path: Path, brokers: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "stepdown", "serve", "--temporary", "--brokers", brokers, "-o", "num.partitions=2"],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert re.match(
+            r"stepdown listening on 127\.0\.0\.1:\d+.*, control 127\.0\.0\.1:\d+$", process.stdout.readline()
+        )
+        assert len(list(tmp_path.iterdir())) == 1
+        process.communicate("what is said is not read\n", timeout=DEADLINE_S)
+    assert process.returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_temporary_does_not_end_with_an_input_that_is_no_pipe(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "stepdown", "serve", "--temporary", "--log-dir", str(tmp_path / "kept")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        host, _, port = process.stdout.readline().split()[3].rstrip(",").rpartition(":")
+        socket.create_connection((host, int(port)), DEADLINE_S).close()
+        process.send_signal(signal.SIGTERM)
+        process.wait(DEADLINE_S)
+    assert process.returncode == 0
+    assert (tmp_path / "kept" / "meta.properties").is_file()

@@ -1,0 +1,3 @@
+module stepdown
+
+go 1.21

@@ -1,0 +1,77 @@
+package stepdown.junit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
+
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.junit.platform.launcher.core.LauncherFactory;
+import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
+import org.junit.platform.launcher.listeners.TestExecutionSummary;
+
+class UnfiredFaultTest {
+    /** Not found by its name: it fails. */
+    @StepdownTest
+    static class Forgetful {
+        @Test
+        void armsAndForgets(Kafka kafka) {
+            kafka.faults().hold("Produce", Map.of());
+        }
+
+        @Test
+        void saysThatItIsOptional(Kafka kafka) {
+            kafka.faults().hold("Produce", Map.of("optional", true));
+        }
+    }
+
+    @StepdownTest
+    static class Failing {
+        @Test
+        void fails(Kafka kafka) throws Exception {
+            StepdownTestTest.send(kafka.bootstrap(), "orders", "paid");
+            throw new IllegalStateException("the test's own");
+        }
+    }
+
+    private static TestExecutionSummary run(Class<?> tests) {
+        SummaryGeneratingListener listener = new SummaryGeneratingListener();
+        LauncherFactory.create().execute(LauncherDiscoveryRequestBuilder.request().selectors(selectClass(tests)).build(), listener);
+        return listener.getSummary();
+    }
+
+    @Test
+    void aFaultThatNeverFiresFailsTheTest() {
+        TestExecutionSummary summary = run(Forgetful.class);
+        assertEquals(1, summary.getTestsSucceededCount());
+        String told = summary.getFailures().get(0).getException().getMessage();
+        assertTrue(told.startsWith("armed and never fired") && told.contains("hold"), told);
+    }
+
+    @Test
+    void aTestThatFailsShowsWhatTheBrokersDid() {
+        Throwable failure = run(Failing.class).getFailures().get(0).getException();
+        assertEquals("the test's own", failure.getMessage());
+        assertTrue(failure.getSuppressed()[0].getMessage().contains("Produce v"), failure.getSuppressed()[0].getMessage());
+    }
+
+    @Test
+    void aClusterLivesWithoutJUnit() {
+        Options three = new Options(3, java.util.List.of(), java.util.List.of("orders"), "", "");
+        try (Kafka kafka = Kafka.start(three)) {
+            assertEquals(3, kafka.bootstrap().split(",").length);
+            kafka.ask("POST", "brokers/kill", Map.of("leader_of", "orders"));
+            kafka.faults().drop("Produce", Map.of("when", "after"));
+            assertThrows(AssertionError.class, kafka::reset);
+            kafka.reset();
+        }
+    }
+
+    @Test
+    void settingsThatThereAreNotAreNoBroker() {
+        Options wrong = new Options(1, java.util.List.of("num.prtitions=1"), java.util.List.of(), "", "");
+        assertThrows(IllegalStateException.class, () -> Kafka.start(wrong));
+    }
+}

@@ -1,0 +1,150 @@
+"""distributions/junit, go and node: their own tests, and what becomes of brokers whose program is killed."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from stepdown.bench.servers.kafka import join_paths
+from stepdown.broker.http.openapi import OVER_HTTP
+from support.clients_go import go, require_go
+from support.deadline import DEADLINE_S
+from support.junit import SOURCES, compile_tests, run_tests
+from support.maven import REPOSITORY_ROOT, skip_or_fail
+
+PACKAGES = REPOSITORY_ROOT / "distributions"
+OURS = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+IMAGE = "stepdown:of-this-test"
+DOCKER = f"""#!/bin/sh
+# In docker's place: what the container would run, at the ports that it would publish.
+echo "$@" > "$0.asked"
+while [ "$1" != {IMAGE} ]; do shift; done
+shift
+exec stepdown "$@"
+"""
+JAVA = """
+public class Hold {
+    public static void main(String[] arguments) throws Exception {
+        System.out.println(stepdown.junit.Kafka.start(new stepdown.junit.Options()).bootstrap());
+        Thread.sleep(Long.MAX_VALUE);
+    }
+}
+"""
+GO = """
+package orders
+
+import (
+	"fmt"
+	"stepdown"
+	"testing"
+	"time"
+)
+
+func TestHold(t *testing.T) {
+	fmt.Println(stepdown.Start(t).Bootstrap)
+	time.Sleep(time.Hour)
+}
+"""
+NODE = """
+const { startKafka } = require(process.argv[1]);
+startKafka().then((kafka) => {
+  console.log(kafka.bootstrap);
+  setInterval(() => {}, 1e6);
+});
+"""
+
+
+def require_node() -> None:
+    if shutil.which("node") is None:
+        skip_or_fail("Node is not installed")
+
+
+@pytest.mark.java
+def test_the_package_for_junit_passes_its_tests() -> None:
+    printed = run_tests(compile_tests(SOURCES / "test"), os.environ | OURS)
+    assert re.search(r"\[ +2\d tests successful", printed), printed
+
+
+def test_the_package_for_go_passes_its_tests() -> None:
+    require_go()
+    printed = go(["test", "-count=1", "-v", "."], PACKAGES / "go", **OURS)
+    assert re.search(r"^ok\s+stepdown", printed, re.M), printed
+    assert len(re.findall(r"^--- PASS", printed, re.M)) == 7, printed
+
+
+def test_the_package_for_node_passes_its_tests() -> None:
+    require_node()
+    done = subprocess.run(
+        ["node", "--test"],
+        cwd=PACKAGES / "node",
+        env=os.environ | OURS,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^# pass 9\b", done.stdout, re.M), done.stdout
+
+
+def in_java(folder: Path) -> list[str]:
+    (folder / "Hold.java").write_text(JAVA)
+    return ["java", "-cp", join_paths(compile_tests(SOURCES / "test")), str(folder / "Hold.java")]
+
+
+def in_go(folder: Path) -> list[str]:
+    require_go()
+    (folder / "go.mod").write_text(
+        f"module orders\n\ngo 1.21\n\nrequire stepdown v0.0.0\n\nreplace stepdown => {PACKAGES / 'go'}\n"
+    )
+    (folder / "hold_test.go").write_text(GO)
+    printed = go(["test", "-c", "-o", "hold"], folder)
+    assert (folder / "hold").exists(), printed
+    return [str(folder / "hold"), "-test.run=Hold"]
+
+
+def in_node(folder: Path) -> list[str]:
+    require_node()
+    return ["node", "-e", NODE, str(PACKAGES / "node")]
+
+
+@pytest.mark.parametrize("from_image", [False, True], ids=["from PATH", "from an image"])
+@pytest.mark.parametrize(
+    "program", [pytest.param(in_java, marks=pytest.mark.java, id="java"), pytest.param(in_go, id="go"), in_node]
+)
+def test_nothing_is_left_of_a_broker_whose_program_is_killed(
+    program: Callable[[Path], list[str]], from_image: bool, tmp_path: Path
+) -> None:
+    environment = os.environ | OURS | {"TMPDIR": str(tmp_path)}
+    docker = tmp_path / "docker"
+    if from_image:
+        docker.write_text(DOCKER)
+        docker.chmod(0o755)
+        environment |= {"STEPDOWN_IMAGE": IMAGE, "PATH": f"{tmp_path}{os.pathsep}{OURS['PATH']}"}
+    command = program(tmp_path)
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        host, _, port = process.stdout.readline().strip().rpartition(":")
+        socket.create_connection((host, int(port)), DEADLINE_S).close()
+        assert len(list(tmp_path.glob("stepdown-*"))) == 1
+        process.kill()
+        process.communicate(timeout=DEADLINE_S)  # ends when the broker has closed its stderr, too
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), DEADLINE_S)
+    assert list(tmp_path.glob("stepdown-*")) == []
+    if from_image:
+        asked = Path(f"{docker}.asked").read_text()
+        assert asked.startswith("run --rm --interactive --publish 127.0.0.1:")
+
+
+@pytest.mark.parametrize("file", ["junit/src/main/java/stepdown/junit/Faults.java", "go/faults.go", "node/faults.js"])
+def test_each_package_arms_every_kind_of_fault(file: str) -> None:
+    armed = re.findall(r"arm\(\"(\w+)\"", (PACKAGES / file).read_text())
+    assert sorted(armed) == sorted(kind.kind for kind in OVER_HTTP)
