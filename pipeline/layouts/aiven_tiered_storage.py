@@ -15,7 +15,7 @@ Source: `ObjectKeyFactory`, `SegmentManifestV1`, `ChunkSizesBinaryCodec` of that
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...protocol.errors import CorruptRecord, DiskFault
@@ -78,22 +78,28 @@ def partitions_of_storage(
 
 
 class _AivenUpload(NamedTuple):
-    """The files of an uploaded segment, `stem` and a suffix; how large those beside the manifest are."""
+    """The files of an uploaded segment, `stem` and a suffix; how large those beside the manifest are, and which version
+    the `.log` is.
+    """
 
     stem: str
     base_offset: int
     log_bytes: int
     indexes_bytes: int
+    version: Hashable
 
 
 def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> list[_AivenUpload]:
-    sizes = {entry.name: entry.size_bytes for entry in entries}
+    by_name = {entry.name: entry for entry in entries}
+    missing = DirectoryEntry("", False, 0)
     found = []
     for entry in entries:
         if match := _SEGMENT.fullmatch(entry.name):
             stem = entry.name.removesuffix(MANIFEST)
-            beside = (sizes.get(f"{stem}{suffix}", 0) for suffix in (LOG, INDEXES))
-            found.append(_AivenUpload(f"{directory}/{stem}", int(match["base"]), *beside))
+            log, indexes = (by_name.get(f"{stem}{suffix}", missing) for suffix in (LOG, INDEXES))
+            found.append(
+                _AivenUpload(f"{directory}/{stem}", int(match["base"]), log.size_bytes, indexes.size_bytes, log.version)
+            )
     return found
 
 
@@ -125,6 +131,7 @@ def _segment_of(files: PlaceFiles, manifest: Mapping[str, Any], upload: _AivenUp
         next_base=None,
         size_bytes=chunks.file_bytes,
         chunks=chunks,
+        version=upload.version,
         indexes={suffix: parts[name] for name, suffix in _INDEXES.items() if name in parts},
     )
     metadata = manifest["remoteLogSegmentMetadata"]

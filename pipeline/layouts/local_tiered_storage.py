@@ -60,7 +60,13 @@ def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> Iterator[Segm
         match = _SEGMENT.fullmatch(entry.name)
         if match and entry.name.removesuffix(LOG) in whole:
             path, base_offset = f"{directory}/{entry.name}", int(match["base"])
-            yield SegmentFile(path=path, base_offset=base_offset, next_base=None, size_bytes=entry.size_bytes)
+            yield SegmentFile(
+                path=path,
+                base_offset=base_offset,
+                next_base=None,
+                size_bytes=entry.size_bytes,
+                version=entry.version,
+            )
 
 
 def _segment(files: PlaceFiles, file: SegmentFile) -> TieredSegment:

@@ -144,24 +144,30 @@ def _look_into(files: PlaceFiles, directory: str) -> _Folder | None:
         if isinstance(fault.__cause__, FileNotFoundError):
             return None
         raise
-    sizes = {entry.name: entry.size_bytes for entry in entries if not entry.is_directory}
-    if has_transient(list(sizes)):
-        plan = plan_transient_files(files, directory, list(sizes))
-        sizes = {name: size for name, size in sizes.items() if name not in plan.removed}
+    inside = {entry.name: entry for entry in entries if not entry.is_directory}
+    if has_transient(list(inside)):
+        plan = plan_transient_files(files, directory, list(inside))
+        inside = {name: entry for name, entry in inside.items() if name not in plan.removed}
     found = sorted(
         (base, name)
-        for name in sizes
+        for name in inside
         if name.removesuffix(SWAP).endswith(LOG) and (base := offset_of(name)) is not None
     )
     following = [*(base for base, _ in found), None][1:]
     segments = [
-        SegmentFile(path=f"{directory}/{name}", base_offset=base, next_base=after, size_bytes=sizes[name])
+        SegmentFile(
+            path=f"{directory}/{name}",
+            base_offset=base,
+            next_base=after,
+            size_bytes=inside[name].size_bytes,
+            version=inside[name].version,
+        )
         for (base, name), after in zip(found, following, strict=True)
     ]
     segments = _without_strays(files, segments)
     if segments:
         segments[-1] = without_preallocated_tail(files, segments[-1])
-    return _Folder(tuple(segments), PARTITION_METADATA in sizes)
+    return _Folder(tuple(segments), PARTITION_METADATA in inside)
 
 
 def _without_strays(files: PlaceFiles, segments: Sequence[SegmentFile]) -> list[SegmentFile]:

@@ -6,8 +6,11 @@ Here is only what can be handed to another machine; roles of a machine are found
 
 import configparser
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from ...config.similar_names import nearest
+from ..failures import BadUsage
 
 _KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 _S3 = {name: name for name in (*_KEYS, "aws_region", "aws_endpoint", "aws_allow_http", "aws_skip_signature")} | {
@@ -28,6 +31,19 @@ _AZURE = {
 _ENVIRONMENT = {"s3": _S3, "s3a": _S3, "gs": _GS, "abfss": _AZURE, "abfs": _AZURE, "az": _AZURE}
 """By scheme: variables of the environment in small letters, and the option that each sets."""
 SCHEMES = (*_ENVIRONMENT, "http", "https")
+_OF_ALL = ("allow_http", "read_timeout", "retry_timeout")
+"""Options of stores of all kinds."""
+_OF_ONE = ("aws_", "google_", "azure_")
+"""How the options of one kind begin, which the library knows."""
+
+
+def check_option_names(given: Iterable[str]) -> None:
+    """Raises: BadUsage for an option that no store has."""
+    for name in given:
+        if name not in _OF_ALL and not name.startswith(_OF_ONE):
+            near = nearest(name, _OF_ALL)
+            begins = f"there are {', '.join(_OF_ALL)} and those that begin with {', '.join(_OF_ONE)}"
+            raise BadUsage(f"a store has no option {name}: {f'is {near} meant?' if near else begins}")
 
 
 def environment_options(scheme: str, given: Mapping[str, str]) -> dict[str, str]:

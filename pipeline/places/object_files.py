@@ -2,13 +2,14 @@
 
 Files are objects, folders are prefixes; an object is there whole or not at all, so `replace` and `create` are a put.
 Failed requests are tried again with growing pauses (5xx, timeouts, broken connections); what remains is a DiskFault.
-An object that is replaced while a handle reads it is one, too: its parts would be of two versions.
+An object that was replaced since it was listed, or while a handle reads it, is one, too: its parts would be of two
+versions.
 """
 
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -16,12 +17,17 @@ from urllib.parse import urlsplit
 
 from ...protocol.errors import DiskFault
 from ...storage.files.files import DirectoryEntry
+from ..durations import parse_seconds
 from ..failures import BadUsage
+from .object_version import ObjectVersion, VersionCheck
 from .ranged_file import RangedFile
 from .store_errors import store_errors
 
 RETRIES = 10
 RETRY_FOR = timedelta(minutes=2)
+"""How long a request and what is tried again of it take at most; the option `retry_timeout` changes it."""
+READ_TIMEOUT = timedelta(seconds=30)
+"""How long a server may send nothing before a request counts as failed; the option `read_timeout` changes it."""
 FIRST_PAUSE = timedelta(milliseconds=100)
 LONGEST_PAUSE = timedelta(seconds=5)
 PAUSE_GROWTH = 3
@@ -42,16 +48,19 @@ class ObjectFiles:
     def __init__(self, uri: str, options: Mapping[str, str]) -> None:
         parts = urlsplit(uri)
         self._root = f"{parts.scheme}://{parts.netloc}"
-        self._store = _open_store(self._root, options)
+        self._retry_for = _time(options, "retry_timeout", RETRY_FOR)
+        self._store = _open_store(self._root, options, self._retry_for)
         self._ahead = ThreadPoolExecutor(READS_AHEAD, thread_name_prefix="fetch-ahead")
         self._count = threading.Lock()
         self.fetched_bytes = 0
         self.requests = 0
 
-    def handle(self, path: str, read_to: int = 0) -> RangedFile:
-        """The object, read in order up to `read_to` at most. It need not exist: reading tells."""
-        version = _Version(path)
-        return RangedFile(path, lambda start, end: self._fetch(version, start, end), self._ahead, read_to)
+    def handle(self, path: str, read_to: int = 0, version: Hashable = None) -> RangedFile:
+        """The object, read in order up to `read_to` at most. It need not exist: reading tells, as it does of another
+        version than `version`, which a list told.
+        """
+        check = VersionCheck(path, version if isinstance(version, ObjectVersion) else None)
+        return RangedFile(path, lambda start, end: self._fetch(check, start, end), self._ahead, read_to)
 
     def read_whole(self, path: str, limit: int) -> bytes | None:
         """The bytes of a small object, None when there is none. Raises: DiskFault, also above `limit` bytes."""
@@ -59,7 +68,7 @@ class ObjectFiles:
 
         try:
             with store_errors(path):
-                found = _ask(lambda: obstore.get(self._store, self._key(path)))
+                found = self._ask(lambda: obstore.get(self._store, self._key(path)))
                 if found.meta["size"] > limit:
                     raise DiskFault(f"{path}: longer than the {limit} bytes such a file may have")
                 data = bytes(found.bytes())
@@ -75,11 +84,11 @@ class ObjectFiles:
         import obstore
 
         with store_errors(path):
-            found = _ask(lambda: obstore.list_with_delimiter(self._store, self._key(path)))
+            found = self._ask(lambda: obstore.list_with_delimiter(self._store, self._key(path)))
         self._count_request(0)
         names = [DirectoryEntry(name=_name(each), is_directory=True, size_bytes=0) for each in found["common_prefixes"]]
         names += [
-            DirectoryEntry(name=_name(each["path"]), is_directory=False, size_bytes=each["size"])
+            DirectoryEntry(_name(each["path"]), False, each["size"], ObjectVersion.of(each))
             for each in found["objects"]
         ]
         return sorted(names, key=lambda entry: entry.name)
@@ -140,18 +149,34 @@ class ObjectFiles:
         import obstore
 
         with store_errors(path):
-            return _ask(lambda: obstore.head(self._store, self._key(path)))
+            return self._ask(lambda: obstore.head(self._store, self._key(path)))
 
-    def _fetch(self, version: "_Version", start: int, end: int) -> memoryview:
+    def _fetch(self, version: VersionCheck, start: int, end: int) -> memoryview:
         import obstore
 
         with store_errors(version.path):
             key = self._key(version.path)
-            found = _ask(lambda: obstore.get(self._store, key, options={"range": (start, end)}))
+            found = self._ask(lambda: obstore.get(self._store, key, options={"range": (start, end)}))
             version.check(found.meta)
             data = memoryview(found.bytes())
         self._count_request(len(data))
         return data
+
+    def _ask(self, send: Callable[[], _Answer]) -> _Answer:
+        """The answer of a request that changes nothing. The library asks again for the rest of an object, and not for
+        that of a list or of a refusal.
+        """
+        from obstore.exceptions import GenericError
+
+        give_up_s = time.monotonic() + self._retry_for.total_seconds()
+        for number in range(RETRIES):
+            try:
+                return send()
+            except GenericError as error:
+                if _CUT not in str(error) or time.monotonic() >= give_up_s:
+                    raise
+            time.sleep(FIRST_PAUSE.total_seconds() * (number + 1))
+        return send()
 
     def _count_request(self, size: int) -> None:
         with self._count:
@@ -162,41 +187,22 @@ class ObjectFiles:
         return path.removeprefix(self._root).strip("/")
 
 
-class _Version:
-    """Which version of an object a handle reads: the one that it met first, maybe in two threads at once."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._met: dict[str, object] = {}
-
-    def check(self, meta: Mapping[str, Any]) -> None:
-        """Raises: DiskFault for another version."""
-        found = (meta["e_tag"] or meta["last_modified"], meta["size"])
-        if self._met.setdefault("version", found) != found:
-            raise DiskFault(f"{self.path}: was replaced while it was read; read it again")
-
-
-def _ask(send: Callable[[], _Answer]) -> _Answer:
-    """The answer of a request that changes nothing. The library asks again for the rest of an object, and not for that
-    of a list or of a refusal.
-    """
-    from obstore.exceptions import GenericError
-
-    for number in range(RETRIES):
-        try:
-            return send()
-        except GenericError as error:
-            if _CUT not in str(error):
-                raise
-        time.sleep(FIRST_PAUSE.total_seconds() * (number + 1))
-    return send()
-
-
 def _name(key: str) -> str:
     return key.rstrip("/").rpartition("/")[2]
 
 
-def _open_store(root: str, options: Mapping[str, str]) -> Any:
+def _time(options: Mapping[str, str], name: str, default: timedelta) -> timedelta:
+    """An option that is a time. Raises: BadUsage."""
+    text = options.get(name)
+    if text is None:
+        return default
+    seconds = parse_seconds(text)
+    if seconds is None:
+        raise BadUsage(f"the option {name} of the store is a time like 30s or 2m, not {text!r}")
+    return timedelta(seconds=seconds)
+
+
+def _open_store(root: str, options: Mapping[str, str], retry_for: timedelta) -> Any:
     """Raises: BadUsage for an endpoint that is no URL; DiskFault for options that the store does not know."""
     from obstore.store import from_url
 
@@ -207,8 +213,12 @@ def _open_store(root: str, options: Mapping[str, str]) -> Any:
         if name.endswith("endpoint") and not _URL.match(config[name]):
             raise BadUsage(f"the option {name} is a URL like http://127.0.0.1:9000, not {config[name]!r}")
     plain = root.startswith("http:") or any(value.startswith("http:") for value in config.values())
-    client = {"allow_http": plain or allowed.strip().lower() in {"true", "1"}}
+    client = {
+        "allow_http": plain or allowed.strip().lower() in {"true", "1"},
+        "read_timeout": _time(options, "read_timeout", READ_TIMEOUT),
+        "timeout": retry_for,  # a slow answer may take as long as all tries together
+    }
     backoff = {"init_backoff": FIRST_PAUSE, "max_backoff": LONGEST_PAUSE, "base": PAUSE_GROWTH}
-    retry = {"backoff": backoff, "max_retries": RETRIES, "retry_timeout": RETRY_FOR}
+    retry = {"backoff": backoff, "max_retries": RETRIES, "retry_timeout": retry_for}
     with store_errors(root):
         return from_url(root, config=config or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]

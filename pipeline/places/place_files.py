@@ -11,7 +11,7 @@
 The driver reads environment and profile (`store_options`) and hands what it found to the tasks.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote, urlsplit
 from ...storage.files.file_handle import ReadableFile
 from ...storage.files.files import DirectoryEntry, Files
 from ..failures import BadUsage
-from .credentials import SCHEMES, environment_options
+from .credentials import SCHEMES, check_option_names, environment_options
 from .object_files import ObjectFiles
 
 SEPARATOR = ","
@@ -61,8 +61,12 @@ def is_remote(uri: str) -> bool:
 
 
 def store_options(uris: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """The options for these places: those given, then what this process's environment and profile say."""
+    """The options for these places: those given, then what this process's environment and profile say.
+
+    Raises: BadUsage for a given option that no store has.
+    """
     found = {name.lower(): value for name, value in given.items()}
+    check_option_names(found)
     for uri in uris:
         if is_remote(uri):
             found = environment_options(urlsplit(uri).scheme, found) | found
@@ -93,10 +97,12 @@ class PlaceFiles:
             found = self._stores[root] = ObjectFiles(root, self._options)
         return found
 
-    def handle(self, path: str, read_to: int = 0) -> ReadableFile:
-        """The file for reading; an object is fetched ahead in order, up to `read_to` at most."""
+    def handle(self, path: str, read_to: int = 0, version: Hashable = None) -> ReadableFile:
+        """The file for reading; an object is fetched ahead in order, up to `read_to` at most, and has to be the
+        `version` that its folder's entry told.
+        """
         files = self.at(path)
-        return files.handle(path) if isinstance(files, Files) else files.handle(path, read_to)
+        return files.handle(path) if isinstance(files, Files) else files.handle(path, read_to, version)
 
     def read_whole(self, path: str, limit: int) -> bytes | None:
         """A small file, None when there is none. Raises: DiskFault."""

@@ -29,6 +29,7 @@ _FAILURES = (
         "the certificate of the server is of no authority that is trusted here",
         "SSL_CERT_FILE names a file of authorities, on the driver and on each worker",
     ),
+    (r"kind: Body[\s\S]*TimedOut", "the answer stopped before it was whole", _ENDPOINT),
     (r"kind: Body", "the answer was cut", None),
     (r"ConnectionReset|IncompleteMessage", "the connection was cut", f"{_ENDPOINT}: https:// may be meant"),
     (r"kind: Timeout|TimedOut", "there was no answer in time", _ENDPOINT),

@@ -4,7 +4,7 @@ A chunk of `original_bytes` of the log (the last one has fewer) is a zstd frame 
 format: Aiven's tiered-storage-for-apache-kafka, `ChunkIndex`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol
@@ -14,7 +14,7 @@ from ...storage.files.file_handle import ReadableFile
 
 
 class _Opener(Protocol):
-    def handle(self, path: str, read_to: int = 0) -> ReadableFile: ...
+    def handle(self, path: str, read_to: int = 0, version: Hashable = None) -> ReadableFile: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +30,12 @@ class Chunks:
 class ChunkedFile:
     """Bytes of the log by position; the chunks that hold them are fetched and opened, one is kept."""
 
-    def __init__(self, files: _Opener, path: str, chunks: Chunks, read_to: int) -> None:
+    def __init__(self, files: _Opener, path: str, chunks: Chunks, read_to: int, version: Hashable = None) -> None:
         self.path = path
         self._chunks = chunks
         self._starts = [0, *accumulate(chunks.stored_bytes)]
         last = min(-(-read_to // chunks.original_bytes), len(chunks.stored_bytes))
-        self._object = files.handle(path, self._starts[last])
+        self._object = files.handle(path, self._starts[last], version)
         self._kept: tuple[int, bytes] = (-1, b"")
 
     def read(self, size: int, position: int) -> bytes:

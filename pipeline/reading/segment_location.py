@@ -1,7 +1,8 @@
 """One stored segment: its file or object, the byte range to read, and where its indexes are."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from ...storage.files.file_handle import ReadableFile
 from ...storage.files.file_names import LOG, SWAP
@@ -27,7 +28,7 @@ class SegmentFile:
     Bytes `start` to `size_bytes` (open) hold the batches that count: preallocated zeros behind them do not, nor do
     batches that another segment has, or that belong to a leader epoch that was cut off; `cut_at` is then the first
     offset that counts. `chunks` says how the bytes are stored where they are not as in the log, `indexes` where the
-    indexes are if not beside the file, by suffix.
+    indexes are if not beside the file, by suffix. `version` is which bytes an object had as it was listed.
     """
 
     path: str
@@ -38,6 +39,7 @@ class SegmentFile:
     cut_at: int | None = None
     chunks: Chunks | None = None
     indexes: Mapping[str, FilePart] | None = None
+    version: Hashable = None
 
     @property
     def is_newest(self) -> bool:
@@ -58,7 +60,7 @@ class SegmentFile:
 
     def open(self, files: PlaceFiles, read_to: int | None = None) -> ReadableFile:
         """The segment for reading, in order up to `read_to` at most; by default to its end."""
-        return open_segment(files, self.path, self.chunks, self.size_bytes if read_to is None else read_to)
+        return open_segment(files, self, self.size_bytes if read_to is None else read_to)
 
     def index(self, files: PlaceFiles, suffix: str) -> bytes:
         """The index with this suffix; nothing where there is none. Raises: DiskFault."""
@@ -67,15 +69,28 @@ class SegmentFile:
         part = self.indexes.get(suffix)
         if part is None:
             return b""
-        file = open_segment(files, part.path, None, part.start + part.size_bytes)
+        file = files.handle(part.path, part.start + part.size_bytes)
         try:
             return file.read(part.size_bytes, part.start)
         finally:
             file.close()
 
 
-def open_segment(files: PlaceFiles, path: str, chunks: Chunks | None, read_to: int) -> ReadableFile:
-    """A segment's bytes as the log has them, whatever way they are stored; read ahead stops at `read_to`."""
-    if chunks is not None:
-        return ChunkedFile(files, path, chunks, read_to)
-    return files.handle(path, read_to)
+class StoredSegment(Protocol):
+    """How the bytes of a segment are stored: of the segment itself, or of a part of it."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def chunks(self) -> Chunks | None: ...
+    @property
+    def version(self) -> Hashable: ...
+
+
+def open_segment(files: PlaceFiles, stored: StoredSegment, read_to: int) -> ReadableFile:
+    """A segment's bytes as the log has them, whatever way they are stored; read ahead stops at `read_to`. Reading an
+    object of another version than `stored` has raises DiskFault.
+    """
+    if stored.chunks is not None:
+        return ChunkedFile(files, stored.path, stored.chunks, read_to, stored.version)
+    return files.handle(stored.path, read_to, stored.version)

@@ -39,7 +39,7 @@ class SplitRows:
         self, files: PlaceFiles, split: Split, wanted: Wanted, leniency: Leniency, *, keep_headers: bool = False
     ) -> None:
         self._split = split
-        self._file = open_segment(files, split.path, split.chunks, split.end)
+        self._file = open_segment(files, split, split.end)
         self._filler = ColumnFiller(wanted, allocate)
         self._aborted = AbortedBatches(split.aborted)
         self._damage = SplitDamage(split, self._file, leniency)

@@ -4,7 +4,7 @@ A segment whose index is missing or wrong is cut by walking over its batch heade
 rows. Batches outside the wanted offsets, and segments of older records only, are left out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -36,7 +36,8 @@ class Split:
     reach to the end of the newest segment, where a torn batch ends the log. Batches of `aborted` are left out.
 
     `expects` is the offset that the bytes begin with, `next_offset` the one that follows them, None where only the
-    file tells them; offsets below `compacted_to` may be missing. The segment has `segment_bytes`.
+    file tells them; offsets below `compacted_to` may be missing. The segment has `segment_bytes`, and is the object of
+    this `version`.
     """
 
     topic: str
@@ -54,6 +55,7 @@ class Split:
     next_offset: int | None = None
     compacted_to: int = 0
     chunks: Chunks | None = None
+    version: Hashable = None
     aborted: tuple[AbortedTransaction, ...] = ()
 
     @property
@@ -105,6 +107,7 @@ class SplitPlanner:
                     partition=log.partition,
                     path=segment.path,
                     chunks=segment.chunks,
+                    version=segment.version,
                     base_offset=segment.base_offset,
                     start=start,
                     end=stop,

@@ -102,7 +102,7 @@ def split_headers(files: PlaceFiles, split: Split, leniency: Leniency) -> Iterat
 
     Raises: PipelineFailure where one is broken, or the split ends in a part of one where a log may not end; DataLoss.
     """
-    file = open_segment(files, split.path, split.chunks, split.end)
+    file = open_segment(files, split, split.end)
     aborted = AbortedBatches(split.aborted)
     damage = SplitDamage(split, file, leniency)
     position = split.start

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ...config.similar_names import nearest
 from ..console_output import say
+from ..durations import parse_seconds
 from ..failures import BadUsage
 from ..layouts.partition_logs import partition_logs
 from ..places.place_files import PlaceFiles, join_places, normalize, split_places, store_options
@@ -48,8 +49,6 @@ DEFAULT_TRIGGER_DELAY = "15m"
 
 _SIZE = re.compile(r"(\d+)\s*([kmg]?)b?", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
-_TIME = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,10 +266,10 @@ def _positive(given: Mapping[str, str], name: str) -> int | None:
 def _seconds(given: Mapping[str, str], name: str, default: str) -> float:
     """An option that is a time, as `15m`. Raises: BadUsage."""
     text = given.get(name, default).strip().lower()
-    found = _TIME.fullmatch(text)
+    found = parse_seconds(text)
     if found is None:
         raise BadUsage(f"the option {name} is a time like 30s or 15m, not {text!r}")
-    return int(found[1]) * _SECONDS[found[2]]
+    return found
 
 
 def _parse_pattern(given: Mapping[str, str]) -> str | None:

@@ -17,7 +17,7 @@ import os
 import resource
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Final, NamedTuple
@@ -39,11 +39,15 @@ NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 class DirectoryEntry(NamedTuple):
-    """One name in a folder; `size_bytes` is 0 for a folder. A tuple, since a start makes one for each file."""
+    """One name in a folder; `size_bytes` is 0 for a folder. A tuple, since a start makes one for each file.
+
+    `version` is what an object store says of the bytes that the name has; None on a disk.
+    """
 
     name: str
     is_directory: bool
     size_bytes: int
+    version: Hashable = None
 
 
 def errno_of(fault: DiskFault) -> int:
