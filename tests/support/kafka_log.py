@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from .java_oracle import JavaOracle
 
@@ -54,6 +55,15 @@ class _Reader:
         self._at += length
         return data
 
+    @property
+    def has_more(self) -> bool:
+        return self._at < len(self._data)
+
+    def nullable(self) -> bytes | None:
+        is_there, size = self.take("bi")
+        data = self.bytes(size)
+        return data if is_there else None
+
     def string(self) -> str:
         return self.bytes(self.take("h")[0]).decode()
 
@@ -99,3 +109,19 @@ def append_to_kafka(
     reader = _Reader(oracle.call("AppendLog.run", payload))
     outcomes = [_refused(reader) if reader.take("b")[0] else _appended(reader) for _ in attempts]
     return outcomes, reader.bytes(reader.take("i")[0])
+
+
+def load_by_kafka(
+    oracle: JavaOracle, folder: Path, log_start: int, recovery_point: int
+) -> dict[int, tuple[bytes | None, bytes | None]]:
+    """Keys and values by offset of what Kafka serves of a log that it loads after a crash.
+
+    Raises: JavaError where Kafka does not load it.
+    """
+    payload = _string(str(folder)) + struct.pack(">qq", log_start, recovery_point)
+    reader = _Reader(oracle.call("LoadLog.run", payload))
+    found = {}
+    while reader.has_more:
+        (offset,) = reader.take("q")
+        found[offset] = (reader.nullable(), reader.nullable())
+    return found

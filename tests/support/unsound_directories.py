@@ -1,19 +1,24 @@
 """Log directories with damage of all kinds, from a seed: what people copy, restore and keep after a crash.
 
-A sound log of a few segments, of every magic and codec, is written; then one to three damages are done to it.
+A sound log of a few segments, of every magic and codec, is written; then one to three damages are done to it. What
+the broker noted may be old: how far it was flushed, where it begins, which other partitions there were. In half
+of all cases it is in one of two directories of the broker; the other one has a sound partition, and may have a copy.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from stepdown.protocol.errors import CorruptRecord
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
+from stepdown.storage.directories.log_move import MOVED_MARK
+from stepdown.storage.files.checkpoint_file import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 
 from .log_directories import keyed_records, write_batches
 
@@ -24,13 +29,28 @@ _CODECS = {0: (0, 1, 2, 3), 1: (0, 1, 2, 3), 2: (0, 1, 2, 3, 4)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsoundDirectory:
-    """What was made: all records that the log had, what was done to it, and the log start offset that is noted."""
+    """What was made: all records that the log had, what was done to it, and what is noted of it: the log start offset,
+    the recovery point, and the offset that it has reached for sure.
+
+    `beside` is the broker's other directory, with a sound partition 1 of `sound` records; `is_twice`: both have a
+    partition 0. `gone` is a partition that the checkpoints name and that has no folder, None for none.
+    """
 
     path: Path
     records: dict[int, Record]
     damages: tuple[str, ...]
     log_start: int
     recovery_point: int
+    known_end: int
+    gone: int | None = None
+    beside: Path | None = None
+    sound: tuple[int, ...] = ()
+    is_twice: bool = False
+
+    @property
+    def places(self) -> str:
+        """As the option `path` names them."""
+        return str(self.path) if self.beside is None else f"{self.path},{self.beside}"
 
     @property
     def folder(self) -> Path:
@@ -43,15 +63,79 @@ def make_unsound_directory(path: Path, seed: int) -> UnsoundDirectory:
     records = _write_sound(path, random)
     folder = path / f"{TOPIC}-0"
     end = max(records) + 1
-    recovery_point = random.choice((0, end))
-    log_start = random.choice((0, 0, 0, random.randrange(end)))
-    _checkpoint(path, "recovery-point-offset-checkpoint", recovery_point)
-    _checkpoint(path, "log-start-offset-checkpoint", log_start)
+    noted = _note_offsets(path, end, random)
     names = random.sample(sorted(DAMAGES), random.randint(1, MAX_DAMAGES))
     done = tuple(name for name in names if _segments(folder) and DAMAGES[name](folder, random) is not False)
+    beside = path.with_name(f"{path.name}-beside") if random.random() < 0.5 else None
+    second = _SecondDirectory() if beside is None else _write_second(folder, beside, end, random)
     return UnsoundDirectory(
-        path=path, records=records, damages=done, log_start=log_start, recovery_point=recovery_point
+        path=path,
+        records=records,
+        damages=(*done, *second.damages),
+        log_start=noted.log_start,
+        recovery_point=noted.recovery_point,
+        known_end=noted.known_end,
+        gone=noted.gone,
+        beside=beside,
+        sound=second.sound,
+        is_twice=second.is_twice,
     )
+
+
+class _Noted(NamedTuple):
+    """What is noted of a log, and whether the checkpoints name a partition that is gone."""
+
+    log_start: int
+    recovery_point: int
+    known_end: int
+    gone: int | None
+
+
+def _note_offsets(path: Path, end: int, random: Random) -> _Noted:
+    """Write checkpoints, of which each may be missing, old, or of a topic of long ago that had the same name."""
+    recovery_point = random.choice((0, end, random.randrange(end), end + 7))
+    mark = random.choice((None, end, random.randrange(end), end + 7))
+    log_start = random.choice((0, 0, 0, random.randrange(end), end + 3))
+    gone = random.choice((None, None, 7))
+    named_by = random.choice(("both", RECOVERY_POINTS)) if gone is not None else ""
+    points, marks = {0: recovery_point} if recovery_point else {}, {} if mark is None else {0: mark}
+    if gone is not None:
+        points[gone] = 5
+        marks |= {gone: 5} if named_by == "both" else {}
+    _checkpoint(path, RECOVERY_POINTS, points)
+    _checkpoint(path, LOG_STARTS, {0: log_start} if log_start else {})
+    if marks:
+        _checkpoint(path, HIGH_WATERMARKS, marks)
+    known_end = min(recovery_point, recovery_point if mark is None else mark)
+    is_sure = gone in marks if marks else gone in points
+    return _Noted(log_start, recovery_point, known_end, gone if is_sure else None)
+
+
+class _SecondDirectory(NamedTuple):
+    """What was made in the second directory."""
+
+    damages: tuple[str, ...] = ()
+    sound: tuple[int, ...] = ()
+    is_twice: bool = False
+
+
+def _write_second(folder: Path, beside: Path, end: int, random: Random) -> _SecondDirectory:
+    """A sound partition 1, and maybe a copy of partition 0, or what is noted of one that has moved away."""
+    sound = keyed_records(0, random.randint(1, 20))
+    write_batches(beside, TOPIC, 1, [sound])
+    what = random.choice(("nothing", "a copy", "a copy that was moved", "a future copy", "a name"))
+    copy = beside / folder.name
+    if what == "a future copy":
+        copy = beside / f"{folder.name}.{random.randbytes(16).hex()}-future"
+    if what not in ("nothing", "a name"):
+        shutil.copytree(folder, copy)
+    if what == "a copy that was moved":
+        (copy / MOVED_MARK).write_text(str(folder))
+    offsets = {1: sound[-1].offset + 1} | ({0: end} if what == "a name" else {})
+    _checkpoint(beside, RECOVERY_POINTS, offsets)
+    _checkpoint(beside, HIGH_WATERMARKS, offsets)
+    offsets_of_sound = tuple(record.offset for record in sound)
+    return _SecondDirectory((f"second directory with {what}",), offsets_of_sound, what == "a copy")
 
 
 def _write_sound(path: Path, random: Random) -> dict[int, Record]:
@@ -71,8 +155,10 @@ def _write_sound(path: Path, random: Random) -> dict[int, Record]:
     return records
 
 
-def _checkpoint(path: Path, name: str, offset: int) -> None:
-    (path / name).write_text(f"0\n1\n{TOPIC} 0 {offset}\n" if offset else "0\n0\n")
+def _checkpoint(path: Path, name: str, offsets: Mapping[int, int]) -> None:
+    """Write the offsets by partition."""
+    lines = "".join(f"{TOPIC} {partition} {offset}\n" for partition, offset in offsets.items())
+    (path / name).write_text(f"0\n{len(offsets)}\n{lines}")
 
 
 def _segments(folder: Path) -> list[Path]:
