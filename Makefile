@@ -13,6 +13,7 @@
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
 # make pipeline-range  eleven offsets of a log of 10 GB by time and bytes, all rows from S3 beside a path, and with BESIDE=PYTHON those of another checkout (GB=10)
+# make pipeline-cluster  rows of a log of 10 GB on two Spark workers without a shared disk, one of them killed (GB=10, needs root)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
 # make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc; SANITIZE_S=… SEED=…)
 # make client-suites  run the clients' own tests against a broker: franz-go (needs Go), librdkafka (needs Debian's sources), kafka-python; old and new clients through each listener
@@ -151,7 +152,7 @@ bench-reference: setup
 MB ?= 2000
 GB ?= 10
 
-.PHONY: tiered unsound-directories pipeline-range
+.PHONY: tiered unsound-directories pipeline-range pipeline-cluster
 tiered: setup
 	TIERED_MB=$(MB) $(BIN)/python -m pytest -s -m slow tests/interop/test_tiered_storage_at_size.py
 
@@ -160,6 +161,9 @@ unsound-directories: setup
 
 pipeline-range: setup
 	cd tests && $(CURDIR)/$(BIN)/python -m support.pipeline_costs --gigabytes $(GB) $(if $(BESIDE),--beside $(abspath $(BESIDE)))
+
+pipeline-cluster: setup
+	cd tests && $(CURDIR)/$(BIN)/python -m support.pipeline_on_cluster --gigabytes $(GB)
 
 gate: setup
 	$(BIN)/python bench/questions/instructions.py

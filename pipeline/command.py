@@ -24,7 +24,7 @@ JOBS: dict[str, tuple[str, str]] = {
 }
 """Name of a job to its module here and its line in the help."""
 
-_NEEDS_SPARK = "Spark is not installed: pip install '.[spark]' where stepdown's sources are"
+_NEEDS_SPARK = "Spark is not installed: pip install '.[spark]' where stepdown's sources are, 0.9 GB on the disk"
 
 
 class Job(Protocol):
@@ -47,10 +47,19 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
     except ImportError as missing:
         if (missing.name or "").partition(".")[0] not in {"pyspark", "py4j", "pandas", "pyarrow", "numpy"}:
             raise
-        return _say(program, _NEEDS_SPARK, EXIT_BAD_USAGE)
+        return _say(program, _explain_missing(missing.name or ""), EXIT_BAD_USAGE)
     given = parser.parse_args(words)
     assert job is not None  # argparse ends without one
     return _run(program, job, given)
+
+
+def _explain_missing(module: str) -> str:
+    """What to do about a module of Spark, or of what Spark needs, that cannot be imported or lacks a name."""
+    if not module.startswith("pyspark."):
+        return _NEEDS_SPARK
+    import pyspark
+
+    return f"Spark {pyspark.__version__} has no {module} as Spark 4.2 has it, which the pipeline needs"
 
 
 def _parser(program: str, name: str) -> tuple[argparse.ArgumentParser, Job | None]:

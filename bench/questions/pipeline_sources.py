@@ -2,13 +2,14 @@
 And how does `convert` grow with cores?
 
     python bench/questions/pipeline_sources.py --megabytes 500 --rounds 5
+    python bench/questions/pipeline_sources.py rows --broker kafka --codecs none lz4 snappy
 
-Both read the same directory in one session of two cores, in turn; the connector's side includes the broker, which
-serves that directory from the page cache. The first round is dropped, each later pair is printed, the ratio is that of
-the medians. `rows`: all columns into a sink that drops them, checksums on. `metadata`: partition, offset and timestamp.
-A pair waits until the machine's load is below --most-load. CPU seconds are those of this process and all below it:
-Spark, its Python workers and the broker. `decoding`: the compiled kernel against plain Python over the same segment, by
-CPU seconds. `convert`: gzip segments to magic 1 on one core and on two.
+Both read the same directory in one session of two cores, in turn; the connector's side includes the broker, stepdown
+or Kafka 3.9.1, which serves that directory from the page cache. The first round is dropped, each later pair is printed,
+the ratio is that of the medians. `rows`: all columns into a sink that drops them, checksums on. `metadata`: partition,
+offset and timestamp. A pair waits until the machine's load is below --most-load. CPU seconds are those of this process
+and all below it: Spark, its Python workers and the broker. `decoding`: the compiled kernel against plain Python over
+the same segment, by CPU seconds. `convert`: gzip segments to magic 1 on one core and on two.
 """
 
 import argparse
@@ -18,13 +19,16 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
+from stepdown.bench.load.filled_topics import create_topic
+from stepdown.bench.servers.kafka import KafkaServer
+from stepdown.bench.servers.maven import user_store
 from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.pipeline.convert.job import plan
 from stepdown.pipeline.convert.segment_conversion import convert_segment
@@ -38,6 +42,7 @@ from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.columns import ColumnFiller, Wanted
 from stepdown.protocol.records.layout import Codec
+from stepdown.storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 
 SIZES = {1000: 1.5, 100: 2.0}
 """Bytes of a record to the bar for reading all columns."""
@@ -45,6 +50,7 @@ DECODING = {1000: 1.8, 100: 5.0}
 METADATA_BAR = 2.5
 METADATA = ("partition int", "offset bigint", "timestamp timestamp")
 CODECS = (Codec.NONE, Codec.LZ4, Codec.ZSTD)
+QUESTIONS = ("decoding", "rows", "metadata", "convert")
 PARTITIONS = 4
 DECODED_BYTES = 8 << 20
 CONVERTED = "convert-gzip"
@@ -70,35 +76,89 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--most-load", type=float, default=3.0)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES), help="bytes of a record")
+    names = [codec.name.lower() for codec in CODECS]
+    parser.add_argument("--codecs", nargs="*", default=names, help="by default none, lz4, zstd")
+    parser.add_argument("--broker", choices=list(BROKERS), default=Stepdown.name, help="what serves the connector")
+    parser.add_argument("questions", nargs="*", choices=QUESTIONS, default=QUESTIONS)
     given = parser.parse_args()
+    codecs = [Codec[name.upper()] for name in given.codecs]
+    workloads = [workload(size, codec, given.megabytes) for size, codec in product(given.sizes, codecs)]
     with tempfile.TemporaryDirectory(prefix="stepdown-bench-") as folder, contextlib.ExitStack() as ends:
-        broker = Stepdown(Path(folder), properties={"log.retention.ms": "-1"})
-        topics = {name_of(size, codec): (size, codec) for size, codec in product(given.sizes, CODECS)}
-        for name, (size, codec) in topics.items():
-            records = given.megabytes * 1_000_000 // size
-            work = Workload(records=records, size=size, topic=name, partitions=PARTITIONS, codec=codec, keys="uniform")
-            print(f"{name}: {write_log_directory(work, str(broker.log_dir)) / 1e6:,.0f} MB", flush=True)
-        for size in given.sizes:
-            compare_decoding(broker.log_dir, size, given.rounds)
-        broker.start()
-        ends.callback(broker.kill)
-        spark = build_session("benchmark", master="local[2]", settings=jar_settings(["connector"]))
-        for name, (size, _) in topics.items():
-            ours, theirs = frames(spark, broker, name)
-            compare(f"{name} rows", reading(ours), reading(theirs), SIZES[size], given.rounds, given.most_load)
-            ours, theirs = frames(spark, broker, name, ", ".join(METADATA))
-            names = [column.partition(" ")[0] for column in METADATA]
-            theirs = theirs.select(names)
-            compare(f"{name} metadata", reading(ours), reading(theirs), METADATA_BAR, given.rounds, given.most_load)
-        spark.stop()
-        compare_convert(Path(folder), given.megabytes, given.rounds, given.most_load)
+        broker = BROKERS[given.broker](Path(folder), workloads)
+        if "decoding" in given.questions and Codec.NONE in codecs:
+            for size in given.sizes:
+                compare_decoding(broker.log_dir, size, given.rounds)
+        if {"rows", "metadata"} & set(given.questions):
+            broker.start()
+            ends.callback(broker.kill)
+            compare_reads(broker, workloads, given)
+        if "convert" in given.questions:
+            compare_convert(Path(folder), given.megabytes, given.rounds, given.most_load)
+
+
+def workload(size: int, codec: Codec, megabytes: int) -> Workload:
+    records = megabytes * 1_000_000 // size
+    topic = name_of(size, codec)
+    return Workload(records=records, size=size, topic=topic, partitions=PARTITIONS, codec=codec, keys="uniform")
+
+
+def write(workloads: Sequence[Workload], log_dir: Path) -> None:
+    for work in workloads:
+        print(f"{work.topic}: {write_log_directory(work, str(log_dir)) / 1e6:,.0f} MB", flush=True)
+
+
+def stepdown_with(folder: Path, workloads: Sequence[Workload]) -> Stepdown:
+    """stepdown, not started, with these topics."""
+    broker = Stepdown(folder, properties={"log.retention.ms": "-1"})
+    write(workloads, broker.log_dir)
+    return broker
+
+
+def kafka_with(folder: Path, workloads: Sequence[Workload]) -> KafkaServer:
+    """Kafka 3.9.1, stopped, with these topics: it makes them, and is given their files, which keep its ids."""
+    kafka = KafkaServer(folder, user_store())
+    kafka.start()
+    for work in workloads:
+        create_topic(kafka.address, work.topic, work.partitions)
+    kafka.stop()
+    write(workloads, folder / "written")
+    for work in workloads:
+        for partition in range(work.partitions):
+            name = f"{work.topic}-{partition}"
+            shutil.move(kafka.log_dir / name / PARTITION_METADATA, folder / "written" / name / PARTITION_METADATA)
+            shutil.rmtree(kafka.log_dir / name)
+            shutil.move(folder / "written" / name, kafka.log_dir / name)
+    return kafka
+
+
+BROKERS: Mapping[str, Callable[[Path, Sequence[Workload]], Stepdown | KafkaServer]] = {
+    Stepdown.name: stepdown_with,
+    KafkaServer.name: kafka_with,
+}
+
+
+def compare_reads(broker: Stepdown | KafkaServer, workloads: Sequence[Workload], given: argparse.Namespace) -> None:
+    spark = build_session("benchmark", master="local[2]", settings=jar_settings(["connector"]))
+    for work in workloads:
+        if "rows" in given.questions:
+            ours, theirs = frames(spark, broker, work.topic)
+            bar = SIZES[work.size]
+            compare(f"{work.topic} rows", reading(ours), reading(theirs), bar, given.rounds, given.most_load)
+        if "metadata" in given.questions:
+            ours, theirs = frames(spark, broker, work.topic, ", ".join(METADATA))
+            theirs = theirs.select([column.partition(" ")[0] for column in METADATA])
+            title = f"{work.topic} metadata"
+            compare(title, reading(ours), reading(theirs), METADATA_BAR, given.rounds, given.most_load)
+    spark.stop()
 
 
 def name_of(size: int, codec: Codec) -> str:
     return f"{size}-{codec.name.lower()}"
 
 
-def frames(spark: SparkSession, broker: Stepdown, topic: str, schema: str = "") -> tuple[DataFrame, DataFrame]:
+def frames(
+    spark: SparkSession, broker: Stepdown | KafkaServer, topic: str, schema: str = ""
+) -> tuple[DataFrame, DataFrame]:
     reader = spark.read.format("kafka-segments").options(path=str(broker.log_dir), subscribe=topic)
     ours = (reader.schema(schema) if schema else reader).load()
     theirs = spark.read.format("kafka").options(**read_options(broker.address, topic, headers=False)).load()

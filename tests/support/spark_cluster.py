@@ -58,9 +58,13 @@ class SparkCluster:
 
     def run(self, words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
         """Start `stepdown-pipeline` with these words on the cluster."""
+        return self.run_python(["-m", "stepdown.pipeline", *words, "--master", self.url], log)
+
+    def run_python(self, words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+        """Start Python with these words as a driver's process; `url` is to be its master."""
         with log.open("wb") as out:
             return subprocess.Popen(
-                [sys.executable, "-m", "stepdown.pipeline", *words, "--master", self.url],
+                [sys.executable, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
