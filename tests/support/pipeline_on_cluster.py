@@ -4,7 +4,7 @@
 
 A master and two workers run on 127.0.0.1; a WebDAV server has the log directory, which no worker sees as a folder. The
 rows of all partitions are summed up three times: in one process from the path, on the cluster, and on the cluster while
-a worker with its executor is killed after a third of all bytes was sent. All three have to be equal, and to have as many
+a worker with its executor is killed after a third of all bytes was sent. All three have to be equal, with as many
 rows as were written.
 """
 

@@ -1,6 +1,7 @@
 """Log directories with damage of all kinds, from a seed: what people copy, restore and keep after a crash.
 
-A sound log of a few segments, of every magic and codec, is written; then one to three damages are done to it. What
+A sound log of a few segments, of every magic and codec, is written, or taken as a real Kafka has written it; then one
+to three damages are done to it. What
 the broker noted may be old: how far it was flushed, where it begins, which other partitions there were. In half
 of all cases it is in one of two directories of the broker; the other one has a sound partition, and may have a copy.
 """
@@ -19,6 +20,7 @@ from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
 from stepdown.storage.directories.log_move import MOVED_MARK
 from stepdown.storage.files.checkpoint_file import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+from stepdown.storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 
 from .log_directories import keyed_records, write_batches
 
@@ -57,11 +59,13 @@ class UnsoundDirectory:
         return self.path / f"{TOPIC}-0"
 
 
-def make_unsound_directory(path: Path, seed: int) -> UnsoundDirectory:
-    """Make the directory of this seed; the same seed makes the same bytes."""
+def make_unsound_directory(path: Path, seed: int, sound_log: Path | None = None) -> UnsoundDirectory:
+    """Make the directory of this seed; the same seed makes the same bytes. `sound_log` is the folder of a log that is
+    to be damaged, None for a log from the seed.
+    """
     random = Random(seed)
-    records = _write_sound(path, random)
     folder = path / f"{TOPIC}-0"
+    records = _write_sound(path, random) if sound_log is None else _copy_sound(sound_log, folder)
     end = max(records) + 1
     noted = _note_offsets(path, end, random)
     names = random.sample(sorted(DAMAGES), random.randint(1, MAX_DAMAGES))
@@ -74,7 +78,7 @@ def make_unsound_directory(path: Path, seed: int) -> UnsoundDirectory:
         damages=(*done, *second.damages),
         log_start=noted.log_start,
         recovery_point=noted.recovery_point,
-        known_end=noted.known_end,
+        known_end=noted.recovery_point if (folder / PARTITION_METADATA).exists() else noted.least_end,
         gone=noted.gone,
         beside=beside,
         sound=second.sound,
@@ -83,11 +87,11 @@ def make_unsound_directory(path: Path, seed: int) -> UnsoundDirectory:
 
 
 class _Noted(NamedTuple):
-    """What is noted of a log, and whether the checkpoints name a partition that is gone."""
+    """What is noted of a log, the lower of both ends, and a partition that is gone which the checkpoints name."""
 
     log_start: int
     recovery_point: int
-    known_end: int
+    least_end: int
     gone: int | None
 
 
@@ -106,9 +110,9 @@ def _note_offsets(path: Path, end: int, random: Random) -> _Noted:
     _checkpoint(path, LOG_STARTS, {0: log_start} if log_start else {})
     if marks:
         _checkpoint(path, HIGH_WATERMARKS, marks)
-    known_end = min(recovery_point, recovery_point if mark is None else mark)
+    least_end = min(recovery_point, recovery_point if mark is None else mark)
     is_sure = gone in marks if marks else gone in points
-    return _Noted(log_start, recovery_point, known_end, gone if is_sure else None)
+    return _Noted(log_start, recovery_point, least_end, gone if is_sure else None)
 
 
 class _SecondDirectory(NamedTuple):
@@ -153,6 +157,16 @@ def _write_sound(path: Path, random: Random) -> dict[int, Record]:
         write_batches(path, TOPIC, 0, batches, base=base, magic=magic, codec=codec)
         records |= {record.offset: record for batch in batches for record in batch}
     return records
+
+
+def _copy_sound(log: Path, folder: Path) -> dict[int, Record]:
+    shutil.copytree(log, folder)
+    return {
+        record.offset: record
+        for segment in _segments(folder)
+        for batch in iter_batches(segment.read_bytes())
+        for record in batch.records()
+    }
 
 
 def _checkpoint(path: Path, name: str, offsets: Mapping[int, int]) -> None:
