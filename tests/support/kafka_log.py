@@ -59,13 +59,14 @@ class _Reader:
     def has_more(self) -> bool:
         return self._at < len(self._data)
 
-    def nullable(self) -> bytes | None:
-        is_there, size = self.take("bi")
-        data = self.bytes(size)
-        return data if is_there else None
-
     def string(self) -> str:
         return self.bytes(self.take("h")[0]).decode()
+
+
+def _nullable(reader: _Reader) -> bytes | None:
+    is_there, size = reader.take("bi")
+    data = reader.bytes(size)
+    return data if is_there else None
 
 
 def _string(text: str) -> bytes:
@@ -123,5 +124,5 @@ def load_by_kafka(
     found = {}
     while reader.has_more:
         (offset,) = reader.take("q")
-        found[offset] = (reader.nullable(), reader.nullable())
+        found[offset] = (_nullable(reader), _nullable(reader))
     return found

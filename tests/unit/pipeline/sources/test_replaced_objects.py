@@ -9,6 +9,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import LongType, StructField, StructType
 from stepdown.pipeline.convert.job import plan
 from stepdown.pipeline.convert.segment_conversion import convert_segment
+from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.job_source import Source
 from stepdown.pipeline.layouts.partition_logs import partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
@@ -105,7 +106,7 @@ def test_a_conversion_takes_the_version_that_was_planned(server: S3Server, tmp_p
     source = Source(path=f"s3://{BUCKET}/converted", store=server.options)
     tasks = plan(PlaceFiles(server.options), source, str(tmp_path / "out"), 1, None)
     server.put_many({f"converted/{KEY}": other_bytes(data)})
-    with pytest.raises(DiskFault, match=REPLACED):
+    with pytest.raises(PipelineFailure, match=REPLACED):
         convert_segment(tasks[0])
 
 
