@@ -42,6 +42,7 @@ MEASURE = {
     "support/producer_storm.py",
     "support/quota_rates.py",
     "support/replication_mutations.py",
+    "support/row_summary.py",
 }
 """Programs that print seconds; no test compares them."""
 LENGTHS = {
