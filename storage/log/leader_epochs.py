@@ -87,6 +87,11 @@ class LeaderEpochs:
         if self.entries and self.entries[-1].start_offset >= offset:
             self._replace([entry for entry in self.entries if entry.start_offset < offset])
 
+    def truncate_from_epoch(self, epoch: int) -> None:
+        """Forget this epoch and later ones; what they wrote counts to the one before."""
+        if self.latest >= epoch:
+            self._replace([entry for entry in self.entries if entry.epoch < epoch])
+
     def truncate_from_start(self, offset: int) -> None:
         """Forget the epochs that end before `offset`; the one that contains it now begins there."""
         before = [entry for entry in self.entries if entry.start_offset <= offset]

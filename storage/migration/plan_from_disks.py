@@ -16,7 +16,7 @@ from ..metadata.partition_record import NO_LEADER, PartitionRecord, next_epoch
 from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import NO_MAGIC, FolderSurvey
 from .migration_plan import MigrationPlan, choose_voters
-from .plan_making import NAMES_SHOWN, strays
+from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, strays
 
 KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 INTERNAL = {
@@ -30,8 +30,6 @@ INTERNAL = {
     },
 }
 """As Kafka makes these topics. `min.insync.replicas` is 1, so that the one replica that is left can go on."""
-SPARE_PRODUCER_IDS = 1_000_000
-"""Left out above the highest on the disks: ids were given that nobody has written with yet."""
 MAGIC_WITH_EPOCHS = 2
 UNKNOWN_SETTINGS = (
     "the settings of topics: all of them keep everything now (cleanup.policy=delete, retention.ms=-1); set them in "

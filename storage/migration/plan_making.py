@@ -31,6 +31,11 @@ SPARE_ENTRIES = 2
 """A recovery leaves one free in a time index, and ends with one for the largest timestamp."""
 ENCRYPTED = "encryptedPassword:"
 NAMES_SHOWN = 5
+SPARE_PRODUCER_IDS = 1_000_000
+"""Left out above the highest that is known: ids were given that nobody has written with yet, and after an undo the old
+brokers go on where ZooKeeper stands. A new producer whose id another had would have its first batches taken for
+duplicates.
+"""
 
 Replicas = Mapping[int, FolderSurvey]
 """The folders of a partition by broker."""
@@ -93,7 +98,7 @@ class PlanMaking:
             topics={name: self._topic(name, topic, cluster.topic_configs) for name, topic in topics.items()},
             cluster_configs=cluster.cluster_configs,
             configs_of_brokers=cluster.configs_of_brokers,
-            next_producer_id=max(cluster.next_producer_id, last_id + 1),
+            next_producer_id=max(cluster.next_producer_id, last_id + 1) + SPARE_PRODUCER_IDS,
             client_quotas=cluster.quotas,
             acls=number_acls(cluster.acls),
             scram_credentials=cluster.passwords,

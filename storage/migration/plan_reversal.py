@@ -3,15 +3,20 @@
 After Kafka has started there may be more: folders that it called `-stray`, and others that it made in their place.
 Those are removed where nothing was written into them, and the first get their names back. What Kafka wrote into
 partitions, and topics that it made, stay.
+
+Leader epochs that Kafka began are forgotten: the old brokers go on from those of ZooKeeper, which are lower, and a
+leader drops from its history what is above its own. Its followers, which have it still, would then ask for epochs that
+nobody knows, and never come back into the ISR (`LeaderEpochFileCache.assign`, 2.8.2).
 """
 
 from collections.abc import Callable, Iterator
 
 from ..directories.log_directory import LOCK
 from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
-from ..files.file_names import LOG, STRAY_DIRECTORY
+from ..files.file_names import LOG, STRAY_DIRECTORY, parse_log_directory
 from ..files.files import Files
 from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
+from ..log.leader_epochs import LeaderEpochs
 from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
 from ..metadata.metadata_store import BOOTSTRAP
 from .directory_survey import JOURNAL, RefusedDirectory, hold_locks
@@ -83,11 +88,22 @@ class PlanReversal:
         for name in sorted(journal.topic_ids):
             files.remove(f"{path}/{name}/{PARTITION_METADATA}")
             files.remove(f"{path}/{name}/{PARTITION_METADATA}.tmp")
+        self._forget_epochs(path)
         files.remove_directory(f"{path}/{METADATA_FOLDER}")
         for name in (BOOTSTRAP, f"{META_PROPERTIES}.tmp", f"{JOURNAL}.tmp"):
             if name not in journal.names:
                 files.remove(f"{path}/{name}")
         files.sync_directory(path)
+
+    def _forget_epochs(self, path: str) -> None:
+        files, topics = self._files, self._plan.state.topics
+        for entry in files.entries(path):
+            name = parse_log_directory(entry.name) if entry.is_directory else None
+            topic = None if name is None else topics.get(name.topic)
+            if name is not None and topic is not None and name.partition < topic.partitions:
+                planned = topic.replicas[name.partition].leader_epoch
+                LeaderEpochs(files, f"{path}/{entry.name}").truncate_from_epoch(planned)
+        files.sync_file_system(path)
 
     def _finish(self, path: str, journal: MigrationJournal) -> None:
         if not journal.had_lock:

@@ -58,7 +58,7 @@ def test_every_broker_gets_the_same_snapshot_and_the_metadata_are_those_of_zooke
     assert state.scram_credentials.keys() == {("alice", "SCRAM-SHA-256")}
     assert state.client_quotas == {(("user", "alice"),): {"producer_byte_rate": 1e16}}
     assert len(state.acls) == 1
-    assert (state.next_producer_id, state.metadata_version) == (2000, 21)
+    assert (state.next_producer_id, state.metadata_version) == (1_002_000, 21)
     ids = [each.directory_id for broker in plan.brokers.values() for each in broker.directories]
     assert state.topics["orders"].replicas[0].directories == (ids[0], ids[2])
     assert state.topics["orders"].replicas[1].directories == (ids[1],)
@@ -267,6 +267,18 @@ def test_what_kafka_set_aside_gets_its_name_back(migration: Migration) -> None:
     assert "made-later-0" in str(migration.said)
     shutil.rmtree(path / "made-later-0")
     assert bytes_of(migration.contents()) == bytes_of(before)
+
+
+def test_leader_epochs_that_kafka_began_are_forgotten(migration: Migration) -> None:
+    """Fault: followers asked the old leader for them, and did not come back into the ISR."""
+    epoch = migration.plan().state.topics["orders"].replicas[0].leader_epoch
+    migration.apply()
+    checkpoints = [paths[0] / "orders-0" / "leader-epoch-checkpoint" for paths in migration.brokers.values()]
+    before = checkpoints[0].read_text()
+    for path in checkpoints:
+        path.write_text(f"0\n3\n3 0\n{epoch} 20\n{epoch + 2} 25\n")
+    migration.undo()
+    assert [path.read_text() for path in checkpoints] == [before, before] == ["0\n1\n3 0\n"] * 2
 
 
 def test_records_that_kafka_wrote_in_the_place_of_a_folder_are_not_deleted(migration: Migration) -> None:

@@ -116,9 +116,9 @@ def test_what_cannot_be_taken_is_said(tmp_path: Path, disks: Any) -> None:
     assert "migration to KRaft" in made.stops[0]
 
 
-def test_producer_ids_begin_above_zookeepers_and_the_disks(tmp_path: Path, disks: Any) -> None:
+def test_producer_ids_begin_far_above_zookeepers_and_the_disks(tmp_path: Path, disks: Any) -> None:
     write_replica(disks[1][0], "orders", 0)
-    for end, expected in ((4999, 5000), (0, 1)):
+    for end, expected in ((4999, 1_005_000), (0, 1_000_001)):
         block = {"/latest_producer_id_block": {"block_end": str(end)}}
         assert plan(tmp_path, disks, ([1], 1, 4, [1]), nodes=block).state.next_producer_id == expected
 
