@@ -25,7 +25,7 @@
 # make gateway-soak  old and new clients through a gateway, while brokers of three Kafka 4.4.0 and its workers are killed (SECONDS=3600)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
 # make producer-splits  batches above the topic's limit and one record that is too large, 200 runs each on stepdown and on Kafka, in peace and with cut connections
-# make random-migrations  random log directories of brokers with ZooKeeper, migrated to Kafka 4.4.0 and back (SEEDS=200)
+# make random-migrations  random log directories of brokers with ZooKeeper, migrated to Kafka 4.4.0 and back (SEEDS=200 MIGRATION_FIRST=100)
 # make handovers         random operations on one directory that stepdown and Kafka 3.9.1 or 4.4.0 have in turn, ten hand-overs a run, acknowledged against readable (SEEDS=200)
 # make crowd-soak  an honest producer and consumer among a thousand connections of all kinds, for ten minutes (CROWD_S=…)
 # make same-seed  each scenario RUNS times (1000) on every Python that is here: the same lines each time

@@ -50,13 +50,17 @@ def write_replica(
     epochs: Sequence[tuple[int, int]] = (),
     magic: int = 2,
     codec: Codec = Codec.NONE,
+    base: int = 0,
 ) -> Path:
-    """The folder of a partition with batches of ten records, in the last of `epochs` (epoch, start offset)."""
+    """The folder of a partition with batches of ten records, in the last of `epochs` (epoch, start offset).
+
+    With `base` the segment that begins there is added to those that are there.
+    """
     fields: dict[str, Any] = {"magic": magic, "codec": codec}
     if magic == 2 and epochs:
         fields["partition_leader_epoch"] = epochs[-1][0]
-    batches = [keyed_records(first, 10) for first in range(0, records, 10)]
-    write_batches(path, topic, partition, batches, **fields)
+    batches = [keyed_records(first, 10) for first in range(base, base + records, 10)]
+    write_batches(path, topic, partition, batches, base=base, **fields)
     lines = [f"{epoch} {start}" for epoch, start in epochs]
     folder = path / f"{topic}-{partition}"
     (folder / "leader-epoch-checkpoint").write_text("\n".join(["0", str(len(lines)), *lines, ""]))
