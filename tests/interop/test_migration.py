@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, ConfigResource
 from stepdown.bench.servers.ports import free_port
 from stepdown.protocol.records.batches import iter_batches
@@ -18,7 +25,7 @@ from stepdown.storage.zookeeper.kafka_cluster import KafkaCluster, read_cluster
 from stepdown.storage.zookeeper.live_zookeeper import read_live_zookeeper
 from support.clients_raw import wait_until
 from support.command import run_command
-from support.deadline import DEADLINE_S
+from support.deadline import DEADLINE_S, MOMENT_S
 from support.handover import ANY_ACL, SETTINGS, Client
 from support.kafka_4 import LATEST, ApacheKafka4
 from support.kafka_old import OldKafka
@@ -32,6 +39,10 @@ pytestmark = pytest.mark.java
 
 ACL_TOOL = "kafka.admin.AclCommand"
 DUMP_TOOL = "org.apache.kafka.tools.DumpLogSegments"
+READABLE = "compacted"
+"""The topic that the user may read."""
+LOGIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", "sasl.username": "alice",
+         "sasl.password": "secret"}  # fmt: skip
 OFF = {
     "log.cleaner.enable": "false",
     "offsets.topic.num.partitions": "50",
@@ -67,6 +78,7 @@ def set_access(old: OldKafka) -> None:
         old.run_tool(CONFIG_TOOL, *words)
     base = (ACL_TOOL, "--authorizer-properties", f"zookeeper.connect={old.zookeeper}", "--add", "--operation", "Read")
     old.run_main(*base, "--deny-principal", "User:bob", "--topic", "default")
+    old.run_main(*base, "--allow-principal", "User:alice", "--topic", READABLE, "--group", "reader")
     if old.version >= "2":
         old.run_main(*base, "--deny-principal", "User:eve", "--topic", "def", "--resource-pattern-type", "prefixed")
 
@@ -125,23 +137,49 @@ def check_all(kafka: KafkaWithLogins, left: Left) -> None:
         request = ConsumerGroupTopicPartitions(group, [TopicPartition(name, index)])
         answer = admin.list_consumer_group_offsets([request])[group].result(DEADLINE_S)
         assert answer.topic_partitions[0].offset == offset, (group, name, index)
+    check_groups_go_on(kafka.address, left)
     check_access(kafka.address, admin, left)
     check_login(kafka.logins)
     check_settings(admin)
 
 
 def check_login(address: str) -> None:
-    """The password of ZooKeeper's time is taken."""
-    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", "sasl.username": "alice",
-             "sasl.password": "secret"}  # fmt: skip
-    assert AdminClient({"bootstrap.servers": address, **login}).list_topics(timeout=DEADLINE_S).brokers
+    """The password of ZooKeeper's time is taken, and opens what the rules allow."""
+    login = {"bootstrap.servers": address, **LOGIN}
+    admin = AdminClient(login)
+    assert set(TOPICS) & set(admin.list_topics(timeout=DEADLINE_S).topics) == {READABLE}
+    refused = admin.list_topics("default", timeout=DEADLINE_S).topics["default"].error
+    assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    consumer = Consumer({**login, "group.id": "reader", "enable.auto.commit": False})
+    consumer.assign([TopicPartition(READABLE, 0, 0)])
+    message = consumer.poll(DEADLINE_S)
+    assert message is not None
+    assert message.error() is None
+    consumer.close()
+    with pytest.raises(KafkaException):
+        AdminClient({**login, "sasl.password": "wrong"}).list_topics(timeout=MOMENT_S)
+
+
+def check_groups_go_on(address: str, left: Left) -> None:
+    """A member gets what comes after the committed offsets."""
+    for group in sorted({group for group, *_ in left.directory.committed}):
+        consumer = Consumer({"bootstrap.servers": address, "group.id": group, "enable.auto.commit": False})
+        consumer.subscribe(list(TOPICS))
+        firsts: dict[tuple[str, str, int], int] = {}
+        while len(firsts) < len(TOPICS) * PARTITIONS:
+            message = consumer.poll(DEADLINE_S)
+            assert message is not None
+            assert message.error() is None
+            firsts.setdefault((group, message.topic(), message.partition()), message.offset())
+        consumer.close()
+        assert firsts == {key: offset for key, offset in left.directory.committed.items() if key[0] == group}
 
 
 def check_access(address: str, admin: Any, left: Left) -> None:
     users = admin.describe_user_scram_credentials().result(DEADLINE_S)
     assert {name: each.scram_credential_infos[0].iterations for name, each in users.items()} == {"alice": 4096}
-    denied = {"User:bob", "User:eve"} if left.directory.version >= "2" else {"User:bob"}
-    assert {each.principal for each in admin.describe_acls(ANY_ACL).result(DEADLINE_S)} == denied
+    named = {"User:alice", "User:bob", *(["User:eve"] if left.directory.version >= "2" else [])}
+    assert {each.principal for each in admin.describe_acls(ANY_ACL).result(DEADLINE_S)} == named
     client = Client(random=None, address=address)  # type: ignore[arg-type]  # it only asks
     assert client._found_quotas() == {frozenset({("user", "u1")}): {"consumer_byte_rate": 4096.0}}
 
@@ -210,6 +248,23 @@ def test_kafka_4_serves_all_of_it_and_the_way_back_is_open(left: Left) -> None:
     assert (log_dir / "meta.properties").read_bytes() == meta
     assert set(log_dir.rglob("partition.metadata")) == ids
     assert not list(log_dir.glob("__cluster_metadata*"))
+    if left.directory.has_transactions:
+        check_way_back(left, old_ids | new_ids)
+
+
+def check_way_back(left: Left, known_ids: set[int]) -> None:
+    """The old broker serves its records and those of Kafka 4, and gives no producer id that one of both gave."""
+    log_dir = left.directory.log_dir
+    records = {key: list(records_on_disk(log_dir / f"{key[0]}-{key[1]}")) for key in left.records}
+    assert records["default", 0][-1][2:] == (b"after", b"after")
+    sizes = {path: path.stat().st_size for path in log_dir.rglob("*.log")}
+    with OldKafka(left.folder, left.directory.version, properties={**OFF, "super.users": "User:ANONYMOUS"}) as old:
+        for (name, index), expected in records.items():
+            assert consume(old.address, name, index) == as_clients_see(expected), (name, index)
+        produce(old.address)
+    ids = producer_ids(log_dir, sizes)
+    assert ids
+    assert not ids & known_ids - {-1}
 
 
 @pytest.mark.slow

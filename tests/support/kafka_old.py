@@ -58,6 +58,10 @@ class OldKafka(OldKafkaServer):
     def __exit__(self, *error: object) -> None:
         self.stop()
 
+    def _options(self) -> list[str]:
+        """ZooKeeper has a new snapshot soon, as one that ran for long."""
+        return [*super()._options(), "-Dzookeeper.snapCount=100"]
+
     def create_topic(self, name: str) -> None:
         """Ask for a topic, which makes it, and return when its partition answers."""
         with Raw(self.address) as client:

@@ -1,6 +1,6 @@
 """Three brokers over one ZooKeeper, and three nodes of Kafka 4 over the directories that they left."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -109,8 +109,17 @@ class NewCluster:
             list(all_of_them.map(lambda each: self.nodes[each].stop(), IDS))
 
 
-def produce_acknowledged(addresses: str, topics: Mapping[str, int], rounds: range, taken: Acknowledged) -> None:
-    """Records with acks=all to each partition; those that were acknowledged are in `taken`."""
+def produce_acknowledged(
+    addresses: str,
+    topics: Mapping[str, int],
+    rounds: range,
+    taken: Acknowledged,
+    events: Mapping[int, Callable[[], object]] | None = None,
+) -> None:
+    """Records with acks=all to each partition; those that were acknowledged are in `taken`.
+
+    `events` come about at their rounds, while records are on their way.
+    """
     producer = Producer({"bootstrap.servers": addresses, "acks": "all", "linger.ms": 5})
 
     def note(error: object, message: object) -> None:
@@ -122,6 +131,7 @@ def produce_acknowledged(addresses: str, topics: Mapping[str, int], rounds: rang
         for name, partitions in topics.items():
             for index in range(partitions):
                 producer.produce(name, b"%s %d %d" % (name.encode(), index, number), b"k", index, on_delivery=note)
+        (events or {}).get(number, int)()
         producer.poll(0)
     assert producer.flush(DEADLINE_S) == 0
 
