@@ -27,7 +27,7 @@ def cluster_command(
         for each in sorted(found.brokers, key=lambda each: each.node_id)
     ]
     if as_json:
-        shown = {"cluster": found.cluster_id, "controller": found.controller_id, "brokers": brokers}
+        shown = {"cluster_id": found.cluster_id, "controller_id": found.controller_id, "brokers": brokers}
         typer.echo(json.dumps(shown, indent=2))
         return
     from ..support.terminal_tables import print_table

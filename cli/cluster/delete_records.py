@@ -60,7 +60,7 @@ def delete_records_command(
     else:
         for row in rows:
             if not row["error"]:
-                typer.echo(f"{topic}-{row['partition']}: begins at {row['earliest']}")
+                typer.echo(f"{topic}-{row['partition']}: begins at {row['start_offset']}")
     fail_for([(f"{topic}-{row['partition']}", row["error"], "") for row in rows if row["error"]], HINTS)
 
 
@@ -86,7 +86,7 @@ def _delete(client: CommandClient, leader: int, partitions: list[TopicPartition]
         {
             "topic": found.name,
             "partition": each.partition_index,
-            "earliest": None if each.error_code else each.low_watermark,
+            "start_offset": None if each.error_code else each.low_watermark,
             "error": error_name(each.error_code) if each.error_code else "",
         }
         for found in response.topics

@@ -50,9 +50,9 @@ def _directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any
                 {
                     "topic": topic.name,
                     "partition": each.partition_index,
-                    "bytes": each.partition_size,
-                    "lag": each.offset_lag,
-                    "future": each.is_future_key,
+                    "size_bytes": each.partition_size,
+                    "offset_lag": each.offset_lag,
+                    "is_future": each.is_future_key,
                 }
                 for topic in result.topics
                 if not topics or topic.name in topics
@@ -69,8 +69,8 @@ def _show(directories: list[dict[str, Any]]) -> None:
 
     for each in directories:
         partitions = each["partitions"]
-        total = sum(row["bytes"] for row in partitions)
+        total = sum(row["size_bytes"] for row in partitions)
         typer.echo(f"broker {each['broker']}: {each['directory']}, {len(partitions)} partitions, {total} bytes")
         if partitions:
-            rows = [[*list(row.values())[:-1], "future" if row["future"] else ""] for row in partitions]
+            rows = [[*list(row.values())[:-1], "future" if row["is_future"] else ""] for row in partitions]
             print_table(("topic", "partition", "bytes", "lag", ""), rows, numeric=("partition", "bytes", "lag"))

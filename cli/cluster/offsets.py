@@ -27,7 +27,7 @@ def offsets_command(
     with connect(bootstrap, command_config) as client:
         first, end = offsets_of(client, topics, EARLIEST), offsets_of(client, topics, LATEST)
     rows = [
-        {"topic": topic, "partition": partition, "earliest": offset, "latest": end.get((topic, partition))}
+        {"topic": topic, "partition": partition, "start_offset": offset, "end_offset": end.get((topic, partition))}
         for (topic, partition), offset in sorted(first.items())
     ]
     if as_json:

@@ -36,6 +36,11 @@ HINTS = {
     "UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is.",
 }
 """What to do next, by the error that the broker answered."""
+TABLES = (
+    ("members", ("member", "instance", "client", "host", "partitions"), ("partitions",)),
+    ("offsets", ("topic", "partition", "committed", "end", "lag", "member"), ("partition", "committed", "end", "lag")),
+)
+"""What is shown of a group: the columns of its members and offsets, and which of them are numbers."""
 
 
 @groups.command(name="list")
@@ -55,7 +60,8 @@ def list_command(
     columns = ("group", "state", "type", "protocol")
     rows = [(each.name, each.state, each.type, each.protocol) for each in found]
     if as_json:
-        typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
+        keys = ("id", "state", "type", "protocol_type")
+        typer.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
         return
     from ..support.terminal_tables import print_table
 
@@ -232,7 +238,7 @@ def _describe(client: CommandClient, group: Group) -> dict[str, Any]:
     topic_partitions = sorted({*offsets, *owners})
     ends = client.run(offsets_at(topic_partitions, LATEST))
     return {
-        "group": group.name,
+        "id": group.name,
         "state": group.state,
         "type": group.type,
         "protocol": group.protocol,
@@ -248,11 +254,11 @@ def _describe(client: CommandClient, group: Group) -> dict[str, Any]:
 
 def _member(member: GroupMember) -> dict[str, Any]:
     return {
-        "member": member.member_id,
-        "instance": member.instance_id,
-        "client": member.client_id,
-        "host": member.host,
-        "partitions": len(member.partitions),
+        "member_id": member.member_id,
+        "instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.host,
+        "assigned_count": len(member.partitions),
     }
 
 
@@ -263,22 +269,21 @@ def _offset(
     return {
         "topic": topic,
         "partition": partition,
-        "committed": offset,
-        "end": end,
+        "offset": offset,
+        "end_offset": end,
         "lag": None if offset is None or end is None else end - offset,
-        "member": None if owner is None else owner.member_id,
+        "member_id": None if owner is None else owner.member_id,
     }
 
 
 def _show(group: Mapping[str, Any]) -> None:
     from ..support.terminal_tables import print_table
 
-    typer.echo(f"{group['group']}  {group['state']}, {group['type']} {group['protocol']}".rstrip())
-    for name, numeric in (("members", ("partitions",)), ("offsets", ("partition", "committed", "end", "lag"))):
-        rows = group[name]
-        if rows:
+    typer.echo(f"{group['id']}  {group['state']}, {group['type']} {group['protocol']}".rstrip())
+    for name, columns, numeric in TABLES:
+        if rows := group[name]:
             cells = [["-" if cell is None else cell for cell in row.values()] for row in rows]
-            print_table(tuple(rows[0]), cells, numeric=numeric)
+            print_table(columns, cells, numeric=numeric)
 
 
 def _show_moves(
@@ -294,7 +299,7 @@ def _show_moves(
         for (topic, partition), offset in moved.items()
     ]
     if as_json:
-        typer.echo(json.dumps({"group": name, "executed": executed, "offsets": rows}, indent=2))
+        typer.echo(json.dumps({"id": name, "executed": executed, "offsets": rows}, indent=2))
         return
     from ..support.terminal_tables import print_table
 

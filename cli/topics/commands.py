@@ -75,7 +75,7 @@ def list_command(
     from ...client.operations.topics import describe_topics
 
     with connect(bootstrap, command_config) as client:
-        found = [topic for topic in client.run(describe_topics()) if internal or not topic["internal"]]
+        found = [topic for topic in client.run(describe_topics()) if internal or not topic["is_internal"]]
     if as_json:
         shown = [{**topic, "partitions": len(topic["partitions"])} for topic in found]
         typer.echo(json.dumps(shown, indent=2))

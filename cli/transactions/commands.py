@@ -59,7 +59,7 @@ def list_command(
     columns = ("transactional id", "state", "producer id")
     rows = [(each.name, each.state, each.producer_id) for each in found]
     if as_json:
-        keys = ("transactional_id", "state", "producer_id")
+        keys = ("id", "state", "producer_id")
         typer.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
         return
     from ..support.terminal_tables import print_table
@@ -128,7 +128,7 @@ def topic_partition_of(text: str) -> TopicPartition:
 
 def _as_json(each: TransactionDescription) -> dict[str, Any]:
     return {
-        "transactional_id": each.name,
+        "id": each.name,
         "state": each.state,
         "producer_id": each.producer_id,
         "producer_epoch": each.producer_epoch,

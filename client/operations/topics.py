@@ -156,7 +156,7 @@ def _topic(topic: Any) -> dict[str, Any]:
     return {
         "name": topic.name,
         "id": str(topic.topic_id) if topic.topic_id != UUID(int=0) else None,
-        "internal": topic.is_internal,
+        "is_internal": topic.is_internal,
         "error": error_name(topic.error_code) if topic.error_code else "",
         "partitions": [
             {

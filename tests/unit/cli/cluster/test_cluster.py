@@ -35,7 +35,7 @@ async def rows(run: Stepdown, *arguments: object) -> Any:
 async def test_the_cluster_is_shown(run: Stepdown, broker: Broker) -> None:
     found = await rows(run, "cluster")
     node, address = broker.cluster.node_id, broker.address
-    assert (found["cluster"], found["controller"]) == (broker.cluster.cluster_id, node)
+    assert (found["cluster_id"], found["controller_id"]) == (broker.cluster.cluster_id, node)
     assert found["brokers"] == [{"id": node, "host": address.host, "port": address.port, "rack": None}]
     assert str(broker.cluster.cluster_id) in (await run("cluster")).stdout
 
@@ -43,7 +43,7 @@ async def test_the_cluster_is_shown(run: Stepdown, broker: Broker) -> None:
 async def test_the_log_directories_are_shown(run: Stepdown, broker: Broker) -> None:
     (found,) = await rows(run, "log-dirs", "t")
     assert (found["directory"], found["error"]) == (broker.settings.log_dirs[0], "")
-    assert [(each["topic"], each["partition"], each["bytes"] > 0) for each in found["partitions"]] == [
+    assert [(each["topic"], each["partition"], each["size_bytes"] > 0) for each in found["partitions"]] == [
         ("t", 0, True),
         ("t", 1, False),
     ]
@@ -52,11 +52,11 @@ async def test_the_log_directories_are_shown(run: Stepdown, broker: Broker) -> N
 
 async def test_offsets_are_shown_and_records_deleted(run: Stepdown) -> None:
     assert await rows(run, "delete-records", "t", "-p", 0, "--before", 2) == [
-        {"topic": "t", "partition": 0, "earliest": 2, "error": ""}
+        {"topic": "t", "partition": 0, "start_offset": 2, "error": ""}
     ]
     assert await rows(run, "offsets", "t") == [
-        {"topic": "t", "partition": 0, "earliest": 2, "latest": 3},
-        {"topic": "t", "partition": 1, "earliest": 0, "latest": 0},
+        {"topic": "t", "partition": 0, "start_offset": 2, "end_offset": 3},
+        {"topic": "t", "partition": 1, "start_offset": 0, "end_offset": 0},
     ]
     told = await run("delete-records", "t", "--before", "end")
     assert told.stdout == "t-0: begins at 3\nt-1: begins at 0\n"

@@ -84,8 +84,8 @@ async def test_groups_are_listed(broker: Broker, groups: Groups) -> None:
     await join(broker)
     listed = json.loads((await groups("list", "--json")).stdout)
     assert listed == [
-        {"group": "busy", "state": "Stable", "type": "classic", "protocol": "consumer"},
-        {"group": "idle", "state": "Empty", "type": "classic", "protocol": ""},
+        {"id": "busy", "state": "Stable", "type": "classic", "protocol_type": "consumer"},
+        {"id": "idle", "state": "Empty", "type": "classic", "protocol_type": ""},
     ]
     table = (await groups("list", "--state", "empty")).stdout.splitlines()
     assert [line.split() for line in table[2:]] == [["idle", "Empty", "classic"]]
@@ -95,12 +95,18 @@ async def test_a_group_is_described_with_members_and_lag(broker: Broker, groups:
     member_id = await join(broker)
     busy, idle = json.loads((await groups("describe", "busy", "idle", "--json")).stdout)
     assert busy["members"] == [
-        {"member": member_id, "instance": None, "client": "raw", "host": "/127.0.0.1", "partitions": 1}
+        {
+            "member_id": member_id,
+            "instance_id": None,
+            "client_id": "raw",
+            "client_host": "/127.0.0.1",
+            "assigned_count": 1,
+        }
     ]
     assert busy["offsets"] == [
-        {"topic": "t", "partition": 1, "committed": None, "end": 10, "lag": None, "member": member_id}
+        {"topic": "t", "partition": 1, "offset": None, "end_offset": 10, "lag": None, "member_id": member_id}
     ]
-    assert [(each["partition"], each["committed"], each["end"], each["lag"]) for each in idle["offsets"]] == [
+    assert [(each["partition"], each["offset"], each["end_offset"], each["lag"]) for each in idle["offsets"]] == [
         (0, 3, 10, 7),
         (1, 5, 10, 5),
     ]
@@ -117,7 +123,7 @@ async def test_a_group_of_the_consumer_protocol_is_described(broker: Broker, gro
     await client.close()
     (new,) = json.loads((await groups("describe", "new", "--json")).stdout)
     assert (new["state"], new["type"], new["protocol"]) == ("Stable", "consumer", "uniform")
-    assert [each["member"] for each in new["offsets"]] == ["m", "m"]
+    assert [each["member_id"] for each in new["offsets"]] == ["m", "m"]
 
 
 async def test_an_unknown_group_is_an_error(groups: Groups) -> None:

@@ -50,7 +50,7 @@ async def test_list_shows_ids_and_states(transactions: Command) -> None:
         ["open", "Ongoing"],
     ]
     found = json.loads((await transactions("list", "--state", "Ongoing", "--json")).stdout)
-    assert [(each["transactional_id"], each["state"]) for each in found] == [("open", "Ongoing")]
+    assert [(each["id"], each["state"]) for each in found] == [("open", "Ongoing")]
     assert json.loads((await transactions("list", "--longer-than-ms", 3_600_000, "--json")).stdout) == []
 
 
