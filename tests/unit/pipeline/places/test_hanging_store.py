@@ -19,7 +19,7 @@ from stepdown.pipeline.sources.split_task import SplitPartition
 from stepdown.protocol.errors import DiskFault
 from support.s3 import BUCKET, KEYS
 
-LIMITS = {"read_timeout": "200ms", "retry_timeout": "1s"}
+LIMITS = {"read_timeout": "200ms", "retry_timeout": "400ms"}
 OBJECT = f"s3://{BUCKET}/topic-0/{0:020}.log"
 SIZE = 1000
 HEAD = (
