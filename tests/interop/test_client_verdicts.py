@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from json import loads
 from pathlib import Path
@@ -13,14 +12,21 @@ from pathlib import Path
 import pytest
 from stepdown.network.clients.client_row import ClientRow, read_row
 from support.broker import Stepdown, broker_under_test
-from support.client_trials import JAVA_TRIALS, OTHER_TRIALS, PYTHON_TRIALS, Trial
+from support.client_trials import (
+    JAVA_TRIALS,
+    MORE_JAVA_TRIALS,
+    OTHER_TRIALS,
+    PYTHON_TRIALS,
+    TRIALS,
+    Trial,
+    find_differences,
+)
 from support.clients_go import require_go
 from support.kafka_4 import LATEST, ApacheKafka4
 from support.maven import require_java
+from support.old_packages import require_node
 
 LINE = "4.4"
-AT_ONCE = 12
-"""Most wait: a client that is not answered tries again until its time is over."""
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +60,18 @@ def test_python_clients_are_judged_right(stepdown: Stepdown, trial: Trial) -> No
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("trial", JAVA_TRIALS, ids=lambda trial: trial.name)
+@pytest.mark.parametrize(
+    "trial",
+    [*JAVA_TRIALS, *(pytest.param(trial, marks=pytest.mark.slow) for trial in MORE_JAVA_TRIALS)],
+    ids=lambda trial: trial.name,
+)
 def test_java_clients_are_judged_right(stepdown: Stepdown, trial: Trial) -> None:
     check_verdict(stepdown, trial)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trial", OTHER_TRIALS, ids=lambda trial: trial.name)
-def test_pinned_packages_and_go_clients_are_judged_right(stepdown: Stepdown, trial: Trial) -> None:
+def test_pinned_packages_and_clients_in_go_and_javascript_are_judged_right(stepdown: Stepdown, trial: Trial) -> None:
     check_verdict(stepdown, trial)
 
 
@@ -71,11 +81,11 @@ def test_pinned_packages_and_go_clients_are_judged_right(stepdown: Stepdown, tri
 def test_what_is_said_of_each_client_is_what_kafka_4_shows(release: str, tmp_path: Path) -> None:
     require_java()
     require_go()
-    trials = [*PYTHON_TRIALS, *JAVA_TRIALS, *OTHER_TRIALS]
+    require_node()
     with ApacheKafka4(tmp_path, release=release) as kafka:
-        for trial in trials:
+        for trial in TRIALS:
             kafka.create_topic(trial.topic)
-        assert differences(kafka.address, trials) == []
+        assert find_differences(kafka.address, TRIALS) == []
 
 
 @pytest.mark.slow
@@ -84,34 +94,19 @@ def test_each_client_fares_with_a_broker_that_acts_as_4_4_as_with_kafka(tmp_path
     """Clients that Kafka 4 leaves behind passed every test."""
     require_java()
     require_go()
-    trials = [*PYTHON_TRIALS, *JAVA_TRIALS, *OTHER_TRIALS]
-    with acting_as(LINE, tmp_path, trials) as server:
-        assert differences(server.address, trials) == []
+    require_node()
+    with acting_as(LINE, tmp_path, TRIALS) as server:
+        assert find_differences(server.address, TRIALS) == []
 
 
 def test_a_client_that_kafka_4_leaves_behind_fails_with_a_broker_that_acts_as_4_4(tmp_path: Path) -> None:
     left_behind = next(trial for trial in PYTHON_TRIALS if not trial.works)
     works = next(trial for trial in PYTHON_TRIALS if trial.works)
     with acting_as(LINE, tmp_path, [left_behind, works]) as server:
-        assert differences(server.address, [left_behind, works]) == []
+        assert find_differences(server.address, [left_behind, works]) == []
 
 
 def acting_as(release: str, folder: Path, trials: Sequence[Trial]) -> Stepdown:
     """A broker with the topics of the trials; not started."""
     topics = ",".join(trial.topic for trial in trials)
     return Stepdown(folder, properties={"stepdown.act.as": release, "stepdown.topics": topics})
-
-
-def find_fault(trial: Trial, address: str) -> Exception | None:
-    try:
-        trial.run(address, trial.topic)
-    except Exception as fault:  # each library has its own
-        return fault
-    return None
-
-
-def differences(address: str, trials: Sequence[Trial]) -> list[str]:
-    """The trials that end otherwise with the broker there than is said of them."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        faults = zip(trials, pool.map(lambda trial: find_fault(trial, address), trials), strict=True)
-        return [f"{trial.name}: {fault or 'it works'}" for trial, fault in faults if trial.works != (fault is None)]

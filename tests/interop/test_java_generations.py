@@ -84,7 +84,8 @@ def test_it_sends_the_versions_of_its_time(broker: BrokerProcess, proxy: Recordi
     client.produce(proxy.address, client_id, topic, 0, written_by(client)[:3], "none")
     client.consume(proxy.address, client_id, [Span(topic=topic, count=3)])
 
-    assert proxy.versions(client_id, API_FETCH) == client.fetch_versions
+    fetches = proxy.versions(client_id, API_FETCH)
+    assert len(fetches) == 1 and fetches <= client.fetch_versions
     (produced,) = proxy.versions(client_id, API_PRODUCE)
     assert {0: 0, 1: 0, 2: 1}.get(produced, 2) == client.write_magic
     if client is SCALA_0_8_2:

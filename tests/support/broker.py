@@ -1,6 +1,7 @@
-"""The broker under test as a process of its own: `stepdown serve`, or Kafka in its place to prove the tests.
+"""The broker under test as a process of its own: `stepdown serve`, or another in its place.
 
-`STEPDOWN_TEST_BROKER=kafka` in the environment makes `broker_under_test` start Apache Kafka.
+`STEPDOWN_TEST_BROKER` in the environment names what `broker_under_test` starts: `kafka` is Apache Kafka, to prove the
+tests; `gateway` is a gateway before Kafka 4.4.0, with a port for the broker, `gateway-single` one with one address.
 """
 
 import os
@@ -11,7 +12,10 @@ from typing import Protocol
 from stepdown.bench.servers.stepdown import Stepdown as ServerProcess
 
 from .clients_raw import create_topic
+from .gateway_before_kafka import GatewayBeforeKafka
 from .kafka import ApacheKafka
+
+GATEWAY_SCHEMES = {"gateway": "ports", "gateway-single": "single"}
 
 
 class BrokerProcess(Protocol):
@@ -49,16 +53,18 @@ class Stepdown(ServerProcess):
 def broker_under_test(
     folder: Path, *, advertised: str | None = None, properties: Mapping[str, str] | None = None
 ) -> BrokerProcess:
-    """Return stepdown, or Kafka where `STEPDOWN_TEST_BROKER=kafka`; not started.
+    """Return stepdown, or what `STEPDOWN_TEST_BROKER` names; not started.
 
     Topics are never made by asking, and records of any age are kept.
     """
     settings = {"auto.create.topics.enable": "false", "log.retention.ms": "-1"} | dict(properties or {})
     if under_test() == "kafka":
         return ApacheKafka(folder, advertised=advertised, properties=settings)
+    if (addresses := GATEWAY_SCHEMES.get(under_test())) is not None:
+        return GatewayBeforeKafka(folder, addresses=addresses, advertised=advertised, properties=settings)
     return Stepdown(folder, advertised=advertised, properties=settings)
 
 
 def under_test() -> str:
-    """Return "stepdown" or "kafka"."""
+    """Return "stepdown", "kafka", "gateway" or "gateway-single"."""
     return os.environ.get("STEPDOWN_TEST_BROKER", "stepdown")

@@ -112,15 +112,16 @@ def _received(reader: Reader) -> Received:
 MODERN = "client+client_consumer+client_3_9"
 ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OLD_CODECS = ALL_CODECS[:-1]
+NEWEST_FETCH_OF_3_9 = 17
 
 
 def _client(name: str, room: str, fetch_version: int, magic: int, codecs: tuple[str, ...]) -> JavaClient:
-    """Return a version of kafka-clients that negotiates this Fetch version with a broker that offers 0 to 17."""
+    """Return a version of kafka-clients of which this is the newest Fetch version."""
     return JavaClient(
         name=f"java-{name}",
         coordinates=f"org.apache.kafka:kafka-clients:{name}",
         room=room,
-        fetch_versions=frozenset({fetch_version}),
+        fetch_versions=frozenset({min(fetch_version, NEWEST_FETCH_OF_3_9), fetch_version}),
         read_magic=magic,
         write_magic=magic,
         codecs=codecs,
@@ -146,5 +147,15 @@ OTHER_GENERATIONS = (
     _client("0.10.1.1", "client+client_consumer+client_0_10", 3, 1, OLD_CODECS),
     _client("1.1.1", "client+client_consumer+client_1_1", 7, 2, OLD_CODECS),
     _client("2.8.2", MODERN, 12, 2, ALL_CODECS),
-    _client("4.4.0", MODERN, 17, 2, ALL_CODECS),
+    _client("4.4.0", MODERN, 18, 2, ALL_CODECS),
+)
+# Beside those, to learn whether they work at all.
+MORE_GENERATIONS = (
+    _client("0.11.0.3", "client+client_consumer+client_1_1", 5, 2, OLD_CODECS),
+    _client("1.0.2", "client+client_consumer+client_1_1", 6, 2, OLD_CODECS),
+    _client("2.0.1", MODERN, 8, 2, OLD_CODECS),
+    _client("2.4.1", MODERN, 11, 2, ALL_CODECS),
+    _client("3.0.2", MODERN, 12, 2, ALL_CODECS),
+    _client("3.6.2", MODERN, 15, 2, ALL_CODECS),
+    _client("4.0.0", MODERN, 17, 2, ALL_CODECS),
 )

@@ -258,9 +258,13 @@ OLD_CODECS = ALL_CODECS[:-1]
 MODERN_FETCHES = frozenset(range(4, 18))
 
 AIOKAFKA = AioKafka(name="aiokafka", fetch_versions=MODERN_FETCHES)
+KAFKA_PYTHON = KafkaPython(
+    name="kafka-python", fetch_versions=MODERN_FETCHES, read_magic=2, write_magic=2, codecs=ALL_CODECS
+)
+CONFLUENT = Confluent(name="confluent", fetch_versions=MODERN_FETCHES, read_magic=2, write_magic=2, codecs=ALL_CODECS)
 
 PYTHON_CLIENTS = (
-    KafkaPython(name="kafka-python", fetch_versions=MODERN_FETCHES, read_magic=2, write_magic=2, codecs=ALL_CODECS),
+    KAFKA_PYTHON,
     KafkaPython(
         name="kafka-python-at-0.8.2",
         api_version=(0, 8, 2),
@@ -286,7 +290,7 @@ PYTHON_CLIENTS = (
         codecs=OLD_CODECS,
     ),
     AIOKAFKA,
-    Confluent(name="confluent", fetch_versions=MODERN_FETCHES, read_magic=2, write_magic=2, codecs=ALL_CODECS),
+    CONFLUENT,
     Confluent(
         name="confluent-at-0.9",
         fallback="0.9.0.1",

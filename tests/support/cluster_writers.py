@@ -78,11 +78,16 @@ def create(address: str, topic: str, partitions: int) -> None:
     admin.create_topics([wanted])[topic].result(DEADLINE_S)
 
 
-def ends_of(consumer: Consumer, partitions: Sequence[TopicPartition]) -> dict[tuple[str, int], int]:
+def ends_of(address: str, partitions: Sequence[TopicPartition]) -> dict[tuple[str, int], int]:
     """The offset behind the last record of each."""
-    return {
-        (each.topic, each.partition): consumer.get_watermark_offsets(each, timeout=DEADLINE_S)[1] for each in partitions
-    }
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "ends"})
+    try:
+        return {
+            (each.topic, each.partition): consumer.get_watermark_offsets(each, timeout=DEADLINE_S)[1]
+            for each in partitions
+        }
+    finally:
+        consumer.close()
 
 
 def read_all(address: str, topic: str, partitions: int) -> list[bytes]:
@@ -90,7 +95,7 @@ def read_all(address: str, topic: str, partitions: int) -> list[bytes]:
     consumer = Consumer({"bootstrap.servers": address, "group.id": f"read-{topic}", "auto.offset.reset": "earliest"})
     assigned = [TopicPartition(topic, each, 0) for each in range(partitions)]
     consumer.assign(assigned)
-    left = sum(ends_of(consumer, assigned).values())
+    left = sum(ends_of(address, assigned).values())
     values: list[bytes] = []
     while left:
         message = consumer.poll(DEADLINE_S)

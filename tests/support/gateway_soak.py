@@ -235,11 +235,7 @@ def serving(folder: Path) -> Iterator[tuple[ApacheKafkaCluster, GatewayProcess]]
 
 
 def find_ends(cluster: ApacheKafkaCluster) -> dict[Place, int]:
-    consumer = Consumer({"bootstrap.servers": bootstrap(cluster), "group.id": "ends"})
-    try:
-        return ends_of(consumer, [each for topic in (OLD, NEW) for each in partitions_of(topic)])
-    finally:
-        consumer.close()
+    return ends_of(bootstrap(cluster), [each for topic in (OLD, NEW) for each in partitions_of(topic)])
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 // Arguments: sarama or franz-go, address, topic, security protocol, SASL mechanism or "", user, password,
 // file of the authority. It ends with 1 and says why when the record does not come back. Or produce-by-sarama, and what
 // sarama_producer.go takes. SARAMA_VERSION: the broker that Sarama is told to speak to, 3.9.0 by itself.
+// FRANZ_GO_VERSION: the newest Kafka whose requests franz-go may send.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	franzscram "github.com/twmb/franz-go/pkg/sasl/scram"
@@ -26,6 +28,8 @@ import (
 type door struct {
 	address, topic, protocol, mechanism, user, password, authority string
 }
+
+const initProducerID = 22
 
 var value = bytes.Repeat([]byte("x"), 50000)
 
@@ -151,6 +155,16 @@ func byFranz(d door) ([]byte, error) {
 			"SCRAM-SHA-256": login.AsSha256Mechanism(),
 			"SCRAM-SHA-512": login.AsSha512Mechanism(),
 		}[d.mechanism]))
+	}
+	if name := os.Getenv("FRANZ_GO_VERSION"); name != "" {
+		versions := kversion.FromString(name)
+		if versions == nil {
+			return nil, fmt.Errorf("franz-go knows no Kafka %s", name)
+		}
+		options = append(options, kgo.MaxVersions(versions), kgo.ClientID("kgo-at-"+name))
+		if !versions.HasKey(initProducerID) {
+			options = append(options, kgo.DisableIdempotentWrite())
+		}
 	}
 	client, err := kgo.NewClient(options...)
 	if err != nil {
