@@ -28,7 +28,7 @@ NOTHING_TELLS = "it has not sent a request yet that tells"
 
 _MENDS = {
     JAVA: "kafka-clients 2.1 or later",
-    "kafka-python": "kafka-python 2.0.2 or later without api_version, or with (0, 11) or later",
+    "kafka-python": "kafka-python 2.0.2 or later without api_version, or with (0, 11, 0) or later",
     "aiokafka": "aiokafka 0.8 or later without api_version",
     "librdkafka": "librdkafka 1.8.2 or later without api.version.request=false and broker.version.fallback",
     "sarama": "Sarama 1.29 or later with Config.Version of V2_1_0_0 or later",

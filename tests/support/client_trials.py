@@ -148,12 +148,12 @@ TOLD_A_VERSION = (
     ),
     _of_client(replace(CONFLUENT, name="confluent-at-0.8.2", fallback="0.8.2.2"), works=False),
     *(
-        _of_package("kafka-python==1.4.7", OF_KAFKA_PYTHON, {"api_version": version}, works=version >= [0, 11])
-        for version in ([0, 8, 2], [0, 9], [0, 10], [0, 10, 1], [0, 11], [1, 0])
+        _of_package("kafka-python==1.4.7", OF_KAFKA_PYTHON, {"api_version": version}, works=version >= [0, 11, 0])
+        for version in ([0, 8, 2], [0, 9], [0, 10], [0, 10, 1], [0, 11], [0, 11, 0], [1, 0])
     ),
     *(
-        _of_package("kafka-python==2.0.2", OF_KAFKA_PYTHON, {"api_version": version}, works=version >= [0, 11])
-        for version in ([0, 9], [0, 10], [0, 10, 2], [0, 11], [1, 0])
+        _of_package("kafka-python==2.0.2", OF_KAFKA_PYTHON, {"api_version": version}, works=version >= [0, 11, 0])
+        for version in ([0, 9], [0, 10], [0, 10, 2], [0, 11], [0, 11, 0], [1, 0])
     ),
     *(
         _of_package("aiokafka==0.10.0", OF_AIOKAFKA, {"api_version": version}, works=version == "0.11")
@@ -164,7 +164,7 @@ TOLD_A_VERSION = (
             "confluent-kafka==2.0.2",
             OF_LIBRDKAFKA,
             {"api.version.request": "false", "broker.version.fallback": version},
-            works=False,
+            works=version == "0.10.0.0",  # of which it knows that it may be asked for versions
         )
         for version in ("0.8.2.2", "0.9.0.1", "0.10.0.0")
     ),
