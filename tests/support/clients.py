@@ -75,7 +75,7 @@ class Client(Protocol):
 
     @property
     def fetch_versions(self) -> frozenset[int]:
-        """The Fetch versions it may send to a broker that offers 0 to 17, or to 18 (one of them, always the same)."""
+        """The Fetch versions it may send to a broker that offers 0 to 15, 17 or 18 (always the same one)."""
 
     def produce(
         self, address: str, client_id: str, topic: str, partition: int, messages: Sequence[Message], codec: str

@@ -112,7 +112,8 @@ def _received(reader: Reader) -> Received:
 MODERN = "client+client_consumer+client_3_9"
 ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OLD_CODECS = ALL_CODECS[:-1]
-NEWEST_FETCH_OF_3_9 = 17
+NEWEST_FETCHES = (15, 17, 18)
+"""What a gateway with one address offers, Kafka 3.9 and Kafka 4.4."""
 
 
 def _client(name: str, room: str, fetch_version: int, magic: int, codecs: tuple[str, ...]) -> JavaClient:
@@ -121,7 +122,7 @@ def _client(name: str, room: str, fetch_version: int, magic: int, codecs: tuple[
         name=f"java-{name}",
         coordinates=f"org.apache.kafka:kafka-clients:{name}",
         room=room,
-        fetch_versions=frozenset({min(fetch_version, NEWEST_FETCH_OF_3_9), fetch_version}),
+        fetch_versions=frozenset(min(fetch_version, offered) for offered in NEWEST_FETCHES),
         read_magic=magic,
         write_magic=magic,
         codecs=codecs,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .clients_raw import create_topic
 from .gateway_process import GatewayProcess
-from .kafka_4 import LATEST, ApacheKafka4
+from .kafka_4 import LATEST, NewKafka4
 
 BROKER = 1
 """Its id."""
@@ -27,7 +27,7 @@ class GatewayBeforeKafka:
         advertised: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        self._kafka = ApacheKafka4(folder / "kafka", release=LATEST, properties=properties)
+        self._kafka = NewKafka4(folder / "kafka", release=LATEST, properties=properties)
         self.log_dir = self._kafka.log_dir
         work = folder / "gateway"
         work.mkdir()
