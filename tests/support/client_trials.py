@@ -75,12 +75,12 @@ def _of_package(requirement: str, script: str, settings: Mapping[str, object], *
 def _of_node(requirement: str, *, works: bool) -> Trial:
     library, _, _ = requirement.partition("@")
     script = SCRIPTS / "javascript" / f"{library.replace('-', '_')}_round_trip.js"
-    client_id = f"trial-{requirement}"
+    client_id = f"trial-{requirement.replace('@', '-')}"
 
     def run(address: str, topic: str) -> None:
         _finish(["node", str(script), topic, VALUE, address, client_id], {"NODE_PATH": str(node_package(requirement))})
 
-    return Trial(requirement, run, client_id, works)
+    return Trial(client_id.removeprefix("trial-"), run, client_id, works)
 
 
 def _of_go(library: str, client_id: str, *, works: bool, **environment: str) -> Trial:
