@@ -38,8 +38,6 @@ class ControlledBroker:
         self.control_address: HostPort | None = None
         self.control.running = lambda: [self.broker] if self._is_running else []
         self.control.on_reset = self._run_again
-        self.on_failed: Callable[[], object] = lambda: None
-        """Called when the broker cannot go on; who runs it then ends it."""
         self._settings, self._layers = settings, layers
         self._disk = disk or FaultyDisk()
         self._is_running = False
@@ -118,7 +116,6 @@ class ControlledBroker:
         layers = replace(self._layers, static={**self._layers.static, "listeners": ",".join(map(str, listeners))})
         settings = replace(self._settings, listeners=listeners)
         broker = Broker(settings, layers, clock=self.control.clock, files=self._disk)
-        broker.on_failed = lambda: self.on_failed()
         self.control.attach(broker, self._disk)
         return broker
 
@@ -163,6 +160,8 @@ class ControlledBroker:
         await self._begin()
 
     async def _run_again(self) -> None:
+        if self._is_running and self.broker.log_manager.offline:  # until it is started again
+            await self._kill_broker()
         if not self._is_running:
             await self._start_again()
         await self._resume_broker()

@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 from stepdown.cli.serve.broker_process import BrokerOptions, load_settings
 from stepdown.cli.serve.cluster_process import cluster_of
+from stepdown.client.errors import ClientError
 from stepdown.config import load
 from stepdown.protocol.errors import DiskFault
+from stepdown.testing import Kafka
 from stepdown.testing.process import RunningProcess
 
 
@@ -64,3 +66,30 @@ def test_topics_of_a_cluster_have_replicas() -> None:
     assert load_settings(BrokerOptions(), {}).settings.default_replication_factor == 1
     chosen = BrokerOptions(brokers=3, overrides=["default.replication.factor=2"])
     assert load_settings(chosen, {}).settings.default_replication_factor == 2
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_brokers_whose_disk_was_full_are_as_new_after_a_reset(brokers: int) -> None:
+    """Fault: the log directory stayed offline, and the process ended when one broker could not go on."""
+    with RunningProcess(brokers=brokers) as kafka:
+        kafka.create_topic("t")
+        kafka.faults.disk("full")
+        with pytest.raises(ClientError):
+            kafka.produce("t", b"a", timeout=0)
+        kafka.clock.advance("1m")
+        kafka.reset()
+        kafka.create_topic("t")
+        kafka.produce("t", b"a")
+        assert [record.value for record in kafka.records("t")] == [b"a"]
+
+
+def test_who_connects_after_a_reset_is_taken_though_the_clock_was_ahead() -> None:
+    """Fault: the time until which connections came too fast was that of a clock that was ahead by days."""
+    with RunningProcess() as kafka:
+        for is_ahead in (True, False):
+            if is_ahead:
+                kafka.clock.advance("8d")
+            other = Kafka(kafka.bootstrap)
+            other.create_topic("t")
+            other.close()
+            kafka.reset()
