@@ -81,7 +81,9 @@ class Broker(Services):
             lambda: self.settings.max_connection_creation_rate,
             lambda listener: self.settings.listener_max_connection_creation_rate[listener],
         )
-        self._shared = SharedByConnections.of(self.clock, self.request_memory, SLOW_REQUEST_MS, self._request_rules)
+        self._shared = SharedByConnections.of(
+            self.clock, self.request_memory, self.unread_answers, SLOW_REQUEST_MS, self._request_rules
+        )
         self._server = Server(self._limits, self.clock, self._connect, self._count_close, self._rates)
         state = BrokerState(self, self.clock.now_ms(), lambda: self.connections, lambda: self.is_ready)
         site = site_of(state, self._shared.lines)

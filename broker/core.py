@@ -14,6 +14,7 @@ from typing import ParamSpec, TypeVar
 from ..config import BrokerSettings
 from ..network.admission.answer_budget import AnswerBudget
 from ..network.admission.peer_lines import PeerLines
+from ..network.admission.shared_by_connections import unread_answers
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.conversion import ConversionMemory
@@ -56,7 +57,7 @@ DEFAULT_NODE_ID = 1
 MOST_WORKERS = 4
 LONG_FETCHES_AT_ONCE = 4
 LONG_REQUESTS_AT_ONCE = 4
-UNREAD_ANSWERS_SHARE = 2
+LONG_ANSWERS_SHARE = 2
 """Beside requests, long answers that their readers have not taken may have this part (1 / 2) of the same size."""
 CONVERSION_BUFFERS_SHARE = 2
 """This part (1 / 2) of the conversion memory can be claimed for buffers. The rest is for what nobody claims: the
@@ -98,8 +99,9 @@ class Core:
         )
         pool = settings.queued_max_request_bytes
         request_bytes = pool if pool > 0 else settings.stepdown_request_memory_bytes
+        self.unread_answers = unread_answers(self.clock, request_bytes)
         self.answer_memory = AnswerBudget(
-            request_bytes // UNREAD_ANSWERS_SHARE, clock=self.clock, patience_ms=SLOW_REQUEST_MS
+            request_bytes // LONG_ANSWERS_SHARE, self.unread_answers, clock=self.clock, patience_ms=SLOW_REQUEST_MS
         )
         self.request_memory = MemoryBudget(
             request_bytes,

@@ -20,7 +20,7 @@ from ..config import HostPort
 from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
 from ..network.admission.password_tries import PasswordTries
-from ..network.admission.shared_by_connections import RequestRules, SharedByConnections
+from ..network.admission.shared_by_connections import RequestRules, SharedByConnections, unread_answers
 from ..network.answerer import Answerer, CloseConnection
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
@@ -94,7 +94,8 @@ class Gateway:
         self._turns = Turns(self.clock.elapsed_s)
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
         self._request_memory = self._budget(network.stepdown_request_memory_bytes)
-        self._shared = SharedByConnections.of(self.clock, self._request_memory, PATIENCE_MS, self._rules)
+        unread = unread_answers(self.clock, self._request_memory.limit_bytes)
+        self._shared = SharedByConnections.of(self.clock, self._request_memory, unread, PATIENCE_MS, self._rules)
         self._answer_memory = self._budget(settings.answer_memory_bytes)
         self.upstream = Upstream(
             settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps

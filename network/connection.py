@@ -25,12 +25,12 @@ from .memory_budget import Claim, MemoryBudget, NoRoomToWait
 from .peer import Peer, ignore_frame
 from .sender import Sender
 from .transport import PlainTransport
+from .unread_answer import UnreadAnswer
 from .worker_threads import forget_frames
 
 READ_BYTES = 128 * 1024
 READ_AHEAD_BYTES = 64 * 1024
 CHARGED_FRAME_BYTES = 32 * 1024
-MOST_MS_A_FRAME = 10_000
 RESTRICTED_BYTES = 4 * 1024
 """Of a frame before authentication, and of what is read ahead, that costs nothing else."""
 MOST_NAME_SAID = 100
@@ -80,6 +80,7 @@ class Connection:
         self._ahead: Claim | None = None
         self._ms_a_byte = 0.0
         self._seen_sent_bytes = 0
+        self._unread = UnreadAnswer(wire, peer, shared, self._give_up_answer)
         self._turn = peer.turn
         self._at_end = False
         self._is_draining = False
@@ -142,7 +143,7 @@ class Connection:
             with suppress(OSError):
                 await self._send_held_replies(answerer)
                 if isinstance(fault, CloseConnection) and fault.last:
-                    await self._sender.send((fault.last,))
+                    await self._sender.send((fault.last,), self._unread.wait_for_room)
             return "fault"
         except OSError:
             return "lost"
@@ -153,7 +154,7 @@ class Connection:
             self.close()
             if self.at_end is not None:
                 self.at_end()
-            self.peer.release_frame = self.peer.offer_frame = ignore_frame
+            self.peer.release_frame = self.peer.offer_frame = self._unread.give_up = ignore_frame
             self.first = self.at_end = None  # these know this connection: what it holds is to be free now
 
     def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
@@ -177,6 +178,8 @@ class Connection:
         self._parser.clear()
         self._release()
         self._release_ahead()
+        self._unread.release()
+        self._unsent = b""
         self._shared.half_frames.release(self, self.peer.network)
         if self._muted is not None and not self._muted.done():
             self._muted.set_exception(ConnectionResetError("closed"))
@@ -220,15 +223,13 @@ class Connection:
         try:
             if self._held or self._unsent:
                 await self._send_held_replies(answerer)
-            if claim is None:
-                await self._sender.send(pieces)
-            else:
-                ms_a_byte = self._forgiven_ms_a_byte(claim.size_bytes)
-                claim.reclaimable(partial(self._give_up_answer, claim))
-                await self._sender.send(pieces, lambda sent: claim.progress(sent * ms_a_byte))
+            if claim is not None:
+                self._unread.begin(claim)
+            await self._sender.send(pieces, self._unread.wait_for_room)
         finally:
             if claim is not None:
                 claim.release()
+                self._unread.release()
         self._note_replies((reply,), answerer)
 
     async def _send_held_replies(self, answerer: Answerer) -> None:
@@ -237,7 +238,8 @@ class Connection:
             data, held = self._take_held_replies()
             sent = self._wire.try_send(data) if data else 0
             if sent < len(data):
-                await self._sender.send((data[sent:],))
+                data = data[sent:]  # the rest alone is kept for a peer that does not read
+                await self._sender.send((data,), self._unread.wait_for_room)
             self._note_replies(held, answerer)
 
     def _try_to_send_held_replies(self, answerer: Answerer) -> None:
@@ -247,6 +249,8 @@ class Connection:
         data, held = self._take_held_replies()
         with suppress(OSError):  # found again, and told, when the handler's own answer is sent
             self._unsent = data[self._wire.try_send(data) :] if data else b""
+            if self._unsent:
+                self._unread.keep(len(self._unsent))
         self._note_replies(held, answerer)
         self.is_busy = True
 
@@ -255,7 +259,10 @@ class Connection:
         parts = [self._unsent]
         for reply in held:
             parts += reply.pieces or ()  # type: ignore[arg-type]  # bytes, or they would not be held
-        self._unsent = b""
+            reply.pieces = None
+        if self._unsent:
+            self._unsent = b""
+            self._unread.release()
         return b"".join(parts), held
 
     def _note_replies(self, replies: Iterable[Reply], answerer: Answerer) -> None:
@@ -296,7 +303,7 @@ class Connection:
         if size > self._free_frame_bytes and self._claim is None:
             self._check_size(size, self._shared.rules())
             self._claim = await self._claim_for_frame(size)
-            self._ms_a_byte = self._forgiven_ms_a_byte(size)
+            self._ms_a_byte = self._shared.rules().grace_ms_a_byte(size)
             self._claim.reclaimable(self._give_up_frame)
 
     async def _charge_request(self, cost: int, answerer: Answerer) -> None:
@@ -328,10 +335,6 @@ class Connection:
             raise CloseConnection(str(fault)) from None
         finally:
             self._release_ahead()
-
-    def _forgiven_ms_a_byte(self, size: int) -> float:
-        """How much later what is sent or read counts as slow for each byte of it."""
-        return min(MOST_MS_A_FRAME / size, 1000 / max(1, self._shared.rules().min_bytes_a_second))
 
     def _check_size(self, size: int, rules: RequestRules) -> None:
         key, most = self._parser.pending_api_key, rules.max_bytes_without_records
@@ -376,13 +379,13 @@ class Connection:
         )
         self.close()
 
-    def _give_up_answer(self, claim: Claim) -> None:
-        """Others wait for the memory of an answer that is read too slowly."""
+    def _give_up_answer(self) -> None:
+        """Others need the memory of an answer that is read too slowly."""
         self._say_closing(
-            "it reads its answer too slowly while others wait for the memory of answers; see "
+            "it reads its answer too slowly while others need the memory of answers; see "
             "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes"
         )
-        claim.release()
+        self.peer.leave()
         self.close()
 
     def _say_closing(self, why: str) -> None:

@@ -4,7 +4,14 @@ Their sizes are known before: that of a response is in front of it. `is_in_file`
 `sendfile` takes, from a `Conversion`, whose bytes are put into a buffer first.
 """
 
-from typing import ClassVar, Protocol
+from collections.abc import Sequence
+from typing import ClassVar, Final, Protocol
+
+from ..protocol.primitives import BUFFER_TYPES, size_of
+from ..protocol.schema import Piece
+
+PIECE_BYTES: Final = 100
+"""What a piece takes in memory beside its bytes: an object, and its place in a list."""
 
 
 class FilePiece(Protocol):
@@ -65,3 +72,12 @@ class PieceStream(Protocol):
 
     def done(self) -> None:
         """Nothing more will be asked for."""
+
+
+def kept_bytes(pieces: Sequence[Piece]) -> int:
+    """What a response takes in memory until it is sent. Who converts while sending has memory of its own for that."""
+    kept = PIECE_BYTES * len(pieces)
+    for piece in pieces:
+        if type(piece) in BUFFER_TYPES:
+            kept += size_of(piece)
+    return kept

@@ -9,7 +9,7 @@ it holds the same then.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from ..protocol.primitives import BUFFER_TYPES
 from .conversion import Conversion
 from .instruments import SentBytes
-from .pieces import FilePiece
+from .pieces import FilePiece, kept_bytes
 from .transport import PlainTransport
 
 TURN_BYTES = 1 << 20
@@ -30,6 +30,11 @@ SLICE_BYTES = 16 * 1024
 """What a slice counts for in a turn beside its bytes: ten thousand small ones, 20 µs each, would be one turn else."""
 
 
+Wait = Callable[[int], Awaitable[None]]
+"""Returns when the peer takes more, for which so many bytes are kept meanwhile. Raises: ConnectionResetError."""
+NOT_KNOWN = -1
+
+
 class Sender:
     """Sends one connection's responses, one at a time."""
 
@@ -38,39 +43,47 @@ class Sender:
         self._metrics = metrics
         self._file_bytes = metrics.sendfile_bytes if wire.sends_files else metrics.copied_bytes
         self._turn_left = TURN_BYTES
+        self._pieces: Sequence[Any] = ()
+        self._wait: Wait | None = None
+        self._kept_bytes = NOT_KNOWN
 
-    async def send(self, pieces: Sequence[Any], on_sent: Callable[[int], None] | None = None) -> None:
-        """Sends all of `pieces` (bytes, `FilePiece`, `Conversion`), in order.
-
-        `on_sent` is told of the bytes that a peer took which had to be waited for.
+    async def send(self, pieces: Sequence[Any], wait: Wait | None = None) -> None:
+        """Sends all of `pieces` (bytes, `FilePiece`, `Conversion`), in order. `wait` is awaited while the peer takes no
+        more, if given.
 
         Raises OSError when the peer has gone, EOFError when a file has shrunk.
         """
         at, last = 0, len(pieces) - 1
+        self._pieces, self._wait, self._kept_bytes = pieces, wait, NOT_KNOWN
         try:
             for at, piece in enumerate(pieces):
                 if type(piece) in BUFFER_TYPES:
-                    await self._send_bytes(piece, on_sent, more=at < last)
+                    await self._send_bytes(piece, more=at < last)
                 elif piece.is_in_file:
                     await self._send_file(piece)
                 else:
                     await self._send_converted(piece)
         finally:
             self._wire.rest()
+            self._pieces, self._wait = (), None
             for unsent in pieces[at + 1 :]:
                 if type(unsent) not in BUFFER_TYPES and not unsent.is_in_file:
                     unsent.done()
 
-    async def _send_bytes(
-        self, data: bytes | bytearray | memoryview, on_sent: Callable[[int], None] | None, *, more: bool
-    ) -> None:
+    async def _room(self) -> None:
+        """Returns when the peer takes more. Raises: ConnectionResetError."""
+        if self._wait is None:
+            await self._wire.room()
+        else:
+            if self._kept_bytes == NOT_KNOWN:
+                self._kept_bytes = kept_bytes(self._pieces)
+            await self._wait(self._kept_bytes)
+
+    async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
         sent = self._wire.try_send(data, more=more)
         while sent < len(data):
-            await self._wire.room()
-            taken = self._wire.try_send(memoryview(data)[sent:], more=more)
-            sent += taken
-            if on_sent is not None:
-                on_sent(taken)
+            await self._room()
+            sent += self._wire.try_send(memoryview(data)[sent:], more=more)
 
     async def _send_file(self, piece: FilePiece) -> None:
         sent = 0
@@ -84,7 +97,7 @@ class Sender:
             sent += taken
             self._file_bytes.add(taken)
             if taken < size:
-                await self._wire.room()
+                await self._room()
             elif self._is_turn_over(taken):
                 await asyncio.sleep(0)
         if self._is_turn_over(SLICE_BYTES):
@@ -101,7 +114,7 @@ class Sender:
                 left -= passed + size
                 while sent < size and (sent := sent + self._wire.try_send(piece.data[sent:])) < size:
                     piece.offer()
-                    await self._wire.room()
+                    await self._room()
                     piece.withdraw()
                     if not piece.data:
                         await self._fill_again(piece, size)

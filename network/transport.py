@@ -22,6 +22,9 @@ class PlainTransport:
 
     sends_files = sends_in_threads = True
 
+    unsent_bytes = 0
+    """What it has taken and the socket has not."""
+
     def __init__(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         sock.setblocking(False)
         self._sock = sock

@@ -22,12 +22,12 @@ from ...network.clients.client_report import MOST_NAME
 from ...network.clock import LoopClock
 from ...network.memory_budget import Claim, NoRoomToWait
 from ...network.peer import Peer
+from ...network.pieces import kept_bytes
 from ...network.worker_threads import forget_frames
 from ...protocol.api import API, ApiKey, ApiSpec
 from ...protocol.decoder_generator import Decode
 from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, TooManyItems
 from ...protocol.frame import RequestHeader, decode_request_header, response_encoder
-from ...protocol.primitives import BUFFER_TYPES, size_of
 from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.metrics import Metrics
 from ..metrics.request_metrics import RequestMeter
@@ -218,7 +218,7 @@ class Dispatcher:
 
         Raises: CloseConnection where too much waits for it.
         """
-        size = sum(size_of(piece) for piece in pieces if type(piece) in BUFFER_TYPES)
+        size = kept_bytes(pieces)
         if size <= CHARGED_ANSWER_BYTES:
             return None
         try:

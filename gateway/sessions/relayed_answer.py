@@ -1,9 +1,9 @@
 """Answers of the cluster that pass: sent to the client while they arrive."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ...network.answerer import CloseConnection
-from ...network.sender import Sender
+from ...network.sender import Sender, Wait
 from ...protocol.schema import Piece
 from ..upstream_connection import UpstreamConnection
 
@@ -31,11 +31,11 @@ class RelayedAnswer:
 class RelayingSender(Sender):
     """Sends answers that are still arriving, too."""
 
-    async def send(self, pieces: Sequence[Piece], on_sent: Callable[[int], None] | None = None) -> None:
+    async def send(self, pieces: Sequence[Piece], wait: Wait | None = None) -> None:
         last = pieces[-1]
         if not isinstance(last, RelayedAnswer):
-            return await super().send(pieces, on_sent)
-        await super().send(pieces[:-1], on_sent)
+            return await super().send(pieces, wait)
+        await super().send(pieces[:-1], wait)
         while last.left_bytes:
-            await super().send((await last.read(),), on_sent)
+            await super().send((await last.read(),), wait)
         return None

@@ -6,16 +6,26 @@ from dataclasses import dataclass
 from ..clock import Clock
 from ..memory_budget import MemoryBudget
 from .address_budget import AddressBudget
-from .half_frames import HalfFrames
+from .kept_bytes import KeptBytes
 from .peer_lines import PeerLines
+
+UNREAD_SHARE = 2
+"""How many times the request memory answers may have that wait, or that nobody takes: many clients that ask at once,
+and read, wait for milliseconds.
+"""
+MOST_MS_A_FRAME = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRules:
-    """What is asked of requests while they come."""
+    """What is asked of requests while they come, and of peers while they read answers."""
 
     min_bytes_a_second: int
     max_bytes_without_records: int
+
+    def grace_ms_a_byte(self, size_bytes: int) -> float:
+        """How much later a frame of that size counts as slow for each byte of it that passes."""
+        return min(MOST_MS_A_FRAME / size_bytes, 1000 / max(1, self.min_bytes_a_second))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,20 +34,26 @@ class SharedByConnections:
 
     `read_requests` pays for requests that are read and wait (`request_cost.py`); `read_ahead` counts what has been read
     and lies behind requests that are being answered, or wait for memory. Nobody waits for it: while it is full all
-    connections read little at a time.
+    connections read little at a time. `unread` counts answers that nobody takes (`unread_answer.py`).
     """
 
     clock: Clock
     request_memory: MemoryBudget
     read_requests: AddressBudget
-    half_frames: HalfFrames
+    half_frames: KeptBytes
     read_ahead: MemoryBudget
+    unread: KeptBytes
     lines: PeerLines
     rules: Callable[[], RequestRules]
 
     @classmethod
     def of(
-        cls, clock: Clock, request_memory: MemoryBudget, patience_ms: int, rules: Callable[[], RequestRules]
+        cls,
+        clock: Clock,
+        request_memory: MemoryBudget,
+        unread: KeptBytes,
+        patience_ms: int,
+        rules: Callable[[], RequestRules],
     ) -> "SharedByConnections":
         """Beside the request memory, requests that are read have as much; half frames and what is read ahead, a quarter
         each.
@@ -47,8 +63,15 @@ class SharedByConnections:
             clock=clock,
             request_memory=request_memory,
             read_requests=AddressBudget(request_memory.limit_bytes, clock=clock, patience_ms=patience_ms),
-            half_frames=HalfFrames(quarter, clock, patience_ms),
+            half_frames=KeptBytes(quarter, 2 * quarter, clock, patience_ms),
             read_ahead=MemoryBudget(quarter),
+            unread=unread,
             lines=PeerLines(clock),
             rules=rules,
         )
+
+
+def unread_answers(clock: Clock, request_memory_bytes: int) -> KeptBytes:
+    """What counts answers that wait for memory, or that nobody takes, beside the request memory."""
+    most_bytes = UNREAD_SHARE * request_memory_bytes
+    return KeptBytes(most_bytes, most_bytes, clock)

@@ -55,6 +55,10 @@ class TlsWire(PlainTransport):
         tls = self._records.tls if self._records is not None else None
         return tls.asked_name if isinstance(tls, ServerSide) else ""
 
+    @property
+    def unsent_bytes(self) -> int:  # type: ignore[override]  # read only
+        return len(self._records.unsent) if self._records is not None else 0
+
     def watch(self, on_readable: Callable[[], None]) -> None:
         super().watch(on_readable)
         if self._records is not None and self._records.is_at_end:  # which the kernel does not tell

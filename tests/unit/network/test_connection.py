@@ -16,7 +16,7 @@ from stepdown.broker.core import SLOW_REQUEST_MS
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
 from stepdown.network import turn
-from stepdown.network.admission.shared_by_connections import RequestRules, SharedByConnections
+from stepdown.network.admission.shared_by_connections import RequestRules, SharedByConnections, unread_answers
 from stepdown.network.answerer import CloseConnection, Reply
 from stepdown.network.connection import Connection
 from stepdown.network.memory_budget import MemoryBudget
@@ -135,6 +135,11 @@ async def test_small_answers_to_what_was_read_together_leave_together(
         assert len(sends) == 1
 
 
+def shared_of(memory: MemoryBudget) -> SharedByConnections:
+    clock = ManualClock()
+    return SharedByConnections.of(clock, memory, unread_answers(clock, memory.limit_bytes), 1_000, lambda: RULES)
+
+
 class Crowded:
     """A connection with its small buffers full of answers to requests that came together; `task` serves it."""
 
@@ -153,7 +158,7 @@ class Crowded:
             peer,
             FrameParser(1 << 20),
             sender,
-            SharedByConnections.of(ManualClock(), memory or MemoryBudget(99), 1_000, lambda: RULES),
+            shared_of(memory or MemoryBudget(99)),
         )
         self.theirs.send(framed(b"any") * self.REQUESTS + behind)
         self.task = asyncio.create_task(self.connection.serve(self))
@@ -541,7 +546,7 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
         def note_reply(self, reply: Reply) -> None: ...
 
     peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
-    shared = SharedByConnections.of(ManualClock(), memory, 1_000, lambda: RULES)
+    shared = shared_of(memory)
     connection = Connection(Endless(), peer, FrameParser(1 << 20), None, shared)  # type: ignore[arg-type]
     serving = asyncio.create_task(connection.serve(Answering()))  # type: ignore[arg-type]
     await asyncio.sleep(0)

@@ -1,11 +1,11 @@
-"""Requests that have begun and are not whole: what is kept of them, and who gives way."""
+"""What is kept for clients and no budget was asked for, as requests that are not whole: who gives way."""
 
 import asyncio
 import struct
 from pathlib import Path
 
 import pytest
-from stepdown.network.admission.half_frames import HalfFrames
+from stepdown.network.admission.kept_bytes import KeptBytes
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.client import RawClient
 from support.clock import ManualClock
@@ -20,45 +20,53 @@ HALF = struct.pack(">i", 30_000) + struct.pack(">hhi", 3, 9, 1) + bytes(29_000)
 MEMORY = 1 << 20
 
 
-class Halves:
+class Kept:
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.frames = HalfFrames(SOFT, self.clock, PATIENCE_MS)
+        self.bytes = KeptBytes(SOFT, 2 * SOFT, self.clock, PATIENCE_MS)
         self.given_up: list[str] = []
 
     def keep(self, network: str, name: str, size: int = 10) -> None:
-        self.frames.keep(name, network, size, lambda: self.given_up.append(name))
+        self.bytes.keep(name, network, size, lambda: self.given_up.append(name))
 
 
 def test_the_oldest_of_the_network_with_most_gives_way_at_twice_the_limit() -> None:
-    halves = Halves()
-    halves.keep("b", "honest")
+    kept = Kept()
+    kept.keep("b", "honest")
     for number in range(30):
-        halves.keep("a", f"a{number}")
-    assert halves.frames.in_use_bytes == 2 * SOFT
-    assert halves.given_up == [f"a{number}" for number in range(11)]
+        kept.keep("a", f"a{number}")
+    assert kept.bytes.in_use_bytes == 2 * SOFT
+    assert kept.given_up == [f"a{number}" for number in range(11)]
 
 
 async def test_above_the_limit_those_give_way_whose_rest_does_not_come() -> None:
-    halves = Halves()
+    kept = Kept()
     for number in range(10):
-        halves.keep("a", f"a{number}")
-    await halves.clock.advance(PATIENCE_MS - 1)
-    halves.keep("a", "late")
-    assert halves.given_up == []
-    await halves.clock.advance(1)
-    halves.keep("a", "later")
-    assert halves.given_up == ["a0", "a1"]
+        kept.keep("a", f"a{number}")
+    await kept.clock.advance(PATIENCE_MS - 1)
+    kept.keep("a", "late")
+    assert kept.given_up == []
+    await kept.clock.advance(1)
+    kept.keep("a", "later")
+    assert kept.given_up == ["a0", "a1"]
 
 
 def test_what_is_released_counts_no_more() -> None:
-    halves = Halves()
-    halves.keep("a", "a0")
+    kept = Kept()
+    kept.keep("a", "a0")
     for _ in range(2):
-        halves.frames.release("a0", "a")
-    assert halves.frames.in_use_bytes == 0
-    assert not halves.frames._of
-    assert not halves.frames._bytes_of
+        kept.bytes.release("a0", "a")
+    assert kept.bytes.in_use_bytes == 0
+    assert not kept.bytes._of
+    assert not kept.bytes._bytes_of
+
+
+def test_one_alone_may_have_any_size() -> None:
+    kept = Kept()
+    kept.keep("a", "large", 10 * SOFT)
+    assert kept.given_up == []
+    kept.keep("b", "small")
+    assert kept.given_up == ["large"]
 
 
 async def test_many_half_frames_have_a_bound_and_others_are_answered(

@@ -1,0 +1,65 @@
+"""Bytes that are kept for clients and that no budget was asked for: requests that are not whole, answers that are not
+taken.
+
+Above `soft_bytes` what belongs to the network that has most gives way if it has been kept for longer than
+`patience_ms`, the oldest first; above `most_bytes` without that patience.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from ..clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class KeptItem:
+    """`give_up` lets go of it."""
+
+    size_bytes: int
+    since_ms: int
+    give_up: Callable[[], None]
+
+
+class KeptBytes:
+    """One item of a key at most. One that is alone may have any size."""
+
+    def __init__(self, soft_bytes: int, most_bytes: int, clock: Clock, patience_ms: int = 0) -> None:
+        self.in_use_bytes = 0
+        self.limit_bytes = most_bytes
+        self._soft_bytes = soft_bytes
+        self._clock = clock
+        self._patience_ms = patience_ms
+        self._of: dict[str, dict[Hashable, KeptItem]] = {}
+        self._bytes_of: Counter[str] = Counter()
+
+    def keep(self, key: Hashable, network: str, size_bytes: int, give_up: Callable[[], None]) -> None:
+        """Counts what is kept for `network` until `release`, or until it gives way: then `give_up` is called."""
+        self._of.setdefault(network, {})[key] = KeptItem(size_bytes, self._clock.now_ms(), give_up)
+        self._bytes_of[network] += size_bytes
+        self.in_use_bytes += size_bytes
+        self._make_room()
+
+    def release(self, key: Hashable, network: str) -> None:
+        """Again is harmless."""
+        own = self._of.get(network, {})
+        item = own.pop(key, None)
+        if item is None:
+            return
+        self.in_use_bytes -= item.size_bytes
+        self._bytes_of[network] -= item.size_bytes
+        if not own:
+            del self._of[network], self._bytes_of[network]
+
+    def _make_room(self) -> None:
+        while self.in_use_bytes > self._soft_bytes:
+            network = max(self._bytes_of, key=self._bytes_of.__getitem__)
+            own = self._of[network]
+            if len(self._of) == len(own) == 1:
+                return
+            key, oldest = next(iter(own.items()))
+            kept_ms = self._clock.now_ms() - oldest.since_ms
+            if kept_ms < self._patience_ms and self.in_use_bytes <= self.limit_bytes:
+                return
+            self.release(key, network)
+            oldest.give_up()
