@@ -6,82 +6,22 @@ The limit is a real one where this process may make a control group; elsewhere t
 import asyncio
 import os
 import struct
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
+from stepdown.client.connection import parse_address
 from stepdown.protocol.messages.metadata import MetadataRequest
-from support.broker import Stepdown
 from support.client import RawClient
 from support.hostile.rows import ROWS, Row, felt
+from support.memory_group import MIB, StepdownIn, memory_group
 
-MIB = 1 << 20
 HALF_REQUESTS = 40
 CLAIMED_BYTES = 100_000_000
 CHUNK_BYTES = 64 * 1024
 PROBE_S = 2
 ANSWERS_WITHOUT_PROGRESS = 300
 """Answers to somebody else during which no byte of a half request was taken: all that there is room for has come."""
-GROUPS = (
-    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
-    (Path("/sys/fs/cgroup/unified"), "memory.max"),
-    (Path("/sys/fs/cgroup"), "memory.max"),
-)
-
-
-@contextmanager
-def memory_group(limit_bytes: int) -> Iterator[Path]:
-    """A control group with this limit, of version 1 or 2."""
-    for mount, name in GROUPS:
-        group = mount / f"stepdown-test-{uuid4().hex}"
-        try:
-            group.mkdir()
-            (group / name).write_text(str(limit_bytes))
-        except OSError:
-            with suppress(OSError):
-                group.rmdir()
-            continue
-        try:
-            yield group
-        finally:
-            group.rmdir()
-        return
-    pytest.skip("no control group with a memory limit can be made here")
-
-
-@contextmanager
-def broker_in(group: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A broker whose memory the group counts, and its address."""
-    serve = [sys.executable, "-m", "stepdown", "serve", "--listen", "127.0.0.1:0", "--log-dir", str(folder / "data")]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh", *serve],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-        try:
-            assert process.stdout is not None
-            greeting = process.stdout.readline()
-            yield process, greeting.split()[3].rstrip(",")
-        finally:
-            process.terminate()
-            process.wait()
-
-
-class StepdownIn(Stepdown):
-    """A broker whose memory a control group counts."""
-
-    def __init__(self, group: Path, folder: Path) -> None:
-        super().__init__(folder)
-        self._group = group
-
-    def _command(self) -> list[str]:
-        return ["sh", "-c", f'echo $$ > {self._group}/cgroup.procs && exec "$@"', "sh", *super()._command()]
 
 
 class HalfRequest:
@@ -105,11 +45,11 @@ class HalfRequest:
 @pytest.mark.parametrize("limit_mib", [64, 96, 128])
 async def test_half_requests_in_a_small_container_end_in_no_kill(tmp_path: Path, limit_mib: int) -> None:
     """The budgets knew the machine alone: forty half requests ended in an OOM kill of a container of 64 MiB."""
-    with memory_group(limit_mib * MIB) as group, broker_in(group, tmp_path) as (process, address):
-        host, _, port = address.rpartition(":")
+    with memory_group(limit_mib * MIB) as group, StepdownIn(group, tmp_path) as broker:
+        host, port = parse_address(broker.address)
         requests = [HalfRequest() for _ in range(HALF_REQUESTS)]
-        tasks = [asyncio.create_task(request.send(host, int(port))) for request in requests]
-        async with await RawClient.connect(host, int(port)) as client:
+        tasks = [asyncio.create_task(request.send(host, port)) for request in requests]
+        async with await RawClient.connect(host, port) as client:
             before, quiet = -1, 0
             while quiet < ANSWERS_WITHOUT_PROGRESS:
                 assert (await client.send(MetadataRequest(topics=()), 1)).brokers
@@ -118,7 +58,7 @@ async def test_half_requests_in_a_small_container_end_in_no_kill(tmp_path: Path,
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        assert process.poll() is None
+        assert not broker.has_ended
 
 
 @pytest.mark.slow
