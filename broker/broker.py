@@ -189,12 +189,11 @@ class Broker(Services):
         await self.cleaner.stop()
 
     async def _end_surroundings(self) -> None:
-        """Ends what runs beside the clients' work: measures, HTTP, threads, descriptors that were kept back."""
+        """Ends what runs beside the clients' work: measures, HTTP, threads."""
         self._loop_delay.stop()
         self._loop_watch.stop()
         await self._http.stop()
         self.workers.shutdown()
-        self.spare_descriptors.close()
 
     def _secure_listeners(self) -> None:
         """What lets connections in at the listeners with TLS or SASL; read only if there is one."""

@@ -30,7 +30,6 @@ from ..storage.files.files import Files
 from ..storage.log.log import AppendInfo
 from ..storage.validation.prepared_append import PreparedAppend
 from .dispatch.control_handle import ControlHandle
-from .dispatch.descriptors_for_imports import SpareDescriptors
 from .dispatch.interceptor import Interceptor
 from .dispatch.request_watcher import RequestWatcher
 from .fetch.session import FetchSessions
@@ -118,7 +117,6 @@ class Core:
         self.has_failed = False
         self.on_failed: Callable[[], object] = lambda: None
         """Called when the broker cannot go on; who runs it then ends it."""
-        self.spare_descriptors = SpareDescriptors()
         node_id = self.log_manager.identity.node_id
         self.cluster = MetadataImage(
             cluster_id=self.log_manager.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
@@ -137,7 +135,6 @@ class Core:
             yield
         except BaseException:
             self.workers.shutdown()
-            self.spare_descriptors.close()
             self.log_manager.abandon()
             raise
 

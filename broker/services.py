@@ -87,10 +87,9 @@ class Services(Core):
         if self._groups is None:
             if self._is_stopping:
                 raise ApiError("the broker is stopping", ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            with self.spare_descriptors.free():
-                from .groups.coordinator import GroupCoordinator
+            from .groups.coordinator import GroupCoordinator
 
-                self._groups = GroupCoordinator(self, self.topics)
+            self._groups = GroupCoordinator(self, self.topics)
             self._groups.start()
         return self._groups
 
@@ -108,8 +107,7 @@ class Services(Core):
         if self._transactions is None:
             if self._is_stopping:
                 raise ApiError("the broker is stopping", ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            with self.spare_descriptors.free():
-                from .transactions.coordinator import TransactionCoordinator
+            from .transactions.coordinator import TransactionCoordinator
 
             self._transactions = TransactionCoordinator(self, self.topics, lambda: self.groups, self._markers_of)
             self._transactions.start()

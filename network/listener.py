@@ -14,6 +14,7 @@ from .admission.strangers import Strangers
 from .answerer import Answerer
 from .clock import Clock, Timer
 from .connection import Connection
+from .descriptor_reserve import check_descriptors
 from .line_limit import LineLimit, repetition_text
 from .peer import Peer
 
@@ -255,6 +256,7 @@ class Server:
                 self._hold(listener, name, wait_ms)
                 return
             try:
+                check_descriptors(listener.fileno())
                 sock, address = listener.accept()
             except (BlockingIOError, InterruptedError):
                 return

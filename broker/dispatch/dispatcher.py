@@ -332,10 +332,9 @@ class Dispatcher:
         Raises: CloseConnection when it cannot be read.
         """
         try:
-            with self._core.spare_descriptors.free():
-                module = import_module(f"..handlers.{key.name.lower()}", __package__)
-                if served.coordinator:
-                    import_module(f"..{served.coordinator}.coordinator", __package__)
+            module = import_module(f"..handlers.{key.name.lower()}", __package__)
+            if served.coordinator:
+                import_module(f"..{served.coordinator}.coordinator", __package__)
         except OSError as fault:  # not the peer's: EMFILE, most likely
             raise CloseConnection(
                 f"the handler of {key.name} cannot be read, is the limit of open files too low? {fault}"

@@ -47,20 +47,17 @@ def site_of(state: "BrokerState", lines: PeerLines) -> PageSite | None:
         return None
 
     def make_views() -> Mapping[str, View]:
-        with services.spare_descriptors.free():
-            from ..page.views import views_of
+        from ..page.views import views_of
 
         return views_of(state)
 
     async def write(fields: Mapping[str, Any]) -> dict[str, Any]:
-        with services.spare_descriptors.free():
-            from ..page.record_writing import write_record
+        from ..page.record_writing import write_record
 
         return await write_record(services, fields)
 
     async def control(fields: Mapping[str, Any]) -> dict[str, Any]:
-        with services.spare_descriptors.free():
-            from ..page.fault_control import FaultControl
+        from ..page.fault_control import FaultControl
 
         return await FaultControl(services).act(fields)
 

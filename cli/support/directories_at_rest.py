@@ -59,5 +59,4 @@ def open_at_rest(
         yield broker
     finally:
         broker.workers.shutdown()
-        broker.spare_descriptors.close()
         broker.log_manager.shutdown()

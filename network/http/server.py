@@ -17,6 +17,7 @@ from typing import Protocol
 
 import h11
 
+from ..descriptor_reserve import RESERVED_FROM_HTTP, check_descriptors
 from .local_access import is_local, refuse_web_pages
 
 READ_BYTES = 16 * 1024
@@ -110,7 +111,7 @@ class HttpServer:
             await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._open) >= MOST_CONNECTIONS and not self._close_one_that_waits():
+        if (len(self._open) >= MOST_CONNECTIONS or _is_last(writer)) and not self._close_one_that_waits():
             writer.close()
             return
         self._open.add(writer)
@@ -242,3 +243,12 @@ def _read_request(request: h11.Request, body: bytes, peer: str) -> PageRequest:
         method=request.method.decode("ascii", "replace"),
         body=body,
     )
+
+
+def _is_last(writer: asyncio.StreamWriter) -> bool:
+    """Whether there are no descriptors for another connection."""
+    try:
+        check_descriptors(writer.get_extra_info("socket").fileno(), RESERVED_FROM_HTTP)
+    except OSError:
+        return True
+    return False

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.config.keys.endpoints import parse_overrides_per_ip
+from stepdown.network import descriptor_reserve
 from stepdown.network.listener import Limits
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.incremental_alter_configs import (
@@ -110,6 +111,28 @@ async def test_without_descriptors_there_is_a_line_a_minute_with_the_count_and_t
         assert await answers(waiting)
         await waiting.close()
     assert "Traceback" not in caplog.text
+
+
+async def test_clients_wait_when_few_descriptors_are_left(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients took the descriptors that were let go for the import of a handler, in the middle of it."""
+    clock = ManualClock()
+    async with running_broker(tmp_path, clock=clock) as broker:
+        (listener,) = broker.addresses
+        lowest = os.dup(0)
+        os.close(lowest)
+        limit = lowest + descriptor_reserve.RESERVED + 2 * BROKER
+        monkeypatch.setattr(descriptor_reserve.resource, "getrlimit", lambda _: (limit, limit))
+        clients = [await connect(broker, listener) for _ in range(2 * BROKER)]
+        await until(lambda: "cannot accept" in caplog.text)
+        assert broker.connections <= BROKER
+        asked = [asyncio.ensure_future(answers(client)) for client in clients]
+        for client, answer in zip(clients, asked, strict=True):
+            while not answer.done():
+                await clock.advance(1_000)
+            await client.close()
+        assert all(await asyncio.gather(*asked))
 
 
 @pytest.mark.parametrize("written", ["[::1]", "::1", "0:0:0:0:0:0:0:1", "0::0001"])
