@@ -36,6 +36,7 @@ from .call import Call
 from .guard import Handle, guard
 from .metering import meter, telling
 from .served_api import MOST_ITEMS_SETTING, ServedApi
+from .synced_handle import sync_before_answer
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -324,6 +325,8 @@ class Dispatcher:
         handle: Handle = module.handle
         if authorizer is not None:
             handle = guard(module, served.rule, authorizer)
+        if served.changes_metadata:
+            handle = sync_before_answer(handle)
         return meter(handle, quotas) if quotas.limits_requests and served.is_metered else handle
 
     def _read_module(self, key: ApiKey, served: ServedApi) -> None:

@@ -22,6 +22,7 @@ class ServedApi:
 
     `rule`: who may ask. `limit`: the most items of all arrays of a request. `coordinator`: the room of the coordinator
     that answers it, which is imported with the handler. `is_metered`: whether its work counts against request quotas.
+    `changes_metadata`: its answer waits until what it has changed is on the disk.
     """
 
     first: int
@@ -30,3 +31,4 @@ class ServedApi:
     limit: int = IN_ONE_GO
     coordinator: str = ""
     is_metered: bool = True
+    changes_metadata: bool = False

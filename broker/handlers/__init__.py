@@ -144,6 +144,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=2,
         limit=AS_SET,
+        changes_metadata=True,
         rule=Rule(
             items=Items(field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS))
         ),
@@ -156,6 +157,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=1,
         limit=AS_SET,
+        changes_metadata=True,
         rule=Rule(
             items=Items(field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS))
         ),
@@ -228,19 +230,25 @@ SERVED: Mapping[ApiKey, ServedApi] = {
     ApiKey.SASL_HANDSHAKE: ServedApi(first=0, last=1, is_metered=False, rule=permissions.OPEN),
     ApiKey.SASL_AUTHENTICATE: ServedApi(first=0, last=2, is_metered=False, rule=permissions.OPEN),
     ApiKey.DESCRIBE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.DESCRIBE)),
-    ApiKey.CREATE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.ALTER)),
-    ApiKey.DELETE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.CREATE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True),
+    ApiKey.DELETE_ACLS: ServedApi(first=0, last=3, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE)),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: ServedApi(
+        first=0, last=0, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
+    ),
     ApiKey.ALTER_REPLICA_LOG_DIRS: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.ALTER)),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: ServedApi(first=0, last=0, rule=Rule(asks="DESCRIBE of each topic")),
     ApiKey.ELECT_LEADERS: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.ALTER)),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.ALTER)),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE)),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: ServedApi(first=0, last=1, rule=permissions.cluster(AclOperation.DESCRIBE_CONFIGS)),
-    ApiKey.ALTER_CLIENT_QUOTAS: ServedApi(first=0, last=1, rule=permissions.cluster(AclOperation.ALTER_CONFIGS)),
+    ApiKey.ALTER_CLIENT_QUOTAS: ServedApi(
+        first=0, last=1, rule=permissions.cluster(AclOperation.ALTER_CONFIGS), changes_metadata=True
+    ),
     ApiKey.DESCRIBE_QUORUM: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.DESCRIBE)),
-    ApiKey.UPDATE_FEATURES: ServedApi(first=0, last=1, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.UPDATE_FEATURES: ServedApi(
+        first=0, last=1, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
+    ),
     ApiKey.DESCRIBE_PRODUCERS: ServedApi(
         first=0,
         last=0,

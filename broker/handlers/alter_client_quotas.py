@@ -42,7 +42,7 @@ def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) ->
             error = fault
         results.append(_result(entry, error))
     if changes and not request.validate_only:
-        with broker.topics.store.change() as state:
+        with broker.topics.store.change(sync=False) as state:
             state.client_quotas |= changes
             state.client_quotas = {entity: quotas for entity, quotas in state.client_quotas.items() if quotas}
         broker.topics.tell_client_change()

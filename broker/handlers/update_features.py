@@ -43,7 +43,7 @@ def handle(broker: "Services", request: UpdateFeaturesRequest, call: Call) -> Up
             code, message = error.code, error.message
         results.append(UpdatableFeatureResult(feature=update.feature, error_code=code, error_message=message))
     if levels != store.state.features and not request.validate_only:
-        with store.change() as state:
+        with store.change(sync=False) as state:
             state.features = levels
     return UpdateFeaturesResponse(error_message=None, results=results)
 

@@ -1,7 +1,8 @@
 """The effective settings: those given at startup, overridden by dynamic ones.
 
 Precedence: a topic's own value, this broker's dynamic value, the cluster's dynamic default, file and command line,
-built-in default (spec: config-and-metrics, section 2). Dynamic values are on the disk before they act.
+built-in default (spec: config-and-metrics, section 2). Dynamic values are written before they act, and on
+the disk before that is said.
 """
 
 import logging
@@ -77,9 +78,12 @@ class Configuration:
         return layers
 
     def alter_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
-        """Replaces all dynamic values of the broker, or of the cluster. Raises ApiError INVALID_REQUEST, DiskFault."""
+        """Replaces all dynamic values of the broker, or of the cluster; the caller syncs.
+
+        Raises ApiError INVALID_REQUEST, DiskFault.
+        """
         layers = self.check_broker(texts, of_cluster=of_cluster)
-        with self._store.change() as state:
+        with self._store.change(sync=False) as state:
             state.cluster_configs = dict(layers.cluster)
             state.configs_of_brokers[self._node_id] = dict(layers.broker)
         self._put(layers)

@@ -212,32 +212,43 @@ class Topics:
                 await self._make(topic, failed)
 
     async def _remember(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
-        """The disk is waited for by a worker: that may be a fifth of a second."""
+        stored = {
+            topic.name: StoredTopic(
+                topic_id=topic.topic_id,
+                replicas=(self._new_record(),) * topic.partitions,
+                configs=dict(topic.overrides),
+            )
+            for topic in new
+        }
         try:
-            with self.store.change(sync=False) as state:
-                for topic in new:
-                    state.topics[topic.name] = StoredTopic(
-                        topic_id=topic.topic_id,
-                        replicas=(self._new_record(),) * topic.partitions,
-                        configs=dict(topic.overrides),
-                    )
-        except DiskFault as fault:
-            failed.update((topic.name, fault) for topic in new)
-            return
-        try:
-            await self._core.heavy(self.store.log.prepare_sync())
+            await self._store(stored)
         except DiskFault as fault:
             forget_frames(fault)
             failed.update((topic.name, fault) for topic in new)
-            self._forget([topic.name for topic in new])
 
-    def _forget(self, names: Iterable[str]) -> None:
-        """Takes topics back that the disk may not have."""
-        self.store.note_lost_writes()
-        # What fails here was said already; what is left of them goes, or is made, at the next start.
-        with suppress(DiskFault), self.store.change() as state:
-            for name in names:
-                state.topics.pop(name, None)
+    async def _store(self, topics: Mapping[str, StoredTopic | None]) -> None:
+        """Has topics on the disk, and those that are None no more. Raises: DiskFault, they are as before then."""
+        before = {name: self.store.state.topics.get(name) for name in topics}
+        with self.store.change(sync=False) as state:
+            _put_all(state.topics, topics)
+        try:
+            await self.sync()
+        except DiskFault:
+            # What fails here was said already; what is left of them goes, or is made, at the next start.
+            with suppress(DiskFault), self.store.change() as state:
+                _put_all(state.topics, before)
+            raise
+
+    async def sync(self) -> None:
+        """Returns when all that was written of the metadata is on the disk. A worker waits for that, which may be a
+        fifth of a second. Raises: DiskFault."""
+        metadata = self.store.log
+        if metadata.synced_offset < metadata.end_offset:
+            try:
+                await self._core.heavy(metadata.prepare_sync())
+            except DiskFault:
+                self.store.note_lost_writes()
+                raise
 
     async def _make(self, new: NewTopic, failed: dict[str, ApiError]) -> None:
         topic = Topic(
@@ -253,7 +264,7 @@ class Topics:
             log.error("topic %s could not be created: %s", new.name, fault)
             forget_frames(fault)
             failed[new.name] = fault
-            self._undo(topic)
+            await self._undo(topic)
             return
         self.cluster.add(topic)
         self.collisions.add(topic.name)
@@ -279,10 +290,9 @@ class Topics:
     def _partition(self, name: str, index: int, made: Log) -> Partition:
         return Partition(name, index, made, leader_id=self.cluster.node_id)
 
-    def _undo(self, topic: Topic) -> None:
+    async def _undo(self, topic: Topic) -> None:
         with suppress(DiskFault):  # said already; what is left behind goes at the next start
-            with self.store.change() as state:
-                del state.topics[topic.name]
+            await self._store({topic.name: None})
             for index in topic.partitions:
                 self._log_manager.delete(topic.name, index)
 
@@ -305,10 +315,9 @@ class Topics:
             await self._grow(topic, partitions, assignment)
 
     async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
-        with self.store.change() as state:
-            stored = state.topics[topic.name]
-            added = (self._new_record(),) * (partitions - stored.partitions)
-            state.topics[topic.name] = replace(stored, replicas=stored.replicas + added)
+        stored = self.store.state.topics[topic.name]
+        added = (self._new_record(),) * (partitions - stored.partitions)
+        await self._store({topic.name: replace(stored, replicas=stored.replicas + added)})
         addition = replace(topic, partitions={})
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
         topic.partitions.update(addition.partitions)
@@ -335,7 +344,10 @@ class Topics:
     # Configuration
 
     def configure(self, name: str, overrides: Mapping[str, str]) -> None:
-        """Replaces a topic's own settings, at once for its open logs. Raises ApiError 40, DiskFault."""
+        """Replaces a topic's own settings, at once for its open logs; the caller syncs.
+
+        Raises ApiError 3 or 40, DiskFault.
+        """
         topic = self.cluster.topics[name]
         settings = self.configuration.topic_settings(overrides)
         if dict(overrides) != topic.overrides:
@@ -344,11 +356,16 @@ class Topics:
         self._apply(topic, settings)
 
     def _store_configs(self, name: str, overrides: Mapping[str, str]) -> None:
-        with self.store.change() as state:
+        with self.store.change(sync=False) as state:
+            if name not in state.topics:
+                raise ApiError(f"topic {name} is being deleted", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             state.topics[name] = replace(state.topics[name], configs=dict(overrides))
 
     def configure_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
-        """Replaces the dynamic settings of this broker, or of the cluster. Raises ApiError 42, DiskFault."""
+        """Replaces the dynamic settings of this broker, or of the cluster; the caller syncs.
+
+        Raises ApiError 42, DiskFault.
+        """
         self.configuration.alter_broker(texts, of_cluster=of_cluster)
         self._reconfigure()
 
@@ -382,9 +399,7 @@ class Topics:
 
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
         try:
-            with self.store.change() as state:
-                for name in names:
-                    del state.topics[name]
+            await self._store(dict.fromkeys(names))
         except DiskFault as fault:
             return dict.fromkeys(names, fault)
         gone = [self.cluster.remove(name) for name in names]
@@ -413,6 +428,14 @@ class Topics:
                     "%s-%d could not be deleted and will be set aside at the next start: %s", *partition.key, fault
                 )
         self._core.wake_waiting(partition)
+
+
+def _put_all(topics: dict[str, StoredTopic], changes: Mapping[str, StoredTopic | None]) -> None:
+    for name, stored in changes.items():
+        if stored is None:
+            topics.pop(name, None)
+        else:
+            topics[name] = stored
 
 
 def _exists(name: str) -> ApiError:

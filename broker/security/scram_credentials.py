@@ -40,7 +40,7 @@ Change = Upsertion | Deletion
 
 
 class ScramCredentials:
-    """The credentials of one broker. A change is on the disk when `alter` returns."""
+    """The credentials of one broker."""
 
     def __init__(self, store: Callable[[], MetadataStore]) -> None:
         self._store = store
@@ -64,8 +64,9 @@ class ScramCredentials:
             users.setdefault(user, []).append((codes[mechanism], credential.iterations))
         return users
 
-    def alter(self, changes: Sequence[Change]) -> dict[str, ApiError | None]:
-        """By user what went wrong, None where all went well. A user who is named twice is not changed at all.
+    def alter(self, changes: Sequence[Change], *, sync: bool = False) -> dict[str, ApiError | None]:
+        """By user what went wrong, None where all went well. A user who is named twice is not changed at all. The
+        changes are on the disk with `sync`, else the caller sees to that.
 
         Raises: DiskFault.
         """
@@ -83,7 +84,7 @@ class ScramCredentials:
             if errors[change.user] is None:
                 accepted[change.user] = change
         if accepted:
-            with self._store().change() as state:
+            with self._store().change(sync=sync) as state:
                 for change in accepted.values():
                     key = change.user, SCRAM_MECHANISMS[change.mechanism]
                     if isinstance(change, Deletion):
@@ -108,7 +109,8 @@ class ScramCredentials:
                         salted_password=salt_password(mechanism, password, salt, LEAST_ITERATIONS),
                     )
                     for name, password in users
-                ]
+                ],
+                sync=True,
             )
 
     def _fault(self, change: Change) -> ApiError | None:

@@ -65,7 +65,8 @@ class LocalVoter:
 
 
 class MetadataLog:
-    """Appends to the log in `folder`; `end_offset` and `epoch` are those of the next record."""
+    """Appends to the log in `folder`; `end_offset` and `epoch` are those of the next record. What is before
+    `synced_offset` is on the disk."""
 
     def __init__(self, files: Files, folder: str, clock: Clock, voter: LocalVoter) -> None:
         """Read what is there; nothing is written. Raises: DamagedMetadata, DiskFault."""
@@ -77,7 +78,7 @@ class MetadataLog:
         contents = read_metadata_log(files, folder)
         quorum = read_quorum_state(files, folder)
         self.contents = contents
-        self.end_offset = contents.end_offset
+        self.end_offset = self.synced_offset = contents.end_offset
         self.epoch = next_epoch(max(contents.epoch, quorum.leader_epoch))
         self.bytes_since_snapshot = contents.bytes_since_snapshot
         self._leads = False
@@ -141,6 +142,8 @@ class MetadataLog:
         if not self._leads:
             self._note_epoch()
         self.end_offset = offset
+        if sync:
+            self.synced_offset = offset
 
     def _begin_epoch(self) -> None:
         self._files.make_directory(self.folder)
@@ -199,11 +202,13 @@ class MetadataLog:
             return lambda: None
         files, handle = self._files, self._files.handle(self._segment)
         held = [handle.open()]  # a snapshot may take the segment away meanwhile
+        end_offset = self.end_offset
 
         def sync() -> None:
             try:
                 handle.sync()
                 files.sync_directory(self.folder)
+                self.synced_offset = max(self.synced_offset, end_offset)
             finally:
                 held.clear()
                 handle.close()
@@ -244,6 +249,7 @@ class MetadataLog:
         name = snapshot_name(self.end_offset, epoch)
         self._files.replace(f"{self.folder}/{name}", data, private=True)
         self._segment, self._size, self._has_tail, self.bytes_since_snapshot = "", 0, False, 0
+        self.synced_offset = self.end_offset
         self._remove_before(name)
 
     def _remove_before(self, snapshot: str) -> None:

@@ -1,4 +1,5 @@
-"""The access rules that are stored: which there are, which come, which go. On the disk first, then in force.
+"""The access rules that are stored: which there are, which come, which go. Written first, then in force; who answers
+syncs before.
 
 Source: Kafka 3.9 `AclControlManager`, `ResourcePatternFilter`, `AccessControlEntryFilter`.
 """
@@ -42,7 +43,7 @@ class Acls:
 
     def _replace(self, acls: dict[Acl, UUID]) -> None:
         if acls != self._store.state.acls:
-            with self._store.change() as state:
+            with self._store.change(sync=False) as state:
                 state.acls = acls
             self._on_changed()
 
