@@ -221,7 +221,7 @@ class Broker(Services):
         admission = self._admissions.get(peer.listener)
         wire = PlainTransport(sock, loop) if admission is None else admission.wire(sock, loop)
         parser = FrameParser(self.settings.socket_request_max_bytes)
-        peer.turn = Turn(self.turns, self.long_requests)
+        peer.turn = Turn(self.turns, self.long_requests, peer.network)
         sender = Sender(wire, self.metrics)
         connection = Connection(wire, peer, parser, sender, self._shared)
         if admission is None:

@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar
 
 from ..config import BrokerSettings
 from ..network.admission.answer_budget import AnswerBudget
+from ..network.admission.long_requests import LongRequests
 from ..network.admission.peer_lines import PeerLines
 from ..network.admission.shared_by_connections import unread_answers
 from ..network.clients.client_report import ClientReport
@@ -89,7 +90,6 @@ class Core:
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
         self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)
-        self.long_requests = asyncio.Semaphore(LONG_REQUESTS_AT_ONCE)
         self.append_rules = RulesByTopic(settings.stepdown_decompression_max_bytes)
         self.conversion_budget = MemoryBudget(
             settings.stepdown_conversion_memory_bytes // CONVERSION_BUFFERS_SHARE,
@@ -99,6 +99,7 @@ class Core:
         pool = settings.queued_max_request_bytes
         request_bytes = pool if pool > 0 else settings.stepdown_request_memory_bytes
         self.unread_answers = unread_answers(self.clock, request_bytes)
+        self.long_requests = LongRequests(LONG_REQUESTS_AT_ONCE, self.unread_answers)
         self.answer_memory = AnswerBudget(
             request_bytes // LONG_ANSWERS_SHARE, self.unread_answers, clock=self.clock, patience_ms=SLOW_REQUEST_MS
         )

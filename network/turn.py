@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 TURN_S = 0.0005
 TURNS_A_PASS = 16
@@ -72,6 +72,15 @@ class Turns:
         self._granted -= 1
 
 
+class Places(Protocol):
+    """Few pieces of work have a place at once."""
+
+    async def acquire(self, network: str) -> None:
+        """Returns when there is one for work that a client of that network has asked for."""
+
+    def release(self) -> None: ...
+
+
 class Turn:
     """One turn after the other of one piece of work.
 
@@ -79,11 +88,12 @@ class Turn:
     meanwhile adds up, so only few may go on at once. The first turn may have been used up by work before it.
     """
 
-    __slots__ = ("_ends_s", "_is_second", "_places", "_steps", "_turns", "has_place")
+    __slots__ = ("_ends_s", "_is_second", "_network", "_places", "_steps", "_turns", "has_place")
 
-    def __init__(self, turns: Turns, places: asyncio.Semaphore | None = None) -> None:
+    def __init__(self, turns: Turns, places: Places | None = None, network: str = "") -> None:
         self._turns = turns
         self._places = places
+        self._network = network
         self._ends_s = 0.0
         self._steps = 0
         self.has_place = self._is_second = False
@@ -106,7 +116,7 @@ class Turn:
 
     async def _go_on(self) -> None:
         if self._is_second and not self.has_place and self._places is not None:
-            await self._places.acquire()
+            await self._places.acquire(self._network)
             self.has_place = True
         self._is_second = True
         await self.end()

@@ -3,7 +3,10 @@
 import asyncio
 
 import pytest
+from stepdown.network.admission.kept_bytes import KeptBytes
+from stepdown.network.admission.long_requests import LongRequests
 from stepdown.network.turn import MOST_STEPS, TURN_S, TURNS_A_PASS, Turn, Turns
+from support.clock import ManualClock
 
 
 class Watch:
@@ -80,7 +83,7 @@ async def test_one_who_gives_up_loses_nobody_a_turn(others: int) -> None:
 
 async def test_work_that_goes_on_for_long_takes_a_place_until_it_leaves() -> None:
     watch = Watch()
-    places = asyncio.Semaphore(1)
+    places = LongRequests(1, KeptBytes(1 << 20, 1 << 20, ManualClock()))
     first, second = Turn(Turns(watch), places), Turn(Turns(watch), places)
     for turn in (first, second):
         turn.begin()
@@ -98,4 +101,4 @@ async def test_work_that_goes_on_for_long_takes_a_place_until_it_leaves() -> Non
     await waiting
     assert second.has_place
     second.leave()
-    assert not places.locked()
+    assert not places.is_full

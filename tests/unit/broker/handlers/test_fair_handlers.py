@@ -104,4 +104,5 @@ async def test_no_step_of_a_handler_holds_the_loop(
             await ask(broker, frame)
         assert calls.most <= MOST_CALLS, name
     assert broker.answer_memory.in_use_bytes == 0
-    assert not broker.long_requests.locked()
+    assert not broker.long_requests.is_full
+    assert broker.unread_answers.in_use_bytes == 0

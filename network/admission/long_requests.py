@@ -1,0 +1,64 @@
+"""The requests that take long: few go on at once, since what they build adds up. The others wait, with what they have
+built in their first turns.
+"""
+
+import asyncio
+from functools import partial
+
+from ..answerer import CloseConnection
+from .kept_bytes import KeptBytes
+
+BUILT_BYTES = 96 * 1024
+"""What two turns build: of the metadata of 1,900 partitions 84 kB, by 1,200 connections 100 MB."""
+
+
+class LongRequests:
+    """Places for `most` at once, in the order in which they come. What those who wait have built is counted in
+    `unread`."""
+
+    def __init__(self, most: int, unread: KeptBytes) -> None:
+        self._free = most
+        self._unread = unread
+        self._waiting: dict[asyncio.Future[None], None] = {}
+
+    @property
+    def is_full(self) -> bool:
+        return not self._free
+
+    async def acquire(self, network: str) -> None:
+        """Returns when there is a place. Raises: CloseConnection when too many wait."""
+        if self._free:
+            self._free -= 1
+            return
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[granted] = None
+        self._unread.keep(granted, network, BUILT_BYTES, partial(self._refuse, granted))
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if not granted.cancelled():  # it came too late to be used
+                self.release()
+            raise
+        finally:
+            self._waiting.pop(granted, None)
+            self._unread.release(granted, network)
+
+    def release(self) -> None:
+        """The place is for the next one."""
+        while self._waiting:
+            granted = next(iter(self._waiting))
+            del self._waiting[granted]
+            if not granted.done():
+                granted.set_result(None)
+                return
+        self._free += 1
+
+    def _refuse(self, granted: asyncio.Future[None]) -> None:
+        others = len(self._waiting)
+        self._waiting.pop(granted, None)
+        if not granted.done():
+            granted.set_exception(
+                CloseConnection(
+                    f"its request takes long, and {others} wait for others that do; see stepdown.request.memory.bytes"
+                )
+            )
