@@ -20,12 +20,12 @@ from ..protocol.frame import FrameParser
 from ..protocol.schema import Piece
 from .admission.request_cost import cost_of
 from .admission.shared_by_connections import RequestRules, SharedByConnections
+from .admission.unread_answer import UnreadAnswer
 from .answerer import Answerer, CloseConnection, Reply
 from .memory_budget import Claim, MemoryBudget, NoRoomToWait
 from .peer import Peer, ignore_frame
 from .sender import Sender
 from .transport import PlainTransport
-from .unread_answer import UnreadAnswer
 from .worker_threads import forget_frames
 
 READ_BYTES = 128 * 1024
@@ -250,7 +250,7 @@ class Connection:
         with suppress(OSError):  # found again, and told, when the handler's own answer is sent
             self._unsent = data[self._wire.try_send(data) :] if data else b""
             if self._unsent:
-                self._unread.keep(len(self._unsent))
+                self._unread.keep(len(self._unsent) + self._wire.unsent_bytes)
         self._note_replies(held, answerer)
         self.is_busy = True
 

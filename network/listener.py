@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..config.keys.ip_address import address_forms
+from .admission.descriptor_reserve import check_descriptors
 from .admission.strangers import Strangers
 from .answerer import Answerer
 from .clock import Clock, Timer
 from .connection import Connection
-from .descriptor_reserve import check_descriptors
 from .line_limit import LineLimit, repetition_text
 from .peer import Peer
 

@@ -17,7 +17,7 @@ from typing import Any
 from ..protocol.primitives import BUFFER_TYPES
 from .conversion import Conversion
 from .instruments import SentBytes
-from .pieces import FilePiece, kept_bytes
+from .pieces import UNCOUNTED_BYTES, FilePiece, kept_bytes
 from .transport import PlainTransport
 
 TURN_BYTES = 1 << 20
@@ -31,7 +31,7 @@ SLICE_BYTES = 16 * 1024
 
 
 Wait = Callable[[int], Awaitable[None]]
-"""Returns when the peer takes more, for which so many bytes are kept meanwhile. Raises: ConnectionResetError."""
+"""Returns when the peer takes more, for which that number of bytes is kept meanwhile. Raises: ConnectionResetError."""
 NOT_KNOWN = -1
 
 
@@ -72,12 +72,13 @@ class Sender:
 
     async def _room(self) -> None:
         """Returns when the peer takes more. Raises: ConnectionResetError."""
-        if self._wait is None:
+        if self._kept_bytes == NOT_KNOWN:
+            self._kept_bytes = kept_bytes(self._pieces)
+        kept = self._kept_bytes + self._wire.unsent_bytes
+        if self._wait is None or kept <= UNCOUNTED_BYTES:
             await self._wire.room()
         else:
-            if self._kept_bytes == NOT_KNOWN:
-                self._kept_bytes = kept_bytes(self._pieces)
-            await self._wait(self._kept_bytes)
+            await self._wait(kept)
 
     async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
         sent = self._wire.try_send(data, more=more)

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import h11
 
-from ..descriptor_reserve import RESERVED_FROM_HTTP, check_descriptors
+from ..admission.descriptor_reserve import RESERVED_FROM_HTTP, check_descriptors
 from .local_access import is_local, refuse_web_pages
 
 READ_BYTES = 16 * 1024

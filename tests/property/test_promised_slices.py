@@ -91,6 +91,8 @@ class Peer:
 
     sends_files = False
 
+    unsent_bytes = 0
+
     def __init__(self, chance: Random, budget: MemoryBudget) -> None:
         self.taken = bytearray()
         self.sends_in_threads = chance.random() < 0.7

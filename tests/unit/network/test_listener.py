@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.config.keys.endpoints import parse_overrides_per_ip
-from stepdown.network import descriptor_reserve
+from stepdown.network.admission import descriptor_reserve
 from stepdown.network.listener import Limits
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.incremental_alter_configs import (

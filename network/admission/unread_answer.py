@@ -1,4 +1,4 @@
-"""What a connection's peer has not taken of its answers, and who is told when that memory is needed.
+"""What a connection's peer has not taken of its answers, and what ends the connection when that memory is needed.
 
 An answer that the wire takes at once is counted nowhere. From the moment that the wire is full, what is kept for it is
 counted: a long answer by its claim, which it has before, all else by `SharedByConnections.unread`.
@@ -6,13 +6,11 @@ counted: a long answer by its claim, which it has before, all else by `SharedByC
 
 from collections.abc import Callable
 
-from .admission.shared_by_connections import SharedByConnections
-from .memory_budget import Claim
-from .peer import Peer
-from .transport import PlainTransport
-
-UNCOUNTED_BYTES = 1024
-"""Of an answer. A connection takes 20 times as much."""
+from ..memory_budget import Claim
+from ..peer import Peer
+from ..pieces import UNCOUNTED_BYTES
+from ..transport import PlainTransport
+from .shared_by_connections import SharedByConnections
 
 
 class UnreadAnswer:
@@ -45,12 +43,11 @@ class UnreadAnswer:
 
     def keep(self, size_bytes: int) -> None:
         """Counts what is kept until `release`, which has to come before the next one."""
-        size_bytes += self._wire.unsent_bytes
         if size_bytes > UNCOUNTED_BYTES:
             self._shared.unread.keep(self, self._peer.network, size_bytes, self.give_up)
 
     async def wait_for_room(self, kept_bytes: int) -> None:
-        """Returns when the peer takes more, for which so many bytes are kept meanwhile. Raises: ConnectionResetError.
+        """Returns when the peer takes more; `kept_bytes` are kept for it meanwhile. Raises: ConnectionResetError.
 
         Each wait is counted of its own, so of those who wait the oldest has taken nothing for longest.
         """
@@ -58,7 +55,7 @@ class UnreadAnswer:
             sent_bytes = self._wire.sent_bytes
             self._claim.progress((sent_bytes - self._seen_sent_bytes) * self._ms_a_byte)
             self._seen_sent_bytes = sent_bytes
-            kept_bytes = 0
+            kept_bytes = self._wire.unsent_bytes
         self.keep(kept_bytes)
         try:
             await self._wire.room()
