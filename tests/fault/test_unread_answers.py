@@ -60,7 +60,6 @@ KINDS: dict[str, Callable[[], bytes]] = {
     "describe_groups": lambda: frame_of(DescribeGroupsRequest(groups=[f"group-{n}" for n in range(100)]), 0),
     "answers_before_a_fetch_that_waits": lambda: api_versions() * 1_000 + fetch(4, max_wait_ms=1 << 30),
 }
-QUICK = ("metadata", "answers_before_a_fetch_that_waits")
 
 
 class UnreadConnections:
@@ -109,9 +108,8 @@ def many_descriptors() -> Iterator[None]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes control groups")
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=() if kind in QUICK else pytest.mark.slow) for kind in KINDS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_answers_that_nobody_reads_end_no_broker_in_a_small_container(tmp_path: Path, kind: str) -> None:
     with ExitStack() as opened:
         opened.enter_context(many_descriptors())
