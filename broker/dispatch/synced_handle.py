@@ -17,7 +17,7 @@ def sync_before_answer(handle: Handle) -> Handle:
         response = handle(broker, request, call)
         if type(response) is CoroutineType:
             response = await response
-        await broker.topics.sync()
+        await broker.topics.sync_metadata()
         return response
 
     return handle_and_sync

@@ -232,14 +232,14 @@ class Topics:
         with self.store.change(sync=False) as state:
             _put_all(state.topics, topics)
         try:
-            await self.sync()
+            await self.sync_metadata()
         except DiskFault:
             # What fails here was said already; what is left of them goes, or is made, at the next start.
             with suppress(DiskFault), self.store.change() as state:
                 _put_all(state.topics, before)
             raise
 
-    async def sync(self) -> None:
+    async def sync_metadata(self) -> None:
         """Returns when all that was written of the metadata is on the disk. A worker waits for that, which may be a
         fifth of a second. Raises: DiskFault."""
         metadata = self.store.log
