@@ -30,6 +30,7 @@
 # make handovers         random operations on one directory that stepdown and Kafka 3.9.1 or 4.4.0 have in turn, ten hand-overs a run, acknowledged against readable (SEEDS=200)
 # make crowd-soak  an honest producer and consumer among a thousand connections of all kinds, for ten minutes (CROWD_S=…)
 # make same-seed  each scenario RUNS times (1000) on every Python that is here: the same lines each time
+# make thirty-tests  the same thirty tests for stepdown, EmbeddedKafka, Testcontainers and kfake: lines, seconds
 # make soak    the long suites: kill -9, mutations, many seeds
 
 PYTHON ?= python3
@@ -261,6 +262,10 @@ producer-storm: setup
 
 producer-splits: setup
 	$(BIN)/python -m pytest -m slow tests/interop/test_producer_splits.py
+
+.PHONY: thirty-tests
+thirty-tests: setup
+	cd tests && $(CURDIR)/$(BIN)/python -m support.thirty_tests
 
 SEEDS ?= 200
 

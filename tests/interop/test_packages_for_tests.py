@@ -13,9 +13,9 @@ import pytest
 from stepdown.bench.servers.kafka import join_paths
 from stepdown.broker.http.openapi import OVER_HTTP
 from support.clients_go import go, require_go
-from support.deadline import DEADLINE_S
+from support.deadline import DEADLINE_S, JOB_DEADLINE_S
 from support.junit import SOURCES, compile_tests, run_tests
-from support.maven import REPOSITORY_ROOT, skip_or_fail
+from support.maven import REPOSITORY_ROOT, require_java, skip_or_fail
 
 PACKAGES = REPOSITORY_ROOT / "distributions"
 OURS = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -68,6 +68,26 @@ def require_node() -> None:
 def test_the_package_for_junit_passes_its_tests() -> None:
     printed = run_tests(compile_tests(SOURCES / "test"), os.environ | OURS)
     assert re.search(r"\[ +2\d tests successful", printed), printed
+
+
+@pytest.mark.slow
+@pytest.mark.java
+def test_maven_builds_the_package_for_junit_and_runs_its_tests(tmp_path: Path) -> None:
+    """As `mvn install` does, with what Maven fetches for that."""
+    require_java()
+    module = shutil.copytree(PACKAGES / "junit", tmp_path / "junit")
+    done = subprocess.run(
+        ["mvn", "-B", "-q", "package"],
+        cwd=module,
+        env=os.environ | OURS,
+        capture_output=True,
+        text=True,
+        timeout=JOB_DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert (module / "target" / "stepdown-junit-0.1.0.jar").is_file()
+    assert len(list((module / "target" / "surefire-reports").glob("*.xml"))) == 3
 
 
 def test_the_package_for_go_passes_its_tests() -> None:

@@ -1,7 +1,7 @@
 """distributions/junit, compiled, and JUnit's console, which runs test classes with it."""
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .deadline import JOB_DEADLINE_S
@@ -22,9 +22,9 @@ def extension() -> Path:
     return compile_java((str(SOURCES / "main"),), class_path(API))
 
 
-def compile_tests(sources: Path, *more: Path) -> tuple[Path, ...]:
-    """The class path of the tests of a folder, itself first; `more` are jars that they need."""
-    jars = (extension(), *more, *class_path(*RUNNING))
+def compile_tests(sources: Path, coordinates: Sequence[str] = RUNNING) -> tuple[Path, ...]:
+    """The class path of the tests of a folder, itself first. `coordinates`: JUnit, its console, and what tests need."""
+    jars = (extension(), *class_path(*coordinates))
     return compile_java((str(sources),), jars), *jars
 
 

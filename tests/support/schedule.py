@@ -43,6 +43,7 @@ LONGEST = (
     "interop/test_metadata_handover.py",
     "unit/pipeline/sources/test_kafka_segments.py",
     "interop/test_transactions.py",
+    "interop/test_packages_for_tests.py",
     "interop/test_producer_transactions.py",
     "property/test_singles.py",
     "interop/test_archive.py",
