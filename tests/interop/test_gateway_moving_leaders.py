@@ -67,7 +67,10 @@ def test_what_it_writes_is_there_and_it_reads_all_while_leaders_move(
     topic = f"{request.node.callspec.params['gateway']}-{client.name}"
     direct = bootstrap(cluster)
     create(direct, topic, PARTITIONS)
-    written = [many(100, 1_000, seed=partition) for partition in range(PARTITIONS)]
+    written = [
+        [message.at_magic(client.write_magic) for message in many(100, 1_000, seed=partition)]
+        for partition in range(PARTITIONS)
+    ]
     rounds = 0
     with LeaderMover(direct, topic, PARTITIONS, IDS) as mover:
         while mover.moves < MOVES:
@@ -75,10 +78,10 @@ def test_what_it_writes_is_there_and_it_reads_all_while_leaders_move(
             for partition, messages in enumerate(written):
                 write(client, gateway.address, topic, partition, messages)
             rounds += 1
-        ends = ends_of(direct, [TopicPartition(topic, each) for each in range(PARTITIONS)])
-        there = read(AIOKAFKA, direct, topic, ends)
-        moved = mover.moves
-        while mover.moves < moved + MOVES:
+    ends = ends_of(direct, [TopicPartition(topic, each) for each in range(PARTITIONS)])
+    there = read(AIOKAFKA, direct, topic, ends)
+    with LeaderMover(direct, topic, PARTITIONS, IDS) as mover:
+        while mover.moves < MOVES:
             mover.must_go_on()
             through = read(client, gateway.address, topic, ends)
             for partition, messages in there.items():
