@@ -14,6 +14,7 @@
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
 # make pipeline-range  eleven offsets of a log of 10 GB by time and bytes, all rows from S3 beside a path, and with BESIDE=PYTHON those of another checkout (GB=10)
 # make pipeline-cluster  rows of a log of 10 GB on two Spark workers without a shared disk, one of them killed (GB=10, needs root)
+# make pictures  the pictures of the page in docs, of a broker with real clients (needs Chromium)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
 # make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc; SANITIZE_S=… SEED=…)
 # make client-suites  run the clients' own tests against a broker: franz-go (needs Go), librdkafka (needs Debian's sources), kafka-python; old and new clients through each listener
@@ -61,7 +62,7 @@ PYTEST  = -m pytest -n $(WORKERS) --dist loadfile -rfEs
 GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format audit docker-check bench-reference gate sanitize client-suites mutated-frames mutated-logins mutated-gateway gateway-cost gateway-clients gateway-soak crowd-soak producer-storm producer-splits handovers access-cases random-migrations same-seed soak clean
+.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format audit docker-check pictures bench-reference gate sanitize client-suites mutated-frames mutated-logins mutated-gateway gateway-cost gateway-clients gateway-soak crowd-soak producer-storm producer-splits handovers access-cases random-migrations same-seed soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -147,6 +148,9 @@ audit: setup
 
 docker-check: setup
 	$(BIN)/python -m pytest -m docker tests/docker
+
+pictures: setup
+	cd tests && ../$(BIN)/python -m support.docs_pictures
 
 bench-reference: setup
 	$(BIN)/stepdown bench reference

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...network.clients.software import GUESS, Software
 from ...network.loop_watch import OTHER
 from ...network.turn import Turn
 
@@ -77,7 +78,8 @@ def _look_at_clients(services: "Services") -> Problem:
     )
     by_software: dict[str, int] = {}
     for (*_, name, version), count in services.metrics.deprecated_requests.rows():
-        software = f"{name} {version}"
+        told = Software(name.removesuffix(GUESS), version.removesuffix(GUESS), is_guess=name.endswith(GUESS))
+        software = str(told)
         by_software[software] = by_software.get(software, 0) + int(count)
     for software, count in sorted(by_software.items(), key=lambda item: -item[1]):
         old.add(software, count)

@@ -90,10 +90,10 @@ class Tab:
         await self._ask("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **event)
         await self._ask("Input.dispatchKeyEvent", type="keyUp", **event)
 
-    async def picture(self, path: Path) -> None:
-        """All of the page as a PNG."""
+    async def picture(self, path: Path, most_height: int | None = None) -> None:
+        """The page as a PNG: all of it, or its top."""
         size = await self.evaluate("[document.documentElement.clientWidth, document.documentElement.scrollHeight]")
-        clip = {"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1}
+        clip = {"x": 0, "y": 0, "width": size[0], "height": min(size[1], most_height or size[1]), "scale": 1}
         found = await self._ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
         await asyncio.to_thread(path.write_bytes, base64.b64decode(found["data"]))
 
