@@ -23,7 +23,7 @@
 # make mutated-logins  throw a million mutated logins at a broker, before and during SASL and TLS (INPUTS=… SEED=…)
 # make mutated-gateway  throw a million mutated requests at a gateway, and as many answers of its cluster, by both address schemes (FRAMES=… SEED=…)
 # make gateway-cost  the CPU time and latency of the gateway beside HAProxy and none, before a Kafka 4.4.0; CONNECTIONS=2000: memory (needs haproxy)
-# make gateway-clients  the matrix of clients, their groups and transactions, and Kafka 4's tools through a gateway to Kafka 4.4.0; 80 setups and their verdicts (needs Go, Node)
+# make gateway-clients  the matrix of clients, their groups and transactions, Kafka 4's tools and moving leaders, through a gateway to Kafka 4.4.0; 80 setups and their verdicts (needs Go, Node)
 # make gateway-soak  old and new clients through a gateway, while brokers of three Kafka 4.4.0 and its workers are killed (SECONDS=3600)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
 # make producer-splits  batches above the topic's limit and one record that is too large, 200 runs each on stepdown and on Kafka, in peace and with cut connections
@@ -240,7 +240,7 @@ MATRIX := $(addprefix tests/interop/test_,real_clients.py java_generations.py gr
 gateway-clients: setup
 	STEPDOWN_TEST_BROKER=gateway $(BIN)/python $(PYTEST) $(MATRIX)
 	STEPDOWN_TEST_BROKER=gateway-single $(BIN)/python $(PYTEST) $(MATRIX)
-	$(BIN)/python -m pytest -m slow $(addprefix tests/interop/test_,gateway_clients.py client_verdicts.py gateway_tools.py)
+	$(BIN)/python -m pytest -m slow $(addprefix tests/interop/test_,gateway_clients.py client_verdicts.py gateway_tools.py gateway_moving_leaders.py)
 
 SECONDS ?= 3600
 
