@@ -1,9 +1,10 @@
 """An old and a new producer that remember what the cluster has taken, and what a reader finds of it."""
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import Protocol
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaProducer
 
@@ -16,6 +17,9 @@ SETTINGS = {
     "broker.session.timeout.ms": "3000",
 }
 """Of brokers of which one may be killed."""
+
+
+UNSETTLED = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.OFFSET_NOT_AVAILABLE)
 
 
 class Writer(Protocol):
@@ -82,12 +86,20 @@ def ends_of(address: str, partitions: Sequence[TopicPartition]) -> dict[tuple[st
     """The offset behind the last record of each."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": "ends"})
     try:
-        return {
-            (each.topic, each.partition): consumer.get_watermark_offsets(each, timeout=DEADLINE_S)[1]
-            for each in partitions
-        }
+        return {(each.topic, each.partition): _end_of(consumer, each) for each in partitions}
     finally:
         consumer.close()
+
+
+def _end_of(consumer: Consumer, partition: TopicPartition) -> int:
+    """Asked until it is told: a leader that is new does not say it at once."""
+    end = monotonic() + DEADLINE_S
+    while True:
+        try:
+            return consumer.get_watermark_offsets(partition, timeout=DEADLINE_S)[1]
+        except KafkaException as fault:
+            if fault.args[0].code() not in UNSETTLED or monotonic() > end:
+                raise
 
 
 def read_all(address: str, topic: str, partitions: int) -> list[bytes]:
