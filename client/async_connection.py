@@ -14,7 +14,7 @@ from ..protocol.errors import MalformedFrame
 from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request, encode_request_around
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from .connection import MAX_BYTES_BEFORE_LOGIN, MAX_RESPONSE_BYTES, TIMEOUT_S
-from .security.login import LoginRequest, LoginStep, LoginToken, log_in
+from .security.login import LoginRequest, LoginStep, RawSaslToken, log_in
 from .security.settings import SaslSettings
 from .steps import await_steps
 from .versions import VersionRanges
@@ -145,7 +145,7 @@ class AsyncConnection(asyncio.Protocol):
     async def _do(self, step: LoginStep) -> Any:
         if isinstance(step, LoginRequest):
             return await self.exchange(step.request, step.version)
-        if isinstance(step, LoginToken):
+        if isinstance(step, RawSaslToken):
             self._bare = asyncio.get_running_loop().create_future()
             sized = len(step.token).to_bytes(SIZE_BYTES, "big") + step.token
             return bytes(await self._write([sized], self._bare, None))

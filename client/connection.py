@@ -10,7 +10,7 @@ from ..protocol.api import ApiSpec, spec_of_request
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser, decode_response, encode_request
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from .security.login import LoginRequest, LoginStep, LoginToken, log_in
+from .security.login import LoginRequest, LoginStep, RawSaslToken, log_in
 from .security.settings import SaslSettings
 from .steps import take_steps
 from .tls_socket import TlsSocket
@@ -95,7 +95,7 @@ class Connection:
     def _do(self, step: LoginStep) -> Any:
         if isinstance(step, LoginRequest):
             return self.exchange(step.request, step.version)
-        if isinstance(step, LoginToken):
+        if isinstance(step, RawSaslToken):
             sized = len(step.token).to_bytes(SIZE_BYTES, "big") + step.token
             return bytes(self._answer("the login", sized))
         return step()

@@ -220,6 +220,6 @@ class TopicSettings:
         return "compact" in self.cleanup_policy
 
     @property
-    def is_deleted(self) -> bool:
+    def deletes_old_segments(self) -> bool:
         """Whether retention removes old segments."""
         return "delete" in self.cleanup_policy

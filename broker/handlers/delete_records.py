@@ -66,7 +66,7 @@ def _delete(broker: "Services", name: str, asked: DeleteRecordsPartition, call: 
     if topic.is_internal:
         raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)
     broker.cluster.check_led_here(partition)
-    if not topic.settings.is_deleted:
+    if not topic.settings.deletes_old_segments:
         raise ApiError(f"{name}: cleanup.policy has no delete", ErrorCode.POLICY_VIOLATION)
     high_watermark = partition.high_watermark
     offset = high_watermark if asked.offset == HIGH_WATERMARK else asked.offset

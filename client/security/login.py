@@ -33,13 +33,14 @@ class LoginRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class LoginToken:
-    """A token to send with its size in front; the step takes what comes back in the same form."""
+class RawSaslToken:
+    """A SASL token that is sent with its size alone in front, without SaslAuthenticate; the step takes the answer, in
+    the same form."""
 
     token: bytes
 
 
-LoginStep = LoginRequest | LoginToken | TokenProvider
+LoginStep = LoginRequest | RawSaslToken | TokenProvider
 """What to do next; a provider is called for its token, and awaited where it has to be."""
 LoginSteps = Generator[LoginStep, Any, int]
 Tokens = Generator[bytes, bytes, None]
@@ -61,7 +62,7 @@ def log_in(sasl: SaslSettings, versions: VersionRanges) -> LoginSteps:
     lifetime_ms, token = 0, next(tokens)
     while True:
         if token_version is None:
-            received = yield LoginToken(token)
+            received = yield RawSaslToken(token)
         else:
             request = SaslAuthenticateRequest(auth_bytes=token)
             answer = yield LoginRequest(ApiKey.SASL_AUTHENTICATE, request, token_version)

@@ -97,7 +97,7 @@ class ClientSession:
         peer.on_leave = self.close
         self._metrics.client_bytes.add(len(frame))
         try:
-            if self._asks_in_vain(frame, peer):
+            if self._client_left(frame, peer):
                 asyncio.get_running_loop().call_soon(self.close)  # when it has been sent on
             return await self._dispatch(frame, peer)
         except UpstreamFailed as fault:
@@ -111,8 +111,8 @@ class ClientSession:
         finally:
             peer.on_leave = None
 
-    def _asks_in_vain(self, frame: memoryview, peer: Peer) -> bool:
-        """Whether the client has left before this request, which was read ahead, and an answer is due. Raises:
+    def _client_left(self, frame: memoryview, peer: Peer) -> bool:
+        """Whether the client closed its connection before this request, which was read ahead, was answered. Raises:
         MalformedFrame."""
         if not peer.has_left or self._login.takes_tokens:
             return peer.has_left

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...client.errors import AuthenticationFailed as LoginRefused
-from ...client.security.login import LoginRequest, LoginToken, log_in
+from ...client.security.login import LoginRequest, RawSaslToken, log_in
 from ...client.security.settings import SaslSettings, TokenProvider
 from ...client.versions import VersionRanges
 from ...protocol.api import ApiKey
@@ -51,7 +51,7 @@ class Login:
     def _do(self, step: Any) -> None:
         if isinstance(step, LoginRequest):
             self._carrier.send(step.key, step.version, step.request, self._take_answer, answered=True)
-        elif isinstance(step, LoginToken):
+        elif isinstance(step, RawSaslToken):
             self._carrier.send_bare(step.token, lambda token: self._go_on(lambda: self._steps.send(token)))
         else:
             self._asking = asyncio.get_running_loop().create_task(_ask_for_token(step))

@@ -65,7 +65,7 @@ def test_the_old_timestamp_bound_stands_in_where_the_new_ones_are_not_set() -> N
 def test_the_cleanup_policy_may_be_both() -> None:
     found = topic("cleanup.policy=compact, delete")
     assert found.is_compacted
-    assert found.is_deleted
+    assert found.deletes_old_segments
 
 
 @pytest.mark.parametrize(
