@@ -76,6 +76,8 @@ class Core:
         self.interceptors: list[Interceptor] = []
         self.request_watcher: RequestWatcher | None = None
         self.control: ControlHandle | None = None
+        self.on_group_line: Callable[[str], object] = lambda line: None
+        """Called with each line about groups, before their number is limited; for tests."""
         self.authorizer: Authorizer | None = None
         self.quotas = ClientQuotas(
             self.clock,

@@ -60,6 +60,8 @@ class Controller:
         self._held: dict[int, set[str]] = {}
         self._unpublished: dict[str, None] | None = None
         self._holds_elections = False
+        self.on_change: Callable[[str], object] = lambda line: None
+        """Called with a line for people when brokers are fenced, or partitions have other leaders or ISRs."""
 
     # What is known
 
@@ -123,6 +125,7 @@ class Controller:
     def fence(self, node_id: int) -> None:
         """The broker is dead for all: it leads nothing, and is in no ISR that has somebody else."""
         log.info("broker %d is fenced", node_id)
+        self.on_change(f"broker {node_id} is fenced")
         self.brokers.fence(node_id)
         self._take_out(node_id)
         self.publish(self.topics)
@@ -309,6 +312,7 @@ class Controller:
         touched: dict[str, dict[int, PartitionRecord]] = {}
         for (name, index), record in changes.items():
             touched.setdefault(name, {})[index] = record
+        self.on_change(", ".join(f"{name}-{index} {_shown(record)}" for (name, index), record in changes.items()))
         with self.store.change() as state:
             for name, records in touched.items():
                 topic = state.topics[name]
@@ -338,3 +342,8 @@ class Controller:
                 held.update(names)
             elif self._members.get(node_id) is member:
                 member.sync(names)
+
+
+def _shown(record: PartitionRecord) -> str:
+    leader = "has no leader" if record.leader == NO_LEADER else f"is led by {record.leader}"
+    return f"{leader} in epoch {record.leader_epoch}, ISR {list(record.isr)}"

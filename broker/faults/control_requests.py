@@ -58,6 +58,7 @@ class Control:
         injector = self._injectors[broker.cluster.node_id] = Injector(broker, self.faults, self.events, self.contents)
         broker.interceptors.append(injector)
         broker.control = self
+        broker.on_group_line = partial(self.tell, event="group")
         disk.failing = partial(self._disk_failure, broker.cluster.node_id)
 
     def close(self) -> None:
@@ -113,7 +114,11 @@ class Control:
                 act=self._reset_faults,
             ),
             get(path="requests", what="Lists the requests of clients, with their answers.", act=self._list_requests),
-            get(path="events", what="Lists requests, faults and moves of the clock.", act=self._list_events),
+            get(
+                path="events",
+                what="Lists requests, faults, moves of the clock, elections and changes of groups.",
+                act=self._list_events,
+            ),
             delete(path="events", what="Forgets requests and events.", act=self._forget_events),
             get(path="clock", what="Tells the brokers' time.", act=self._tell_time),
             post(path="clock/pause", what="Stops the clock.", act=self._pause),
@@ -207,9 +212,9 @@ class Control:
                 return fault.error_number
         return None
 
-    def tell(self, line: str) -> None:
-        """Notes what was done, in the log."""
-        self.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line))
+    def tell(self, line: str, event: str = "other") -> None:
+        """Notes what was done, or what became of something, in the log."""
+        self.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line, event=event))
 
     # The log
 

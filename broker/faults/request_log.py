@@ -1,4 +1,4 @@
-"""The log of all requests with their answers, and of faults that fired and moves of the clock between them."""
+"""The log of all requests with their answers, and between them faults, moves of the clock, elections and groups."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -36,13 +36,14 @@ class RequestEvent:
 
 @dataclass(slots=True, kw_only=True)
 class OtherEvent:
-    """Anything else, as a line."""
+    """Anything else, as a line. `event`: election, group (its line may have ids that nobody can foresee) or other."""
 
     at_ms: int
     line: str
+    event: str = "other"
 
     def to_json(self) -> dict[str, Any]:
-        return {"event": "other", "at_ms": self.at_ms, "line": self.line}
+        return {"event": self.event, "at_ms": self.at_ms, "line": self.line}
 
 
 Event = RequestEvent | OtherEvent

@@ -116,6 +116,7 @@ class ChangeStore:
             group.refresh_at_ms = change.refresh_at_ms
         if group.epoch > epoch:
             self.rebalances += 1
+            self.lines.inform(group.group_id, "epoch %d has %d members", group.epoch, len(group.members))
         for act in change.stored:
             act()
 

@@ -69,7 +69,9 @@ class GroupCoordinator:
         self._core = core
         self._topic = OffsetsTopic(core, topics)
         self._timers = Timers(core.clock, core.rounds)
-        self._rebalancer = Rebalancer(self.settings, self._timers, self._topic, GroupLines(PeerLines(core.clock)))
+        self._rebalancer = Rebalancer(
+            self.settings, self._timers, self._topic, GroupLines(PeerLines(core.clock), core.on_group_line)
+        )
         self._rebalancer.on_unused = self._note_unused_group
         self.unused: RememberedNames[tuple[str], ClassicGroup] = RememberedNames(
             MOST_UNUSED_GROUPS, lambda names, group: self._forget_unless_in_use(group)

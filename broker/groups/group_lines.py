@@ -1,6 +1,7 @@
 """Lines in the log about groups. Clients choose the names, and how often a group changes."""
 
 import logging
+from collections.abc import Callable
 
 from ...network.admission.peer_lines import PeerLines
 from ...network.sasl.mechanism import for_log
@@ -12,18 +13,23 @@ KEY_CHARACTERS = 64
 
 
 class GroupLines:
-    """Limits lines about groups as `PeerLines` does those about networks."""
+    """Limits lines about groups as `PeerLines` does those about networks; `on_line` is called with all of them."""
 
-    def __init__(self, lines: PeerLines) -> None:
+    def __init__(self, lines: PeerLines, on_line: Callable[[str], object] = lambda line: None) -> None:
         self._lines = lines
+        self._on_line = on_line
 
     def inform(self, group_id: str, text: str, *values: str | int | Exception) -> None:
         """A line that begins with the group. `text` is a %-format of the values, of which names are cut and escaped."""
-        self._lines.inform(log, group_id[:KEY_CHARACTERS], _line(group_id, text, values))
+        line = _line(group_id, text, values)
+        self._on_line(line)
+        self._lines.inform(log, group_id[:KEY_CHARACTERS], line)
 
     def warn(self, group_id: str, text: str, *values: str | int | Exception) -> None:
         """The same for what has gone wrong."""
-        self._lines.warn(log, group_id[:KEY_CHARACTERS], _line(group_id, text, values))
+        line = _line(group_id, text, values)
+        self._on_line(line)
+        self._lines.warn(log, group_id[:KEY_CHARACTERS], line)
 
 
 def _line(group_id: str, text: str, values: tuple[str | int | Exception, ...]) -> str:
