@@ -4,6 +4,7 @@ A broker may be named by what it is to partition 0 of a topic: `leader_of`, or `
 """
 
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -17,7 +18,7 @@ from .faults.control_operation import Answer, ControlOperation, Given, Reader
 from .faults.control_requests import Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
-from .faults.field_parsers import count, duration_ms, flag, number, text
+from .faults.field_parsers import count, duration_ms, flag, name, number, text
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 from .security.scram_credentials import ScramCredentials
@@ -56,6 +57,7 @@ class ControlledCluster:
         self.cluster = make_cluster(clock=self.control.clock, files=self._disk, on_broker=self._attach)
         self.control.running = lambda: self.cluster.brokers.values()
         self.control.on_reset = self._run_again
+        self.cluster.controller.on_change = partial(self.control.tell, event="election")
         self._failed = FailedBrokers(self.cluster)
         self._add_actions()
         self._wanted_port = port
@@ -107,7 +109,7 @@ class ControlledCluster:
 
     def _add_actions(self) -> None:
         cluster = self.cluster
-        for name, act, what in (
+        for path, act, what in (
             ("brokers/stop", cluster.stop_broker, "Stops a broker in order: others lead before it ends."),
             ("brokers/kill", cluster.kill_broker, "Ends a broker at once; it is fenced when its session is over."),
             ("brokers/pause", cluster.pause_broker, "Has a broker accept and read, and answer nobody."),
@@ -117,7 +119,7 @@ class ControlledCluster:
             ("metadata/hold", cluster.hold_metadata, "Has a broker go on with the leaders that it knows."),
             ("metadata/release", cluster.release_metadata, "Tells a broker what it missed."),
         ):
-            self._add(name, what, self._to_broker(act), BROKER)
+            self._add(path, what, self._to_broker(act), BROKER)
         start = "Starts a broker again, on its ports and over its logs; without one all that do not run."
         self._add("brokers/start", start, self._start_brokers, BROKER)
         self._add_replicas()
@@ -140,6 +142,9 @@ class ControlledCluster:
         cluster = self.cluster
         move = "Makes an in-sync replica the leader; without a broker another one than now."
         self._add("leaders/move", move, self._move_leader, REPLICA, "topic")
+        move_coordinator = "Makes an in-sync replica of its partition the coordinator of a group or a transactional id."
+        coordinated = {"group": name, "transactional_id": name, "broker": number}
+        self._add("coordinators/move", move_coordinator, self._move_coordinator, coordinated)
         take = "Leaves a partition without a leader."
         self._add("leaders/take", take, _to_partition(cluster.take_leader), PARTITION, "topic")
         bump = "Begins a new epoch of the same leader."
@@ -168,7 +173,7 @@ class ControlledCluster:
     def _to_replica(self, act: Callable[[str, int, int], Any]) -> Act:
         return lambda given: act(*_place(given), self._broker(given))
 
-    def _add(self, name: str, what: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
+    def _add(self, path: str, what: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
         async def answer(given: Given) -> Answer:
             try:
                 done = act(given)
@@ -176,16 +181,16 @@ class ControlledCluster:
                     await done
             except ValueError as fault:  # no such broker, or not in that state
                 raise WrongFault(str(fault)) from None
-            self.control.tell(f"{name}{''.join(f' {key} {value}' for key, value in given.items())}")
+            self.control.tell(f"{path}{''.join(f' {key} {value}' for key, value in given.items())}")
             return {"brokers": sorted(self.cluster.brokers)}
 
-        self.control.add(ControlOperation(path=name, what=what, act=answer, fields=readers, needs=needs))
+        self.control.add(ControlOperation(path=path, what=what, act=answer, fields=readers, needs=needs))
 
     # What the fields name
 
     def _broker(self, given: Given) -> int:
         """The id of the broker that is meant. Raises: ValueError."""
-        named = [name for name in BROKER if name in given]
+        named = [each for each in BROKER if each in given]
         if len(named) > 1:
             raise ValueError(f"one of {', '.join(named)} names the broker, not {len(named)}")
         if "broker" in given:
@@ -207,6 +212,11 @@ class ControlledCluster:
     def _move_leader(self, given: Given) -> None:
         broker = self._broker(given) if _names_broker(given) else self._others(*_place(given))[0]
         self.cluster.move_leader(*_place(given), broker)
+
+    def _move_coordinator(self, given: Given) -> None:
+        topic, partition = self.control.contents.coordinating_partition(given)
+        broker = given["broker"] if "broker" in given else self._others(topic, partition)[0]
+        self.cluster.move_leader(topic, partition, broker)
 
     def _slow_follower(self, given: Given) -> None:
         self.cluster.slow_follower(
@@ -234,7 +244,7 @@ class ControlledCluster:
 
 
 def _names_broker(given: Given) -> bool:
-    return any(name in given for name in BROKER)
+    return any(each in given for each in BROKER)
 
 
 def _to_partition(act: Callable[[str, int], Any]) -> Act:

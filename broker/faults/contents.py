@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.coordinator.consumer_protocol import partitions_in_assignment
+from ...protocol.coordinator.partitioning import partition_of
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from ..groups.classic.group import ClassicGroup
 from ..handlers.create_topics import create_topic
+from ..metadata.partition import Partition
 from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .control_operation import Answer, ControlOperation, Given, Reader
+from .fault_fields import WrongFault
 from .fetched_partitions import FetchedPartitions, TopicPartition
 from .field_parsers import count, duration_ms, name, number, positive
 
@@ -43,6 +46,25 @@ class Contents:
         """What the control can be asked about them."""
         group: dict[str, Reader] = {"group": name}
         return [
+            ControlOperation(
+                path="topics/describe",
+                what="Shows the partitions of a topic as the brokers know them, none where there is no such topic.",
+                act=self._describe_topic,
+                fields={"topic": name},
+                needs=("topic",),
+            ),
+            ControlOperation(
+                method="GET",
+                path="brokers",
+                what="Lists the brokers that run, and which of them clients take for the controller.",
+                act=self._list_brokers,
+            ),
+            ControlOperation(
+                path="coordinators/find",
+                what="Names the broker that coordinates a `group` or a `transactional_id`, -1 where there is none.",
+                act=self._find_coordinator,
+                fields={**group, "transactional_id": name},
+            ),
             ControlOperation(
                 path="topics/create",
                 what="Creates a topic, of one partition where no number is given.",
@@ -97,6 +119,59 @@ class Contents:
         _check(await broker.topics.delete([topic]))
         return {"topic": topic}
 
+    async def _describe_topic(self, given: Given) -> Answer:
+        topic, brokers = given["topic"], [self._any(), *self._running()]
+        indexes = {index for each in brokers if topic in each.cluster.topics for index in _partitions(each, topic)}
+        return {"topic": topic, "partitions": [self._describe_partition(topic, index) for index in sorted(indexes)]}
+
+    def _describe_partition(self, topic: str, index: int) -> Answer:
+        """As its leader knows it, or the broker that knows the latest epoch."""
+        known = [
+            (broker, _partitions(broker, topic)[index])
+            for broker in self._running()
+            if topic in broker.cluster.topics and index in _partitions(broker, topic)
+        ]
+        broker, latest = max(
+            known, key=lambda each: (each[1].leader_epoch, each[1].leader_id == each[0].cluster.node_id)
+        )
+        return {
+            "partition": index,
+            "leader": broker.cluster.leader_of(latest),
+            "leader_epoch": latest.leader_epoch,
+            "replicas": list(latest.replicas),
+            "isr": list(latest.isr),
+            "logs": [
+                {
+                    "broker": each.cluster.node_id,
+                    "log_start_offset": own.log.log_start_offset,
+                    "log_end_offset": own.log.log_end_offset,
+                    "high_watermark": own.high_watermark,
+                }
+                for each, own in known
+                if own.is_here
+            ],
+        }
+
+    async def _list_brokers(self, given: Given) -> Answer:
+        running = list(self._running())
+        shown = [{"broker": each.cluster.node_id, "rack": each.settings.broker_rack} for each in running]
+        return {"controller": running[0].cluster.controller_id if running else -1, "brokers": shown}
+
+    async def _find_coordinator(self, given: Given) -> Answer:
+        topic, index = self.coordinating_partition(given)
+        found = (await self._describe_topic({"topic": topic}))["partitions"]
+        return {"coordinator": found[index]["leader"] if found else -1}
+
+    def coordinating_partition(self, given: Given) -> TopicPartition:
+        """The partition whose leader coordinates a `group` or a `transactional_id`. Raises: WrongFault."""
+        if ("group" in given) == ("transactional_id" in given):
+            raise WrongFault("group or transactional_id is to be given, and one of them only")
+        own, topic = (
+            (given["group"], OFFSETS_TOPIC) if "group" in given else (given["transactional_id"], TRANSACTION_TOPIC)
+        )
+        known = self._any().cluster.topics.get(topic)
+        return topic, 0 if known is None else partition_of(own, len(known.partitions))
+
     async def delete_all(self) -> None:
         """Deletes all topics; those of the coordinators too, which forget groups and transactions with them."""
         broker = self._any()
@@ -150,6 +225,10 @@ class Contents:
             if known is not None and known.groups.find(group) is not None:
                 return broker
         return None
+
+
+def _partitions(broker: "Services", topic: str) -> dict[int, Partition]:
+    return broker.cluster.topics[topic].partitions
 
 
 async def _state_and_members(broker: "Services", name: str) -> tuple[str, list[Member]]:
