@@ -48,6 +48,7 @@ class BrokerOptions:
     log_format: str = "console"
     log_level: str = "INFO"
     users: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    racks: Sequence[str] = ()
     is_temporary: bool = False
 
 
@@ -99,10 +100,11 @@ async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ:
     async with contextlib.AsyncExitStack() as stack:
         control = ""
         if loaded.settings.stepdown_control_listen is None:
-            cluster = await stack.enter_async_context(cluster_of(options.brokers, loaded, load_with))
+            made = cluster_of(options.brokers, loaded, load_with, racks=options.racks)
+            cluster = await stack.enter_async_context(made)
             stack.push_async_callback(FailedBrokers(cluster, stopping.set).wait)
         else:  # goes on without a broker: a test starts them again
-            controlled = cluster_with_control_port_of(options.brokers, loaded, load_with)
+            controlled = cluster_with_control_port_of(options.brokers, loaded, load_with, options.racks)
             cluster = (await stack.enter_async_context(controlled)).cluster
             control = f", control {controlled.control_address}"
         if options.users:

@@ -23,29 +23,32 @@ def cluster_of(
     loaded: StartupSettings,
     load: Load,
     *,
+    racks: Sequence[str] = (),
     clock: Clock | None = None,
     files: Callable[[int], Files] | None = None,
     on_broker: Callable[[Broker], None] | None = None,
 ) -> BrokerCluster:
     """Brokers 1 to n. Raises: ConfigError, DiskFault."""
-    members = {number: _loading(number, loaded, load) for number in range(1, brokers + 1)}
+    members = {number: _loading(number, loaded, load, racks) for number in range(1, brokers + 1)}
     return BrokerCluster(loaded.settings.log_dirs[0], members, clock=clock, files=files, on_broker=on_broker)
 
 
-def cluster_with_control_port_of(brokers: int, loaded: StartupSettings, load: Load) -> ControlledCluster:
+def cluster_with_control_port_of(
+    brokers: int, loaded: StartupSettings, load: Load, racks: Sequence[str] = ()
+) -> ControlledCluster:
     """The same with a control port, for the cluster as a whole. Raises: ConfigError, DiskFault."""
     settings = loaded.settings
     return ControlledCluster(
-        partial(cluster_of, brokers, loaded, load),
+        partial(cluster_of, brokers, loaded, load, racks=racks),
         port=settings.stepdown_control_listen,
         token=settings.stepdown_control_token or "",
     )
 
 
-def _loading(number: int, loaded: StartupSettings, load: Load) -> LoadSettings:
+def _loading(number: int, loaded: StartupSettings, load: Load, racks: Sequence[str]) -> LoadSettings:
     settings = loaded.settings
     own = [
-        *own_settings(number, settings.log_dirs[0]),
+        *own_settings(number, settings.log_dirs[0], racks[(number - 1) % len(racks)] if racks else None),
         _addresses("listeners", settings.listeners, number),
         _addresses("advertised.listeners", settings.advertised_listeners, number),
     ]

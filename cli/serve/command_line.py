@@ -55,6 +55,7 @@ def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
         log_format=given.log_format,
         log_level=given.log_level.upper(),
         users=given.user,
+        racks=given.racks,
         is_temporary=given.temporary,
     )
     return serve(options)
@@ -94,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     option("--control", default="", metavar="HOST:PORT", help="Address of the control port, for tests.")
     option("--act-as", default="", metavar="RELEASE", help="For tests: the release of Kafka to act as, such as 4.4.")
     option("--brokers", type=_number, default=1, metavar="N", help="Brokers of a cluster in this process; for tests.")
+    option("--racks", type=_names, default=(), metavar="A,B,…", help="Racks of those brokers, in turn; for tests.")
     option(
         "--temporary",
         action="store_true",
@@ -133,6 +135,14 @@ def _number(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_BROKERS:
         raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_BROKERS} expected, found {text!r}")
     return int(text)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The names of racks."""
+    names = tuple(text.split(","))
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"names with commas between them expected, found {text!r}")
+    return names
 
 
 def _directory(path: str) -> str:
