@@ -14,17 +14,21 @@ import json
 import os
 import platform
 import re
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+from aiokafka import AIOKafkaConsumer
 from stepdown.bench.servers.stepdown import Stepdown
-from stepdown.testing import running
+from stepdown.producer import Producer
+from stepdown.testing import AsyncKafka, running
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from support import quota_rates  # type: ignore[import-not-found]
@@ -102,6 +106,75 @@ def advance_ms() -> float:
     return asyncio.run(advance()) * 1000
 
 
+async def fill(kafka: AsyncKafka, left: AsyncExitStack) -> None:
+    """Old records, a log to clean, an open transaction, and a group whose member sends no heartbeat."""
+    await kafka.create_topic("old", config={"retention.ms": 86_400_000, "segment.ms": 3_600_000})
+    compact = {"cleanup.policy": "compact", "segment.ms": 3_600_000, "min.cleanable.dirty.ratio": "0.01"}
+    await kafka.create_topic("kept", config=compact)
+    for number in range(100):
+        await kafka.produce("kept", str(number), key="one")
+        await kafka.produce("old", str(number))
+    await kafka.clock.advance("2h")
+    await kafka.produce("kept", "last", key="one")  # in the next segment: the one before may be cleaned
+    producer = await Producer(kafka.bootstrap, transactional_id="left").start()
+    await producer.init_transactions()
+    producer.begin_transaction()
+    await producer.send("old", b"open")
+    member = AIOKafkaConsumer("old", bootstrap_servers=kafka.bootstrap, group_id="g", heartbeat_interval_ms=60_000)
+    await member.start()
+    left.push_async_callback(member.stop)
+    left.push_async_callback(producer.close, timeout_ms=0)
+    await kafka.wait_for_group("g", members=1)
+
+
+WEEK = {"log.initial.task.delay.ms": 0, "log.cleaner.backoff.ms": 1000, "log.retention.check.interval.ms": 60_000}
+
+
+def week_ms() -> float:
+    """The clock is moved by seven days over what `fill` leaves, and all of it is done."""
+
+    async def advance() -> float:
+        async with running(config=WEEK) as kafka, AsyncExitStack() as left:
+            await fill(kafka, left)
+            began = perf_counter()
+            await kafka.clock.advance("7d")
+            took = perf_counter() - began
+            assert await kafka.records("old") == []
+            assert len(await kafka.records("kept")) < 100, "nothing was cleaned"
+            assert (await kafka.group("g")).members == []
+            return took
+
+    return asyncio.run(advance()) * 1000
+
+
+def reset_ms() -> float:
+    """A broker with what `fill` leaves is made as new."""
+
+    async def reset() -> float:
+        async with running() as kafka, AsyncExitStack() as left:
+            await fill(kafka, left)
+            began = perf_counter()
+            await kafka.reset()
+            return perf_counter() - began
+
+    return asyncio.run(reset()) * 1000
+
+
+def plugin_cpu_ms() -> float:
+    """What the plugin adds to the processor time of a pytest that uses none of its fixtures: the middle of ten."""
+
+    def cpu_s(*options: str) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+        subprocess.run(command, cwd=name, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / f"{SUITE_NAME}.py").write_text("def test_nothing(): pass\n")
+        return statistics.median(cpu_s() - cpu_s("-p", "no:stepdown") for _ in range(10)) * 1000
+
+
 def beside(row: Row, percentile: int) -> Callable[[], float]:
     """What a small request of another client waits meanwhile, in milliseconds."""
 
@@ -142,6 +215,9 @@ SHORT = {
     "ms: start of a broker": start_ms,
     "ms: p95 of a test with its own broker": fixture_ms,
     "ms: advance by 45 s": advance_ms,
+    "ms: advance by 7 days": week_ms,
+    "ms: reset of a broker": reset_ms,
+    "ms: CPU of the plugin where no test uses it": plugin_cpu_ms,
 }
 LONG = {
     **STORMS,
