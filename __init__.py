@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .testing import running as running
+    from .testing import running_async as running_async
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`stepdown.running`, imported when asked for: a broker that serves has no use for it."""
-    if name == "running":
-        from .testing import running
+    """`running` and `running_async`, imported when asked for: a broker that serves has no use for them."""
+    if name in ("running", "running_async"):
+        from . import testing
 
-        return running
+        return getattr(testing, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,8 @@
         kafka.produce("orders", b"one")
         assert [record.value for record in kafka.records("orders")] == [b"one"]
 
-`running` starts one, `Kafka` is what a test holds, `AsyncKafka` the same awaited; the pytest plugin has fixtures.
+`running` starts one, `Kafka` is what a test holds; `running_async` and `AsyncKafka` are the same, awaited; the pytest
+plugin has fixtures.
 A name is imported when it is asked for: every pytest where stepdown is installed loads the plugin, which lies here.
 """
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .kafka import Kafka
     from .partition import Partition
     from .record_comparison import TestRecord
-    from .running_brokers import Running, running
+    from .running_brokers import Running, RunningAsync, running, running_async
 
 __all__ = [
     "CLOSE",
@@ -28,8 +29,10 @@ __all__ = [
     "Kafka",
     "Partition",
     "Running",
+    "RunningAsync",
     "TestRecord",
     "running",
+    "running_async",
 ]
 
 MODULES = {
@@ -37,8 +40,7 @@ MODULES = {
     "Kafka": ".kafka",
     "Partition": ".partition",
     "TestRecord": ".record_comparison",
-    "Running": ".running_brokers",
-    "running": ".running_brokers",
+    **dict.fromkeys(("Running", "RunningAsync", "running", "running_async"), ".running_brokers"),
     **dict.fromkeys(("CLOSE", "PASS", "SILENCE", "HookedRequest"), "..broker.faults.request_hook"),
 }
 

@@ -1,160 +1,432 @@
-"""The same for coroutines: each call of a `Kafka` in a thread, so that the clients of the test's own loop go on."""
+"""What a test holds of a Kafka: where it is, and what tests ask of one, each to be awaited."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from time import time_ns
 
-from .clock import Clock
-from .cluster import Cluster
-from .faults import ArmedFault, Faults
-from .kafka import Kafka
-from .received_requests import Requests
+from ..client.errors import ClientError, KafkaError
+from ..client.operation import TopicPartition
+from ..client.operations.groups import Group, delete_groups, describe_groups
+from ..client.operations.offsets import LATEST, committed_offsets
+from ..client.operations.topics import NewTopic, create_topics, delete_topics, describe_topics
+from ..client.security.settings import OPEN, SecuritySettings
+from ..producer.partitioners.murmur2 import partition_for_key
+from ..protocol.errors import ErrorCode
+from ..protocol.messages.metadata import MetadataRequest
+from ..protocol.records.record import Record
+from .clock import AsyncClock
+from .cluster import AsyncCluster
+from .control_client import ControlClient, ControlFailed, NoControl
+from .faults import AsyncFaults
+from .partition import Partition, partition_from_control, partition_from_metadata
+from .received_requests import AsyncRequests
+from .record_comparison import Expected, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
+from .security.client_settings import ClientSettings
+from .wire.waiting import look_until, wait_for
+from .wire.wire_client import WireClient
+from .wire.wire_records import WireRecords
 
-P = ParamSpec("P")
-T = TypeVar("T")
-Awaited = Coroutine[Any, Any, T]
+TIMEOUT_S = 10.0
+LEVELS = {"read_uncommitted": 0, "read_committed": 1}
+STATES = ("Stable", "Empty", "Dead", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
-
-def in_thread(method: Callable[P, T]) -> Callable[P, Awaited[T]]:
-    """The method, to be awaited."""
-
-    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(method, *args, **kwargs)
-
-    return call
-
-
-def arming(method: Callable[P, ArmedFault]) -> Callable[P, Awaited["AsyncArmedFault"]]:
-    """The same for a method that arms a fault."""
-
-    async def call(*args: P.args, **kwargs: P.kwargs) -> AsyncArmedFault:
-        return AsyncArmedFault(await asyncio.to_thread(method, *args, **kwargs))
-
-    return call
+Data = bytes | str | None
+Headers = Mapping[str, Data] | Iterable[tuple[str, Data]]
 
 
 class AsyncKafka:
-    """As `Kafka`, but every method is awaited, those of its parts too: `await kafka.produce("orders", b"one")`."""
+    """A running broker or cluster. `bootstrap` is what clients connect to, `clients` has whole settings for them.
 
-    def __init__(self, kafka: Kafka) -> None:
-        self.bootstrap, self.page = kafka.bootstrap, kafka.page
-        self.blocking = kafka
-        self.clients, self.has_control = kafka.clients, kafka.has_control
-        self.create_topic = in_thread(kafka.create_topic)
-        self.produce = in_thread(kafka.produce)
-        self.records = in_thread(kafka.records)
-        self.wait_for_records = in_thread(kafka.wait_for_records)
-        self.assert_produces = in_thread(kafka.assert_produces)
-        self.committed = in_thread(kafka.committed)
-        self.group = in_thread(kafka.group)
-        self.wait_for_group = in_thread(kafka.wait_for_group)
-        self.wait_for_consumers = in_thread(kafka.wait_for_consumers)
-        self.delete_topic = in_thread(kafka.delete_topic)
-        self.delete_group = in_thread(kafka.delete_group)
-        self.offset_lag = in_thread(kafka.offset_lag)
-        self.wait_for_offset_lag = in_thread(kafka.wait_for_offset_lag)
-        self.partition = in_thread(kafka.partition)
-        self.wait_for_leader = in_thread(kafka.wait_for_leader)
-        self.wait_for_isr = in_thread(kafka.wait_for_isr)
-        self.reset = in_thread(kafka.reset)
-        self.close = in_thread(kafka.close)
-        self.faults, self.clock = AsyncFaults(kafka.faults), AsyncClock(kafka.clock)
-        self.requests, self.cluster = AsyncRequests(kafka.requests), AsyncCluster(kafka.cluster)
+    `faults` are what goes wrong on purpose, `clock` moves the brokers' time, `requests` tells what clients sent,
+    `cluster` kills and moves brokers and replicas where there are several.
 
+    `page` is where a person can look at the first broker, "" where `running` was not asked for it by `http=True`.
+    `control` is asked for these four, and for what has no method; `has_control`: whether there is one.
 
-class AsyncArmedFault:
-    """As `ArmedFault`: a fault that was armed; removed at the end of an `async with`."""
+    Its own requests have the client id `stepdown-testing`, which no fault touches and no request log shows. Connections
+    are in `loop`, which is that of brokers in this process, or else the running one; methods are awaited in any.
+    Raises: KafkaError with the broker's error code, AssertionError from `assert_…` and `wait_for_…`.
+    """
 
-    def __init__(self, fault: ArmedFault) -> None:
-        self.number = fault.number
-        self.hits = in_thread(lambda: fault.hits)
-        self.wait = in_thread(fault.wait)
-        self.release = in_thread(fault.release)
-        self.remove = in_thread(fault.remove)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    def __init__(
+        self,
+        bootstrap: str,
+        control: ControlClient | None = None,
+        clients: ClientSettings | None = None,
+        security: SecuritySettings = OPEN,
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        await self.remove()
+        self.bootstrap = bootstrap
+        self.page = ""
+        self.clients = clients or ClientSettings(bootstrap)
+        self._wire = WireClient(bootstrap, security, loop=loop or asyncio.get_running_loop())
+        self._records = WireRecords(self._wire)
+        self.has_control = control is not None
+        self.control = asked = control or NoControl()
+        self.faults, self.clock, self.requests = AsyncFaults(asked), AsyncClock(asked), AsyncRequests(asked)
+        self.cluster = AsyncCluster(asked)
+
+    async def close(self) -> None:
+        """Ends this object's own connections."""
+        await self._wire.close()
+
+    # Topics and records
+
+    async def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        replication_factor: int = -1,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        """Creates a topic; -1 is the broker's `default.replication.factor`."""
+        topic = NewTopic(
+            name=name,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            configs={key: as_text(value) or "" for key, value in (config or {}).items()},
+        )
+        (result,) = await self._wire.run(create_topics([topic]))
+        if result.failed:
+            raise KafkaError(f"creating topic {name}", ErrorCode[result.error], result.message)
+
+    async def produce(
+        self,
+        topic: str,
+        *values: Data,
+        key: Data = None,
+        headers: Headers = (),
+        partition: int | None = None,
+        timestamp: int | None = None,
+        timeout: float = TIMEOUT_S,
+    ) -> list[TestRecord]:
+        """Writes values with acks=all, all with the same key and headers, and returns them as they are stored.
+
+        Without a partition the key's hash chooses it, and without a key it is 0. A topic that is missing is created.
+        `timestamp` is now, by the brokers' clock. Waits `timeout` seconds for a leader, and for the replicas in sync.
+        """
+        partitions = await self._partitions_or_new(topic)
+        own = as_bytes(key)
+        if partition is None:
+            partition = 0 if own is None else partition_for_key(own, len(partitions))
+        _check_partition(topic, partition, partitions)
+        stamp = await self._now_ms() if timestamp is None else timestamp
+        given = headers_as_bytes(headers)
+        records = [
+            Record(offset=at, timestamp=stamp, key=own, value=as_bytes(value), headers=tuple(given))
+            for at, value in enumerate(values)
+        ]
+        return await self._records.write(topic, partition, records, timeout)
+
+    async def records(
+        self,
+        topic: str,
+        partition: int | None = None,
+        *,
+        isolation: str = "read_committed",
+        timeout: float = TIMEOUT_S,
+    ) -> list[TestRecord]:
+        """All records that a consumer of that isolation level sees now, by partition and offset.
+
+        Of a topic that nobody has made yet there are none. Waits `timeout` seconds for a leader where there is none.
+        """
+        if isolation not in LEVELS:
+            raise ValueError(f"isolation is {' or '.join(LEVELS)}, not {isolation!r}")
+        try:
+            level, partitions = LEVELS[isolation], list(await self._wire.leaders(topic))
+        except KafkaError as fault:
+            if fault.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            return []
+        if partition is not None:
+            _check_partition(topic, partition, partitions)
+            partitions = [partition]
+        return await self._records.read(topic, partitions, level, timeout)
+
+    async def wait_for_records(self, topic: str, count: int, *, timeout: float = TIMEOUT_S) -> list[TestRecord]:
+        """The records of the topic once there are `count`. Raises: AssertionError after `timeout` seconds."""
+        return await wait_for(
+            lambda: self.records(topic),
+            lambda found: len(found) >= count,
+            timeout,
+            str(count),
+            lambda found: f"{topic} has {len(found)} records",
+        )
+
+    async def assert_produces(
+        self, topic: str, *expected: Expected, timeout: float = 5.0, any_order: bool | None = None
+    ) -> list[TestRecord]:
+        """The topic holds these records and no others, after waiting `timeout` seconds for as many to come.
+
+        A record is expected by its value, or by a dict with any of key, value, headers, partition, offset. Their order
+        counts in a topic of one partition, unless `any_order` says otherwise.
+        """
+        found = await look_until(lambda: self.records(topic), lambda found: len(found) >= len(expected), timeout)
+        if any_order is None:
+            any_order = len(await self._wire.leaders(topic)) > 1 if found else False
+        assert_same(expected, found, any_order=any_order)
+        return found
+
+    async def delete_topic(self, name: str) -> None:
+        """Deletes a topic with its records. Raises: KafkaError."""
+        (result,) = await self._wire.run(delete_topics([name]))
+        if result.failed:
+            raise KafkaError(f"deleting topic {name}", ErrorCode[result.error], result.message)
+
+    async def reset(self) -> None:
+        """All as new: topics, groups and transactions are gone, faults and clock are reset, every broker runs."""
+        await self.control.ask("POST", "reset")
+
+    # Partitions
+
+    async def partition(self, topic: str, index: int = 0) -> Partition:
+        """Who leads a partition, who is in sync, and how far each replica is, also where its broker answers nobody.
+
+        Raises: KafkaError for a topic, ValueError for an index.
+        """
+        if self.has_control:
+            found = (await self.control.ask("POST", "topics/describe", {"topic": topic}))["partitions"]
+            if not found:
+                raise KafkaError(f"topic {topic}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            _check_partition(topic, index, range(len(found)))
+            return partition_from_control(topic, found[index])
+        (told,) = await self._wire.run(describe_topics([topic]))
+        if told["error"]:
+            raise KafkaError(f"topic {topic}", ErrorCode[told["error"]])
+        _check_partition(topic, index, range(len(told["partitions"])))
+        partition = told["partitions"][index]
+        return partition_from_metadata(topic, partition, await self._end_of(topic, index, partition["leader"]))
+
+    async def _end_of(self, topic: str, index: int, leader: int) -> int | None:
+        try:
+            return None if leader < 0 else (await self._records.offsets(leader, topic, [index], LATEST))[index]
+        except ClientError:
+            return None
+
+    async def wait_for_leader(
+        self,
+        topic: str,
+        index: int = 0,
+        *,
+        broker: int | None = None,
+        other_than: int | None = None,
+        timeout: float = TIMEOUT_S,
+    ) -> Partition:
+        """The partition once it is led by anyone, by `broker`, or by one that is `other_than` that.
+
+        Raises: AssertionError after `timeout` seconds.
+        """
+
+        def is_led(found: Partition) -> bool:
+            return found.leader >= 0 and broker in (None, found.leader) and found.leader != other_than
+
+        wanted = "led" if broker is None else f"led by {broker}"
+        wanted += "" if other_than is None else f", by another broker than {other_than}"
+        return await wait_for(lambda: self.partition(topic, index), is_led, timeout, wanted)
+
+    async def wait_for_isr(
+        self, topic: str, index: int, brokers: Iterable[int], *, timeout: float = TIMEOUT_S
+    ) -> Partition:
+        """The partition once these are in sync, and no others. Raises: AssertionError after `timeout` seconds."""
+        wanted = frozenset(brokers)
+        return await wait_for(
+            lambda: self.partition(topic, index), lambda found: found.isr == wanted, timeout, f"ISR {sorted(wanted)}"
+        )
+
+    async def wait_for_epoch(
+        self, topic: str, index: int, leader_epoch: int, *, timeout: float = TIMEOUT_S
+    ) -> Partition:
+        """The partition once its leader's epoch is that, or a later one. Raises: AssertionError after `timeout` s."""
+        return await wait_for(
+            lambda: self.partition(topic, index),
+            lambda found: found.leader_epoch >= leader_epoch,
+            timeout,
+            f"epoch {leader_epoch}",
+        )
+
+    async def wait_for_log_end(
+        self, topic: str, index: int, offset: int, *, brokers: Iterable[int] = (), timeout: float = TIMEOUT_S
+    ) -> Partition:
+        """The partition once the logs of these brokers, or of all its replicas, end there or later.
+
+        For brokers of stepdown. Raises: AssertionError after `timeout` seconds.
+        """
+        named = frozenset(brokers)
+
+        def is_there(found: Partition) -> bool:
+            return all(found.log_ends.get(broker, -1) >= offset for broker in named or found.replicas)
+
+        wanted = f"log end {offset} at {sorted(named) if named else 'all replicas'}"
+        return await wait_for(lambda: self._partition_with_logs(topic, index), is_there, timeout, wanted)
+
+    async def wait_for_high_watermark(
+        self, topic: str, index: int, offset: int, *, timeout: float = TIMEOUT_S
+    ) -> Partition:
+        """The partition once consumers may read up to there. Raises: AssertionError after `timeout` seconds."""
+        return await wait_for(
+            lambda: self.partition(topic, index),
+            lambda found: (found.high_watermark or 0) >= offset,
+            timeout,
+            f"high watermark {offset}",
+        )
+
+    async def _partition_with_logs(self, topic: str, index: int) -> Partition:
+        if not self.has_control:
+            raise ControlFailed("this Kafka does not tell where the logs of its replicas end: it has no control port")
+        return await self.partition(topic, index)
+
+    # Brokers
+
+    async def controller(self) -> int:
+        """The id of the broker that clients take for the controller, -1 for none."""
+        if self.has_control:
+            return int((await self.control.ask("GET", "brokers"))["controller"])
+        return int((await self._wire.call(MetadataRequest(topics=()))).controller_id)
+
+    async def wait_for_controller(
+        self, broker: int | None = None, *, other_than: int | None = None, timeout: float = TIMEOUT_S
+    ) -> int:
+        """The controller once it is `broker`, or another one. Raises: AssertionError after `timeout` seconds."""
+        return await self._wait_for_broker(self.controller, "the controller is", broker, other_than, timeout)
+
+    async def coordinator(self, group: str | None = None, *, transactional_id: str | None = None) -> int:
+        """The id of the broker that coordinates a group or a transactional id, -1 for none. For brokers of stepdown."""
+        asked = {"group": group} if transactional_id is None else {"transactional_id": transactional_id}
+        return int((await self.control.ask("POST", "coordinators/find", asked))["coordinator"])
+
+    async def wait_for_coordinator(
+        self,
+        group: str | None = None,
+        *,
+        transactional_id: str | None = None,
+        broker: int | None = None,
+        other_than: int | None = None,
+        timeout: float = TIMEOUT_S,
+    ) -> int:
+        """The coordinator once it is `broker`, or another one. Raises: AssertionError after `timeout` seconds."""
+        return await self._wait_for_broker(
+            lambda: self.coordinator(group, transactional_id=transactional_id),
+            f"the coordinator of {group or transactional_id} is",
+            broker,
+            other_than,
+            timeout,
+        )
+
+    async def _wait_for_broker(
+        self,
+        look: Callable[[], Awaitable[int]],
+        what: str,
+        broker: int | None,
+        other_than: int | None,
+        timeout: float,
+    ) -> int:
+        def is_there(found: int) -> bool:
+            return found >= 0 and broker in (None, found) and found != other_than
+
+        def show(found: int) -> str:
+            return f"{what} {found if found >= 0 else 'none'}"
+
+        wanted = "any broker" if broker is None else str(broker)
+        wanted += "" if other_than is None else f", another one than {other_than}"
+        return await wait_for(look, is_there, timeout, wanted, show)
+
+    # Groups
+
+    async def committed(self, group: str) -> dict[TopicPartition, int]:
+        """The offsets that a group has committed."""
+        return await self._wire.run(committed_offsets(group))
+
+    async def group(self, name: str) -> Group:
+        """The group with its members, of the classic or the consumer protocol."""
+        (found,) = await self._wire.run(describe_groups([name]))
+        if found.error and found.error != ErrorCode.GROUP_ID_NOT_FOUND.name:
+            raise KafkaError(f"group {name}", ErrorCode[found.error])
+        return found
+
+    async def delete_group(self, name: str) -> None:
+        """Deletes a group that has no members, with its offsets. Raises: KafkaError."""
+        (result,) = await self._wire.run(delete_groups([name]))
+        if result.failed:
+            raise KafkaError(f"deleting group {name}", ErrorCode[result.error], result.message)
+
+    async def wait_for_group(
+        self, name: str, state: str = "Stable", *, members: int | None = None, timeout: float = TIMEOUT_S
+    ) -> Group:
+        """The group once it is in that state with `members` members. Raises: AssertionError after `timeout` seconds.
+
+        A member that begins at the latest offset may not have its place yet: `wait_for_consumers` waits for that, too.
+        """
+        if state not in STATES:
+            raise ValueError(f"a group is {', '.join(STATES)}, not {state!r}")
+        wanted = state if members is None else f"{state} with {members} members"
+        return await wait_for(
+            lambda: self.group(name),
+            lambda found: found.state == state and members in (None, len(found.members)),
+            timeout,
+            wanted,
+            lambda found: f"group {name} is {found.state} with {len(found.members)} members",
+        )
+
+    async def wait_for_consumers(self, group: str, members: int = 1, *, timeout: float = TIMEOUT_S) -> Group:
+        """The group once it has `members`, and each has fetched from every partition that it was given.
+
+        What is produced then is read by them, also where they begin at the latest offset. For brokers of stepdown.
+        Raises: AssertionError after `timeout` seconds.
+        """
+        wanted = {"group": group, "members": members, "timeout": round(timeout * 1000)}
+        answer = await self.control.ask("POST", "groups/wait", wanted)
+        assert answer["is_there"], f"after {timeout} s: {answer['reason']}"
+        return await self.group(group)
+
+    async def offset_lag(self, group: str) -> dict[TopicPartition, int]:
+        """How many offsets the group is behind, in what it has committed or its members were given."""
+        committed = await self.committed(group)
+        given = {place for member in (await self.group(group)).members for place in member.partitions}
+        places = sorted(committed.keys() | given)
+        ends = {topic: await self._records.ends(topic, TIMEOUT_S) for topic in {topic for topic, _ in places}}
+        return {(topic, index): ends[topic][index] - committed.get((topic, index), 0) for topic, index in places}
+
+    async def wait_for_offset_lag(
+        self, group: str, lag: int = 0, *, timeout: float = TIMEOUT_S
+    ) -> dict[TopicPartition, int]:
+        """The lag of each partition, once it is `lag` in all of them together, or less.
+
+        A group that has neither committed nor members is waited for. Raises: AssertionError after `timeout` seconds.
+        """
+
+        def show(found: dict[TopicPartition, int]) -> str:
+            behind = ", ".join(f"{topic}-{index} by {left}" for (topic, index), left in found.items() if left)
+            return f"group {group} is behind in {behind}" if found else f"group {group} has no partitions"
+
+        return await wait_for(
+            lambda: self.offset_lag(group),
+            lambda found: bool(found) and sum(found.values()) <= lag,
+            timeout,
+            f"behind by {lag} at most",
+            show,
+        )
+
+    # Ways
+
+    async def _now_ms(self) -> int:
+        return await self.clock.now_ms() if self.has_control else time_ns() // 1_000_000
+
+    async def _partitions_or_new(self, topic: str) -> list[int]:
+        try:
+            return list(await self._wire.leaders(topic))
+        except KafkaError as fault:
+            if fault.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+        try:
+            await self.create_topic(topic)
+        except KafkaError as refusal:
+            if refusal.error_code != ErrorCode.TOPIC_ALREADY_EXISTS:  # somebody else made it meanwhile
+                raise
+        return list(await self._wire.leaders(topic))
 
 
-class AsyncFaults:
-    """As `Faults`; `all()` are those that are armed or have fired."""
-
-    def __init__(self, faults: Faults) -> None:
-        self.arm = arming(faults.arm)
-        self.error = arming(faults.error)
-        self.coordinator_error = arming(faults.coordinator_error)
-        self.delay = arming(faults.delay)
-        self.hold = arming(faults.hold)
-        self.drop = arming(faults.drop)
-        self.black_hole = arming(faults.black_hole)
-        self.throttle = arming(faults.throttle)
-        self.corrupt = arming(faults.corrupt)
-        self.watermark = arming(faults.watermark)
-        self.duplicate = arming(faults.duplicate)
-        self.lose = arming(faults.lose)
-        self.versions = arming(faults.versions)
-        self.metadata = arming(faults.metadata)
-        self.stale_metadata = arming(faults.stale_metadata)
-        self.disk = arming(faults.disk)
-        self.lose_marker = arming(faults.lose_marker)
-        self.hook = arming(faults.hook)
-        self.corrupt_segment = in_thread(faults.corrupt_segment)
-        self.fence_producer = in_thread(faults.fence_producer)
-        self.hold_markers = in_thread(faults.hold_markers)
-        self.release_markers = in_thread(faults.release_markers)
-        self.all = in_thread(lambda: list(faults))
-        self.reset = in_thread(faults.reset)
-        self.assert_fired = in_thread(faults.assert_fired)
-
-
-class AsyncClock:
-    """As `Clock`; `now_ms()` is awaited, too."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.now_ms = in_thread(lambda: clock.now_ms)
-        self.pause = in_thread(clock.pause)
-        self.advance = in_thread(clock.advance)
-        self.resume = in_thread(clock.resume)
-
-
-class AsyncRequests:
-    """As `Requests`; `all()` are those that came so far."""
-
-    def __init__(self, requests: Requests) -> None:
-        self.all = in_thread(lambda: list(requests))
-        self.of = in_thread(requests.of)
-        self.clear = in_thread(requests.clear)
-        self.lines = in_thread(requests.lines)
-        self.assert_none_deprecated = in_thread(requests.assert_none_deprecated)
-
-
-class AsyncCluster:
-    """As `Cluster`."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.stop = in_thread(cluster.stop)
-        self.kill = in_thread(cluster.kill)
-        self.start = in_thread(cluster.start)
-        self.pause = in_thread(cluster.pause)
-        self.resume = in_thread(cluster.resume)
-        self.fence = in_thread(cluster.fence)
-        self.unfence = in_thread(cluster.unfence)
-        self.pause_follower = in_thread(cluster.pause_follower)
-        self.resume_follower = in_thread(cluster.resume_follower)
-        self.slow_follower = in_thread(cluster.slow_follower)
-        self.shrink_isr = in_thread(cluster.shrink_isr)
-        self.expand_isr = in_thread(cluster.expand_isr)
-        self.move_leader = in_thread(cluster.move_leader)
-        self.take_leader = in_thread(cluster.take_leader)
-        self.bump_epoch = in_thread(cluster.bump_epoch)
-        self.elect = in_thread(cluster.elect)
-        self.hold_elections = in_thread(cluster.hold_elections)
-        self.release_elections = in_thread(cluster.release_elections)
-        self.hold_metadata = in_thread(cluster.hold_metadata)
-        self.release_metadata = in_thread(cluster.release_metadata)
+def _check_partition(topic: str, partition: int, partitions: Sequence[int]) -> None:
+    if partition not in partitions:
+        raise ValueError(f"{topic} has {len(partitions)} partitions, from 0 on, and none with the number {partition}")

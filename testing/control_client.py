@@ -1,15 +1,20 @@
 """How a test reaches what controls the brokers: in the same process, or over HTTP."""
 
-import http.client
+import asyncio
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Protocol
 
+import h11
+
 from ..broker.faults.control_requests import Control
-from .loop_thread import LoopThread
+from ..config.keys.endpoints import parse_host_port
+from .blocking_front import BlockingFront
+from .loop_thread import run_in
 
 TIMEOUT_S = 660.0
+READ_BYTES = 1 << 16
 Answer = dict[str, Any]
 
 
@@ -20,19 +25,18 @@ class ControlFailed(Exception):
 class ControlClient(Protocol):
     """Asks the control of a broker. `ask` raises ControlFailed."""
 
-    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer: ...
+    async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer: ...
 
 
 class LocalControl:
-    """The control of brokers in this process."""
+    """The control of brokers in this process, which run in `loop`."""
 
-    def __init__(self, control: Control, thread: LoopThread) -> None:
+    def __init__(self, control: Control, loop: asyncio.AbstractEventLoop) -> None:
         self.control = control
-        self._thread = thread
+        self._loop = loop
 
-    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
-        status, answer = self._thread.run(self.control.handle(method, path, body or {}))
-        return _check(status, answer)
+    async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        return _check(*await run_in(self._loop, self.control.handle(method, path, body or {})))
 
 
 class HttpControl:
@@ -40,30 +44,52 @@ class HttpControl:
 
     def __init__(self, address: str, token: str = "") -> None:
         self._address = address
-        self._headers = {"content-type": "application/json"}
+        self._headers = [("Host", address), ("Content-Type", "application/json"), ("Connection", "close")]
         if token:
-            self._headers["authorization"] = f"Bearer {token}"
+            self._headers.append(("Authorization", f"Bearer {token}"))
 
-    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
-        connection = http.client.HTTPConnection(self._address, timeout=TIMEOUT_S)
+    async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        sent = json.dumps(body or {}).encode()
+        headers = [*self._headers, ("Content-Length", str(len(sent)))]
+        http = h11.Connection(h11.CLIENT)
+        asked = http.send(h11.Request(method=method, target=f"/{path.strip('/')}", headers=headers))
         try:
-            connection.request(method, f"/{path.strip('/')}", json.dumps(body or {}), self._headers)
-            response = connection.getresponse()
-            data = response.read()
+            async with asyncio.timeout(TIMEOUT_S):
+                status, data = await self._exchange(http, (asked or b"") + (http.send(h11.Data(sent)) or b""))
+            return _check(status, json.loads(data))
+        except (h11.RemoteProtocolError, ValueError) as fault:
+            raise ControlFailed(f"{self._address} does not answer as a control port: {fault}") from None
+
+    async def _exchange(self, http: h11.Connection, asked: bytes) -> tuple[int, bytes]:
+        address, status, data = parse_host_port(self._address), 0, b""
+        reader, writer = await asyncio.open_connection(address.host or "127.0.0.1", address.port)
+        try:
+            writer.write(asked)
+            while not isinstance(event := http.next_event(), h11.EndOfMessage):
+                if event is h11.NEED_DATA:
+                    http.receive_data(await reader.read(READ_BYTES))
+                elif isinstance(event, h11.Response):
+                    status = event.status_code
+                elif isinstance(event, h11.Data):
+                    data += event.data
         finally:
-            connection.close()
-        try:
-            answer = json.loads(data)
-        except ValueError:
-            raise ControlFailed(f"{self._address} does not answer as a control port: {data[:200]!r}") from None
-        return _check(response.status, answer)
+            writer.close()
+        return status, data
 
 
 class NoControl:
     """Of a Kafka that runs elsewhere and has none, or whose control port was not named."""
 
-    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+    async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         raise ControlFailed("this Kafka has no control port, or none was named: --kafka-control HOST:PORT")
+
+
+class BlockingControl(BlockingFront[ControlClient]):
+    """For what has no method of its own."""
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        """Raises: ControlFailed."""
+        return self._run(self.awaited.ask(method, path, body))
 
 
 def _check(status: int, answer: Answer) -> Answer:

@@ -9,13 +9,16 @@ What every kind takes beside its own fields: `api`, `versions="0-7"`, `broker`, 
 `probability`, `optional` (the test does not fail when it never fires). `stepdown faults kinds` lists all kinds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import wraps
 from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Concatenate, ParamSpec, Self, TypedDict, Unpack
 
 from ..broker.faults.request_hook import Hook
+from .blocking_front import BlockingFront, blocking
 from .control_client import ControlClient, ControlFailed, LocalControl
 
+P = ParamSpec("P")
 Api = str | Sequence[str]
 Duration = str | int
 COORDINATOR_APIS = (
@@ -61,114 +64,126 @@ class Scope(ApiScope, total=False):
     api: Api
 
 
-class ArmedFault:
-    """One that was armed; as a context manager it is removed at the end of the block."""
+class AsyncArmedFault:
+    """One that was armed; it is removed at the end of an `async with`."""
 
     def __init__(self, control: ControlClient, number: int) -> None:
         self._control = control
         self.number = number
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
-        self.remove()
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.remove()
 
-    @property
-    def hits(self) -> int:
+    async def hits(self) -> int:
         """How often it has fired."""
-        return int(self._control.ask("GET", f"faults/{self.number}")["hits"])
+        return int((await self._control.ask("GET", f"faults/{self.number}"))["hits"])
 
-    def wait(self, hits: int = 1, timeout: Duration = "10s") -> None:
+    async def wait(self, hits: int = 1, timeout: Duration = "10s") -> None:
         """Returns when it has fired so often. Raises: AssertionError when it has not by then."""
-        found = self._control.ask("POST", f"faults/{self.number}/wait", {"hits": hits, "timeout": timeout})
+        found = await self._control.ask("POST", f"faults/{self.number}/wait", {"hits": hits, "timeout": timeout})
         assert "failure" not in found, f"a hook failed:\n{found['failure']}"
         assert found["hits"] >= hits, f"{found['fault']} has fired {found['hits']} times in {timeout}, not {hits}"
 
-    def release(self) -> None:
+    async def release(self) -> None:
         """Lets go what it holds now."""
-        self._control.ask("POST", f"faults/{self.number}/release")
+        await self._control.ask("POST", f"faults/{self.number}/release")
 
-    def remove(self) -> None:
+    async def remove(self) -> None:
         """It fires no more."""
-        self._control.ask("DELETE", f"faults/{self.number}")
+        await self._control.ask("DELETE", f"faults/{self.number}")
 
 
-class Faults:
+class AsyncFaults:
     """The faults of a broker or a cluster."""
 
     def __init__(self, control: ControlClient) -> None:
         self._control = control
 
-    def arm(self, kind: str, **fields: Any) -> ArmedFault:
+    async def arm(self, /, kind: str, **fields: Any) -> AsyncArmedFault:
         """Any kind by its name. Raises: ControlFailed for a field or value that there is not."""
-        return ArmedFault(self._control, self._control.ask("POST", "faults", {"kind": kind, **fields})["id"])
+        armed = await self._control.ask("POST", "faults", {"kind": kind, **fields})
+        return AsyncArmedFault(self._control, armed["id"])
 
-    def error(self, api: Api, code: str | int, *, when: str = "before", **scope: Unpack[ApiScope]) -> ArmedFault:
+    async def error(
+        self, api: Api, code: str | int, *, when: str = "before", **scope: Unpack[ApiScope]
+    ) -> AsyncArmedFault:
         """Answers an error code; `when="after"`: though the request has had its effect."""
-        return self.arm("error", api=api, code=code, when=when, **scope)
+        return await self.arm("error", api=api, code=code, when=when, **scope)
 
-    def coordinator_error(self, code: str | int = "NOT_COORDINATOR", **scope: Unpack[ApiScope]) -> ArmedFault:
+    async def coordinator_error(
+        self, code: str | int = "NOT_COORDINATOR", **scope: Unpack[ApiScope]
+    ) -> AsyncArmedFault:
         """Answers what asks a group or transaction coordinator with 14, 15 or 16."""
-        return self.arm("error", api=list(COORDINATOR_APIS), code=code, **scope)
+        return await self.arm("error", api=list(COORDINATOR_APIS), code=code, **scope)
 
-    def delay(self, delay: Duration, *, when: str = "before", **scope: Unpack[Scope]) -> ArmedFault:
+    async def delay(self, delay: Duration, *, when: str = "before", **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Lets requests, or their answers, wait."""
-        return self.arm("delay", delay=delay, when=when, **scope)
+        return await self.arm("delay", delay=delay, when=when, **scope)
 
-    def hold(self, *, when: str = "before", **scope: Unpack[Scope]) -> ArmedFault:
+    async def hold(self, *, when: str = "before", **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Holds requests, or their answers, until `release` or `remove`."""
-        return self.arm("hold", when=when, **scope)
+        return await self.arm("hold", when=when, **scope)
 
-    def drop(self, *, when: str | None = None, bytes: int | None = None, **scope: Unpack[Scope]) -> ArmedFault:
+    async def drop(
+        self, *, when: str | None = None, bytes: int | None = None, **scope: Unpack[Scope]
+    ) -> AsyncArmedFault:
         """Closes the connection: before the effect, after it, or after that number of `bytes` of the answer."""
-        return self.arm("drop", when=when, bytes=bytes, **scope)
+        return await self.arm("drop", when=when, bytes=bytes, **scope)
 
-    def black_hole(self, **scope: Unpack[Scope]) -> ArmedFault:
+    async def black_hole(self, **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Never answers."""
-        return self.arm("black_hole", **scope)
+        return await self.arm("black_hole", **scope)
 
-    def throttle(self, delay: Duration, *, mute: bool = True, **scope: Unpack[Scope]) -> ArmedFault:
+    async def throttle(self, delay: Duration, *, mute: bool = True, **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Answers a throttle time, and with `mute` leaves the connection unread for so long."""
-        return self.arm("throttle", delay=delay, mute=mute, **scope)
+        return await self.arm("throttle", delay=delay, mute=mute, **scope)
 
-    def corrupt(self, what: str, **scope: Unpack[Scope]) -> ArmedFault:
+    async def corrupt(self, what: str, **scope: Unpack[Scope]) -> AsyncArmedFault:
         """`what`: crc, truncated, correlation_id, length or garbage."""
-        return self.arm("corrupt", what=what, **scope)
+        return await self.arm("corrupt", what=what, **scope)
 
-    def watermark(self, *, high_watermark: int = 0, last_stable_offset: int = 0, **scope: Unpack[Scope]) -> ArmedFault:
+    async def watermark(
+        self, *, high_watermark: int = 0, last_stable_offset: int = 0, **scope: Unpack[Scope]
+    ) -> AsyncArmedFault:
         """Answers fetches with watermarks that are higher by that number, or lower."""
-        return self.arm("watermark", high_watermark=high_watermark, last_stable_offset=last_stable_offset, **scope)
+        return await self.arm(
+            "watermark", high_watermark=high_watermark, last_stable_offset=last_stable_offset, **scope
+        )
 
-    def duplicate(self, **scope: Unpack[Scope]) -> ArmedFault:
+    async def duplicate(self, **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Appends what is produced twice, by idempotent producers too, but not in transactions."""
-        return self.arm("duplicate", **scope)
+        return await self.arm("duplicate", **scope)
 
-    def lose(self, **scope: Unpack[Scope]) -> ArmedFault:
+    async def lose(self, **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Acknowledges what is produced and appends nothing: data is lost, as no broker may."""
-        return self.arm("lose", **scope)
+        return await self.arm("lose", **scope)
 
-    def versions(self, api: Api, only: str = "none", **scope: Unpack[ApiScope]) -> ArmedFault:
+    async def versions(self, api: Api, only: str = "none", **scope: Unpack[ApiScope]) -> AsyncArmedFault:
         """Serves these versions of an API only, as an older broker; by default the API is gone."""
-        return self.arm("versions", api=api, only=only, **scope)
+        return await self.arm("versions", api=api, only=only, **scope)
 
-    def metadata(self, leader: int = -1, **scope: Unpack[Scope]) -> ArmedFault:
+    async def metadata(self, leader: int = -1, **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Names this leader in Metadata; -1: there is none."""
-        return self.arm("metadata", leader=leader, **scope)
+        return await self.arm("metadata", leader=leader, **scope)
 
-    def stale_metadata(self, **scope: Unpack[Scope]) -> ArmedFault:
+    async def stale_metadata(self, **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Names the leaders of this moment in Metadata, whatever becomes of them."""
-        return self.arm("stale_metadata", **scope)
+        return await self.arm("stale_metadata", **scope)
 
-    def disk(self, what: str = "error", **scope: Unpack[PartitionScope]) -> ArmedFault:
+    async def disk(self, what: str = "error", **scope: Unpack[PartitionScope]) -> AsyncArmedFault:
         """Writing to partitions fails: `error`, or `full`."""
-        return self.arm("disk", what=what, **scope)
+        return await self.arm("disk", what=what, **scope)
 
-    def lose_marker(self, **scope: Unpack[PartitionScope]) -> ArmedFault:
+    async def lose_marker(self, **scope: Unpack[PartitionScope]) -> AsyncArmedFault:
         """A transaction ends, and one of its partitions gets no marker: there it hangs."""
-        return self.arm("lose_marker", **scope)
+        return await self.arm("lose_marker", **scope)
 
-    def hook(self, function: Hook, **scope: Unpack[Scope]) -> ArmedFault:
+    async def hook(self, function: Hook, **scope: Unpack[Scope]) -> AsyncArmedFault:
         """Asks an async function what becomes of each request: it returns a response, PASS, CLOSE or SILENCE.
 
         It is given a `HookedRequest` (broker, API, version, client, the parsed request) and runs in the brokers' event
@@ -180,43 +195,114 @@ class Faults:
             raise ControlFailed(
                 "a hook runs where the brokers do: in this process, with running() or the fixture kafka"
             )
-        return self.arm("hook", function=function, **scope)
+        return await self.arm("hook", function=function, **scope)
 
     # What happens at once
 
-    def corrupt_segment(self, topic: str, partition: int = 0) -> int:
+    async def corrupt_segment(self, topic: str, partition: int = 0) -> int:
         """Flips bits of the last batch on the disk; the offset at which that begins."""
-        return int(self._control.ask("POST", "segments/corrupt", {"topic": topic, "partition": partition})["offset"])
+        corrupt = await self._control.ask("POST", "segments/corrupt", {"topic": topic, "partition": partition})
+        return int(corrupt["offset"])
 
-    def fence_producer(self, transactional_id: str) -> None:
+    async def fence_producer(self, transactional_id: str) -> None:
         """Raises the epoch of a transactional id, as another producer of that name does."""
-        self._control.ask("POST", "producers/fence", {"transactional_id": transactional_id})
+        await self._control.ask("POST", "producers/fence", {"transactional_id": transactional_id})
 
-    def hold_markers(self) -> None:
+    async def hold_markers(self) -> None:
         """Keeps transactions between decided and complete: CONCURRENT_TRANSACTIONS."""
-        self._control.ask("POST", "markers/hold")
+        await self._control.ask("POST", "markers/hold")
 
-    def release_markers(self) -> None:
+    async def release_markers(self) -> None:
         """Lets them complete."""
-        self._control.ask("POST", "markers/release")
+        await self._control.ask("POST", "markers/release")
 
     # All of them
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    async def all(self) -> list[dict[str, Any]]:
         """What is armed and what has fired: `id`, `state`, `hits`, `fault`."""
-        return iter(self._control.ask("GET", "faults")["faults"])
+        return list((await self._control.ask("GET", "faults"))["faults"])
 
-    def reset(self) -> None:
+    async def reset(self) -> None:
         """Removes and forgets all."""
-        self._control.ask("POST", "faults/reset")
+        await self._control.ask("POST", "faults/reset")
 
-    def assert_fired(self) -> None:
+    async def assert_fired(self) -> None:
         """Raises: AssertionError naming what was armed, is not `optional`, and has never fired; or what a hook raised.
 
         All are removed.
         """
-        answer = self._control.ask("POST", "faults/reset")
+        answer = await self._control.ask("POST", "faults/reset")
         assert not answer["failed"], f"a hook failed:\n{answer['failed'][0]['failure']}"
         unfired = answer["unfired"]
         shown = "; ".join(str(each["fault"]) for each in unfired)
         assert not unfired, f"armed and never fired (say optional=True if that is right): {shown}"
+
+
+class ArmedFault(BlockingFront[AsyncArmedFault]):
+    """The same, blocking; as a context manager it is removed at the end of the block."""
+
+    wait = blocking(AsyncArmedFault.wait)
+    release = blocking(AsyncArmedFault.release)
+    remove = blocking(AsyncArmedFault.remove)
+
+    @property
+    def number(self) -> int:
+        """By which it is known."""
+        return self.awaited.number
+
+    @property
+    def hits(self) -> int:
+        """How often it has fired."""
+        return self._run(self.awaited.hits())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        self.remove()
+
+
+def _arming(
+    method: Callable[Concatenate[AsyncFaults, P], Coroutine[Any, Any, AsyncArmedFault]],
+) -> Callable[Concatenate["Faults", P], ArmedFault]:
+    """The same for a method that arms a fault."""
+
+    @wraps(method)
+    def arm(front: "Faults", /, *args: P.args, **kwargs: P.kwargs) -> ArmedFault:
+        __tracebackhide__ = True
+        return ArmedFault(front._run(method(front.awaited, *args, **kwargs)), front._thread)
+
+    return arm
+
+
+class Faults(BlockingFront[AsyncFaults]):
+    """The same, blocking; one that is iterated has `all()`."""
+
+    arm = _arming(AsyncFaults.arm)
+    error = _arming(AsyncFaults.error)
+    coordinator_error = _arming(AsyncFaults.coordinator_error)
+    delay = _arming(AsyncFaults.delay)
+    hold = _arming(AsyncFaults.hold)
+    drop = _arming(AsyncFaults.drop)
+    black_hole = _arming(AsyncFaults.black_hole)
+    throttle = _arming(AsyncFaults.throttle)
+    corrupt = _arming(AsyncFaults.corrupt)
+    watermark = _arming(AsyncFaults.watermark)
+    duplicate = _arming(AsyncFaults.duplicate)
+    lose = _arming(AsyncFaults.lose)
+    versions = _arming(AsyncFaults.versions)
+    metadata = _arming(AsyncFaults.metadata)
+    stale_metadata = _arming(AsyncFaults.stale_metadata)
+    disk = _arming(AsyncFaults.disk)
+    lose_marker = _arming(AsyncFaults.lose_marker)
+    hook = _arming(AsyncFaults.hook)
+    corrupt_segment = blocking(AsyncFaults.corrupt_segment)
+    fence_producer = blocking(AsyncFaults.fence_producer)
+    hold_markers = blocking(AsyncFaults.hold_markers)
+    release_markers = blocking(AsyncFaults.release_markers)
+    all = blocking(AsyncFaults.all)
+    reset = blocking(AsyncFaults.reset)
+    assert_fired = blocking(AsyncFaults.assert_fired)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.all())

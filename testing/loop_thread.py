@@ -9,6 +9,14 @@ from typing import Any, TypeVar
 import uvloop
 
 T = TypeVar("T")
+WAITS_FOR_ITSELF = "this blocking call would wait for the event loop that it holds: await it, as with running_async()"
+
+
+async def run_in(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """What `work` returns or raises, done in that loop. It is awaited in any loop, in that one too."""
+    if asyncio.get_running_loop() is loop:
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
 class LoopThread:
@@ -21,8 +29,17 @@ class LoopThread:
         started.result()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What `work` returns or raises, done in the loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        """What `work` returns or raises, done in the loop. Raises: RuntimeError in the loop itself."""
+        __tracebackhide__ = True
+        if is_in(self.loop):
+            work.close()
+            raise RuntimeError(WAITS_FOR_ITSELF)
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # nobody waits any more: Ctrl-C, or a timeout of pytest's
+            raise
 
     def stop(self) -> None:
         """Returns when the thread has ended."""
@@ -37,3 +54,12 @@ class LoopThread:
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(run_until_stop())
+
+
+def is_in(loop: asyncio.AbstractEventLoop | None = None) -> bool:
+    """Whether the caller runs in that loop; without one: in any."""
+    try:
+        running = asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return loop is None or running is loop

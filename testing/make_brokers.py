@@ -1,6 +1,6 @@
 """Makes the broker or the cluster of a test, not started, with settings that suit tests."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ..broker.broker_cluster import BrokerCluster, replication_factors
@@ -23,18 +23,25 @@ Brokers = ControlledBroker | ControlledCluster
 
 
 def make_brokers(
-    folder: str, *, brokers: int, config: Mapping[str, object], clock: MovableClock | None = None, seed: int = 0
+    folder: str,
+    *,
+    brokers: int,
+    config: Mapping[str, object],
+    racks: Sequence[str] = (),
+    clock: MovableClock | None = None,
+    seed: int = 0,
 ) -> Brokers:
     """Not started yet; in the event loop that they will run in. Raises: ConfigError, DiskFault."""
     settings = {name: as_text(value) for name, value in {**DEFAULTS, **config}.items()}
     if brokers == 1:
-        given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder, **settings}
+        rack = {"broker.rack": racks[0]} if racks else {}
+        given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder, **rack, **settings}
         loaded = load(overrides=[f"{name}={text}" for name, text in given.items()])
         return ControlledBroker(loaded.settings, loaded.layers, clock=clock, disk=HardLinkedFiles(), seed=seed)
     given = {**replication_factors(brokers), **settings}
     own = load(overrides=[f"{name}={text}" for name, text in given.items()]).settings
     return ControlledCluster(
-        partial(BrokerCluster.of, folder, brokers, settings=given, seed=seed),
+        partial(BrokerCluster.of, folder, brokers, settings=given, racks=racks, seed=seed),
         clock=clock,
         make_disk=HardLinkedFiles,
         seed=seed,

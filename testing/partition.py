@@ -1,12 +1,17 @@
-"""A partition as a broker tells it to clients."""
+"""A partition as the brokers know it, or as one of them tells it to clients."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """`leader` is the id of a broker, -1 for none. `high_watermark` is where consumers end, None without a leader."""
+    """`leader` is the id of a broker, -1 for none. `high_watermark` is where consumers end, None without a leader.
+
+    `log_ends` and `high_watermarks` are those of the replicas, by the ids of their brokers: of the brokers that run,
+    and of stepdown's only, as others do not tell them.
+    """
 
     topic: str
     index: int
@@ -15,13 +20,18 @@ class Partition:
     replicas: tuple[int, ...]
     isr: frozenset[int]
     high_watermark: int | None = None
+    log_ends: Mapping[int, int] = field(default_factory=dict)
+    high_watermarks: Mapping[int, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         leader = f"led by {self.leader}" if self.leader >= 0 else "without a leader"
-        return f"{self.topic}-{self.index} is {leader} in epoch {self.leader_epoch}, ISR {sorted(self.isr)}"
+        shown = f"{self.topic}-{self.index} is {leader} in epoch {self.leader_epoch}, ISR {sorted(self.isr)}"
+        if self.high_watermark is not None:
+            shown += f", high watermark {self.high_watermark}"
+        return f"{shown}, log ends {dict(self.log_ends)}" if self.log_ends else shown
 
 
-def partition_of(topic: str, found: dict[str, Any]) -> Partition:
+def partition_from_metadata(topic: str, found: Mapping[str, Any], high_watermark: int | None) -> Partition:
     """Of an entry of `describe_topics`."""
     return Partition(
         topic=topic,
@@ -30,4 +40,22 @@ def partition_of(topic: str, found: dict[str, Any]) -> Partition:
         leader_epoch=found["leader_epoch"],
         replicas=tuple(found["replicas"]),
         isr=frozenset(found["isr"]),
+        high_watermark=high_watermark,
+    )
+
+
+def partition_from_control(topic: str, found: Mapping[str, Any]) -> Partition:
+    """Of what the control port shows."""
+    logs = found["logs"]
+    high_watermarks = {each["broker"]: each["high_watermark"] for each in logs}
+    return Partition(
+        topic=topic,
+        index=found["partition"],
+        leader=found["leader"],
+        leader_epoch=found["leader_epoch"],
+        replicas=tuple(found["replicas"]),
+        isr=frozenset(found["isr"]),
+        high_watermark=high_watermarks.get(found["leader"]),
+        log_ends={each["broker"]: each["log_end_offset"] for each in logs},
+        high_watermarks=high_watermarks,
     )

@@ -1,17 +1,18 @@
-"""A broker as a process of its own: `stepdown serve` on free ports, over a temporary log directory."""
+"""A broker as a process of its own: `stepdown serve --temporary`, which ends with the process of the tests."""
 
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
 from .control_client import HttpControl
+from .elsewhere import connect
 from .kafka import Kafka
-from .make_brokers import DEFAULTS
 from .record_comparison import as_text
 from .security.client_settings import ClientSettings
 from .security.secured_listener import SecuredListener
@@ -24,60 +25,61 @@ STOP_S = 20.0
 class RunningProcess:
     """Starts the process on entering and ends it on leaving; several `brokers` are a cluster in that process.
 
-    `security`, `users` and `act_as` as for `running`; the users of SASL are arguments of the process.
+    `racks`, `security`, `users` and `act_as` as for `running`; the users of SASL are arguments of the process.
     """
 
     def __init__(
         self,
         *,
         brokers: int = 1,
+        racks: Sequence[str] = (),
         config: Mapping[str, object] | None = None,
         security: str = "PLAINTEXT",
         users: Mapping[str, str] | None = None,
         act_as: str = "",
     ) -> None:
-        self._brokers = brokers
+        self._brokers, self._racks = brokers, racks
         self._config = {key: as_text(value) for key, value in (config or {}).items()}
         if act_as:
             self._config["stepdown.act.as"] = act_as
         self._security = security
         self._users = USERS if users is None else users
+        self._secrets: str | None = None
 
     def __enter__(self) -> Kafka:
-        self._folder = tempfile.mkdtemp(prefix="stepdown-")
         access = None if self._security == "PLAINTEXT" else self._own_access()
-        free = "127.0.0.1:0"
-        command = [sys.executable, "-m", "stepdown", "serve", "--log-dir", f"{self._folder}/data"]
-        command += ["--listen", free, "--http", free, "--control", free, "--brokers", str(self._brokers)]
-        command += _options(access, {**DEFAULTS, **self._config})
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", "stepdown", "serve", "--temporary", "--brokers", str(self._brokers)]
+        command += ["--racks", ",".join(self._racks)] if self._racks else []
+        command += _options(access, self._config)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         ready = READY.match(line)
         if ready is None:
             self._end()
             raise RuntimeError(f"stepdown did not start, it said {line!r}; its log is on stderr")
-        control = HttpControl(ready["control"])
+        self._connected = self._connect(ready["listen"], HttpControl(ready["control"]), access)
+        return self._connected.__enter__()
+
+    def _connect(self, bootstrap: str, control: HttpControl, access: Superuser | None) -> AbstractContextManager[Kafka]:
         if access is None:
-            self._kafka = Kafka(ready["listen"], control)
-        else:
-            clients = ClientSettings(ready["listen"], access.listener)
-            self._kafka = Kafka(ready["listen"], control, clients, access.security(self._config))
-        return self._kafka
+            return connect(bootstrap, control)
+        return connect(bootstrap, control, ClientSettings(bootstrap, access.listener), access.security(self._config))
 
     def _own_access(self) -> Superuser:
-        folder = Path(self._folder) / "security"
-        folder.mkdir()
-        access = Superuser(SecuredListener(protocol=self._security, folder=folder, users=self._users))
+        self._secrets = tempfile.mkdtemp(prefix="stepdown-security-")
+        access = Superuser(SecuredListener(protocol=self._security, folder=Path(self._secrets), users=self._users))
         if not access.listener.has_sasl:
             access.make_certificates()
         return access
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
-        self._kafka.close()
+        self._connected.__exit__(None, None, None)
         self._end()
 
     def _end(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         self._process.terminate()
         try:
             self._process.wait(STOP_S)
@@ -86,7 +88,8 @@ class RunningProcess:
             self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._secrets is not None:
+            shutil.rmtree(self._secrets, ignore_errors=True)
 
 
 def _options(access: Superuser | None, config: Mapping[str, str]) -> list[str]:

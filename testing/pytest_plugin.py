@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .templates import Templates
 
 MARKER = (
-    "kafka(brokers=1, config={}, topics={}, data=None, security='PLAINTEXT', users={}, act_as=None): "
+    "kafka(brokers=1, racks=(), config={}, topics={}, data=None, security='PLAINTEXT', users={}, act_as=None): "
     "what the fixtures `kafka` and `kafka_cluster` begin with"
 )
 NOPROC = {
@@ -40,7 +40,7 @@ SECURITY = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: how one gets in at the f
 ACT_AS = "Release of Kafka that the brokers of the fixtures act as, such as 4.4, where a test does not say another one."
 BROKERS = frozenset({"kafka", "kafka_cluster", "kafka_proc", "kafka_noproc"})
 SHARED = frozenset({"kafka_proc", "kafka_noproc"})
-OPTIONS = frozenset({"act_as", "brokers", "config", "data", "security", "topics", "users"})
+OPTIONS = frozenset({"act_as", "brokers", "config", "data", "racks", "security", "topics", "users"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -81,17 +81,13 @@ def kafka_cluster(request: pytest.FixtureRequest, _kafka_templates: Templates) -
 @pytest.fixture
 def kafka_async(kafka: Kafka) -> AsyncKafka:
     """`kafka` for a test that is a coroutine: every call is awaited."""
-    from .async_kafka import AsyncKafka
-
-    return AsyncKafka(kafka)
+    return kafka.awaited
 
 
 @pytest.fixture
 def kafka_cluster_async(kafka_cluster: Kafka) -> AsyncKafka:
     """`kafka_cluster` for a test that is a coroutine."""
-    from .async_kafka import AsyncKafka
-
-    return AsyncKafka(kafka_cluster)
+    return kafka_cluster.awaited
 
 
 @pytest.hookimpl(wrapper=True)
@@ -151,16 +147,15 @@ def kafka_proc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
 def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     """A Kafka, or stepdown, that runs elsewhere; the test is skipped where none is named."""
     from .control_client import HttpControl
-    from .kafka import Kafka
+    from .elsewhere import connect
 
     bootstrap, control, token = (
         request.config.getoption(f"--kafka-{name}") or request.config.getini(f"kafka_{name}") for name in NOPROC
     )
     if not bootstrap:
         pytest.skip("no --kafka-bootstrap HOST:PORT, and no kafka_bootstrap in the ini file")
-    broker = Kafka(bootstrap, HttpControl(control, token) if control else None)
-    yield broker
-    broker.close()
+    with connect(bootstrap, HttpControl(control, token) if control else None) as broker:
+        yield broker
 
 
 def _release(request: pytest.FixtureRequest) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 from ..config.similar_names import nearest
 from ..protocol.api import API
+from .blocking_front import BlockingFront, blocking
 from .control_client import ControlClient
 
 
@@ -29,33 +30,47 @@ APIS = tuple(spec.name for spec in API.values())
 NAMES = tuple(field.name for field in fields(Request))
 
 
-class Requests:
+class AsyncRequests:
     """In the order in which they came; those of the test object itself are left out."""
 
     def __init__(self, control: ControlClient) -> None:
         self._control = control
 
-    def __iter__(self) -> Iterator[Request]:
-        for shown in self._control.ask("GET", "requests")["requests"]:
-            yield Request(**{name: shown[name] for name in NAMES})
+    async def all(self) -> list[Request]:
+        """Those that came so far."""
+        found = await self._control.ask("GET", "requests")
+        return [Request(**{name: shown[name] for name in NAMES}) for shown in found["requests"]]
 
-    def of(self, api: str, *, client_id: str | None = None) -> list[Request]:
+    async def of(self, api: str, *, client_id: str | None = None) -> list[Request]:
         """Those of an API, from one client or from all. Raises: ValueError for an API that there is not."""
         if api not in APIS:
             like = nearest(api, APIS)
             raise ValueError(f"there is no API {api!r}" + (f"; did you mean {like}?" if like else ""))
-        return [each for each in self if each.api == api and client_id in (None, each.client_id)]
+        return [each for each in await self.all() if each.api == api and client_id in (None, each.client_id)]
 
-    def clear(self) -> None:
+    async def clear(self) -> None:
         """Forgets them."""
-        self._control.ask("DELETE", "events")
+        await self._control.ask("DELETE", "events")
 
-    def lines(self) -> list[str]:
-        """The whole log for people: requests, faults, the clock."""
-        return [event["line"] for event in self._control.ask("GET", "events")["events"]]
+    async def lines(self) -> list[str]:
+        """The whole log for people: requests, faults, the clock, elections, groups."""
+        return [event["line"] for event in (await self._control.ask("GET", "events"))["events"]]
 
-    def assert_none_deprecated(self) -> None:
+    async def assert_none_deprecated(self) -> None:
         """Raises: AssertionError naming requests in versions that Kafka 4 does not serve any more (KIP-896)."""
-        found = sorted({(each.api, each.version, each.client_id) for each in self if each.is_deprecated})
+        found = sorted({(each.api, each.version, each.client_id) for each in await self.all() if each.is_deprecated})
         shown = ", ".join(f"{api} v{version} from {client or '-'}" for api, version, client in found)
         assert not found, f"deprecated: {shown}"
+
+
+class Requests(BlockingFront[AsyncRequests]):
+    """The same, blocking; one that is iterated has `all()`."""
+
+    all = blocking(AsyncRequests.all)
+    of = blocking(AsyncRequests.of)
+    clear = blocking(AsyncRequests.clear)
+    lines = blocking(AsyncRequests.lines)
+    assert_none_deprecated = blocking(AsyncRequests.assert_none_deprecated)
+
+    def __iter__(self) -> Iterator[Request]:
+        return iter(self.all())

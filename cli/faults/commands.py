@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -181,7 +182,7 @@ def _ask(control: str, token: str, method: str, path: str, body: dict[str, Any] 
     from ...testing.control_client import ControlFailed, HttpControl
 
     try:
-        return HttpControl(control, token).ask(method, path, body)
+        return asyncio.run(HttpControl(control, token).ask(method, path, body))
     except ControlFailed as fault:
         raise CommandFailure(str(fault)) from fault
     except OSError as fault:

@@ -16,14 +16,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...broker.broker_with_control_port import ControlledBroker
-from ...broker.faults.request_log import Event, OtherEvent, RequestEvent
+from ...broker.faults.request_log import Event, OtherEvent
 from ...broker.scheduling.movable_clock import MovableClock
 from ...config import HostPort
 from ...producer import Producer
 from ...producer.accumulator.compression_estimator import CompressionRatios
 from ...producer.injected_dependencies import Dependencies
 from ...producer.network.connections import Network
-from ..kafka import Kafka
+from ..async_kafka import AsyncKafka
 from ..make_brokers import make_brokers
 from .scenario import Scenario
 from .scenario_member import ScenarioMember
@@ -75,9 +75,9 @@ class Simulation:
         )
         self.control = self.brokers.control
         await self.brokers.start()
-        self.kafka = Kafka(self.brokers.bootstrap)
+        self.kafka = AsyncKafka(self.brokers.bootstrap)
         for name, topic in self.scenario.topics.items():
-            await asyncio.to_thread(self.kafka.create_topic, name, **topic)
+            await self.kafka.create_topic(name, **topic)
         return self
 
     async def __aexit__(
@@ -88,7 +88,7 @@ class Simulation:
             await producer.close(timeout_ms=0)
         for member in self.members.values():
             await member.close()
-        await asyncio.to_thread(self.kafka.close)
+        await self.kafka.close()
         await self.brokers.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -144,4 +144,6 @@ class Simulation:
 
 
 def _is_quiet(event: Event) -> bool:
-    return isinstance(event, RequestEvent) and event.api == "Heartbeat" and event.answer == [] and not event.faults
+    if isinstance(event, OtherEvent):
+        return event.event != "other"
+    return event.api == "Heartbeat" and event.answer == [] and not event.faults

@@ -164,7 +164,7 @@ async def _expect_failures(simulation: Simulation, errors: Mapping[str, str]) ->
 
 async def _records(simulation: Simulation, topics: Mapping[str, list[str]]) -> None:
     for topic, values in topics.items():
-        records = await asyncio.to_thread(simulation.kafka.records, topic)
+        records = await simulation.kafka.records(topic)
         found = [(record.value or b"").rstrip(b".").decode() for record in records]
         assert found == values, f"{topic} holds {found}, not {values}"
         simulation.tell(f"{topic} holds {', '.join(found) or 'nothing'}")
@@ -172,7 +172,7 @@ async def _records(simulation: Simulation, topics: Mapping[str, list[str]]) -> N
 
 async def _shares(simulation: Simulation, topics: Mapping[str, Mapping[int, str]]) -> None:
     for topic, limits in topics.items():
-        partitions = [record.partition for record in await asyncio.to_thread(simulation.kafka.records, topic)]
+        partitions = [record.partition for record in await simulation.kafka.records(topic)]
         found = {each: partitions.count(each) for each in sorted(set(partitions))}
         simulation.tell(f"{topic} holds {', '.join(f'{count} in {each}' for each, count in found.items())}")
         for partition, limit in limits.items():
@@ -201,7 +201,7 @@ async def _generations(simulation: Simulation, groups: Mapping[str, int]) -> Non
 
 async def _groups(simulation: Simulation, states: Mapping[str, str]) -> None:
     for group, wanted in states.items():
-        found = (await asyncio.to_thread(simulation.kafka.group, group)).state
+        found = (await simulation.kafka.group(group)).state
         assert found == wanted, f"{group} is {found}, not {wanted}"
         simulation.tell(f"{group} is {found}")
 

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 
 from ...client.security.settings import SaslSettings, SecuritySettings
-from ..wire_client import CLIENT_ID
+from ..wire.wire_client import CLIENT_ID
 from .client_settings import ClientSettings
 from .secured_listener import MECHANISMS, SecuredListener
 

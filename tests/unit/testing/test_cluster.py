@@ -22,7 +22,7 @@ def kafka() -> Iterator[Kafka]:
 
 
 def leader(kafka: Kafka) -> int:
-    return kafka.wire.leaders("t")[0]
+    return kafka.partition("t").leader
 
 
 def values(kafka: Kafka) -> list[bytes | None]:
@@ -103,7 +103,7 @@ def test_a_client_with_stale_metadata_is_sent_on(kafka: Kafka) -> None:
 )
 def test_what_cannot_be_done_is_said(kafka: Kafka, action: str, fields: dict[str, object], said: str) -> None:
     with pytest.raises(ControlFailed, match=said):
-        kafka.cluster._control.ask("POST", action, fields)
+        kafka.control.ask("POST", action, fields)
 
 
 def test_one_broker_is_no_cluster() -> None:
@@ -121,7 +121,7 @@ def test_a_cluster_has_one_control_port() -> None:
 def test_a_full_disk_is_that_of_the_broker_that_is_named(kafka: Kafka) -> None:
     """`broker=` of a disk fault was taken and ignored: the disks of all brokers were full."""
     kafka.create_topic("alone", replication_factor=1)
-    (own,) = kafka.wire.leaders("alone").values()
+    own = kafka.partition("alone").leader
     other = kafka.faults.disk("full", broker=own % 3 + 1, topic="alone", optional=True)
     kafka.produce("alone", b"a")
     assert other.hits == 0
@@ -195,4 +195,4 @@ def test_what_means_nothing_is_an_error_at_the_call(
 ) -> None:
     """It was taken, and did nothing, or one of two things."""
     with pytest.raises(ControlFailed, match=said):
-        kafka.cluster._control.ask("POST", action, fields)
+        kafka.control.ask("POST", action, fields)

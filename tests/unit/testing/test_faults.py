@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 from stepdown.broker.faults.kinds import KINDS
 from stepdown.testing import running
-from stepdown.testing.async_kafka import AsyncFaults
 from stepdown.testing.clock import Clock
 from stepdown.testing.cluster import Cluster
-from stepdown.testing.faults import Faults
+from stepdown.testing.faults import AsyncFaults, Faults
 from stepdown.testing.kafka import Kafka
 from stepdown.testing.make_brokers import make_brokers
 
@@ -23,6 +22,8 @@ METHODS = {
     Kafka: {
         "topics/create": "create_topic",
         "topics/delete": "delete_topic",
+        "topics/describe": "partition",
+        "coordinators/find": "coordinator",
         "groups/delete": "delete_group",
         "groups/wait": "wait_for_consumers",
         "reset": "reset",
@@ -34,6 +35,7 @@ METHODS = {
         **{f"elections/{name}": f"{name}_elections" for name in ("hold", "release")},
         **{f"metadata/{name}": f"{name}_metadata" for name in ("hold", "release")},
         "leaders/move": "move_leader",
+        "coordinators/move": "move_coordinator",
         "leaders/take": "take_leader",
         "leaders/bump-epoch": "bump_epoch",
         "leaders/elect": "elect",

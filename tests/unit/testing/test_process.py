@@ -1,5 +1,12 @@
 """The broker of the fixture `kafka_proc`, as a process of its own."""
 
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+
 import confluent_kafka.admin
 import pytest
 from stepdown.testing.process import RunningProcess
@@ -23,3 +30,30 @@ def test_nobody_else_does() -> None:
             admin.list_topics(timeout=MOMENT_S)
         with pytest.raises(confluent_kafka.KafkaException):
             confluent_kafka.admin.AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=MOMENT_S)
+
+
+OWNER = """
+import time
+from stepdown.testing.process import RunningProcess
+brokers = RunningProcess()
+kafka = brokers.__enter__()
+print(brokers._process.pid, kafka.bootstrap, flush=True)
+time.sleep(3600)
+"""
+
+
+def test_it_ends_with_the_tests_though_they_are_killed() -> None:
+    """It stayed, with its ports, when pytest was killed: nobody told it to stop."""
+    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True) as tests:
+        assert tests.stdout is not None
+        pid, bootstrap = tests.stdout.readline().split()
+        own = os.pidfd_open(int(pid))
+        try:
+            tests.send_signal(signal.SIGKILL)
+            ended, _, _ = select.select([own], [], [], DEADLINE_S)
+            assert ended, "it still runs"
+        finally:
+            os.close(own)
+    host, _, port = bootstrap.rpartition(":")
+    with socket.socket() as free:
+        free.bind((host, int(port)))

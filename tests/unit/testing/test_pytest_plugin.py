@@ -1,6 +1,7 @@
 """The fixtures, in a pytest of their own."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -70,7 +71,7 @@ def test_each_test_has_a_broker_of_its_own(tmp_path: Path, options: tuple[str, .
 
 def test_a_misspelt_option_of_the_marker_is_an_error(tmp_path: Path) -> None:
     told = run(tmp_path, "import pytest\n@pytest.mark.kafka(confg={})\ndef test(kafka): pass\n")
-    assert "@pytest.mark.kafka takes act_as, brokers, config, data, security, topics, users, not confg" in told
+    assert "@pytest.mark.kafka takes act_as, brokers, config, data, racks, security, topics, users, not confg" in told
 
 
 LOADED = """
@@ -167,13 +168,28 @@ def test_blocks(kafka):
 
 def test_passes(kafka):
     kafka.clock.advance("7s")
+
+def test_has_a_cluster(kafka_cluster):
+    from confluent_kafka import Consumer
+    kafka_cluster.create_topic("t")
+    member = Consumer({"bootstrap.servers": kafka_cluster.bootstrap, "group.id": "shop", "log_level": 0})
+    member.subscribe(["t"])
+    while not member.assignment():
+        member.poll(0.02)
+    member.close()
+    kafka_cluster.wait_for_group("shop", "Empty")
+    kafka_cluster.cluster.kill(leader_of="t")
+    kafka_cluster.clock.advance("10s")
+    kafka_cluster.wait_for_leader("t", broker=9, timeout=0)
 """
 
 
 def test_a_failure_shows_what_the_brokers_did_last(tmp_path: Path) -> None:
     """One had to know that there is a log, and to print it in the test."""
     told = run(tmp_path, FAILING)
-    assert "2 failed, 1 passed" in told, told
+    assert "3 failed, 1 passed" in told, told
+    assert "group 'shop': generation 1 has 1 members" in told and "group 'shop': empty at generation 2" in told, told
+    assert re.search(r"broker (\d) is fenced", told) and re.search(r"t-0 is led by \d in epoch 1, ISR", told), told
     assert "kafka: what happened last" in told and "the clock moves on by 5000 ms" in told
     assert "broker 1 Metadata v" in told and "7000 ms" not in told
     assert "group nobody is Dead with 0 members after 0 s, not Stable. This call held the event loop" in told

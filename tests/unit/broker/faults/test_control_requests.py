@@ -166,4 +166,4 @@ def test_a_fault_is_removed_at_the_end_of_its_block(kafka: Kafka) -> None:
 )
 def test_what_cannot_be_done_is_said(kafka: Kafka, method: str, path: str, body: dict[str, str], said: str) -> None:
     with pytest.raises(ControlFailed, match=said):
-        kafka.faults._control.ask(method, path, body)
+        kafka.control.ask(method, path, body)

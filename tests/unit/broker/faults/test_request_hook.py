@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 from stepdown.testing import CLOSE, PASS, SILENCE, HookedRequest, Kafka, running
 from stepdown.testing.control_client import ControlFailed, HttpControl
+from stepdown.testing.elsewhere import connect
 from support.deadline import DEADLINE_S
 
 
@@ -130,7 +131,7 @@ def test_in_a_cluster_it_knows_the_broker() -> None:
         kafka.create_topic("t")
         kafka.faults.hook(note, api="Produce", client_id="app")
         assert produce(kafka) == []
-        assert brokers == [kafka.wire.leaders("t")[0]]
+        assert brokers == [kafka.partition("t").leader]
 
 
 @pytest.mark.parametrize(("result", "said"), [(None, "a hook returns PASS"), (ZeroDivisionError("oh"), "oh")])
@@ -157,5 +158,6 @@ def test_only_an_async_function_of_this_process_is_a_hook(kafka: Kafka) -> None:
     async def never(request: HookedRequest) -> Any:
         return PASS
 
-    with pytest.raises(ControlFailed, match="a hook runs where the brokers do"):
-        Kafka("127.0.0.1:9", HttpControl("127.0.0.1:9")).faults.hook(never)
+    elsewhere = connect("127.0.0.1:9", HttpControl("127.0.0.1:9"))
+    with elsewhere as other, pytest.raises(ControlFailed, match="a hook runs where the brokers do"):
+        other.faults.hook(never)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from stepdown.config import ConfigError, load
-from stepdown.testing import Kafka
 from stepdown.testing.control_client import ControlFailed, HttpControl
+from stepdown.testing.elsewhere import connect
 from stepdown.testing.running_brokers import Running
 
 
@@ -36,18 +36,16 @@ def asked(address: str, method: str, path: str, body: str, headers: dict[str, st
 
 
 def test_the_same_can_be_asked_over_http(running: Running) -> None:
-    control = HttpControl(running.control_address)
-    kafka = Kafka(running.bootstrap, control)
-    with kafka.faults.error("Produce", 6, optional=True) as fault:
-        assert [each["id"] for each in kafka.faults] == [fault.number]
-    before = kafka.clock.now_ms
-    kafka.clock.pause()
-    kafka.clock.advance("1h")
-    assert kafka.clock.now_ms >= before + 3_600_000
-    kafka.clock.resume()
-    with pytest.raises(ControlFailed, match="has no field 'tims'"):
-        kafka.faults.drop(tims=1)
-    kafka.close()
+    with connect(running.bootstrap, HttpControl(running.control_address)) as kafka:
+        with kafka.faults.error("Produce", 6, optional=True) as fault:
+            assert [each["id"] for each in kafka.faults] == [fault.number]
+        before = kafka.clock.now_ms
+        kafka.clock.pause()
+        kafka.clock.advance("1h")
+        assert kafka.clock.now_ms >= before + 3_600_000
+        kafka.clock.resume()
+        with pytest.raises(ControlFailed, match="has no field 'tims'"):
+            kafka.faults.drop(tims=1)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +80,12 @@ def test_a_body_without_end_is_not_kept(running: Running) -> None:
         asked(running.control_address, "POST", "/faults", "x" * 1_000_000, {})
 
 
-def test_a_token_is_asked_for_where_there_is_one() -> None:
+async def test_a_token_is_asked_for_where_there_is_one() -> None:
     running = running_with_port(stepdown_control_token="secret")
-    with running:
+    async with running:
         with pytest.raises(ControlFailed, match="send the token"):
-            HttpControl(running.control_address, "wrong").ask("GET", "faults")
-        assert HttpControl(running.control_address, "secret").ask("GET", "faults") == {"faults": []}
+            await HttpControl(running.control_address, "wrong").ask("GET", "faults")
+        assert await HttpControl(running.control_address, "secret").ask("GET", "faults") == {"faults": []}
 
 
 def test_others_reach_it_only_with_a_token() -> None:

@@ -24,13 +24,13 @@ async def operations(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
     await brokers.stop()
 
 
-def test_the_port_lists_what_it_can_be_asked() -> None:
+async def test_the_port_lists_what_it_can_be_asked() -> None:
     """It was found by reading the source only."""
     brokers = Running(config={"stepdown.control.listen": "127.0.0.1:0"})
-    with brokers as kafka:
-        listed = HttpControl(brokers.control_address).ask("GET", "/")
-        described = HttpControl(brokers.control_address).ask("GET", listed["openapi"])
-        assert listed == kafka.control.ask("GET", "/")
+    async with brokers as kafka:
+        listed = await HttpControl(brokers.control_address).ask("GET", "/")
+        described = await HttpControl(brokers.control_address).ask("GET", listed["openapi"])
+        assert listed == await kafka.control.ask("GET", "/")
     asked = {(each["path"], each["method"].lower()) for each in listed["operations"]}
     assert {("/faults", "post"), ("/faults/{id}/wait", "post"), ("/brokers/kill", "post"), ("/", "get")} <= asked
     assert {(path, method) for path, methods in described["paths"].items() for method in methods} == asked

@@ -1,0 +1,140 @@
+"""Brokers of a test with all that they need: folders, certificates, a control; begun and ended in the running loop."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict
+
+from ..broker.faults.hard_linked_files import link_directory
+from .async_kafka import AsyncKafka
+from .control_client import LocalControl
+from .make_brokers import Brokers, make_brokers
+from .record_comparison import as_text
+from .security.client_settings import ClientSettings
+from .security.secured_listener import PROTOCOLS, SecuredListener
+from .security.superuser import USERS, Superuser
+
+
+class BrokerOptions(TypedDict, total=False):
+    """What `running` takes; its docstring describes it. `log_dir` is served as it is and left behind."""
+
+    brokers: int
+    racks: Sequence[str]
+    data: str | Path | None
+    log_dir: str | Path | None
+    config: Mapping[str, object] | None
+    topics: Mapping[str, int] | None
+    security: str
+    users: Mapping[str, str] | None
+    act_as: str | None
+    seed: int
+    http: bool
+
+
+class OwnBrokers:
+    """Not begun yet; `kafka` and `control_address` are there once they are."""
+
+    def __init__(
+        self,
+        *,
+        brokers: int = 1,
+        racks: Sequence[str] = (),
+        data: str | Path | None = None,
+        log_dir: str | Path | None = None,
+        config: Mapping[str, object] | None = None,
+        topics: Mapping[str, int] | None = None,
+        security: str = "PLAINTEXT",
+        users: Mapping[str, str] | None = None,
+        act_as: str | None = None,
+        seed: int = 0,
+        http: bool = False,
+    ) -> None:
+        """Raises: ValueError for what there is not, such as a protocol or a folder."""
+        if security not in PROTOCOLS:
+            raise ValueError(f"security is one of {', '.join(PROTOCOLS)}, not {security!r}")
+        if brokers < 1:
+            raise ValueError(f"there is at least one broker, not {brokers}")
+        if len(racks) > brokers:
+            raise ValueError(f"{brokers} brokers cannot be in {len(racks)} racks")
+        if data is not None and not Path(data).is_dir():
+            raise ValueError(f"data is the log directory of a broker that has stopped; there is no folder {data}")
+        self._number, self._racks, self._seed = brokers, racks, seed
+        self._data, self._log_dir = data, log_dir
+        self._config = {name: as_text(value) for name, value in (config or {}).items()}
+        self._config.setdefault("stepdown.page.enabled", as_text(http))
+        if act_as is not None:
+            self._config["stepdown.act.as"] = act_as
+        if topics:
+            self._config["stepdown.topics"] = ",".join(f"{name}:{partitions}" for name, partitions in topics.items())
+        self._security = security
+        self._users = USERS if users is None else users
+        self._folders: list[str] = []
+        self._brokers: Brokers | None = None
+        self._kafka: AsyncKafka | None = None
+
+    @property
+    def kafka(self) -> AsyncKafka:
+        """What a test holds of them."""
+        assert self._kafka is not None, "it does not run"
+        return self._kafka
+
+    @property
+    def control_address(self) -> str:
+        """HOST:PORT of the control port, "" where the setting `stepdown.control.listen` asks for none."""
+        address = None if self._brokers is None else self._brokers.control_address
+        return "" if address is None else str(address)
+
+    async def begin(self) -> AsyncKafka:
+        """Returns when clients are served, in the running loop. Raises: ConfigError, OSError, DiskFault."""
+        try:
+            log_dir = self._log_dir or self._new_folder("stepdown-")
+            if self._log_dir is None and self._data is not None:
+                link_directory(str(self._data), str(log_dir))
+            access = self._own_access()
+            config = self._config if access is None else access.broker_settings(self._config)
+            self._brokers = made = make_brokers(
+                str(log_dir), brokers=self._number, racks=self._racks, config=config, seed=self._seed
+            )
+            await made.start()
+            if access is not None and access.listener.has_sasl:
+                made.scram_credentials.set_passwords(tuple(access.listener.users.items()))
+            control = LocalControl(made.control, asyncio.get_running_loop())
+            self._kafka = _kafka(made.bootstrap, control, access, self._config)
+            if self._config["stepdown.page.enabled"] == "true":
+                self._kafka.page = f"http://{made.http_address}/"
+        except BaseException:
+            await self.end()
+            raise
+        return self._kafka
+
+    async def end(self) -> None:
+        """Returns when no descriptor or file is left; in the loop in which they began."""
+        if self._kafka is not None:
+            await self._kafka.close()
+        if self._brokers is not None:
+            await self._brokers.stop()
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        self._kafka = self._brokers = None
+        self._folders.clear()
+
+    def _new_folder(self, prefix: str) -> str:
+        self._folders.append(tempfile.mkdtemp(prefix=prefix))
+        return self._folders[-1]
+
+    def _own_access(self) -> Superuser | None:
+        """Makes the certificates."""
+        if self._security == "PLAINTEXT":
+            return None
+        folder = Path(self._new_folder("stepdown-security-"))
+        access = Superuser(SecuredListener(protocol=self._security, folder=folder, users=self._users))
+        access.make_certificates()
+        return access
+
+
+def _kafka(bootstrap: str, control: LocalControl, access: Superuser | None, config: Mapping[str, str]) -> AsyncKafka:
+    if access is None:
+        return AsyncKafka(bootstrap, control)
+    return AsyncKafka(bootstrap, control, ClientSettings(bootstrap, access.listener), access.security(config))

@@ -1,0 +1,55 @@
+"""The client that asks brokers for a test."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from ...client.async_client import AsyncClient
+from ...client.errors import check
+from ...client.operation import Operation, ask
+from ...client.operations.topics import metadata_request
+from ...client.security.settings import OPEN, SecuritySettings
+from ...client.versions import ANY_VERSION
+from ...config.keys.endpoints import parse_host_port
+from ..loop_thread import run_in
+
+T = TypeVar("T")
+CLIENT_ID = "stepdown-testing"
+NEWEST = ANY_VERSION[1]
+
+
+class WireClient:
+    """Asks any broker, or the leader of a partition. Its connections are in `loop`, its methods are awaited in any."""
+
+    def __init__(self, bootstrap: str, security: SecuritySettings = OPEN, *, loop: asyncio.AbstractEventLoop) -> None:
+        addresses = [parse_host_port(each) for each in bootstrap.split(",")]
+        self._loop = loop
+        self._client = AsyncClient(addresses, client_id=CLIENT_ID, security=security)
+
+    async def close(self) -> None:
+        """Hangs up everywhere."""
+        await run_in(self._loop, self._client.__aexit__(None, None, None))
+
+    async def run(self, operation: Operation[T]) -> T:
+        """The result of an operation. Raises: ClientError."""
+        return await run_in(self._loop, self._client.run(operation))
+
+    async def call(self, request: Any, most: int = NEWEST, *, node: int | None = None) -> Any:
+        """The response of that node, or of the first broker that answers, in version `most` at most."""
+        return await self.run(ask(request, node, within=(0, most)))
+
+    async def leaders(self, topic: str) -> dict[int, int]:
+        """The leader of each partition. Raises: KafkaError."""
+        (found,) = (await self.call(metadata_request([topic]))).topics
+        check(f"topic {topic}", found)
+        return {
+            each.partition_index: each.leader_id for each in sorted(found.partitions, key=lambda p: p.partition_index)
+        }
+
+
+def by_node(leaders: Mapping[int, int]) -> dict[int, list[int]]:
+    """The partitions of each leader."""
+    found: dict[int, list[int]] = {}
+    for partition, node in leaders.items():
+        found.setdefault(node, []).append(partition)
+    return found

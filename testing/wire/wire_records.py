@@ -1,0 +1,154 @@
+"""Records of a topic as a test writes and reads them, at the leaders of its partitions."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from ...client.clock import SystemClock
+from ...client.errors import ClientError, KafkaError, Unreachable, check
+from ...client.operations.offsets import EARLIEST, LATEST
+from ...protocol.errors import ErrorCode
+from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ...protocol.records.builder import build_batch
+from ...protocol.records.record import Record
+from ...protocol.records.visible_records import visible_records
+from ..record_comparison import Header, TestRecord
+from .waiting import PAUSE_MS
+from .wire_client import WireClient, by_node
+
+T = TypeVar("T")
+
+ANSWER_BYTES = 32 << 20
+READ_UNCOMMITTED = 0
+MOVED = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.BROKER_NOT_AVAILABLE,
+    }
+)
+"""Nothing was written or read, and the next leader is to be asked."""
+LAST_BY_NAME = 12  # of Fetch: later versions name topics by id
+
+
+class WireRecords:
+    """Each method waits `timeout` seconds for a leader where there is none. Raises: KafkaError, Unreachable."""
+
+    def __init__(self, wire: WireClient) -> None:
+        self._wire = wire
+
+    async def write(self, topic: str, partition: int, records: Sequence[Record], timeout: float) -> list[TestRecord]:
+        """The records as they are stored; their offsets count from 0. Written with acks=all."""
+        data = PartitionProduceData(index=partition, records=build_batch(records))
+        request = ProduceRequest(
+            acks=-1,
+            timeout_ms=max(1, round(timeout * 1000)),
+            topic_data=(TopicProduceData(name=topic, partition_data=(data,)),),
+        )
+
+        async def write(leaders: Mapping[int, int]) -> int:
+            answer = (await self._wire.call(request, node=leaders[partition])).responses[0].partition_responses[0]
+            check(f"writing to {topic}-{partition}", answer)
+            return int(answer.base_offset)
+
+        first = await self._at_leaders(topic, (partition,), write, timeout)
+        return [_test_record(topic, partition, first + record.offset, record) for record in records]
+
+    async def read(self, topic: str, partitions: Sequence[int], isolation: int, timeout: float) -> list[TestRecord]:
+        """All that a consumer of that isolation level sees now, by partition and offset."""
+
+        async def read(leaders: Mapping[int, int]) -> list[TestRecord]:
+            found: list[TestRecord] = []
+            for node, own in by_node(leaders).items():
+                starts = await self.offsets(node, topic, own, EARLIEST, isolation)
+                ends = await self.offsets(node, topic, own, LATEST, isolation)
+                for index in own:
+                    found += await self._read(node, topic, index, (starts[index], ends[index]), isolation)
+            return found
+
+        found = await self._at_leaders(topic, partitions, read, timeout)
+        return sorted(found, key=lambda record: (record.partition, record.offset))
+
+    async def ends(self, topic: str, timeout: float) -> dict[int, int]:
+        """The high watermark of each partition."""
+
+        async def read(leaders: Mapping[int, int]) -> dict[int, int]:
+            found: dict[int, int] = {}
+            for node, own in by_node(leaders).items():
+                found |= await self.offsets(node, topic, own, LATEST)
+            return found
+
+        return await self._at_leaders(topic, list(await self._wire.leaders(topic)), read, timeout)
+
+    async def offsets(
+        self, node: int, topic: str, partitions: Sequence[int], timestamp: int, isolation: int = READ_UNCOMMITTED
+    ) -> dict[int, int]:
+        """By partition, as the broker that leads them all tells them."""
+        asked = tuple(ListOffsetsPartition(partition_index=each, timestamp=timestamp) for each in partitions)
+        request = ListOffsetsRequest(
+            replica_id=-1, isolation_level=isolation, topics=(ListOffsetsTopic(name=topic, partitions=asked),)
+        )
+        (answer,) = (await self._wire.call(request, node=node)).topics
+        for each in answer.partitions:
+            check(f"offsets of {topic}-{each.partition_index}", each)
+        return {each.partition_index: each.offset for each in answer.partitions}
+
+    async def _at_leaders(
+        self, topic: str, partitions: Sequence[int], act: Callable[[Mapping[int, int]], Awaitable[T]], timeout: float
+    ) -> T:
+        """What `act` makes of the leaders; again while one is missing, cannot be reached, or does not lead any more."""
+        last = time.monotonic() + timeout
+        while True:
+            try:
+                leaders = await self._wire.leaders(topic)
+                for each in partitions:
+                    if leaders[each] < 0:
+                        raise KafkaError(f"{topic}-{each} has no leader", ErrorCode.LEADER_NOT_AVAILABLE)
+                return await act({each: leaders[each] for each in partitions})
+            except ClientError as fault:
+                has_moved = isinstance(fault, Unreachable) or fault.error_code in MOVED
+                if not has_moved or time.monotonic() >= last:
+                    raise
+            await SystemClock().sleep(PAUSE_MS)
+
+    async def _read(
+        self, node: int, topic: str, partition: int, bounds: tuple[int, int], isolation: int
+    ) -> list[TestRecord]:
+        found: list[TestRecord] = []
+        start, end = bounds
+        while start < end:
+            asked = FetchPartition(partition=partition, fetch_offset=start, partition_max_bytes=ANSWER_BYTES)
+            request = FetchRequest(
+                max_wait_ms=0,
+                min_bytes=0,
+                max_bytes=ANSWER_BYTES,
+                isolation_level=isolation,
+                topics=(FetchTopic(topic=topic, partitions=(asked,)),),
+            )
+            data = (await self._wire.call(request, LAST_BY_NAME, node=node)).responses[0].partitions[0]
+            check(f"reading {topic}-{partition} at {start}", data)
+            seen = list(visible_records(memoryview(data.records or b""), start, data.aborted_transactions or ()))
+            found += [_test_record(topic, partition, record.offset, record) for _, record in seen if record is not None]
+            if not seen:
+                break
+            start = seen[-1][0]
+        return found
+
+
+def _test_record(topic: str, partition: int, offset: int, record: Record) -> TestRecord:
+    return TestRecord(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=record.timestamp,
+        key=None if record.key is None else bytes(record.key),
+        value=None if record.value is None else bytes(record.value),
+        headers=tuple(_header(name, value) for name, value in record.headers),
+    )
+
+
+def _header(name: str, value: bytes | memoryview | None) -> Header:
+    return name, None if value is None else bytes(value)
