@@ -6,10 +6,7 @@ Nothing here is global: several brokers may live in one process.
 """
 
 import asyncio
-import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +14,7 @@ from ..config import BrokerSettings, HostPort, Layers
 from ..config.listener_security import ListenerSecurity
 from ..network.admission.shared_by_connections import RequestRules, SharedByConnections
 from ..network.answerer import Answerer
+from ..network.bind_faults import naming_address
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Connection
 from ..network.http.server import HttpServer
@@ -251,16 +249,6 @@ class Broker(Services):
             )
             endpoints[listener.listener_name] = Endpoint(host=host, port=port)
         return BrokerNode(node_id=self.cluster.node_id, rack=self.settings.broker_rack, endpoints=endpoints)
-
-
-@contextmanager
-def naming_address(host: str, port: int) -> Iterator[None]:
-    """Says which address it was that cannot be bound."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-        raise OSError(f"cannot listen on {host}:{port}: {reason}") from error
 
 
 def _limits(settings: BrokerSettings) -> Limits:

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from ..config import BrokerSettings, HostPort, Layers
-from .broker import Broker, naming_address
+from ..network.bind_faults import naming_address
+from .broker import Broker
 from .dispatch.suspended_broker import Suspension
 from .faults.control_operation import Answer, ControlOperation, Given
 from .faults.control_requests import Control

@@ -22,6 +22,7 @@ from ..config.listener_security import ListenerSecurity
 from ..network.admission.password_tries import PasswordTries
 from ..network.admission.shared_by_connections import RequestRules, SharedByConnections, unread_answers
 from ..network.answerer import Answerer, CloseConnection
+from ..network.bind_faults import naming_address
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Connection
@@ -149,13 +150,15 @@ class Gateway:
         try:
             self._secure()
             settings = self.settings
-            host, port = self._server.listen(BOOTSTRAP_LISTENER, settings.listen.host, settings.listen.port)
+            with naming_address(settings.listen.host, settings.listen.port):
+                host, port = self._server.listen(BOOTSTRAP_LISTENER, settings.listen.host, settings.listen.port)
             self.address = HostPort(host, port)
             for broker, address in settings.brokers.items():
                 self.upstream.learn(broker, address)
             fault = await self._refresh()
             if self._http is not None:
-                self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
+                with naming_address(settings.http.host, settings.http.port):
+                    self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
         except BaseException:
             await self.stop(drain_ms=0)
             raise

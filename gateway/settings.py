@@ -228,7 +228,11 @@ class _Builder:
     def _find_host(self, listen: HostPort) -> str:
         host = str(self._values["advertised.host"]) or listen.host
         if host in ("", "0.0.0.0", "::"):
-            self._refuse("advertised.host", "expected a host that clients can connect to, since `listen` names none")
+            self._refuse(
+                "advertised.host",
+                "expected a host that clients can connect to, since `listen` names none; without a file it is given as "
+                "STEPDOWN_GATEWAY_ADVERTISED_HOST",
+            )
         return host
 
     def _find_broker_host(self) -> str:

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from ...config import ConfigError
+from ..support.bootstrap_server import LOCAL, Bootstrap
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.name_value_options import name_value_pairs
 from .java_tool import JavaResult, run_java
@@ -98,9 +99,7 @@ def perf(
     records: Annotated[int, typer.Option("--num-records", "-n", min=1, help="How many records.")] = 100_000,
     record_bytes: Annotated[int, typer.Option("--record-size", "-s", min=1, help="Bytes of each value.")] = 1000,
     throughput: Annotated[float, typer.Option("--throughput", help="Records per second; -1 for no limit.")] = -1,
-    bootstrap: Annotated[
-        str, typer.Option("--bootstrap-server", "-b", metavar="HOST:PORT", help="Where the broker listens.")
-    ] = "127.0.0.1:9092",
+    bootstrap: Bootstrap = LOCAL,
     props: Annotated[
         list[str] | None, typer.Option("--producer-props", "-p", metavar="KEY=VALUE", help="A setting; repeatable.")
     ] = None,

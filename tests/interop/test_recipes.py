@@ -46,7 +46,7 @@ def test_every_recipe_is_a_test_that_passes(tmp_path: Path) -> None:
         timeout=JOB_DEADLINE_S,
     )
     assert done.returncode == 0, done.stdout
-    tests = sum(len(re.findall(r"^def test_", recipe, re.M)) for recipe in RECIPES)
+    tests = sum(len(re.findall(r"^(?:async )?def test_", recipe, re.M)) for recipe in RECIPES)
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed is not None and int(passed[1]) >= tests
 
