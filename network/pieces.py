@@ -76,7 +76,7 @@ class PieceStream(Protocol):
         """Nothing more will be asked for."""
 
 
-def kept_bytes(pieces: Sequence[Piece]) -> int:
+def bytes_in_memory(pieces: Sequence[Piece]) -> int:
     """What a response takes in memory until it is sent. Who converts while sending has memory of its own for that."""
     kept = PIECE_BYTES * len(pieces)
     for piece in pieces:

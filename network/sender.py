@@ -17,7 +17,7 @@ from typing import Any
 from ..protocol.primitives import BUFFER_TYPES
 from .conversion import Conversion
 from .instruments import SentBytes
-from .pieces import UNCOUNTED_BYTES, FilePiece, kept_bytes
+from .pieces import UNCOUNTED_BYTES, FilePiece, bytes_in_memory
 from .transport import PlainTransport
 
 TURN_BYTES = 1 << 20
@@ -73,7 +73,7 @@ class Sender:
     async def _room(self) -> None:
         """Returns when the peer takes more. Raises: ConnectionResetError."""
         if self._kept_bytes == NOT_KNOWN:
-            self._kept_bytes = kept_bytes(self._pieces)
+            self._kept_bytes = bytes_in_memory(self._pieces)
         kept = self._kept_bytes + self._wire.unsent_bytes
         if self._wait is None or kept <= UNCOUNTED_BYTES:
             await self._wire.room()

@@ -22,7 +22,7 @@ from ...network.clients.client_report import MOST_NAME
 from ...network.clock import LoopClock
 from ...network.memory_budget import Claim, NoRoomToWait
 from ...network.peer import Peer
-from ...network.pieces import kept_bytes
+from ...network.pieces import bytes_in_memory
 from ...network.worker_threads import forget_frames
 from ...protocol.api import API, ApiKey, ApiSpec
 from ...protocol.decoder_generator import Decode
@@ -219,7 +219,7 @@ class Dispatcher:
 
         Raises: CloseConnection where too much waits for it.
         """
-        size = kept_bytes(pieces)
+        size = bytes_in_memory(pieces)
         if size <= CHARGED_ANSWER_BYTES:
             return None
         try:

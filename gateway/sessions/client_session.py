@@ -97,7 +97,7 @@ class ClientSession:
         peer.on_leave = self.close
         self._metrics.client_bytes.add(len(frame))
         try:
-            if self._client_left(frame, peer):
+            if self._has_no_reader(frame, peer):
                 asyncio.get_running_loop().call_soon(self.close)  # when it has been sent on
             return await self._dispatch(frame, peer)
         except UpstreamFailed as fault:
@@ -111,7 +111,7 @@ class ClientSession:
         finally:
             peer.on_leave = None
 
-    def _client_left(self, frame: memoryview, peer: Peer) -> bool:
+    def _has_no_reader(self, frame: memoryview, peer: Peer) -> bool:
         """Whether the client closed its connection before this request, which was read ahead, was answered. Raises:
         MalformedFrame."""
         if not peer.has_left or self._login.takes_tokens:
