@@ -14,11 +14,10 @@ from ..config import BrokerSettings, HostPort, Layers
 from ..config.listener_security import ListenerSecurity
 from ..network.admission.shared_by_connections import RequestRules, SharedByConnections
 from ..network.answerer import Answerer
-from ..network.bind_faults import naming_address
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Connection
 from ..network.http.server import HttpServer
-from ..network.listener import Limits, Server
+from ..network.listener import Limits, Server, naming_address
 from ..network.loop_watch import LoopWatch
 from ..network.peer import Peer
 from ..network.sender import Sender

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from ..config import BrokerSettings, HostPort, Layers
-from ..network.bind_faults import naming_address
+from ..network.listener import naming_address
 from .broker import Broker
 from .dispatch.suspended_broker import Suspension
 from .faults.control_operation import Answer, ControlOperation, Given

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ..config import Endpoint
-from ..network.bind_faults import naming_address
-from ..network.listener import bind
+from ..network.listener import bind, naming_address
 
 
 class HeldPorts:

@@ -22,14 +22,13 @@ from ..config.listener_security import ListenerSecurity
 from ..network.admission.password_tries import PasswordTries
 from ..network.admission.shared_by_connections import RequestRules, SharedByConnections, unread_answers
 from ..network.answerer import Answerer, CloseConnection
-from ..network.bind_faults import naming_address
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Connection
 from ..network.http.clients_page import ClientsPage, render_report
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
-from ..network.listener import Limits, Server, bind_alone
+from ..network.listener import Limits, Server, bind_alone, naming_address
 from ..network.memory_budget import MemoryBudget
 from ..network.page.page_access import PageAccess
 from ..network.page.page_site import PageSite

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 from collections import Counter as Tally
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -83,6 +84,16 @@ def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+@contextlib.contextmanager
+def naming_address(host: str, port: int) -> Iterator[None]:
+    """Says which address it was that cannot be bound. Raises: OSError."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror if isinstance(error, socket.gaierror) or not error.errno else os.strerror(error.errno)
+        raise OSError(f"cannot listen on {host}:{port}: {reason}") from error
 
 
 def bind_alone(name: str, host: str, port: int) -> socket.socket:

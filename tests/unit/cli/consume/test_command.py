@@ -130,7 +130,7 @@ async def test_two_members_share_the_partitions_and_one_takes_over_when_the_othe
 async def shares(run: Stepdown) -> list[int]:
     """How many partitions each member of g has."""
     ended = await run("groups", "describe", "g", "--json")
-    return [member["partitions"] for group in json.loads(ended.stdout or "[]") for member in group["members"]]
+    return [member["assigned_count"] for group in json.loads(ended.stdout or "[]") for member in group["members"]]
 
 
 async def write_to_both(run: Stepdown) -> None:

@@ -6,7 +6,7 @@ from stepdown.cli.serve.cluster_process import cluster_of
 from stepdown.client.errors import ClientError
 from stepdown.config import load
 from stepdown.protocol.errors import DiskFault
-from stepdown.testing import Kafka
+from stepdown.testing.elsewhere import connect
 from stepdown.testing.process import RunningProcess
 
 
@@ -89,7 +89,6 @@ def test_who_connects_after_a_reset_is_taken_though_the_clock_was_ahead() -> Non
         for is_ahead in (True, False):
             if is_ahead:
                 kafka.clock.advance("8d")
-            other = Kafka(kafka.bootstrap)
-            other.create_topic("t")
-            other.close()
+            with connect(kafka.bootstrap) as other:
+                other.create_topic("t")
             kafka.reset()
