@@ -33,21 +33,23 @@ class Partition:
 
 def partition_from_metadata(topic: str, found: Mapping[str, Any], high_watermark: int | None) -> Partition:
     """Of an entry of `describe_topics`."""
-    return Partition(
-        topic=topic,
-        index=found["partition"],
-        leader=found["leader"],
-        leader_epoch=found["leader_epoch"],
-        replicas=tuple(found["replicas"]),
-        isr=frozenset(found["isr"]),
-        high_watermark=high_watermark,
-    )
+    return _make_partition(topic, found, high_watermark=high_watermark)
 
 
 def partition_from_control(topic: str, found: Mapping[str, Any]) -> Partition:
     """Of what the control port shows."""
     logs = found["logs"]
     high_watermarks = {each["broker"]: each["high_watermark"] for each in logs}
+    return _make_partition(
+        topic,
+        found,
+        high_watermark=high_watermarks.get(found["leader"]),
+        log_ends={each["broker"]: each["log_end_offset"] for each in logs},
+        high_watermarks=high_watermarks,
+    )
+
+
+def _make_partition(topic: str, found: Mapping[str, Any], **offsets: Any) -> Partition:
     return Partition(
         topic=topic,
         index=found["partition"],
@@ -55,7 +57,5 @@ def partition_from_control(topic: str, found: Mapping[str, Any]) -> Partition:
         leader_epoch=found["leader_epoch"],
         replicas=tuple(found["replicas"]),
         isr=frozenset(found["isr"]),
-        high_watermark=high_watermarks.get(found["leader"]),
-        log_ends={each["broker"]: each["log_end_offset"] for each in logs},
-        high_watermarks=high_watermarks,
+        **offsets,
     )
