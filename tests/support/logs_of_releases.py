@@ -1,6 +1,8 @@
-"""A small log that a real Kafka of each of five releases has written, kept under `build/java`."""
+"""A small log that a real Kafka of each of five releases has written, kept in `tests/vectors/logs`.
 
-import hashlib
+`python -m support.logs_of_releases`, in tests/, has Kafka write them anew.
+"""
+
 import shutil
 import tempfile
 from pathlib import Path
@@ -11,8 +13,8 @@ from .deadline import DEADLINE_S
 from .kafka import ApacheKafka
 from .kafka_4 import ApacheKafka4
 from .kafka_old import OldKafka
-from .maven import BUILD, build_lock, require_java
 
+VECTORS = Path(__file__).parents[1] / "vectors" / "logs"
 RELEASES = ("0.10.2.2", "1.1.1", "2.8.2", "3.9.1", "4.4.0")
 TOPIC = "topic"
 _SETTINGS = {
@@ -26,19 +28,9 @@ _BATCHES, _ROLL_AFTER = 14, 4
 _START_MS, _HOUR_MS = 1_700_000_000_000, 3_600_000
 
 
-def log_of_release(release: str) -> Path:
-    """The folder of partition 0, not to be changed."""
-    require_java()
-    kept = BUILD / f"log-{release}-{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]}"
-    with build_lock(f"log-{release}"):
-        if not kept.exists():
-            BUILD.mkdir(parents=True, exist_ok=True)
-            folder = Path(tempfile.mkdtemp(dir=BUILD))
-            try:
-                _make(folder / "kafka", release).rename(kept)
-            finally:
-                shutil.rmtree(folder)
-    return kept
+def unpack_log(release: str, folder: Path) -> None:
+    """Write the files of partition 0 to the folder."""
+    shutil.unpack_archive(VECTORS / f"{release}.zip", folder)
 
 
 def _make(folder: Path, release: str) -> Path:
@@ -66,3 +58,9 @@ def _produce(address: str, codec: str, number: int) -> None:
         key = b"%d" % record if record % 3 else None
         producer.produce(TOPIC, key=key, value=b"%d " % record * 20, partition=0, timestamp=time_ms + record)
     assert producer.flush(DEADLINE_S) == 0
+
+
+if __name__ == "__main__":
+    for each in RELEASES:
+        with tempfile.TemporaryDirectory() as temporary:
+            shutil.make_archive(str(VECTORS / each), "zip", _make(Path(temporary), each))

@@ -23,6 +23,7 @@ from stepdown.storage.files.checkpoint_file import HIGH_WATERMARKS, LOG_STARTS, 
 from stepdown.storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 
 from .log_directories import keyed_records, write_batches
+from .logs_of_releases import unpack_log
 
 TOPIC = "topic"
 MAX_DAMAGES = 3
@@ -59,13 +60,13 @@ class UnsoundDirectory:
         return self.path / f"{TOPIC}-0"
 
 
-def make_unsound_directory(path: Path, seed: int, sound_log: Path | None = None) -> UnsoundDirectory:
-    """Make the directory of this seed; the same seed makes the same bytes. `sound_log` is the folder of a log that is
-    to be damaged, None for a log from the seed.
+def make_unsound_directory(path: Path, seed: int, release: str | None = None) -> UnsoundDirectory:
+    """Make the directory of this seed; the same seed makes the same bytes. `release` is that of the Kafka that wrote
+    the log, None for a log from the seed.
     """
     random = Random(seed)
     folder = path / f"{TOPIC}-0"
-    records = _write_sound(path, random) if sound_log is None else _copy_sound(sound_log, folder)
+    records = _write_sound(path, random) if release is None else _unpack_sound(release, folder)
     end = max(records) + 1
     noted = _note_offsets(path, end, random)
     names = random.sample(sorted(DAMAGES), random.randint(1, MAX_DAMAGES))
@@ -159,8 +160,8 @@ def _write_sound(path: Path, random: Random) -> dict[int, Record]:
     return records
 
 
-def _copy_sound(log: Path, folder: Path) -> dict[int, Record]:
-    shutil.copytree(log, folder)
+def _unpack_sound(release: str, folder: Path) -> dict[int, Record]:
+    unpack_log(release, folder)
     return {
         record.offset: record
         for segment in _segments(folder)
