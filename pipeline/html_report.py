@@ -1,6 +1,7 @@
 """A report as one HTML file that contains its tables and pictures."""
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ th:first-child,td:first-child{text-align:left}svg{max-width:100%;height:auto}.ab
 .side table{flex:1 1 26rem;min-width:0;font-size:.875rem}"""
 MAX_ROWS = 300
 """Of a table; a page of thousands is not looked at."""
+BESIDE_COLUMNS = 8
+"""Of a table beside its picture; below it there is more room."""
 _WHOLE_ABOVE = 100
 
 
@@ -64,9 +67,10 @@ def _answers(answers: Sequence[ReportAnswer]) -> str:
 
 def _section(section: ReportSection) -> str:
     picture = section.picture.svg() if section.picture is not None else ""
+    place = "side" if len(section.rows[0]) <= BESIDE_COLUMNS else "below"
     return (
         f"<h2>{html.escape(section.title)}</h2><p class=about>{html.escape(section.about)}</p>"
-        f"<div class=side>{picture}{_table(section.rows[:MAX_ROWS])}</div>{_more(len(section.rows) - MAX_ROWS)}"
+        f"<div class={place}>{picture}{_table(section.rows[:MAX_ROWS])}</div>{_more(len(section.rows) - MAX_ROWS)}"
     )
 
 
@@ -75,9 +79,14 @@ def _more(rows: int) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:
-    head = "".join(f"<th>{html.escape(name.replace('_', ' '))}" for name in rows[0])
+    head = "".join(f"<th>{html.escape(_head(name))}" for name in rows[0])
     lines = ("<tr>" + "".join(f"<td>{html.escape(_cell(value))}" for value in row.values()) for row in rows)
     return f"<table><tr>{head}{''.join(lines)}</table>"
+
+
+def _head(name: str) -> str:
+    """`first_offset` and `firstOffset` as words."""
+    return re.sub("(?<=[a-z])[A-Z]", lambda found: f" {found[0].lower()}", name.replace("_", " "))
 
 
 def _cell(value: object) -> str:

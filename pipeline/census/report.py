@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ..html_report import ReportSection, write_page
 from ..report_picture import Picture
 from .report_summary import SummaryScope, answers
 
 REPORT = "report.html"
-MEBIBYTE = 1 << 20
+MEGABYTE = 1_000_000
 DRAWN_LETTERS = 22
 DRAWN_DAILY = 6
 DRAWN_PERIODS = 100
@@ -22,19 +23,37 @@ DRAWN_TOPICS = 20
 """Topics of a picture: those with the most bytes. The table has all."""
 
 Row = Mapping[str, object]
-_ABOUT = {
-    "formats": "Stored bytes by magic and codec, from the headers of the batches.",
-    "topics": "converted share: of the bytes, what is converted down for the old clients; batch fill: bytes of a batch "
-    "to batch.size; zstd bytes: what they cannot have at all.",
-    "partitions": "skew: records of the largest partition to the mean (KIP-480 compares partitioners so).",
-    "days": "Stored bytes by day (UTC) of the batches' largest timestamps; magic 0 has none.",
-    "kafka_4": "Kafka 4 reads all magics from disk and converts none; refused bytes: those that the old clients could "
-    "read of Kafka 3.9, and not of Kafka 4, which refuses their requests.",
-    "damage": "What cannot be read: bytes that are no batch (corrupt), offsets that no batch has (missing), or two "
-    "segments have (overlapping). Checksums are not taken here.",
-    "conversion": "What fetches of the old clients promise and would have to send (KIP-283), and what compressed "
-    "batches do to the estimate of their ratio (KIP-126).",
+_TITLES = {
+    "formats": "Formats and codecs",
+    "topics": "What the old clients cost",
+    "partitions": "How even the partitions are",
+    "days": "How old it is",
+    "kafka_4": "What changes with Kafka 4",
+    "damage": "What is damaged or missing",
+    "conversion": "What conversion takes",
 }
+_ABOUT = {
+    "formats": "By topic, from the headers of the batches. magic: Kafka's number of the record format, 0 before Kafka "
+    "0.10, 1 in 0.10, 2 since 0.11. unopened batches: compressed ones of magic 0 and 1, whose headers do not tell how "
+    "many records they have.",
+    "topics": "Old clients are those that read no more than --magic. converted share: of the bytes, what a broker "
+    "converts for them (1: all); batch fill: mean size of a batch to the producers' batch.size (1: full); "
+    "zstd bytes: what they cannot read at all.",
+    "partitions": "skew: records of the largest partition to the mean of its topic (1: even), as KIP-480 compares "
+    "partitioners.",
+    "days": "Stored bytes by day (UTC) of the batches' largest timestamps. none: magic 0, which has no timestamps, and "
+    "times before 1970 or after 9999.",
+    "kafka_4": "Kafka 4 reads batches of every magic, and clients since 2.1 get them as they are. It refuses requests "
+    "of older clients (KIP-896) and converts nothing (KIP-724). refused bytes: what the old clients get of Kafka 3.9 "
+    "and would not get of Kafka 4.",
+    "damage": "corrupt: bytes that are no batch; missing: offsets that no batch has; overlapping: offsets that two "
+    "segments have. end offset is the first one after them. Checksums are not taken here.",
+    "conversion": "All batches as fetches of the old clients convert them: stored bytes become converted bytes. "
+    "promised bytes: what the answers say they send (KIP-283), filled up by padding bytes; left out batches: did not "
+    "fit, and are fetched again; largest chunk bytes: what one conversion holds in memory. compression ratio and what "
+    "follows: what KIP-126's estimate would have made of it.",
+}
+"""By table: what the page calls it, and what its columns mean."""
 
 
 def write_report(out: str, tables: Mapping[str, Sequence[Row]], counted: SummaryScope) -> None:
@@ -49,7 +68,9 @@ def write_report(out: str, tables: Mapping[str, Sequence[Row]], counted: Summary
 def write_report_page(file: Path, tables: Mapping[str, Sequence[Row]], counted: SummaryScope) -> list[ReportSection]:
     """Write the page alone, with its pictures in it; return what it has."""
     sections = [
-        ReportSection(title=name, about=_ABOUT[name], rows=_rows_to_show(name, rows), picture=_picture(name, rows))
+        ReportSection(
+            title=_TITLES[name], about=_ABOUT[name], rows=_rows_to_show(name, rows), picture=_picture(name, rows)
+        )
         for name, rows in tables.items()
         if rows
     ]
@@ -74,7 +95,7 @@ def _picture(name: str, rows: Sequence[Row]) -> Picture | None:
     if name == "formats":
         bars: dict[str, dict[str, float]] = {_format(row): {} for row in rows}
         for row in rows:
-            bars[_format(row)][str(row["topic"])] = _mebibytes(row["bytes"])
+            bars[_format(row)][str(row["topic"])] = _megabytes(row["bytes"])
         return _draw(name, bars, stacked=True)
     if name == "topics":
         return _draw_who_pays(rows)
@@ -84,7 +105,7 @@ def _picture(name: str, rows: Sequence[Row]) -> Picture | None:
         return _draw_days(rows)
     if name == "conversion":
         columns = ("stored_bytes", "promised_bytes", "converted_bytes")
-        bars = {column: {str(row["topic"]): _mebibytes(row[column]) for row in rows} for column in columns}
+        bars = {column: {str(row["topic"]): _megabytes(row[column]) for row in rows} for column in columns}
         return _draw(name, bars, stacked=False)
     return None
 
@@ -93,7 +114,7 @@ def _draw_who_pays(rows: Sequence[Row]) -> Picture:
     """What a fetch of the old clients does with the bytes of each topic."""
     bars: dict[str, dict[str, float]] = {"as they are": {}, "converted": {}, "refused (zstd)": {}}
     for row in rows:
-        topic, size, zstd = str(row["topic"]), _mebibytes(row["bytes"]), _mebibytes(row["zstd_bytes"])
+        topic, size, zstd = str(row["topic"]), _megabytes(row["bytes"]), _megabytes(row["zstd_bytes"])
         converted = float(str(row["converted_share"] or 0)) * size
         for label, value in zip(bars, (size - converted - zstd, converted, zstd), strict=True):
             bars[label][topic] = value
@@ -114,9 +135,9 @@ def _format(row: Row) -> str:
     return f"magic {row['magic']} {row['codec']}"
 
 
-def _mebibytes(value: object) -> float:
+def _megabytes(value: object) -> float:
     assert isinstance(value, int)
-    return value / MEBIBYTE
+    return value / MEGABYTE
 
 
 def _draw(
@@ -124,7 +145,7 @@ def _draw(
     bars: Mapping[str, Mapping[str, float]],
     *,
     stacked: bool,
-    unit: str = "MiB",
+    unit: str = "MB",
     colours: Sequence[str] = (),
 ) -> Picture:
     """Bars by topic, a colour for each key of `bars`, on or beside each other; from 0 on."""
@@ -148,6 +169,8 @@ def _draw(
     axes.set_yticks(range(len(topics)), [_short(topic) for topic in topics])
     axes.invert_yaxis()
     axes.set_xlabel(unit)
+    if unit != "MB":
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(0, max(left) * 1.03 if stacked and any(left) else None)
     _add_legend(figure)
     return Picture(name=name, figure=figure)
@@ -164,11 +187,11 @@ def _short(name: str) -> str:
 
 
 def _draw_days(rows: Sequence[Row]) -> Picture | None:
-    """Bytes a day, month or year, the topics with the most bytes on each other and all others as one; MiB from 0 on."""
+    """Bytes a day, month or year, the topics with the most bytes on each other and all others as one; MB from 0 on."""
     dated = _in_periods([row for row in rows if row["day"] is not None])
     totals: dict[str, float] = {}
     for row in dated:
-        totals[str(row["topic"])] = totals.get(str(row["topic"]), 0.0) + _mebibytes(row["bytes"])
+        totals[str(row["topic"])] = totals.get(str(row["topic"]), 0.0) + _megabytes(row["bytes"])
     named = sorted(totals, key=lambda topic: -totals[topic])[:DRAWN_DAILY]
     days = sorted({row["day"] for row in dated}, key=str)
     if not days:
@@ -180,13 +203,13 @@ def _draw_days(rows: Sequence[Row]) -> Picture | None:
         heights = dict.fromkeys(days, 0.0)
         for row in dated:
             if str(row["topic"]) == label or (label == "others" and row["topic"] not in named):
-                heights[row["day"]] += _mebibytes(row["bytes"])
+                heights[row["day"]] += _megabytes(row["bytes"])
         places = range(len(days))
         axes.bar(places, [heights[day] for day in days], bottom=[bottom[day] for day in days], label=_short(label))
         bottom = {day: bottom[day] + heights[day] for day in days}
     step = max(1, -(-len(days) // DRAWN_DATES))
     axes.set_xticks(range(0, len(days), step), [str(day) for day in days[::step]])
-    axes.set_ylabel("MiB")
+    axes.set_ylabel("MB")
     _add_legend(figure)
     return Picture(name="days", figure=figure)
 

@@ -62,7 +62,7 @@ def _damage(tables: Tables) -> ReportAnswer:
         kinds[row["kind"]] = kinds.get(row["kind"], 0) + 1
     topics = sorted({f"{row['topic']}-{row['partition']}" for row in found})
     counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
-    about = f"{counted}; in {_names_text(topics)}. See the table damage."
+    about = f"{counted}; in {_names_text(topics)}. See the table below."
     return ReportAnswer(question=question, figure=_many(len(found), "damage"), about=about)
 
 

@@ -1,6 +1,7 @@
 """The census on Spark: its tables on stdout and as Parquet."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -38,9 +39,14 @@ def test_the_tables_tell_what_is_in_a_directory(
         tables["conversion", "plain"]["converted_bytes"],
     )
     page = (out / "report.html").read_text()
-    assert [
-        page.count(f"<h2>{name}</h2>") for name in ("formats", "topics", "partitions", "days", "kafka_4", "conversion")
-    ] == [1] * 6
+    assert re.findall(r"<h2>([^<?]+)</h2>", page) == [
+        "Formats and codecs",
+        "What the old clients cost",
+        "How even the partitions are",
+        "How old it is",
+        "What changes with Kafka 4",
+        "What conversion takes",
+    ]
     assert page.count("<svg") == 4
     assert "s of CPU in stepdown&#x27;s kernel" in page
     assert {path.name for path in out.glob("*.png")} == {"formats.png", "topics.png", "days.png", "conversion.png"}

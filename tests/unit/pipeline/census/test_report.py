@@ -119,7 +119,7 @@ def test_damage_is_counted_by_kind_and_named(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert cards(page)["What is damaged or missing"] == (
         "3 damages",
-        "1 corrupt, 2 missing; in orders-0, orders-4. See the table damage.",
+        "1 corrupt, 2 missing; in orders-0, orders-4. See the table below.",
     )
     assert page.count("&lt;gone&gt;") == 3
     assert page.count("<svg") == 4
