@@ -12,6 +12,6 @@ pipeline = typer.Typer(add_completion=False, rich_markup_mode=None)
 )
 def pipeline_command(context: typer.Context) -> None:
     """Read, count, convert and archive Kafka segments with Spark."""
-    from ..pipeline.command import main
+    from ..pipeline.process import run_process
 
-    raise typer.Exit(main(context.args, program="stepdown pipeline"))
+    raise typer.Exit(run_process(context.args, "stepdown pipeline"))

@@ -1,5 +1,5 @@
 """`python -m stepdown.pipeline` is the `stepdown-pipeline` command."""
 
-from .command import start
+from .process import start
 
 start()

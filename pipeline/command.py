@@ -1,4 +1,4 @@
-"""`stepdown-pipeline JOB ...`, also `stepdown pipeline JOB ...` and `python -m stepdown.pipeline JOB ...`.
+"""The command line of the jobs, which `process.py` starts.
 
 A job is a module with `add_arguments(parser)` and `run(arguments)`; it is imported when it is asked for. Exit codes: 0
 done, 1 failed, 2 bad usage; a failure is one line on stderr.
@@ -35,12 +35,17 @@ class Job(Protocol):
     def run(self, arguments: argparse.Namespace) -> None: ...
 
 
-def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
-    """Run the job that the command line names, sys.argv's by default; return the exit code.
+def main(words: Sequence[str]) -> int:
+    """Run the job that the command line names; return the exit code. Raises: SystemExit for --help and bad usage."""
+    prepared = prepare(words, PROGRAM)
+    return prepared if isinstance(prepared, int) else run(*prepared, PROGRAM)
+
+
+def prepare(words: Sequence[str], program: str) -> tuple[Job, argparse.Namespace] | int:
+    """Import the job that the command line names and read its arguments; the exit code where a library is missing.
 
     `program` is what the help and failures call it. Raises: SystemExit for --help and bad usage.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
     name = words[0] if words else ""
     try:
         parser, job = _parser(program, name)
@@ -50,7 +55,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
         return _say(program, _explain_missing(missing.name or ""), EXIT_BAD_USAGE)
     given = parser.parse_args(words)
     assert job is not None  # argparse ends without one
-    return _run(program, job, given)
+    return job, given
 
 
 def _explain_missing(module: str) -> str:
@@ -82,7 +87,8 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print results as JSON lines")
 
 
-def _run(program: str, job: Job, given: argparse.Namespace) -> int:
+def run(job: Job, given: argparse.Namespace, program: str) -> int:
+    """Run the job; return the exit code, after a failure was told."""
     try:
         job.run(given)
     except BrokenPipeError:
@@ -100,8 +106,3 @@ def _run(program: str, job: Job, given: argparse.Namespace) -> int:
 def _say(program: str, line: str, exit_code: int) -> int:
     print(f"{program}: {line}", file=sys.stderr)
     return exit_code
-
-
-def start() -> None:
-    """The `stepdown-pipeline` command."""
-    sys.exit(main())

@@ -7,10 +7,13 @@ may take another one, without stepdown.
 """
 
 import os
+import signal
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark import RDD
 from pyspark.errors import PySparkRuntimeError
@@ -63,12 +66,14 @@ def build_session(name: str, *, master: str | None = None, settings: Mapping[str
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={QUIET.as_uri()}")
     for key, value in (_settings(master) | dict(settings or {})).items():
         builder = builder.config(key, value)
+    on_interrupt = signal.getsignal(signal.SIGINT)
     try:
         session = builder.getOrCreate()
     except PySparkRuntimeError as error:
         if "spark.jars.packages" not in (settings or {}):
             raise
         raise PipelineFailure(_NO_PACKAGES) from error
+    _restore_handler(on_interrupt)
     session.sparkContext.setLogLevel("ERROR")
     key, value = SHUFFLE_PARTITIONS
     if not session.sparkContext.getConf().contains(key):
@@ -84,8 +89,15 @@ def parallelize(session: SparkSession, items: Sequence[Item]) -> RDD[Item]:
     return session.sparkContext.parallelize(dealt, count)
 
 
+def _restore_handler(handler: Any) -> None:
+    """Put a handler of ^C back that is the program's own: Spark has set another, which asks a JVM that is busy."""
+    if handler is not signal.default_int_handler and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
+
+
 def _settings(master: str | None) -> dict[str, str]:
+    settings = SETTINGS | {"spark.driver.defaultJavaOptions": f'"-Djava.io.tmpdir={tempfile.gettempdir()}"'}
     if master is None or not master.startswith("local"):
-        return SETTINGS
+        return settings
     os.environ.setdefault("SPARK_LOCAL_IP", LOCAL)
-    return SETTINGS | LOCAL_SETTINGS
+    return settings | LOCAL_SETTINGS

@@ -38,10 +38,10 @@ def java_oracle() -> Callable[..., JavaOracle]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> "Iterator[SparkSession]":
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """A local Spark with both data sources, and with the jars for Kafka and Delta where they can be had."""
     from support.spark import start_spark
 
-    session = start_spark()
+    session = start_spark(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()

@@ -25,7 +25,9 @@ class JobProcess:
         self._log = log
         command = [sys.executable, "-m", "stepdown.pipeline", job, "--master", "local[2]", *arguments]
         write_spark_defaults(log.parent / "spark")
-        environment = os.environ | {"SPARK_CONF_DIR": str(log.parent / "spark")}
+        temporary = log.parent / "tmp"
+        temporary.mkdir(exist_ok=True)
+        environment = os.environ | {"SPARK_CONF_DIR": str(log.parent / "spark"), "TMPDIR": str(temporary)}
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 command,

@@ -39,13 +39,14 @@ def write_spark_defaults(folder: Path) -> None:
     (folder / "spark-defaults.conf").write_text("".join(lines))
 
 
-def start_spark() -> "SparkSession":
-    """Return a session of two cores, small enough to share a machine."""
+def start_spark(folder: Path) -> "SparkSession":
+    """Return a session of two cores, small enough to share a machine, with its temporary files in the folder."""
     from stepdown.pipeline.session import build_session
     from stepdown.pipeline.spark_packages import DELTA_SETTINGS
 
     jars = jars_at_hand()
     settings = ({"spark.jars": ",".join(jars), **DELTA_SETTINGS} if jars else {}) | SETTINGS
+    settings |= {"spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={folder}"}
     return build_session("tests", master="local[2]", settings=settings)
 
 

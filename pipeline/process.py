@@ -1,0 +1,62 @@
+"""The process of a job: `stepdown-pipeline JOB`, `stepdown pipeline JOB` or `python -m stepdown.pipeline JOB`.
+
+^C ends it at any moment with one sentence and status 130. Spark's processes end with it, and no temporary file stays.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+EXIT_INTERRUPTED = 130
+
+
+def start() -> None:
+    """The `stepdown-pipeline` command."""
+    status = run_process(sys.argv[1:], "stepdown-pipeline")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ^C while Python ends itself shows no traceback
+    sys.exit(status)
+
+
+def run_process(words: Sequence[str], program: str) -> int:
+    """Run the job that the command line names; return the exit code. `program` is what the help and failures call it.
+
+    Raises: SystemExit for --help and bad usage.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    is_ignored = before is signal.SIG_IGN  # a shell does so for what it starts in the background
+    sentence = f"{program}: interrupted\n"
+
+    def leave(*_: object) -> None:
+        # A module that is being imported would print KeyboardInterrupt or lose it, and nothing is there to be ended.
+        os.write(2, sentence.encode())
+        os._exit(EXIT_INTERRUPTED)
+
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN if is_ignored else leave)
+        from .command import prepare, run
+        from .temporary_files import spark_files
+
+        prepared = prepare(words, program)
+        if isinstance(prepared, int):
+            return prepared
+        with spark_files():
+            try:
+                signal.signal(signal.SIGINT, signal.SIG_IGN if is_ignored else interrupt)
+                return run(*prepared, program)
+            except KeyboardInterrupt:
+                sys.stderr.write(sentence)
+                return EXIT_INTERRUPTED
+            finally:
+                signal.signal(signal.SIGINT, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupt(*_: object) -> None:
+    """A handler of signals. Raises: KeyboardInterrupt, of which no library prints a traceback, as py4j does."""
+    import logging
+
+    logging.disable()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ^C once more ends it at once
+    raise KeyboardInterrupt

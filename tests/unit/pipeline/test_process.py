@@ -1,0 +1,104 @@
+"""^C ends a job with one sentence and status 130 wherever it is, and neither a process nor a file of it stays."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from stepdown.bench.servers.process import wait_until
+from support.deadline import DEADLINE_S, JOB_DEADLINE_S
+from support.log_directories import write_topic
+
+SENTENCE = "stepdown-pipeline: interrupted\n"
+
+
+@pytest.mark.parametrize("imports", [0, 40, 400])
+def test_while_modules_are_imported(imports: int) -> None:
+    """It was a traceback, and at some moments a job that went on."""
+    script = (
+        "import signal, sys\n"
+        "class Interrupt:\n"
+        f"    left = {imports}\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        self.left -= 1\n"
+        "        if self.left == -1: signal.raise_signal(signal.SIGINT)\n"
+        "import stepdown.pipeline.process\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.meta_path.insert(0, Interrupt()); sys.argv = ['stepdown-pipeline', 'census', 'nowhere']\n"
+        "stepdown.pipeline.process.start()"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=DEADLINE_S, check=False)
+    assert (ended.returncode, ended.stderr.decode()) == (130, SENTENCE)
+
+
+def jvm_starts(names: list[str]) -> bool:
+    return "java" in names
+
+
+def tasks_run(names: list[str]) -> bool:
+    return any(name.startswith("python") for name in names)
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("moment", [jvm_starts, pytest.param(tasks_run, marks=pytest.mark.slow)])
+def test_while_spark_starts_or_runs(tmp_path: Path, moment: Callable[[list[str]], bool]) -> None:
+    """A JVM that was starting stayed for ever; later ^C was a traceback of py4j."""
+    write_topic(tmp_path / "logs", "topic", segments=3)
+    job, temporary = start_census(tmp_path)
+    wait_until(lambda: moment(names_of(temporary)), "the moment", timeout_s=JOB_DEADLINE_S)
+    check_end(job, temporary)
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_at_any_moment(tmp_path: Path, seed: int) -> None:
+    write_topic(tmp_path / "logs", "topic", segments=3)
+    job, temporary = start_census(tmp_path)
+    with suppress(subprocess.TimeoutExpired):
+        job.wait(random.Random(seed).uniform(0.5, 15.0))
+    if job.poll() is None:
+        check_end(job, temporary)
+
+
+def start_census(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    """A census of `logs` as the foreground job of a terminal, and the folder of its temporary files."""
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    words = ["env", "--default-signal=INT", sys.executable, "-m", "stepdown.pipeline", "census", "logs", "--out", "out"]
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    job = subprocess.Popen(
+        words,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=environment,
+    )
+    return job, temporary
+
+
+def check_end(job: subprocess.Popen[str], temporary: Path) -> None:
+    os.killpg(job.pid, signal.SIGINT)
+    _, told = job.communicate(timeout=JOB_DEADLINE_S)
+    lines = [line for line in told.splitlines(keepends=True) if "incubator" not in line and "segments" not in line]
+    assert (job.returncode, lines) == (130, [SENTENCE]), told
+    assert names_of(temporary) == []
+    assert list(temporary.iterdir()) == []
+
+
+def names_of(temporary: Path) -> list[str]:
+    """Names of the processes that a job has started which has its temporary files there."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"TMPDIR={temporary}/".encode() in (folder / "environ").read_bytes():
+                found.append((folder / "comm").read_text().strip())
+    return found
