@@ -3,7 +3,6 @@
 import asyncio
 import ssl
 from collections.abc import Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -16,8 +15,8 @@ from .connection import TIMEOUT_S
 from .connection_faults import asking_faults, connecting_faults
 from .errors import ConnectionBroken, KafkaError
 from .operation import Operation, Pause
-from .security.settings import OPEN, SecuritySettings, TlsSettings
-from .security.tls_context import tls_context
+from .security.settings import OPEN, SecuritySettings
+from .security.tls_context import open_security
 from .steps import await_steps
 from .tcp_connect import Connect, TcpConnect
 
@@ -47,8 +46,7 @@ class AsyncClient:
 
         Raises: ConfigError for certificates that cannot be read.
         """
-        tls = security.tls
-        self._security = replace(security, tls=tls_context(tls)) if isinstance(tls, TlsSettings) else security
+        self._security = open_security(security)
         self._client_id, self._timeout_s = client_id, timeout_s
         self._clock, self._connect = clock or SystemClock(), connect or TcpConnect()
         self._cluster = Cluster(bootstrap, tries)

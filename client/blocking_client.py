@@ -3,7 +3,6 @@
 import ssl
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from threading import RLock
 from time import monotonic
 from types import TracebackType
@@ -16,8 +15,8 @@ from .connection import TIMEOUT_S, Connection
 from .connection_faults import asking_faults, connecting_faults
 from .errors import ConnectionBroken, KafkaError
 from .operation import Ask, Operation, Pause
-from .security.settings import OPEN, SecuritySettings, TlsSettings
-from .security.tls_context import tls_context
+from .security.settings import OPEN, SecuritySettings
+from .security.tls_context import open_security
 from .steps import take_steps
 
 T = TypeVar("T")
@@ -41,8 +40,7 @@ class BlockingClient:
         tries: int = TRIES,
     ) -> None:
         """Raises: ConfigError for certificates that cannot be read."""
-        tls = security.tls
-        self._security = replace(security, tls=tls_context(tls)) if isinstance(tls, TlsSettings) else security
+        self._security = open_security(security)
         self._client_id, self._timeout_s = client_id, timeout_s
         self._cluster = Cluster(bootstrap, tries)
         self._bootstrap = bootstrap

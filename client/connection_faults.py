@@ -14,6 +14,7 @@ from .errors import (
     NoAnswer,
     Unreachable,
     UntrustedCertificate,
+    connect_reason,
     printable,
     tls_reason,
 )
@@ -28,7 +29,7 @@ def connecting_faults(address: HostPort) -> Iterator[None]:
     except ssl.SSLError as fault:
         raise UntrustedCertificate(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
     except (OSError, ValueError) as fault:
-        why = getattr(fault, "strerror", "") or str(fault) or "there was no answer in time"
+        why = connect_reason(fault) or "there was no answer in time"
         raise Unreachable(f"no broker answers at {address}: {why}", address) from fault
 
 

@@ -1,9 +1,12 @@
 """What a call on a client ends with when it came to nothing."""
 
+import os
+import ssl
 from typing import Any, Final
 
 from ..config.keys.endpoints import HostPort
 from ..protocol.errors import ErrorCode, code_of, error_name
+from ..protocol.tls_faults import describe_tls_fault
 
 MAX_SHOWN_CHARACTERS: Final = 1000
 """Of a text that a broker sent; the rest is cut."""
@@ -67,10 +70,15 @@ def check(what: str, answer: Any) -> None:
         raise KafkaError(what, answer.error_code, getattr(answer, "error_message", None))
 
 
-def tls_reason(error: OSError) -> str:
-    """What a failed handshake, an ssl.SSLError, comes to."""
-    reason = getattr(error, "verify_message", "") or getattr(error, "reason", "") or error
-    return f"TLS could not be agreed on: {reason}"
+def connect_reason(error: OSError | ValueError) -> str:
+    """Why nobody answers, in the system's words: asyncio has words of its own around them."""
+    number = getattr(error, "errno", None) or 0
+    return os.strerror(number) if number > 0 else getattr(error, "strerror", "") or str(error)
+
+
+def tls_reason(error: ssl.SSLError) -> str:
+    """What a failed handshake comes to."""
+    return f"TLS could not be agreed on: {describe_tls_fault(error, 'the broker')}"
 
 
 def printable(text: str) -> str:

@@ -4,6 +4,7 @@ import socket
 import ssl
 from contextlib import suppress
 
+from ..protocol.tls_faults import HUNG_UP
 from ..protocol.tls_records import CHUNK_BYTES, TlsBuffers, TlsRecords
 
 
@@ -18,15 +19,19 @@ class TlsSocket:
         self._records = TlsRecords(context, self._buffers, host=host)
         data = self._buffers.scratch[:0]
         while not self._shake_hands(data):
-            data = self._receive()
+            data = self._receive_of_handshake()
             if not data:
-                raise ConnectionResetError("the broker hung up in the TLS handshake")
+                raise ConnectionResetError(HUNG_UP)
 
     def sendall(self, data: bytes) -> None:
         view = memoryview(data)
         for at in range(0, len(view), CHUNK_BYTES):
             self._records.seal(view[at : at + CHUNK_BYTES])
-            self._send_unsent()
+            try:
+                self._send_unsent()
+            except ConnectionError:
+                self._look_for_alert()
+                raise
 
     def recv(self, most_bytes: int) -> bytes:
         """The data of a record, whatever `most_bytes` is; b"" at the end of the stream."""
@@ -42,6 +47,25 @@ class TlsSocket:
         finally:
             with suppress(OSError):  # the next read fails as well; a fault of the handshake says more
                 self._send_unsent()
+
+    def _look_for_alert(self) -> None:
+        """Of TLS 1.3: a client that is refused for its certificate has sent its first request by then.
+
+        Raises: ssl.SSLError.
+        """
+        try:
+            while data := self._receive():
+                self._records.open(data)
+        except ssl.SSLError:
+            raise
+        except OSError:
+            return
+
+    def _receive_of_handshake(self) -> memoryview:
+        try:
+            return self._receive()
+        except ConnectionError:
+            raise ConnectionResetError(HUNG_UP) from None
 
     def _receive(self) -> memoryview:
         size = self._sock.recv_into(self._buffers.scratch, self._records.wanted_bytes)

@@ -9,6 +9,7 @@ import ssl
 from typing import cast
 
 from ..protocol.errors import MalformedFrame
+from ..protocol.tls_faults import HUNG_UP
 from ..protocol.tls_records import CHUNK_BYTES, TlsBuffers, TlsRecords
 
 MOST_UNSENT_BYTES = 4 * 1024
@@ -86,7 +87,9 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         if self._is_open:
             self._protocol.connection_lost(why)
         elif not self._handshake.done():
-            self._handshake.set_exception(why or ConnectionResetError("the broker hung up in the TLS handshake"))
+            if why is None or isinstance(why, ConnectionError):
+                why = ConnectionResetError(HUNG_UP)
+            self._handshake.set_exception(why)
             self._handshake.exception()  # nobody may wait for it any more
         self._records.close()
 

@@ -23,6 +23,8 @@ from .schema import decode, encode, encoder_of
 
 SIZE_BYTES: Final = 4
 _SIZE: Final = Struct(">i")
+_TLS_RECORDS: Final = (0x1503, 0x1603)
+"""How a size begins that is an alert, or a handshake, of TLS."""
 _API_KEY: Final = Struct(">h")
 _FIXED_HEADER: Final = Struct(">hhi")
 _CLIENT_ID_LENGTH: Final = Struct(">h")
@@ -125,6 +127,8 @@ class FrameParser:
         size: int = _SIZE.unpack_from(data, at)[0]
         if 0 <= size <= self.max_bytes:
             return size
+        if size >> 16 in _TLS_RECORDS:
+            raise MalformedFrame("TLS comes where a frame begins, and is not spoken here")
         raise MalformedFrame(f"a frame of {size} bytes is announced, {self.max_bytes} is the most")
 
 

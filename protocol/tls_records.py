@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from .errors import MalformedFrame
+from .tls_faults import NO_RECORD
 
 HEADER_BYTES: Final = 5
 DATA_BYTES: Final = 16 * 1024
@@ -132,7 +133,7 @@ class TlsRecords:
     def _begin_record(self) -> None:
         self._left = int.from_bytes(self._header[3:], "big")
         if self._header[0] not in RECORD_TYPES or not 0 < self._left <= MOST_BYTES - HEADER_BYTES:
-            raise MalformedFrame(f"no TLS record begins with {self._header.hex(' ')}")
+            raise MalformedFrame(f"{NO_RECORD} {self._header.hex(' ')}")
 
     def _collect(self) -> None:
         if self._outgoing.pending:

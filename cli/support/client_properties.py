@@ -7,7 +7,6 @@ takes; the rest, which says how a client works, is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,13 +48,12 @@ def security_of(properties: Mapping[str, str]) -> SecuritySettings | None:
     """What they ask for, certificates read; None where they say nothing. Raises: CommandFailure."""
     if not properties:
         return None
-    from ...client.security.settings import OAUTHBEARER, TlsSettings, parse_security
-    from ...client.security.tls_context import tls_context
+    from ...client.security.settings import OAUTHBEARER, parse_security
+    from ...client.security.tls_context import open_security
 
     if properties.get("sasl.mechanism") == OAUTHBEARER:
         raise CommandFailure(f"sasl.mechanism: commands support PLAIN and SCRAM, not {OAUTHBEARER}", "", EXIT_BAD_USAGE)
     try:
-        security = parse_security(properties)
-        return replace(security, tls=tls_context(security.tls)) if isinstance(security.tls, TlsSettings) else security
+        return open_security(parse_security(properties))
     except ConfigError as fault:
         raise CommandFailure(str(fault), "", EXIT_BAD_USAGE) from fault

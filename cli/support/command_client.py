@@ -15,7 +15,6 @@ from ...client.errors import (
     NoAnswer,
     Unreachable,
     UnsupportedVersion,
-    UntrustedCertificate,
 )
 from ...client.operation import Operation
 from ...client.security.settings import OPEN, SecuritySettings
@@ -34,7 +33,6 @@ ADVERTISED_HINT = (
 HINTS_BY_FAULT = {
     Unreachable: "Start one with `stepdown serve`, or name another with --bootstrap-server HOST:PORT.",
     UnsupportedVersion: "It may be of another kind, or older or newer than this command needs.",
-    UntrustedCertificate: "Is it a TLS listener, and is its certificate signed by what ssl.truststore.location holds?",
     MalformedAnswer: f"Is a Kafka broker listening there? {SECURITY_HINT}",
 }
 HINTS_BY_CODE = {"UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is."}

@@ -6,12 +6,13 @@ when somebody connects, once a second at most. New files that cannot be used are
 
 import logging
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...config.listener_security import TlsSettings
 from ...protocol.errors import DiskFault
+from ...protocol.tls_faults import describe_pem_fault
 from ..clock import Clock
 from ..file_stamp import FileStamp, file_stamp
 from .principal_rules import Rule, principal_rules
@@ -33,7 +34,11 @@ class ServerSide(ssl.SSLObject):
 
 
 class UnusableTls(DiskFault):
-    """A listener's keys or certificates cannot be used; the message says which, and no secret."""
+    """Keys or certificates of a listener cannot be used. `reasons`: by the setting; they tell no secret."""
+
+    def __init__(self, listener: str, reasons: Mapping[str, str]) -> None:
+        super().__init__(f"listener {listener}: {'; '.join(reasons.values())}")
+        self.reasons = reasons
 
 
 class TlsContexts:
@@ -77,10 +82,9 @@ def _principal_rules(listener: str, text: str) -> Sequence[Rule]:
     try:
         return principal_rules(text)
     except ValueError as fault:
-        raise UnusableTls(
-            f"listener {listener}: ssl.principal.mapping.rules cannot be used: {fault}; "
-            "expected rules such as RULE:^CN=(.*?),.*$/$1/L, DEFAULT"
-        ) from None
+        key = "ssl.principal.mapping.rules"
+        text = f"{key} cannot be used: {fault}; expected rules such as RULE:^CN=(.*?),.*$/$1/L, DEFAULT"
+        raise UnusableTls(listener, {key: text}) from None
 
 
 def _stamp(settings: TlsSettings) -> tuple[FileStamp | None, ...]:
@@ -97,17 +101,37 @@ def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
     context.verify_mode = CLIENT_AUTH[settings.client_auth]
     context.sslobject_class = ServerSide
     context.sni_callback = _note_server_name
-    where = "ssl.cipher.suites"
-    try:
-        context.set_ciphers(_openssl_names(settings.cipher_suites) or SAFE_CIPHERS)
-        where = settings.own_file or "ssl.keystore.key"
-        _load_own(context, settings)
-        where = settings.trusted_file or "ssl.truststore.certificates"
-        _load_trusted_certificates(context, settings)
-    except (OSError, ValueError) as fault:
-        why = fault.strerror if isinstance(fault, FileNotFoundError | PermissionError) else fault
-        raise UnusableTls(f"listener {listener}: {where} cannot be used: {why}") from None
+    reasons = {
+        key: f"{file or key} cannot be used: {why}"
+        for load, key, file in (
+            (_choose_ciphers, "ssl.cipher.suites", None),
+            (_load_own, "ssl.keystore.location" if settings.own_file else "ssl.keystore.key", settings.own_file),
+            (
+                _load_trusted_certificates,
+                "ssl.truststore.location" if settings.trusted_file else "ssl.truststore.certificates",
+                settings.trusted_file,
+            ),
+        )
+        if (why := _find_fault(load, context, settings))
+    }
+    if reasons:
+        raise UnusableTls(listener, reasons)
     return context
+
+
+def _find_fault(
+    load: Callable[[ssl.SSLContext, TlsSettings], None], context: ssl.SSLContext, settings: TlsSettings
+) -> str:
+    """Why it cannot be loaded, "" once it has been."""
+    try:
+        load(context, settings)
+    except (OSError, ValueError) as fault:
+        return describe_pem_fault(fault)
+    return ""
+
+
+def _choose_ciphers(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    context.set_ciphers(_openssl_names(settings.cipher_suites) or SAFE_CIPHERS)
 
 
 def _note_server_name(tls: ssl.SSLSocket | ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:

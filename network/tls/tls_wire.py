@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ...protocol.errors import MalformedFrame
+from ...protocol.tls_faults import describe_tls_fault
 from ...protocol.tls_records import CHUNK_BYTES, HEADER_BYTES, MOST_BYTES, TlsBuffers, TlsRecords
 from ..memory_budget import Claim, MemoryBudget
 from ..transport import PlainTransport
@@ -131,7 +132,7 @@ class TlsWire(PlainTransport):
         try:
             return records.shake_hands(self._scratch[:size])
         except ssl.SSLError as fault:
-            why = _why(fault)
+            why = describe_tls_fault(fault, "the client")
             with suppress(OSError):  # an alert tells the peer
                 self._send_unsent(records)
         raise HandshakeFailed(why)  # without the other one, whose traceback holds what OpenSSL does
@@ -232,11 +233,3 @@ class TlsWire(PlainTransport):
                 self._send_unsent(records)
             records.close()
         super().close()
-
-
-def _why(fault: ssl.SSLError) -> str:
-    """OpenSSL's own word, and what it says of a certificate."""
-    if isinstance(fault, ssl.SSLCertVerificationError):
-        return f"the certificate is not taken: {fault.verify_message}"
-    reason = getattr(fault, "reason", None)
-    return reason.lower().replace("_", " ") if reason else str(fault)
