@@ -1,5 +1,6 @@
 """Which addresses may connect, and until when: `10.1.0.0/16`, `10.2.3.4 until 2027-06-30` (that day included, UTC)."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +9,12 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from ..network.clock import Clock
 from ..network.line_limit import LineLimit, repetition_text
+from ..network.metrics.instruments import Instruments
 
 REFUSE_MS = 1_000
 """A refused connection is closed after that time: who is refused at once comes again at once."""
+DAY_MS = 86_400_000
+ENDED = "allow: %s has ended; who is in no other network is refused"
 Network = IPv4Network | IPv6Network
 
 log = logging.getLogger(__name__)
@@ -23,6 +27,9 @@ class AllowedNetwork:
     network: Network
     until: date | None = None
 
+    def __str__(self) -> str:
+        return f"{self.network}" + ("" if self.until is None else f" until {self.until}")
+
     def has_ended(self, today: date) -> bool:
         return self.until is not None and today > self.until
 
@@ -31,6 +38,16 @@ def parse_network(text: str) -> AllowedNetwork:
     """Raises: ValueError."""
     network, word, day = text.strip().partition(" until ")
     return AllowedNetwork(ip_network(network.strip()), date.fromisoformat(day.strip()) if word else None)
+
+
+def list_past(networks: Sequence[AllowedNetwork], now_ms: int) -> Sequence[AllowedNetwork]:
+    """Those whose last day is over."""
+    today = _day_of(now_ms)
+    return [each for each in networks if each.has_ended(today)]
+
+
+def _day_of(now_ms: int) -> date:
+    return datetime.fromtimestamp(now_ms / 1000, UTC).date()
 
 
 class AllowList:
@@ -64,8 +81,52 @@ class AllowList:
         ip = ip_address(address.partition("%")[0])
         ip = getattr(ip, "ipv4_mapped", None) or ip
         found = [each for each in self.networks if each.network.version == ip.version and ip in each.network]
-        today = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date()
+        today = _day_of(self._clock.now_ms())
         if any(not each.has_ended(today) for each in found):
             return ""
         days = [each.until for each in found if each.until is not None]
         return f"it was allowed until {max(days)}" if days else "it is in no network that is allowed"
+
+
+class AllowWatch:
+    """Says which entries have ended: at the start, when the list is replaced, and when one ends. One a gateway, however
+    many workers it has."""
+
+    def __init__(self, networks: Sequence[AllowedNetwork], clock: Clock, instruments: Instruments) -> None:
+        self._networks = networks
+        self._clock = clock
+        self._told: Sequence[AllowedNetwork] = ()
+        self._watching: asyncio.Task[None] | None = None
+        instruments.gauge(
+            "stepdown_gateway_allow_ended",
+            "Entries of allow whose last day is over.",
+            lambda: len(list_past(self._networks, clock.now_ms())),
+        )
+
+    def start(self) -> None:
+        self.replace(self._networks)
+
+    def replace(self, networks: Sequence[AllowedNetwork]) -> None:
+        """Names what has ended of a new list."""
+        self.stop()
+        self._networks, self._told = networks, ()
+        self._tell()
+        if any(each.until is not None and each not in self._told for each in networks):
+            self._watching = asyncio.create_task(self._watch())
+
+    def stop(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+
+    async def _watch(self) -> None:
+        while True:
+            await self._clock.sleep(DAY_MS - self._clock.now_ms() % DAY_MS)
+            self._tell()
+
+    def _tell(self) -> None:
+        ended = list_past(self._networks, self._clock.now_ms())
+        for each in ended:
+            if each not in self._told:
+                log.warning(ENDED, each)
+        self._told = ended

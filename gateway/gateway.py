@@ -39,7 +39,7 @@ from ..network.turn import Turn, Turns
 from ..network.worker_threads import WorkerThreads
 from ..protocol.acls import WILDCARD, AclFilter
 from ..protocol.frame import FrameParser
-from .allow_list import AllowList
+from .allow_list import AllowList, AllowWatch
 from .broker_names import BrokerNames
 from .broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
 from .gateway_metrics import GatewayMetrics
@@ -132,6 +132,7 @@ class Gateway:
             swaps=settings.swaps,
         )
         self._admission: ListenerAdmission | None = None
+        self._allow_watch = AllowWatch(settings.allowed, self.clock, self.metrics.instruments) if has_http else None
         self._report = ReportFile(settings.report if has_http else "", self._make_report, self.clock, self._workers)
         self.views = self._make_views()
         self._http = self._make_http() if has_http else None
@@ -163,6 +164,8 @@ class Gateway:
             raise
         self._refreshing = asyncio.create_task(self._keep_refreshing())
         self._report.start()
+        if self._allow_watch is not None:
+            self._allow_watch.start()
         if self._http is not None and not fault:
             self.warn_of_hosts()
         return fault
@@ -175,6 +178,8 @@ class Gateway:
             await asyncio.gather(task, return_exceptions=True)
         await self._server.drain(self.settings.drain_ms if drain_ms is None else drain_ms)
         await self._report.stop()
+        if self._allow_watch is not None:
+            self._allow_watch.stop()
         self.upstream.close()
         if self._http is not None:
             await self._http.stop()
@@ -195,6 +200,8 @@ class Gateway:
         the next start.
         """
         self._allowed.networks = settings.allowed
+        if self._allow_watch is not None:
+            self._allow_watch.replace(settings.allowed)
         self.upstream.replace_login(settings.security.sasl)
         self.upstream.forget_clients()
         self.settings = replace(

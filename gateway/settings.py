@@ -15,12 +15,15 @@ from typing import Any
 
 from ..client.security.settings import KEYS as SECURITY_KEYS
 from ..client.security.settings import SecuritySettings, parse_security
+from ..client.security.tls_context import open_security
 from ..config import BROKER_KEYS, BrokerSettings, ConfigError, Given, HostPort, Origin, Problem, load
 from ..config.errors import wrong_value
 from ..config.keys.endpoints import parse_host_port
 from ..config.keys.key import Key
 from ..config.keys.value_types import Value
+from ..config.listener_security import ListenerSecurity
 from ..config.similar_names import nearest
+from ..network.admission.listener_files import find_unusable_files
 from ..protocol.records.layout import Codec
 from .allow_list import AllowedNetwork, parse_network
 from .broker_names import PLACE
@@ -39,6 +42,8 @@ from .setting_keys import (
     WITHOUT_STORE,
 )
 from .upstream_logins import UpstreamLogin, parse_clients
+
+LISTENER_PREFIX = f"listener.name.{LISTENER.lower()}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +88,9 @@ def read_given(file: Path | None, environ: Mapping[str, str], flags: Iterable[Gi
     return (*(_read(file) if file is not None else ()), *_variables(environ), *flags)
 
 
-def make_settings(given: Iterable[Given]) -> GatewaySettings:
-    """Raises: ConfigError with every fault."""
-    return _Builder({each.key: each for each in given}, []).build()
+def make_settings(given: Iterable[Given], *, opens_files: bool = False) -> GatewaySettings:
+    """With `opens_files`, a file that cannot be used is a fault too. Raises: ConfigError with every fault."""
+    return _Builder({each.key: each for each in given}, []).build(opens_files=opens_files)
 
 
 def divide_settings(settings: GatewaySettings) -> GatewaySettings:
@@ -149,7 +154,7 @@ class _Builder:
         self._problems = problems
         self._values = {name: self._value(key) for name, key in KEYS.items()}
 
-    def build(self) -> GatewaySettings:
+    def build(self, *, opens_files: bool) -> GatewaySettings:
         self._name_unknown()
         listen = self._address("listen")
         security = self._security()
@@ -175,9 +180,22 @@ class _Builder:
             report=str(self._values["report"]),
             logins=self._logins(security),
         )
+        if opens_files:
+            self._open_files(settings)
         if self._problems:
             raise ConfigError(self._problems)
         return settings
+
+    def _open_files(self, settings: GatewaySettings) -> None:
+        try:
+            open_security(settings.security)
+        except ConfigError as fault:
+            for each in fault.problems:
+                self._refuse(UPSTREAM + each.key, each.expected)
+        listener = settings.network.listener_security.get(LISTENER, ListenerSecurity())
+        for key, why in find_unusable_files(LISTENER, listener):
+            names = (LISTENER_PREFIX + key, LISTENER_PREFIX + f"oauthbearer.{key}", key)
+            self._refuse(next((name for name in names if name in self._given), key), why)
 
     def _value(self, key: Key) -> Value | None:
         given = self._given.get(key.name)
@@ -204,7 +222,7 @@ class _Builder:
     def _name_unknown(self) -> None:
         known = [*KEYS, *(UPSTREAM + name for name in SECURITY_KEYS), *filter(_is_of_network, BROKER_KEYS)]
         for name, given in self._given.items():
-            if name not in known and not name.startswith(("listener.name.gateway.", LOGINS)):
+            if name not in known and not name.startswith((LISTENER_PREFIX, LOGINS)):
                 near = nearest(name, known)
                 expected = "the gateway has no such setting"
                 self._problems.append(Problem(key=name, expected=expected, origin=given.origin, nearest=near))

@@ -14,13 +14,18 @@ from functools import partial
 from pathlib import Path
 
 from ...config import ConfigError, Given, Origin
+from ...config.sources.command_parser import CommandParser
+from ...gateway.allow_list import ENDED, list_past
 from ...gateway.gateway import Gateway
+from ...gateway.setting_keys import KEYS
 from ...gateway.settings import make_settings, read_given
 from ...gateway.workers.supervisor import StartFailed, Supervisor
 from ...gateway.workers.worker import Worker
+from ...network.clock import LoopClock
 from ..serve.greeting import announce
 from ..serve.log_format import configure_logging
 from ..support.event_loop import run_in_loop
+from ..support.log_options import add_log_options
 from ..support.process_resources import allow_open_files, return_memory
 
 DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests that Kafka 4 removed; the rest passes.
@@ -36,7 +41,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
 
     Raises: SystemExit for --help and bad usage, ConfigError, OSError, DiskFault.
     """
-    given = _parser().parse_args(arguments)
+    given = make_parser().parse_args(arguments)
     configure_logging(given.log_format, given.log_level.upper())
     allow_open_files()
     return_memory()
@@ -44,9 +49,10 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         return _be_worker(given.worker)
     read = partial(read_given, given.file, environ, _flags(given))
     texts = read()
-    settings = make_settings(texts)
+    settings = make_settings(texts, opens_files=True)
     if given.check:
-        Gateway(settings)  # reads certificates, opens nothing
+        for each in list_past(settings.allowed, LoopClock().now_ms()):
+            log.warning(ENDED, each)
         print("the settings are good")
         return 0
     if settings.workers == 1:
@@ -91,7 +97,7 @@ async def reload(gateway: Gateway | Supervisor, read: Callable[[], Sequence[Give
     """Reads the settings again; what is wrong with them is logged, and those of before stay."""
     try:
         texts = read()
-        settings = make_settings(texts)
+        settings = make_settings(texts, opens_files=True)
         if isinstance(gateway, Supervisor):
             await gateway.reload(settings, texts)
         else:
@@ -121,21 +127,24 @@ def _flags(given: argparse.Namespace) -> list[Given]:
     return [Given(name, text, Origin("the command line")) for name, text in flags.items() if text]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="stepdown gateway",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+def make_parser() -> CommandParser:
+    """The command line."""
+    parser = CommandParser(
+        "stepdown gateway", DESCRIPTION, "stepdown gateway --upstream kafka-1:9092 --listen 127.0.0.1:9092"
     )
     option = parser.add_argument
     option("file", type=Path, nargs="?", metavar="GATEWAY.YAML", help="Settings.")
     option("--upstream", default="", metavar="HOST:PORT[,…]", help="Brokers of the cluster.")
-    option("--listen", default="", metavar="HOST:PORT", help="Address of the bootstrap port; port 0 picks one.")
-    option("--http", default="", metavar="HOST:PORT", help="Address of the page, /metrics, /healthz and /readyz.")
-    option("--check", action="store_true", help="Check the settings, name every fault, and end.")
+    for name, help_line in (
+        ("listen", "Address of the bootstrap port; port 0 picks one"),
+        ("http", "Address of the page, /metrics, /healthz and /readyz; port 0 picks one"),
+    ):
+        option(f"--{name}", default="", metavar="HOST:PORT", help=f"{help_line} [default: {KEYS[name].default}].")
+    option(
+        "--check",
+        action="store_true",
+        help="Check the settings and the files of certificates and keys, name every fault, and end.",
+    )
     option("--worker", default="", help=argparse.SUPPRESS)  # descriptors, by which a supervisor starts another process
-    forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
-    option("--log-format", choices=forms, default="console", help="Format of log lines.")
-    option("--log-level", choices=levels, default="info", help="Lowest level that is logged.")
+    add_log_options(parser)
     return parser

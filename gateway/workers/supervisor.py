@@ -13,6 +13,7 @@ from ...network.clock import Clock, LoopClock
 from ...network.metrics.instruments import Instruments
 from ...network.page.page_access import PageAccess
 from ...network.worker_threads import WorkerThreads
+from ..allow_list import AllowWatch
 from ..gateway_metrics import count_failed_logins
 from ..report_file import ReportFile
 from ..settings import GatewaySettings
@@ -61,6 +62,7 @@ class Supervisor:
         instruments = Instruments()
         instruments.gauge("stepdown_gateway_workers", "Processes that serve clients.", lambda: len(self._workers))
         self._ends = instruments.total("stepdown_gateway_worker_ends", "Workers that ended and were replaced.")
+        self._allow_watch = AllowWatch(settings.allowed, self._clock, instruments)
         pages = WorkerPages(
             settings=settings,
             list_workers=lambda: list(self._workers.values()),
@@ -100,6 +102,7 @@ class Supervisor:
             await self.stop(drain_ms=0)
             raise
         self._report.start()
+        self._allow_watch.start()
         self._keeping = [asyncio.create_task(self._keep(each)) for each in list(self._workers.values())]
         fault: str = first["fault"]
         return fault
@@ -111,6 +114,7 @@ class Supervisor:
             task.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
         await self._report.stop()
+        self._allow_watch.stop()
         most_ms = self.settings.drain_ms if drain_ms is None else drain_ms
         await asyncio.gather(*(self._stop_worker(each, most_ms) for each in list(self._workers.values())))
         await self._http.stop()
@@ -120,6 +124,7 @@ class Supervisor:
     async def reload(self, settings: GatewaySettings, given: Sequence[Given]) -> None:
         """As of a `Gateway`, for all workers."""
         self.settings, self.given = settings, given
+        self._allow_watch.replace(settings.allowed)
         self._latest_given = give_settings(given)
         for worker in list(self._workers.values()):
             try:

@@ -119,7 +119,7 @@ class SignedTokens:
         self._clock = clock
         self._path = settings.key_file or ""
         self._stamp = file_stamp(self._path)
-        self._keys = self._read()
+        self._keys = read_keys(self._path)
         if not settings.audiences:
             log.warning("stepdown.oauthbearer.any.audience is on: a token that was made for another service logs in")
 
@@ -186,30 +186,9 @@ class SignedTokens:
         if stamp != self._stamp:
             self._stamp = stamp
             try:
-                self._keys = self._read()
+                self._keys = read_keys(self._path)
             except DiskFault as fault:
                 log.error("%s; the keys that were read before stay in use", fault)
-
-    def _read(self) -> "list[SigningKey]":
-        try:
-            import jwt.algorithms
-
-            if not jwt.algorithms.has_crypto:
-                raise ImportError
-        except ImportError:
-            raise DiskFault(
-                "OAUTHBEARER needs a library: pip install '.[security]' where stepdown's sources are"
-            ) from None
-        try:
-            with Path(self._path).open("rb") as file:
-                keys = signing_keys(file.read(MOST_BYTES))
-        except OSError as fault:
-            raise DiskFault(f"{self._path}: the issuer's keys cannot be read: {fault.strerror}") from None
-        except (ValueError, RecursionError):
-            raise DiskFault(f"{self._path} holds no set of keys (JWKS)") from None
-        if not keys:
-            raise DiskFault(f"{self._path} holds no key to check signatures with {', '.join(ALGORITHMS)}")
-        return keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +197,27 @@ class SigningKey:
 
     key_id: str | None
     by_algorithm: "Mapping[str, jwt.PyJWK]"
+
+
+def read_keys(path: str) -> "list[SigningKey]":
+    """The keys in a JWKS file. Raises: DiskFault."""
+    try:
+        import jwt.algorithms
+
+        if not jwt.algorithms.has_crypto:
+            raise ImportError
+    except ImportError:
+        raise DiskFault("OAUTHBEARER needs a library: pip install '.[security]' where stepdown's sources are") from None
+    try:
+        with Path(path).open("rb") as file:
+            keys = signing_keys(file.read(MOST_BYTES))
+    except OSError as fault:
+        raise DiskFault(f"{path}: the issuer's keys cannot be read: {fault.strerror}") from None
+    except (ValueError, RecursionError):
+        raise DiskFault(f"{path} holds no set of keys (JWKS)") from None
+    if not keys:
+        raise DiskFault(f"{path} holds no key to check signatures with {', '.join(ALGORITHMS)}")
+    return keys
 
 
 def signing_keys(text: bytes) -> list[SigningKey]:

@@ -1,0 +1,40 @@
+"""A parser of command lines whose help fails where it cannot be written, and that tells a shell what may come next."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+
+class CommandParser(argparse.ArgumentParser):
+    """As `argparse` has it, with a help in which each line is as written. Abbreviated options are refused."""
+
+    def __init__(self, prog: str, description: str, example: str = "") -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            epilog=f"example:\n  {example}" if example else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def print_help(self, file: Any = None) -> None:
+        """Raises: OSError, which argparse drops: a full disk ended with 0."""
+        (file or sys.stdout).write(self.format_help())
+
+    def list_next(self, words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
+        """What may follow `words` and begins with `begin`, with its help; nothing where only a file or a text may."""
+        jobs = next((each.choices for each in self._actions if isinstance(each.choices, dict)), {})
+        if words and words[0] in jobs:
+            yield from jobs[words[0]].list_next(words[1:], begin)
+            return
+        options = {name: each for each in self._actions for name in each.option_strings}
+        before = options.get(words[-1]) if words else None
+        if before is not None and before.nargs != 0:
+            found = dict.fromkeys(map(str, before.choices or ()), "")
+        else:
+            found = {name: each.help or "" for name, each in options.items() if each.help != argparse.SUPPRESS}
+            found = found if begin.startswith("-") else {name: each.description or "" for name, each in jobs.items()}
+        yield from ((name, text) for name, text in found.items() if name.startswith(begin))

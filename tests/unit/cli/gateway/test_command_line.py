@@ -1,0 +1,68 @@
+"""`stepdown gateway --check` names every fault, also of the files that the settings name."""
+
+from pathlib import Path
+
+import pytest
+from support.certificates import Authority
+from support.command import Finished, run_command
+
+SETTINGS = """
+upstream:
+  bootstrap.servers: [127.0.0.1:1]
+  security.protocol: SSL
+  ssl.truststore.location: {upstream}
+security.protocol: SSL
+ssl.keystore.type: PEM
+ssl.keystore.location: {own}
+ssl.truststore.type: PEM
+ssl.truststore.location: {trusted}
+ssl.client.auth: required
+allow: [10.0.0.0/8, 10.1.0.0/16 until 2020-06-30]
+"""
+
+
+def check(folder: Path, more: str = "", **files: object) -> Finished:
+    file = folder / "gateway.yaml"
+    file.write_text(SETTINGS.format(**files) + more)
+    return run_command("gateway", "--check", file)
+
+
+def test_good_files_are_good(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    told = check(tmp_path, upstream=authority.file, own=authority.issue("own"), trusted=authority.file)
+    assert (told.exit_code, told.stdout) == (0, "the settings are good\n"), told.stderr
+    assert "allow: 10.1.0.0/16 until 2020-06-30 has ended" in told.stderr
+
+
+def test_every_file_that_cannot_be_used_is_named_at_once(tmp_path: Path) -> None:
+    """It opened those of the cluster's side alone, and said that the settings were good."""
+    (tmp_path / "trusted.pem").write_text("nothing of use")
+    told = check(
+        tmp_path, "nonsense: 1\n", upstream=tmp_path / "a", own=tmp_path / "b", trusted=tmp_path / "trusted.pem"
+    )
+    assert (told.exit_code, told.stdout) == (2, "")
+    said = [
+        "4 problems",
+        "nonsense: the gateway has no such setting",
+        "upstream.ssl.truststore.location: expected PEM that can be used: No such file or directory",
+        f"ssl.keystore.location: {tmp_path / 'b'} cannot be used: No such file or directory",
+        f"ssl.truststore.location: {tmp_path / 'trusted.pem'} cannot be used: ",
+    ]
+    assert [text for text in said if text not in told.stderr] == []
+
+
+@pytest.mark.parametrize(("text", "why"), [(None, "cannot be read: No such file"), ("{}", "holds no set of keys")])
+def test_the_keys_of_tokens_are_opened(text: str | None, why: str, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    if text is not None:
+        keys.write_text(text)
+    file = tmp_path / "gateway.yaml"
+    file.write_text(
+        "upstream: {bootstrap.servers: 127.0.0.1:1, security.protocol: SASL_PLAINTEXT, sasl.username: a, "
+        "sasl.password: b}\nauthentication: swap\nsecurity.protocol: SASL_PLAINTEXT\n"
+        f"sasl.enabled.mechanisms: OAUTHBEARER\nsasl.oauthbearer.jwks.endpoint.url: file://{keys}\n"
+        "sasl.oauthbearer.expected.audience: kafka\n"
+    )
+    told = run_command("gateway", "--check", file)
+    assert told.exit_code == 2
+    assert "sasl.oauthbearer.jwks.endpoint.url: " in told.stderr and why in told.stderr
