@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,8 @@ class BrokerOptions:
     users: Sequence[tuple[str, str]] = field(default=(), repr=False)
     racks: Sequence[str] = ()
     is_temporary: bool = False
+    make_files: Callable[[], object] | None = None
+    """Makes files that the flags name, once nothing else keeps a broker from starting."""
 
 
 def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> int:
@@ -67,12 +69,29 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
             "raise the limit of the container",
             *(limit_bytes >> 20, LEAST_BYTES >> 20),
         )
+    _check_start(loaded, options, environ)
     allow_open_files()
     return_memory()
     sys.setswitchinterval(THREAD_TURN_S)
     if options.brokers > 1:
         return run_in_loop(_run_cluster(options, loaded, environ))
     return run_in_loop(_run(loaded, options))
+
+
+def _check_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> None:
+    """Raises: OSError, DiskFault for what would keep a broker from starting, before anything is written."""
+    from .start_check import check_addresses, check_directories, check_listener_files
+
+    brokers = [loaded.settings]
+    if options.brokers > 1:
+        from .cluster_process import settings_of_members
+
+        brokers = settings_of_members(options.brokers, loaded, partial(load_settings, options, environ))
+    check_addresses(brokers, loaded.settings.stepdown_control_listen)
+    check_directories(brokers)
+    if options.make_files is not None:
+        options.make_files()
+    check_listener_files(brokers)
 
 
 def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> StartupSettings:

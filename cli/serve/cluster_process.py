@@ -10,7 +10,7 @@ from functools import partial
 from ...broker.broker import Broker
 from ...broker.broker_cluster import BrokerCluster, LoadSettings, own_settings
 from ...broker.cluster_with_control_port import ControlledCluster
-from ...config import Endpoint, Given, Origin, StartupSettings
+from ...config import BrokerSettings, Endpoint, Given, Origin, StartupSettings
 from ...network.clock import Clock
 from ...storage.files.files import Files
 
@@ -43,6 +43,11 @@ def cluster_with_control_port_of(
         port=settings.stepdown_control_listen,
         token=settings.stepdown_control_token or "",
     )
+
+
+def settings_of_members(brokers: int, loaded: StartupSettings, load: Load) -> list[BrokerSettings]:
+    """Settings of brokers 1 to n. Raises: ConfigError."""
+    return [_loading(number, loaded, load, ())(()).settings for number in range(1, brokers + 1)]
 
 
 def _loading(number: int, loaded: StartupSettings, load: Load, racks: Sequence[str]) -> LoadSettings:

@@ -6,9 +6,12 @@ import argparse
 import gc
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from ...config import Given, Origin
+from ...config.sources.command_parser import CommandParser
+from ..support.log_options import add_log_options
 
 DESCRIPTION = """Serve log directories until SIGTERM or SIGINT.
 
@@ -23,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Raises: SystemExit for --help and bad usage, ConfigError, OSError, DiskFault.
     """
-    given = _parser().parse_args(arguments)
+    given = make_parser().parse_args(arguments)
     gc.disable()  # until the broker is ready: nothing that is imported or loaded becomes garbage
     with ExitStack() as stack:
         settings: list[str] = []
@@ -43,10 +46,13 @@ def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
     from .broker_process import BrokerOptions, serve
 
     secured: list[Given] = []
+    make_files: Callable[[], object] | None = None
     if given.tls or given.user:
-        from .security_for_tests import security_flags
+        from .security_for_tests import make_security_files, security_flags
 
-        secured = security_flags(given.listen or "127.0.0.1:9092", given.security_dir, given.user, tls=given.tls)
+        wanted = (given.listen or "127.0.0.1:9092", given.security_dir, given.user)
+        secured = security_flags(*wanted, tls=given.tls)
+        make_files = partial(make_security_files, *wanted, tls=given.tls)
     options = BrokerOptions(
         properties=given.properties,
         flags=[*flags_of(given.listen, given.log_dir, given.http, given.control, given.act_as), *secured],
@@ -57,6 +63,7 @@ def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
         users=given.user,
         racks=given.racks,
         is_temporary=given.temporary,
+        make_files=make_files,
     )
     return serve(options)
 
@@ -78,56 +85,65 @@ def flags_of(listen: str, log_dirs: list[str], http: str, control: str = "", act
     return flags
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="stepdown serve",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+def make_parser() -> CommandParser:
+    """The command line."""
+    parser = CommandParser(
+        "stepdown serve", DESCRIPTION, "stepdown serve --listen 127.0.0.1:9092 --log-dir ./data --http 127.0.0.1:9464"
     )
     option = parser.add_argument
     option("properties", type=Path, nargs="?", metavar="SERVER.PROPERTIES", help="Kafka's settings.")
-    option("--listen", default="", metavar="HOST:PORT", help="Address to listen on; port 0 picks one.")
     option(
-        "--log-dir", type=_directory, action="append", default=[], metavar="DIR", help="Log directory; may be repeated."
+        "--listen",
+        default="",
+        metavar="HOST:PORT",
+        help="Address to listen on; port 0 picks one [default: port 9092 of every address].",
     )
-    option("--http", default="", metavar="HOST:PORT", help="Address of the page, /metrics, /healthz and /readyz.")
-    option("--control", default="", metavar="HOST:PORT", help="Address of the control port, for tests.")
-    option("--act-as", default="", metavar="RELEASE", help="For tests: the release of Kafka to act as, such as 4.4.")
-    option("--brokers", type=_number, default=1, metavar="N", help="Brokers of a cluster in this process; for tests.")
-    option("--racks", type=_names, default=(), metavar="A,B,…", help="Racks of those brokers, in turn; for tests.")
+    option(
+        "--log-dir",
+        type=_directory,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="Log directory; may be repeated [default: /tmp/kafka-logs, as Kafka's].",
+    )
+    option(
+        "--http",
+        default="",
+        metavar="HOST:PORT",
+        help="Address of the page, /metrics, /healthz and /readyz [default: a free port of 127.0.0.1].",
+    )
+    option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
+    add_log_options(parser)
+    _add_test_options(parser)
+    return parser
+
+
+def _add_test_options(parser: CommandParser) -> None:
+    option = parser.add_argument_group("for tests").add_argument
+    option("--control", default="", metavar="HOST:PORT", help="Address of the control port [default: none].")
+    option("--act-as", default="", metavar="RELEASE", help="The release of Kafka to act as, such as 4.4.")
+    option(
+        "--brokers",
+        type=_number,
+        default=1,
+        metavar="N",
+        help="Brokers of a cluster in this process [default: %(default)s].",
+    )
+    option("--racks", type=_names, default=(), metavar="A,B,…", help="Racks of those brokers, in turn.")
     option(
         "--temporary",
         action="store_true",
-        help="For tests: free ports, a log directory that is removed, and an end with the pipe at standard input.",
+        help="Free ports, a log directory that is removed, and an end with the pipe at standard input.",
     )
-    option("--tls", action="store_true", help="For tests: listen with TLS, with new certificates.")
-    option(
-        "--user",
-        type=_user,
-        action="append",
-        default=[],
-        metavar="NAME:PASSWORD",
-        help="For tests: a user who may log in.",
-    )
+    option("--tls", action="store_true", help="Listen with TLS, with new certificates.")
+    option("--user", type=_user, action="append", default=[], metavar="NAME:PASSWORD", help="A user who may log in.")
     option(
         "--security-dir",
         type=Path,
         default=Path("stepdown-security"),
         metavar="DIR",
-        help="Where --tls and --user write certificates and client.properties.",
+        help="Where --tls and --user write certificates and client.properties [default: %(default)s].",
     )
-    option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
-    forms, levels = ("console", "json"), ("debug", "info", "warning", "error")
-    option("--log-format", type=_one_of(forms), default="console", metavar="|".join(forms), help="Format of log lines.")
-    option(
-        "--log-level",
-        type=_one_of(levels),
-        default="info",
-        metavar="|".join(levels),
-        help="Lowest level that is logged.",
-    )
-    return parser
 
 
 def _number(text: str) -> int:
@@ -160,14 +176,3 @@ def _user(text: str) -> tuple[str, str]:
     if not (name and colon and password and name.isascii() and name.isprintable() and not set(name) & set(' ="\\;,')):
         raise argparse.ArgumentTypeError("expected NAME:PASSWORD")
     return name, password
-
-
-def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """A type that takes one of `choices`, in any case."""
-
-    def check(value: str) -> str:
-        if value.lower() not in choices:
-            raise argparse.ArgumentTypeError(f"expected {' or '.join(choices)}, found {value!r}")
-        return value.lower()
-
-    return check

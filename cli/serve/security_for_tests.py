@@ -18,20 +18,30 @@ PROPERTIES = "client.properties"
 
 
 def security_flags(listen: str, folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> list[Given]:
-    """The settings that --tls and --user stand for; with --tls the files are there when it returns.
+    """The settings that --tls and --user stand for."""
+    listener = _listener(folder, users, tls=tls)
+    texts = {"listeners": f"{listener.protocol}://{listen}", "advertised.listeners": "", **listener.broker_settings()}
+    return [Given(name, text, ORIGIN) for name, text in texts.items()]
+
+
+def make_security_files(listen: str, folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> None:
+    """Makes the files that those settings name, and `client.properties`.
 
     Raises: OSError, ImportError without the library for certificates.
     """
-    protocol = ("SASL_SSL" if tls else "SASL_PLAINTEXT") if users else "SSL"
-    listener = SecuredListener(protocol=protocol, folder=folder, users=dict(users))
-    folder.mkdir(parents=True, exist_ok=True)
     if tls and not ((folder / SERVER).exists() and (folder / AUTHORITY).exists()):
         from ...testing.security.certificates import make_certificates
 
+        folder.mkdir(parents=True, exist_ok=True)
         make_certificates(folder, listen.rpartition(":")[0])
-    _write_properties(folder / PROPERTIES, listener.java_settings(users[0][0] if users else ""))
-    texts = {"listeners": f"{protocol}://{listen}", "advertised.listeners": "", **listener.broker_settings()}
-    return [Given(name, text, ORIGIN) for name, text in texts.items()]
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = _listener(folder, users, tls=tls).java_settings(users[0][0] if users else "")
+    _write_properties(folder / PROPERTIES, texts)
+
+
+def _listener(folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> SecuredListener:
+    protocol = ("SASL_SSL" if tls else "SASL_PLAINTEXT") if users else "SSL"
+    return SecuredListener(protocol=protocol, folder=folder, users=dict(users))
 
 
 def _write_properties(path: Path, texts: dict[str, str]) -> None:

@@ -23,6 +23,7 @@ from ..files.checkpoint_file import (
     read_offsets,
     write_offsets,
 )
+from ..files.file_lock import FileLock
 from ..files.file_names import SKIPPED_DIRECTORIES, LogDirectoryName, parse_log_directory
 from ..files.files import Files
 from .directory_check import check_directory, warn_of_foreign_files
@@ -37,6 +38,22 @@ _logger = logging.getLogger(__name__)
 
 class DirectoryInUse(DiskFault):
     """Another broker has locked the directory."""
+
+
+def check_available(files: Files, path: str) -> None:
+    """Raises: DirectoryInUse, NotALogDirectory, DiskFault. Nothing is written; what is missing may be made."""
+    if files.exists(path):
+        path = files.absolute(path)
+        check_directory(files, path)
+        if files.exists(f"{path}/{LOCK}"):
+            _lock(files, path).release()
+
+
+def _lock(files: Files, path: str) -> FileLock:
+    lock = files.lock(f"{path}/{LOCK}")
+    if lock is None:
+        raise DirectoryInUse(f"the log directory {path} is in use by another broker: its {LOCK} file is locked")
+    return lock
 
 
 class LogDirectory:
@@ -55,12 +72,7 @@ class LogDirectory:
             warn_of_foreign_files(files, files.absolute(path))
         files.make_directory(path)
         self.path = files.absolute(path)
-        lock = files.lock(f"{self.path}/{LOCK}")
-        if lock is None:
-            raise DirectoryInUse(
-                f"the log directory {self.path} is in use by another broker: its {LOCK} file is locked"
-            )
-        self._lock = lock
+        self._lock = lock = _lock(files, self.path)
         self._writing = Lock()
         self._written: dict[str, Mapping[TopicPartition, int]] = {}
         self.was_clean = False

@@ -1,0 +1,42 @@
+"""Looks for what keeps a broker from starting before anything is written: a start that fails leaves nothing."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+
+from ...config import BrokerSettings, Endpoint, HostPort
+from ...network.admission.listener_files import find_unusable_files
+from ...network.listener import bind, naming_address
+from ...protocol.errors import DiskFault
+from ...storage.directories.directory_check import NotALogDirectory
+from ...storage.directories.log_directory import DirectoryInUse, check_available
+from ...storage.files.files import Files
+
+
+def check_addresses(brokers: Sequence[BrokerSettings], control: HostPort | None) -> None:
+    """`control` is for all of them. Raises: OSError for the first address that cannot be bound."""
+    wanted: list[Endpoint | HostPort] = [] if control is None else [control]
+    for settings in brokers:
+        wanted += [*settings.listeners, settings.stepdown_http_listen]
+    with ExitStack() as stack:
+        for each in wanted:
+            with naming_address(each.host, each.port):
+                stack.enter_context(closing(bind(each.host, each.port)))
+
+
+def check_directories(brokers: Sequence[BrokerSettings]) -> None:
+    """Raises: DirectoryInUse, NotALogDirectory. A disk that fails is the broker's to judge."""
+    files = Files()
+    for path in dict.fromkeys(path for settings in brokers for path in settings.log_dirs):
+        try:
+            check_available(files, path)
+        except (DirectoryInUse, NotALogDirectory):
+            raise
+        except DiskFault:
+            continue
+
+
+def check_listener_files(brokers: Sequence[BrokerSettings]) -> None:
+    """Raises: DiskFault with every file of a listener that cannot be used."""
+    for listener, security in brokers[0].listener_security.items():
+        if reasons := [why for _, why in find_unusable_files(listener, security)]:
+            raise DiskFault(f"listener {listener}: {'; '.join(reasons)}")

@@ -1,0 +1,59 @@
+"""A start that fails leaves nothing, whatever it fails for."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from stepdown.storage.directories.log_directory import LogDirectory
+from stepdown.storage.files.files import Files
+from support.command import run_command
+
+FREE = "127.0.0.1:0"
+TLS = ("-o", "listeners=SSL://127.0.0.1:0", "-o", "ssl.keystore.type=PEM", "-o", "ssl.keystore.location=none.pem")
+REFUSALS: dict[str, tuple[tuple[str, ...], int, str]] = {
+    "setting": (("--listen", FREE, "-o", "num.prtitions=1"), 2, "did you mean num.partitions?"),
+    "port": (("--listen", "{taken}"), 1, "cannot listen on {taken}: Address already in use"),
+    "http port": (("--listen", FREE, "--http", "{taken}"), 1, "cannot listen on {taken}: Address already in use"),
+    "control port": (("--listen", FREE, "--control", "{taken}"), 1, "cannot listen on {taken}: "),
+    "port of a cluster": (("--listen", "{taken}", "--brokers", "2"), 1, "cannot listen on {taken}: "),
+    "port with TLS": (("--listen", "{taken}", "--tls"), 1, "cannot listen on {taken}: Address already in use"),
+    "host": (("--listen", "no-host.invalid:0"), 1, "cannot listen on no-host.invalid:0: "),
+    "certificate": (TLS, 1, "listener SSL: none.pem cannot be used: No such file or directory"),
+    "locked directory": (("--listen", FREE, "--log-dir", "locked"), 1, "locked is in use by another broker"),
+    "no log directory": (("--listen", FREE, "--log-dir", "strange"), 1, "is no log directory"),
+}
+"""Options, the status, what is said."""
+
+
+@pytest.fixture
+def taken() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The working directory, with a directory that a broker has, and one that is none of Kafka's."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("bin", "etc", "home"):
+        (tmp_path / "strange" / name).mkdir(parents=True)
+    locked = LogDirectory(Files(), str(tmp_path / "locked"))
+    yield tmp_path
+    locked.release()
+
+
+def list_all(folder: Path) -> list[str]:
+    return sorted(os.path.relpath(path, folder) for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_start_that_fails_leaves_nothing(refusal: str, taken: str, folder: Path) -> None:
+    """A new log directory was left by each of them, and certificates with --tls."""
+    options, status, said = REFUSALS[refusal]
+    before = list_all(folder)
+    ended = run_command("serve", "--log-dir", "new", *(option.format(taken=taken) for option in options))
+    assert (ended.exit_code, ended.stdout) == (status, "")
+    assert said.format(taken=taken) in ended.stderr
+    assert list_all(folder) == before
