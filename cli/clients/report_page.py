@@ -20,6 +20,8 @@ def fetch_report(address: str) -> dict[str, Any]:
         where = parse_host_port(address)
     except ValueError as fault:
         raise CommandFailure(f"--http: expected {fault}, found {address!r}", "", EXIT_BAD_USAGE) from fault
+    from ...client.errors import connect_reason
+
     connection = http.client.HTTPConnection(where.host, where.port, timeout=TIMEOUT_S)
     try:
         connection.request("GET", "/clients")
@@ -27,7 +29,7 @@ def fetch_report(address: str) -> dict[str, Any]:
         data = response.read(MOST_BYTES)
     except (OSError, http.client.HTTPException) as fault:
         raise CommandFailure(
-            f"nobody answers at http://{address}/clients: {fault}",
+            f"no http port answers at {address}: {connect_reason(fault) if isinstance(fault, OSError) else fault}",
             "`stepdown serve` names its http address when it is ready; --http sets it.",
         ) from fault
     finally:

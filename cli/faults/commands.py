@@ -119,7 +119,9 @@ def reset(control: Control = LOCAL, token: Token = "") -> None:
     """Disarm all faults; exit code 1 if one never fired and is not optional."""
     unfired = _ask(control, token, "POST", "faults/reset")["unfired"]
     if unfired:
-        raise CommandFailure("never fired: " + "; ".join(json.dumps(each["fault"]) for each in unfired))
+        raise CommandFailure(
+            "never fired: " + "; ".join(f"{json.dumps(each['fault'])}, {each['near']}" for each in unfired)
+        )
 
 
 @faults.command()
@@ -179,6 +181,7 @@ def fields_of(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _ask(control: str, token: str, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+    from ...client.errors import connect_reason
     from ...testing.control_client import ControlFailed, HttpControl
 
     try:
@@ -187,7 +190,7 @@ def _ask(control: str, token: str, method: str, path: str, body: dict[str, Any] 
         raise CommandFailure(str(fault)) from fault
     except OSError as fault:
         hint = "Start a broker with `stepdown serve --control HOST:PORT`, or name its port with --control."
-        raise CommandFailure(f"no control port answers at {control}: {fault.strerror or fault}", hint) from fault
+        raise CommandFailure(f"no control port answers at {control}: {connect_reason(fault)}", hint) from fault
 
 
 def _print(answer: Answer) -> None:

@@ -13,12 +13,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ...config import ConfigError
-from ..support.bootstrap_server import LOCAL, Bootstrap
+from ..produce.topic_lookup import TopicLookup
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_by
+from ..support.client_properties import PREFIXES, CommandConfig, security_properties
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.name_value_options import name_value_pairs
 from .java_tool import JavaResult, run_java
@@ -40,6 +43,7 @@ class PerfOptions:
     record_bytes: int
     throughput: float
     settings: dict[str, str]
+    command_config: Path | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +111,8 @@ def perf(
         str | None,
         typer.Option("--compare", metavar="java", help="Run Kafka's own tool too, from the PATH or by Maven."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
+    command_config: CommandConfig = None,
 ) -> None:
     """Write records to a topic and report throughput and latency."""
     if compare not in (None, "java"):
@@ -119,8 +124,10 @@ def perf(
         record_bytes=record_bytes,
         throughput=throughput,
         settings={key: value.strip() for key, value in name_value_pairs(props or [], "--producer-props")},
+        command_config=command_config,
     )
     try:
+        _check_topic(run)
         report = asyncio.run(_write(run, quiet=as_json))
     except ConfigError as fault:
         raise CommandFailure(str(fault), exit_code=EXIT_BAD_USAGE) from fault
@@ -128,6 +135,24 @@ def perf(
     _show(report, java, as_json)
     if report.failed:
         raise CommandFailure(f"{report.failed} of {records} records failed: {report.first_error}")
+
+
+def _check_topic(run: PerfOptions) -> None:
+    """Returns when a broker answers and has the topic: a producer would wait a minute for it, each record again.
+
+    Raises: ConfigError for settings that no producer takes, CommandFailure.
+    """
+    from ...producer.settings import producer_settings
+
+    settings = _settings_of(run)
+    producer_settings({"bootstrap.servers": run.bootstrap, **settings})
+    with connect_by(run.bootstrap, {key: settings[key] for key in settings if key.startswith(PREFIXES)}) as client:
+        TopicLookup(client).check(run.topic, None)
+
+
+def _settings_of(run: PerfOptions) -> dict[str, str]:
+    """Settings of the producer by Kafka's names; those of the command line win over the file."""
+    return security_properties(run.command_config) | {key.replace("_", "."): text for key, text in run.settings.items()}
 
 
 async def _write(run: PerfOptions, *, quiet: bool) -> Report:
@@ -141,7 +166,7 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
         task = progress.add_task(run.topic, total=run.records)
-        async with Producer(run.bootstrap, configs=run.settings) as producer:
+        async with Producer(run.bootstrap, configs=_settings_of(run)) as producer:
             value = _value(run.record_bytes)
             started, cpu = time.perf_counter(), time.process_time()
 
@@ -212,7 +237,8 @@ def _show(report: Report, java: JavaResult | None, as_json: bool) -> None:
 def _java_arguments(run: PerfOptions) -> list[str]:
     arguments = ["--topic", run.topic, "--num-records", str(run.records), "--record-size", str(run.record_bytes)]
     arguments += ["--throughput", f"{run.throughput:g}", "--producer-props", f"bootstrap.servers={run.bootstrap}"]
-    return arguments + [f"{key.replace('_', '.')}={value}" for key, value in run.settings.items()]
+    arguments += [f"{key.replace('_', '.')}={value}" for key, value in run.settings.items()]
+    return arguments if run.command_config is None else [*arguments, "--producer.config", str(run.command_config)]
 
 
 def _show_java(java: JavaResult, report: Report) -> None:

@@ -74,7 +74,7 @@ async def test_a_running_broker_is_asked_over_http(tmp_path: Path) -> None:
         (("--http", "127.0.0.1:1", "--from-request-log", "x"), "nothing to read, or two things"),
         (("--from-request-log", "/nowhere"), "No such file"),
         (("--http", "nowhere"), "--http: expected"),
-        (("--http", "127.0.0.1:1"), "nobody answers"),
+        (("--http", "127.0.0.1:1"), "no http port answers at 127.0.0.1:1: Connection refused"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], says: str) -> None:
