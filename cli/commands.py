@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from .. import __version__
@@ -44,6 +46,51 @@ COMMANDS = {
 
 COMPLETION_VARIABLE = "_STEPDOWN_COMPLETE"
 """Set by a shell that asks what may come next (`completion.py`)."""
+
+
+TAKES_ALL = {"ignore_unknown_options": True, "allow_extra_args": True}
+"""For a command that parses its own command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a shell is offered; Typer asks these of it."""
+
+    value: str
+    help: str
+    type: str = "plain"
+
+
+class ForeignCommand(TyperCommand):
+    """A command with a command line of its own, which says what may come next."""
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        found = NEXT[str(self.name)](ctx.args, incomplete)
+        try:
+            return [Candidate(value, text) for value, text in found]
+        except ImportError:
+            return []  # the command itself says what is missing
+
+
+def _list_next_of_serve(words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
+    from .serve.command_line import make_parser
+
+    yield from make_parser().list_next(words, begin)
+
+
+def _list_next_of_gateway(words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
+    from .gateway.command_line import make_parser
+
+    yield from make_parser().list_next(words, begin)
+
+
+def _list_next_of_pipeline(words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
+    from ..pipeline.command import list_next
+
+    yield from list_next("stepdown pipeline", words, begin)
+
+
+NEXT = {"serve": _list_next_of_serve, "gateway": _list_next_of_gateway, "pipeline": _list_next_of_pipeline}
 
 
 class _LazyCommands(TyperGroup):
@@ -96,9 +143,7 @@ def stepdown(
 serve = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@serve.command(
-    name="serve", add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
-)
+@serve.command(name="serve", cls=ForeignCommand, add_help_option=False, context_settings=TAKES_ALL)
 def serve_command(context: typer.Context) -> None:
     """Serve log directories until SIGTERM or SIGINT."""
     from .serve.command_line import main as run
@@ -109,9 +154,7 @@ def serve_command(context: typer.Context) -> None:
 gateway = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@gateway.command(
-    name="gateway", add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
-)
+@gateway.command(name="gateway", cls=ForeignCommand, add_help_option=False, context_settings=TAKES_ALL)
 def gateway_command(context: typer.Context) -> None:
     """Translate requests that Kafka 4 removed, in front of a cluster."""
     from .gateway.command_line import main as run

@@ -7,10 +7,11 @@ done, 1 failed, 2 bad usage; a failure is one line on stderr.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Protocol
 
+from ..config.sources.command_parser import CommandParser
 from .failures import EXIT_BAD_USAGE, EXIT_FAILED, said_by
 
 PROGRAM = "stepdown-pipeline"
@@ -58,6 +59,12 @@ def prepare(words: Sequence[str], program: str) -> tuple[Job, argparse.Namespace
     return job, given
 
 
+def list_next(program: str, words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
+    """As of a `CommandParser`. Raises: ImportError where a job's module needs what is not installed."""
+    parser, _ = _parser(program, words[0] if words else "")
+    return parser.list_next(words, begin)
+
+
 def _explain_missing(module: str) -> str:
     """What to do about a module of Spark, or of what Spark needs, that cannot be imported or lacks a name."""
     if not module.startswith("pyspark."):
@@ -67,10 +74,8 @@ def _explain_missing(module: str) -> str:
     return f"Spark {pyspark.__version__} has no {module} as Spark 4.2 has it, which the pipeline needs"
 
 
-def _parser(program: str, name: str) -> tuple[argparse.ArgumentParser, Job | None]:
-    parser = argparse.ArgumentParser(
-        prog=program, description="Read, count, convert and keep Kafka segments with Spark."
-    )
+def _parser(program: str, name: str) -> tuple[CommandParser, Job | None]:
+    parser = CommandParser(program, "Read, count, convert and keep Kafka segments with Spark.")
     jobs = parser.add_subparsers(metavar="JOB", required=True)
     found: Job | None = None
     for job_name, (module, line) in JOBS.items():
@@ -92,8 +97,7 @@ def run(job: Job, given: argparse.Namespace, program: str) -> int:
     try:
         job.run(given)
     except BrokenPipeError:
-        # The reader has gone, as `| head` does. Python would complain again when it flushes stdout at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()  # the reader has gone, as `| head` does
         return EXIT_FAILED
     except Exception as error:
         failure = said_by(error)
@@ -106,3 +110,8 @@ def run(job: Job, given: argparse.Namespace, program: str) -> int:
 def _say(program: str, line: str, exit_code: int) -> int:
     print(f"{program}: {line}", file=sys.stderr)
     return exit_code
+
+
+def drop_output() -> None:
+    """Have what standard output still holds go nowhere: Python would complain of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

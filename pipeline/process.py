@@ -8,14 +8,33 @@ import signal
 import sys
 from collections.abc import Sequence
 
+EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
 
 def start() -> None:
     """The `stepdown-pipeline` command."""
-    status = run_process(sys.argv[1:], "stepdown-pipeline")
+    status = _run_to_end(sys.argv[1:], "stepdown-pipeline")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ^C while Python ends itself shows no traceback
     sys.exit(status)
+
+
+def _run_to_end(words: Sequence[str], program: str) -> int:
+    """The exit code, also of --help and bad usage; 1 where standard output cannot be written."""
+    try:
+        try:
+            status = run_process(words, program)
+        except SystemExit as ending:
+            status = int(ending.code or 0)
+        sys.stdout.flush()
+    except OSError as fault:
+        from .command import drop_output
+
+        drop_output()
+        if not isinstance(fault, BrokenPipeError):
+            sys.stderr.write(f"{program}: standard output: {fault.strerror or fault}\n")
+        return EXIT_FAILED
+    return status
 
 
 def run_process(words: Sequence[str], program: str) -> int:

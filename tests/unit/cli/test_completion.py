@@ -31,6 +31,12 @@ def candidates(words: str) -> list[str]:
         ("stepdown to", ["topics"]),
         ("stepdown topics cre", ["create"]),
         ("stepdown configs alter --conf", ["--config"]),
+        ("stepdown serve --log-", ["--log-dir", "--log-format", "--log-level"]),
+        ("stepdown serve --log-level ", ["debug", "info", "warning", "error"]),
+        ("stepdown serve --log-dir ", []),
+        ("stepdown gateway --up", ["--upstream"]),
+        ("stepdown gateway --wor", []),
+        ("stepdown pipeline c", ["census", "compact", "convert"]),
     ],
 )
 def test_commands_and_options_are_completed(words: str, found: list[str]) -> None:

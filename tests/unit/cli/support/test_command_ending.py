@@ -7,12 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer.core
-from stepdown.cli.commands import app
 from stepdown.cli.main import run
 from stepdown.cli.support.command_ending import EXTRAS
 from stepdown.client.errors import Unreachable
@@ -20,8 +17,8 @@ from stepdown.config import ConfigError
 from stepdown.config.errors import Problem
 from stepdown.protocol.errors import DiskFault
 from support.command import run_command
+from support.command_tree import LEAVES, OF_ARGPARSE
 from support.deadline import DEADLINE_S
-from typer.main import get_command
 
 FAULTS = [
     (KeyboardInterrupt(), 130, ""),
@@ -38,23 +35,7 @@ FAULTS = [
 ]
 
 
-def leaves(group: typer.core.TyperGroup, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    context = typer.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if isinstance(command, typer.core.TyperGroup):
-            yield from leaves(command, (*words, name))
-        else:
-            yield (*words, name)
-
-
-TREE = get_command(app)
-assert isinstance(TREE, typer.core.TyperGroup)
-COMMANDS = [*leaves(TREE)]
-OF_ARGPARSE = {"serve", "gateway", "pipeline"}
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", LEAVES, ids=" ".join)
 def test_no_fault_of_a_command_is_a_traceback(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     kind = "argparse.ArgumentParser.parse_args" if command[0] in OF_ARGPARSE else "typer.core.TyperCommand.parse_args"
     for fault, status, told in FAULTS:
@@ -68,7 +49,7 @@ def test_no_fault_of_a_command_is_a_traceback(command: tuple[str, ...], monkeypa
         assert re.search(rf"\Astepdown: .*{told}" if told else r"\A\Z", ended.stderr), ended.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", LEAVES, ids=" ".join)
 @pytest.mark.parametrize("flags", [os.O_WRONLY, os.O_RDONLY], ids=["full", "closed"])
 def test_output_that_cannot_be_written_is_a_sentence(
     command: tuple[str, ...], flags: int, monkeypatch: pytest.MonkeyPatch
@@ -82,6 +63,22 @@ def test_output_that_cannot_be_written_is_a_sentence(
     assert run([*command, "--help"]) == 1
     stdout.close()
     assert stderr.getvalue() == f"stepdown: standard output: {reason}\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["stepdown", "stepdown config", *(f"stepdown {each}" for each in OF_ARGPARSE), "stepdown.pipeline"]
+)
+@pytest.mark.parametrize("buffering", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_full_disk_is_no_success_of_a_process(words: str, buffering: str) -> None:
+    """`gateway --help >/dev/full` ended with 0 where Python does not buffer, as in most containers."""
+    with open("/dev/full", "wb") as full:
+        environment = {**os.environ, "PYTHONUNBUFFERED": buffering}
+        command = [sys.executable, "-m", *words.split(), "--help"]
+        ended = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=DEADLINE_S, check=False
+        )
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert "No space left on device" in ended.stderr
 
 
 @pytest.mark.parametrize("words", [["config", "--jsn"], ["sevre"], ["config", "nope"], ["serve", "-o", "a=b"]])
