@@ -79,8 +79,8 @@ def _look_at_clients(services: "Services") -> Problem:
     by_software: dict[str, int] = {}
     for (*_, name, version), count in services.metrics.deprecated_requests.rows():
         told = Software(name.removesuffix(GUESS), version.removesuffix(GUESS), is_guess=name.endswith(GUESS))
-        software = str(told)
-        by_software[software] = by_software.get(software, 0) + int(count)
+        if not told.is_own:
+            by_software[str(told)] = by_software.get(str(told), 0) + int(count)
     for software, count in sorted(by_software.items(), key=lambda item: -item[1]):
         old.add(software, count)
     return old

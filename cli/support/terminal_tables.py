@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
+from shutil import get_terminal_size
 from typing import Any
 from unicodedata import category, combining, east_asian_width
 
@@ -12,12 +14,31 @@ GAP = "  "
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], numeric: Sequence[str] = ()) -> None:
-    """Print rows under their columns; `numeric` columns are aligned at the right."""
+    """Print rows under their columns; `numeric` columns are aligned at the right. On a terminal that is not as wide,
+    what is long goes on in the next line of its column."""
     cells = [[*columns], *([_printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
     right = [column in numeric for column in columns]
+    width = sum(widths) + len(GAP) * (len(widths) - 1)
+    if sys.stdout.isatty() and width > get_terminal_size().columns:
+        _print_narrow(cells, right)
+        return
     head, *lines = (_line(row, widths, right) for row in cells)
-    typer.echo("\n".join([head, "─" * (sum(widths) + len(GAP) * (len(widths) - 1)), *lines]))
+    typer.echo("\n".join([head, "─" * width, *lines]))
+
+
+def _print_narrow(cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name, is_right in zip(cells[0], right, strict=True):
+        table.add_column(Text(name), justify="right" if is_right else "left", overflow="fold")
+    for row in cells[1:]:
+        table.add_row(*map(Text, row))
+    Console(highlight=False).print(table)
 
 
 def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

@@ -28,6 +28,7 @@ _DEFAULT_CLIENT_IDS = (
 )
 """A library and the client ids that it, or what is built on it, has where nobody sets one."""
 _DEFAULTS = tuple((name, re.compile(pattern)) for name, pattern in _DEFAULT_CLIENT_IDS)
+_OWN = re.compile(r"stepdown(-[a-z]+)?")
 UNKNOWN_SOFTWARE = "unknown"
 GUESS = " (guess)"
 
@@ -39,6 +40,11 @@ class Software:
     name: str
     version: str
     is_guess: bool
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is stepdown's: a command or a producer that speaks an old version was asked to (`--as`)."""
+        return not self.is_guess and _OWN.fullmatch(self.name) is not None
 
     @property
     def labels(self) -> tuple[str, str]:

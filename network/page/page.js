@@ -55,9 +55,9 @@ function table(label, columns, rows, empty) {
   if (!rows.length) return make('p', { class: 'soft' }, empty);
   const kind = (column) => column[2] ? { class: column[2] } : {};
   return make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
-    make('table', {},
+    make('table', columns.length > 7 ? { class: 'stacked' } : {},
       make('thead', {}, make('tr', {}, columns.map((column) => make('th', { scope: 'col', ...kind(column) }, column[0])))),
-      make('tbody', {}, rows.map((row) => make('tr', {}, columns.map((column) => make('td', kind(column), column[1](row))))))));
+      make('tbody', {}, rows.map((row) => make('tr', {}, columns.map((column) => make('td', { 'data-label': column[0], ...kind(column) }, column[1](row))))))));
 }
 
 const card = (title, ...children) => make('section', { class: 'card' }, title ? make('h2', {}, title) : null, children);

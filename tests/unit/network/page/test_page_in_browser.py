@@ -41,6 +41,7 @@ SETTINGS = {
     "stepdown.page.produce": "true",
 }
 NARROW, WIDE = 390, 1280
+FITS = "[...document.querySelectorAll('.scroll')].every((each) => each.scrollWidth <= each.clientWidth)"
 
 
 @pytest.fixture
@@ -94,6 +95,8 @@ async def test_every_view_is_shown_whole_and_without_a_barrier(
         assert not re.search(r"<img[^>]*onerror|<b>billing", document), "a value became markup"
         assert 'class="error"' not in document
         assert await tab.evaluate("document.documentElement.scrollWidth") <= width, f"{view} scrolls aside"
+        if view in ("clients", "requests") and width == NARROW:
+            assert await tab.evaluate(FITS), f"{view} has columns out of sight"
         barriers[view] = await tab.find_barriers()
         if "STEPDOWN_SCREENSHOTS" in os.environ:
             name = re.sub(r"[/%]+", "-", view)
