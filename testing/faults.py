@@ -234,7 +234,7 @@ class AsyncFaults:
         answer = await self._control.ask("POST", "faults/reset")
         assert not answer["failed"], f"a hook failed:\n{answer['failed'][0]['failure']}"
         unfired = answer["unfired"]
-        shown = "; ".join(str(each["fault"]) for each in unfired)
+        shown = "; ".join(f"{each['fault']}, {each['near']}" for each in unfired)
         assert not unfired, f"armed and never fired (say optional=True if that is right): {shown}"
 
 

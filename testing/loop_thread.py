@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import uvloop
 
 T = TypeVar("T")
-WAITS_FOR_ITSELF = "this blocking call would wait for the event loop that it holds: await it, as with running_async()"
+WAITS_FOR_ITSELF = (
+    "this blocking call would wait for the event loop that it holds: await {}, which `awaited` has, or use kafka_async"
+)
 
 
 async def run_in(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
@@ -33,7 +35,7 @@ class LoopThread:
         __tracebackhide__ = True
         if is_in(self.loop):
             work.close()
-            raise RuntimeError(WAITS_FOR_ITSELF)
+            raise RuntimeError(WAITS_FOR_ITSELF.format(getattr(work, "__qualname__", "it")))
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result()

@@ -17,6 +17,7 @@ Nothing of a broker is imported before a test asks for one. A test that fails sh
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -91,14 +92,35 @@ def kafka_cluster_async(kafka_cluster: Kafka) -> AsyncKafka:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds what brokers did last to the report of a test that failed."""
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Ends what a test shows of its failure at its own line, and adds what brokers did last."""
+    if call.excinfo is not None and not item.config.getoption("fulltrace"):
+        _shorten_traceback(call.excinfo.value)
     report = yield
     used = BROKERS.intersection(getattr(item, "fixturenames", ()))
     if used and report.when == "call" and report.failed:
         told = {name: _last_events(item, name) for name in sorted(used)}
         report.sections += [(f"{name}: what happened last", text) for name, text in told.items() if text]
     return report
+
+
+def _shorten_traceback(failure: BaseException) -> None:
+    """Leaves out the frames of this package after the test's last one, of a failure that is meant for the test."""
+    package = __name__.partition(".")[0]
+    if not isinstance(failure, AssertionError) and type(failure).__module__.partition(".")[0] != package:
+        return
+    found, last, entered = failure.__traceback__, None, False
+    while found is not None:
+        room = str(found.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        if room == package:
+            entered = True
+        elif room not in sys.stdlib_module_names:
+            last, entered = found, False
+        found = found.tb_next
+    if last is not None and entered:
+        last.tb_next = None
 
 
 def _last_events(item: pytest.Item, name: str) -> str:

@@ -1,15 +1,21 @@
-"""The faults that are armed, how often each has fired, and those that wait for a fault to fire."""
+"""The faults that are armed, how often each has fired, those that wait for a fault to fire, and what came near it."""
 
 import asyncio
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from ...protocol.api import API
 from ...protocol.errors import ApiError, ErrorCode
 from .fault import Fault
 from .fault_fields import fields_of
 from .fault_state import FaultState
+from .request_log import RequestEvent
+
+MOST_NEAR = 3
+Matches = Callable[[RequestEvent], bool]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -101,3 +107,43 @@ class ArmedFaults:
         except TimeoutError:
             pass
         return armed
+
+
+def describe_near(armed: ArmedFault, requests: Iterable[RequestEvent]) -> str:
+    """What a test is told of a fault that never fired: the requests that differ in the fewest of its fields."""
+    fault = armed.fault
+    if armed.seen:
+        return f"{armed.seen} requests matched, after={fault.after} and probability={fault.probability:g} let them pass"
+    near = _find_near(list(_conditions(fault)), requests)
+    if not near:
+        return "no request came near it"
+    shown = [about if count == 1 else f"{about} ({count} times)" for about, count in near.most_common(MOST_NEAR)]
+    return f"what came near: {'; '.join(shown)}{'; …' if len(near) > MOST_NEAR else ''}"
+
+
+def _find_near(conditions: list[Matches], requests: Iterable[RequestEvent]) -> Counter[str]:
+    """How often each request came that meets the most conditions."""
+    best, found = 1, Counter[str]()
+    for request in requests:
+        met = sum(matches(request) for matches in conditions)
+        if met > best:
+            best, found = met, Counter()
+        if met == best:
+            found[request.about] += 1
+    return found
+
+
+def _conditions(fault: Fault) -> Iterable[Matches]:
+    """What a request has to be, as far as the log knows."""
+    if fault.api:
+        names = {API[key].name for key in fault.api}
+        yield lambda request: request.api in names
+    if fault.versions is not None:
+        low, high = fault.versions
+        yield lambda request: low <= request.version <= high
+    if fault.broker is not None:
+        yield lambda request: request.broker == fault.broker
+    if fault.topic is not None:
+        yield lambda request: fault.topic in request.topics
+    if fault.client_id is not None:
+        yield lambda request: request.client_id == fault.client_id

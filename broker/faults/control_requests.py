@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_names import parse_log_directory
 from ..scheduling.movable_clock import MovableClock
-from .armed_faults import ArmedFault, ArmedFaults
+from .armed_faults import ArmedFault, ArmedFaults, describe_near
 from .contents import Contents
 from .control_operation import ID, Answer, ControlOperation, Given
 from .disk_faults import FaultyDisk, spoil_last_batch
@@ -180,7 +180,10 @@ class Control:
 
     async def _reset_faults(self, given: Given) -> Answer:
         failed = [armed.to_json() for armed in self.faults if armed.failure]
-        return {"unfired": [armed.to_json() for armed in self.faults.reset()], "failed": failed}
+        unfired = [
+            {**armed.to_json(), "near": describe_near(armed, self.events.requests())} for armed in self.faults.reset()
+        ]
+        return {"unfired": unfired, "failed": failed}
 
     def _fault(self, body: Body) -> Fault:
         """Raises: WrongFault, also for a broker that there is not."""

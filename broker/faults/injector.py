@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
+MOST_TOPICS = 3
+"""Of a request, that the log names."""
+
+
 class Injector(Interceptor):
     """The faults of one broker; those of a cluster share the armed faults and the log."""
 
@@ -40,8 +44,10 @@ class Injector(Interceptor):
 
     async def before(self, call: "Call") -> Any | None:
         request = self._passing[id(call)] = PassingRequest(self._services, call, self._log(call))
-        if request.event is not None and call.key is ApiKey.FETCH:
-            self._contents.fetched.note_fetch(call.client_id or "", request.places())
+        if request.event is not None:
+            request.event.topics = request.list_topics(MOST_TOPICS)
+            if call.key is ApiKey.FETCH:
+                self._contents.fetched.note_fetch(call.client_id or "", request.places())
         try:
             for armed in self._fire(Place.BEFORE, request):
                 response = await armed.fault.begin(request, armed)

@@ -54,6 +54,15 @@ class PassingRequest:
             for each in self.services.sessions.interests(self.call.request.session_id):
                 yield each.topic or self.topic_name(each.topic_id) or "", each.index
 
+    def list_topics(self, most: int) -> list[str]:
+        """The first topics that it names."""
+        found: dict[str, None] = {}
+        for topic, _ in self.places():
+            found[topic] = None
+            if len(found) == most:
+                break
+        return [topic for topic in found if topic]
+
     # What can be done with it
 
     async def sleep(self, delay_ms: int) -> None:

@@ -10,7 +10,8 @@ MOST_EVENTS = 100_000
 
 @dataclass(slots=True, kw_only=True)
 class RequestEvent:
-    """A request. `answer`: the error codes by name, [] for success; None while there is none, or when none came."""
+    """A request. `answer`: the error codes by name, [] for success; None while there is none, or when none came.
+    `topics`: the first that it names."""
 
     at_ms: int
     broker: int
@@ -20,6 +21,7 @@ class RequestEvent:
     software: str
     size_bytes: int
     is_deprecated: bool
+    topics: list[str] = field(default_factory=list)
     answer: list[str] | None = None
     faults: list[int] = field(default_factory=list)
 
@@ -28,7 +30,13 @@ class RequestEvent:
         """For people; the same in each run."""
         answer = "no answer" if self.answer is None else ", ".join(self.answer) or "ok"
         faults = "".join(f" [{name}]" for name in self.faults)
-        return f"broker {self.broker} {self.api} v{self.version} from {self.client_id or '-'}: {answer}{faults}"
+        return f"broker {self.broker} {self.about}: {answer}{faults}"
+
+    @property
+    def about(self) -> str:
+        """What was asked, and by whom."""
+        topics = f" of {', '.join(self.topics)}" if self.topics else ""
+        return f"{self.api} v{self.version}{topics} from {self.client_id or '-'}"
 
     def to_json(self) -> dict[str, Any]:
         return {"event": "request", **asdict(self), "line": self.line}

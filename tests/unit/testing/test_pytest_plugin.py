@@ -193,3 +193,32 @@ def test_a_failure_shows_what_the_brokers_did_last(tmp_path: Path) -> None:
     assert "kafka: what happened last" in told and "the clock moves on by 5000 ms" in told
     assert "broker 1 Metadata v" in told and "7000 ms" not in told
     assert "group nobody is Dead with 0 members after 0 s, not Stable. This call held the event loop" in told
+
+
+AT_ITS_LINE = """
+def wait_for_it(kafka):
+    kafka.wait_for_group("nobody", timeout=0)  # the last line
+
+def test_waits(kafka):
+    wait_for_it(kafka)
+
+def test_arms_for_another_topic(kafka):
+    kafka.create_topic("orders")
+    kafka.create_topic("audit")
+    kafka.faults.error("Produce", 7, topic="audit")
+    from confluent_kafka import Producer
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "client.id": "app"})
+    producer.produce("orders", b"x")
+    producer.flush()
+"""
+
+
+def test_a_failure_ends_at_the_line_of_the_test_and_says_what_came_near(tmp_path: Path) -> None:
+    """The last lines shown were the package's own, and "never fired" named nothing that came."""
+    told = run(tmp_path, AT_ITS_LINE)
+    assert "1 failed, 1 passed, 1 error" in told, told
+    assert "# the last line" in told and "group nobody is Dead with 0 members" in told, told
+    failure = told.partition("test_waits")[2].partition("Captured")[0]
+    assert not re.search(r"testing/\w+\.py:\d+", failure), failure
+    assert re.search(r"what came near: Produce v\d+ of orders from app", told), told
+    assert "loop_thread.py" in run(tmp_path, AT_ITS_LINE, "--full-trace")
