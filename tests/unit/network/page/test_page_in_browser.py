@@ -134,7 +134,7 @@ async def test_requests_are_shown_as_they_come_until_they_are_stopped(page: str,
     await commit(client, "other", 1)
     await client.send(ApiVersionsRequest(), 0)
     await tab.until("document.querySelectorAll('tbody tr').length === 1")
-    assert (await tab.evaluate("document.querySelector('tbody tr').innerText")).split("\t")[1] == "ApiVersions v0"
+    assert await tab.evaluate("document.querySelector('tbody td:nth-child(2)').innerText") == "ApiVersions v0"
     await tab.evaluate("[...document.querySelectorAll('button')].find((each) => each.innerText === 'Stop').click()")
     await client.send(ApiVersionsRequest(), 0)
     assert await tab.evaluate("document.querySelectorAll('tbody tr').length") == 1
