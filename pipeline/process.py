@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Sequence
 
-EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 
 
@@ -29,6 +28,7 @@ def _run_to_end(words: Sequence[str], program: str) -> int:
         sys.stdout.flush()
     except OSError as fault:
         from .command import drop_output
+        from .failures import EXIT_FAILED
 
         drop_output()
         if not isinstance(fault, BrokenPipeError):
