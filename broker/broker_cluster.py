@@ -117,7 +117,7 @@ class BrokerCluster:
         self._load = dict(members)
         self._members = {node_id: _Member(node_id, load(())) for node_id, load in members.items()}
         self._peers: dict[int, Replicas] = {}
-        self._balancing: Periodic | None = None
+        self._periodic: list[Periodic] = []
         first = next(iter(self._members.values())).loaded
         own_files = self._files(0)
         self._cluster_id = _known_cluster_id(self._members.values(), own_files)
@@ -168,15 +168,17 @@ class BrokerCluster:
             await self.stop()
             raise
         await create_missing_topics(self._any())
+        self._periodic.append(Periodic("sync of metadata", self.clock, self.sync_metadata, SECOND_MS))
         settings = self._any().settings
         if settings.auto_leader_rebalance_enable:
             interval_ms = settings.leader_imbalance_check_interval_seconds * SECOND_MS
-            self._balancing = Periodic("leader balance", self.clock, self._balance, interval_ms)
+            self._periodic.append(Periodic("leader balance", self.clock, self._balance, interval_ms))
 
     async def stop(self) -> None:
         """Stops all brokers; who leads and who is in sync stays, so that all of them come back as they went."""
-        if self._balancing is not None:
-            await self._balancing.stop()
+        for task in self._periodic:
+            await task.stop()
+        self._periodic.clear()
         self.controller.brokers.close()
         for member in self._members.values():
             if member.broker is not None:
@@ -308,6 +310,11 @@ class BrokerCluster:
 
     async def _balance(self) -> None:
         self.controller.elect_preferred_leaders()
+
+    async def sync_metadata(self) -> None:
+        """Returns when all that was decided, and the folders of new replicas, are on the disk. Raises: DiskFault."""
+        for broker in list(self.brokers.values())[:1]:
+            await broker.topics.sync_metadata()
 
     # What is there
 

@@ -179,6 +179,7 @@ class ControlledCluster:
                 done = act(given)
                 if isinstance(done, Coroutine):
                     await done
+                await self.cluster.sync_metadata()
             except ValueError as fault:  # no such broker, or not in that state
                 raise WrongFault(str(fault)) from None
             self.control.tell(f"{path}{''.join(f' {key} {value}' for key, value in given.items())}")

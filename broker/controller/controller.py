@@ -3,6 +3,9 @@
     administrators, brokers that come and go, leaders with a new ISR
       -> a changed record (`partition_change.py`) -> the store -> `publish`: every broker brings its image up to date
 
+A change acts when it is written. Who asked for it has the answer when it is on the disk (`Topics.sync_metadata`); what
+nobody asked for, such as an election, is there within a second.
+
 A broker sees the newest state, not each step to it, as with batches of Kafka's metadata log. One whose metadata is held
 (`hold_metadata`) goes on with what it knew. What is asked of the controller while it publishes is published after that.
 Source: Kafka 3.9 `ReplicationControlManager`, `ClusterControlManager`.
@@ -185,7 +188,7 @@ class Controller:
 
     def put_topics(self, topics: Mapping[str, StoredTopic]) -> None:
         """Remembers new or changed topics, and tells the brokers. Raises DiskFault."""
-        with self.store.change() as state:
+        with self.store.change(sync=False) as state:
             state.topics.update(topics)
         self.publish(topics)
         if any(self._is_unclean_enabled(topic) for topic in topics.values()):
@@ -194,7 +197,7 @@ class Controller:
     def delete_topics(self, names: Iterable[str]) -> None:
         """Forgets topics, and tells the brokers. Raises DiskFault."""
         gone = tuple(names)
-        with self.store.change() as state:
+        with self.store.change(sync=False) as state:
             for name in gone:
                 del state.topics[name]
         self.publish(gone)
@@ -313,7 +316,7 @@ class Controller:
         for (name, index), record in changes.items():
             touched.setdefault(name, {})[index] = record
         self.on_change(", ".join(f"{name}-{index} {_shown(record)}" for (name, index), record in changes.items()))
-        with self.store.change() as state:
+        with self.store.change(sync=False) as state:
             for name, records in touched.items():
                 topic = state.topics[name]
                 merged = tuple(records.get(index, record) for index, record in enumerate(topic.replicas))

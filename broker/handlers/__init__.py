@@ -63,7 +63,11 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0, last=2, limit=AS_SET, rule=Rule(items=permissions.topics(AclOperation.DELETE))
     ),
     ApiKey.INIT_PRODUCER_ID: ServedApi(
-        first=0, last=5, coordinator="transactions", rule=Rule(whole=(permissions.check_producer_id,))
+        first=0,
+        last=5,
+        coordinator="transactions",
+        changes_metadata=True,
+        rule=Rule(whole=(permissions.check_producer_id,)),
     ),
     ApiKey.ADD_PARTITIONS_TO_TXN: ServedApi(
         first=0,
@@ -238,8 +242,12 @@ SERVED: Mapping[ApiKey, ServedApi] = {
     ),
     ApiKey.ALTER_REPLICA_LOG_DIRS: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.ALTER)),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: ServedApi(first=0, last=0, rule=Rule(asks="DESCRIBE of each topic")),
-    ApiKey.ELECT_LEADERS: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.ALTER)),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.ALTER)),
+    ApiKey.ELECT_LEADERS: ServedApi(
+        first=0, last=2, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
+    ),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ServedApi(
+        first=0, last=0, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
+    ),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE)),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: ServedApi(first=0, last=1, rule=permissions.cluster(AclOperation.DESCRIBE_CONFIGS)),
     ApiKey.ALTER_CLIENT_QUOTAS: ServedApi(

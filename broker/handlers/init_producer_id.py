@@ -2,8 +2,8 @@
 
 Without a transactional id the answer is a new id with epoch 0, also when the producer names the one it had: it asks
 again because it lost track of its sequence numbers (Kafka 3.9 `TransactionCoordinator.handleInitProducerId`). Ids come
-from blocks that are noted on disk before the first of them is used, so none is handed out twice, whatever happens to
-this process. With a transactional id, the transaction coordinator decides: the epoch grows, which fences the
+from blocks that are noted on disk before the first of them is answered, so none is handed out twice, whatever happens
+to this process. With a transactional id, the transaction coordinator decides: the epoch grows, which fences the
 producer that used the id before; an open transaction is aborted first, and the producer told to ask again.
 
 Version notes: v2 is flexible; v3 names the producer's former id and epoch; before v4 PRODUCER_FENCED is called

@@ -22,6 +22,7 @@ from ...config import Layers, TopicSettings
 from ...network.line_limit import LineLimit, repetition_text
 from ...network.worker_threads import forget_frames
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...storage.directories.log_manager import LogManager
 from ...storage.log.log import Log
 from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.metadata_store import MetadataStore
@@ -99,6 +100,7 @@ class Topics:
         for topic in load_image(self.store, self._log_manager, self.configuration, self.cluster.node_id):
             self.cluster.add(topic)
             self.collisions.add(topic.name)
+        self._log_manager.new_logs.prepare_sync()()
         topics = self.cluster.topics.values()
         present = self._partitions()
         if present > self._most_partitions:
@@ -187,7 +189,9 @@ class Topics:
             else:
                 new[topic.name] = topic
                 present += topic.partitions
-        await self._put(new.values(), failed)
+        if new:
+            await self._forget_deleted()
+            await self._put(new.values(), failed)
         return failed
 
     def _partitions(self) -> int:
@@ -207,9 +211,23 @@ class Topics:
     async def _put(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         """Remembers and makes topics; notes what could not be, and why."""
         await self._remember(new, failed)
-        for topic in new:
-            if topic.name not in failed:
-                await self._make(topic, failed)
+        made = []
+        for topic, partitions in [(_new_topic(each), each.partitions) for each in new if each.name not in failed]:
+            try:
+                await self._make_partitions(topic, range(partitions))
+                made.append(topic)
+            except DiskFault as fault:
+                await self._give_up(topic, fault, failed)
+        try:
+            await self._sync_folders()
+        except DiskFault as fault:
+            for topic in made:
+                await self._give_up(topic, fault, failed)
+            return
+        for topic in made:
+            self.cluster.add(topic)
+            self.collisions.add(topic.name)
+            self._tell_change(topic)
 
     async def _remember(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         stored = {
@@ -232,7 +250,7 @@ class Topics:
         with self.store.change(sync=False) as state:
             _put_all(state.topics, topics)
         try:
-            await self.sync_metadata()
+            await self._sync_store()
         except DiskFault:
             # What fails here was said already; what is left of them goes, or is made, at the next start.
             with suppress(DiskFault), self.store.change() as state:
@@ -240,8 +258,14 @@ class Topics:
             raise
 
     async def sync_metadata(self) -> None:
-        """Returns when all that was written of the metadata is on the disk. A worker waits for that, which may be a
-        fifth of a second. Raises: DiskFault."""
+        """Returns when all that was written of the metadata is on the disk, and the folders of new partitions are.
+
+        A worker waits for that, which may be a fifth of a second. Raises: DiskFault.
+        """
+        await self._sync_store()
+        await self._sync_folders()
+
+    async def _sync_store(self) -> None:
         metadata = self.store.log
         if metadata.synced_offset < metadata.end_offset:
             try:
@@ -250,25 +274,29 @@ class Topics:
                 self.store.note_lost_writes()
                 raise
 
-    async def _make(self, new: NewTopic, failed: dict[str, ApiError]) -> None:
-        topic = Topic(
-            name=new.name,
-            topic_id=new.topic_id,
-            settings=new.settings,
-            overrides=dict(new.overrides),
-            is_internal=new.name in INTERNAL_TOPICS,
-        )
-        try:
-            await self._make_partitions(topic, range(new.partitions))
-        except DiskFault as fault:
-            log.error("topic %s could not be created: %s", new.name, fault)
-            forget_frames(fault)
-            failed[new.name] = fault
-            await self._undo(topic)
-            return
-        self.cluster.add(topic)
-        self.collisions.add(topic.name)
-        self._tell_change(topic)
+    async def _sync_folders(self) -> None:
+        for log_manager in self._log_managers():
+            if log_manager.new_logs:
+                await self._core.heavy(log_manager.new_logs.prepare_sync())
+
+    async def _forget_deleted(self) -> None:
+        """Has no new log get what checkpoints say of a deleted one; where that fails, it cannot be made."""
+        for log_manager in self._log_managers():
+            if log_manager.checkpoints.are_stale:
+                await self._core.heavy(log_manager.checkpoints.forget_deleted)
+
+    def _log_managers(self) -> Sequence[LogManager]:
+        """Those in which partitions are made when topics are."""
+        return (self._log_manager,)
+
+    async def _give_up(self, topic: Topic, fault: DiskFault, failed: dict[str, ApiError]) -> None:
+        log.error("topic %s could not be created: %s", topic.name, fault)
+        forget_frames(fault)
+        failed[topic.name] = fault
+        with suppress(DiskFault):  # said already; what is left behind goes at the next start
+            await self._store({topic.name: None})
+            for index in topic.partitions:
+                self._log_manager.delete(topic.name, index)
 
     def _tell_change(self, topic: Topic) -> None:
         for tell in self.on_changed:
@@ -290,12 +318,6 @@ class Topics:
     def _partition(self, name: str, index: int, made: Log) -> Partition:
         return Partition(name, index, made, leader_id=self.cluster.node_id)
 
-    async def _undo(self, topic: Topic) -> None:
-        with suppress(DiskFault):  # said already; what is left behind goes at the next start
-            await self._store({topic.name: None})
-            for index in topic.partitions:
-                self._log_manager.delete(topic.name, index)
-
     # Growth
 
     async def grow(self, name: str, partitions: int, assignment: Sequence[tuple[int, ...]] = ()) -> None:
@@ -312,6 +334,7 @@ class Topics:
                 raise ApiError(f"topic {name} has {present} partitions already", ErrorCode.INVALID_PARTITIONS)
             if (total := self._partitions()) + partitions - present > self._most_partitions:
                 raise self._full(total)
+            await self._forget_deleted()
             await self._grow(topic, partitions, assignment)
 
     async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
@@ -320,6 +343,7 @@ class Topics:
         await self._store({topic.name: replace(stored, replicas=stored.replicas + added)})
         addition = replace(topic, partitions={})
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
+        await self._sync_folders()
         topic.partitions.update(addition.partitions)
         self._tell_change(topic)
 
@@ -428,6 +452,16 @@ class Topics:
                     "%s-%d could not be deleted and will be set aside at the next start: %s", *partition.key, fault
                 )
         self._core.wake_waiting(partition)
+
+
+def _new_topic(new: NewTopic) -> Topic:
+    return Topic(
+        name=new.name,
+        topic_id=new.topic_id,
+        settings=new.settings,
+        overrides=dict(new.overrides),
+        is_internal=new.name in INTERNAL_TOPICS,
+    )
 
 
 def _put_all(topics: dict[str, StoredTopic], changes: Mapping[str, StoredTopic | None]) -> None:

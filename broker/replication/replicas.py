@@ -6,6 +6,7 @@ Brokers of a cluster know each other here, by id (`peers`); one that was killed 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ...storage.directories.log_manager import LogManager
 from ..controller.controller import Controller
 from ..scheduling.periodic_task import Periodic
 from .fetcher import Fetcher
@@ -33,6 +34,11 @@ class Replicas:
     @property
     def node_id(self) -> int:
         return self._core.cluster.node_id
+
+    @property
+    def log_managers(self) -> list[LogManager]:
+        """Those of all brokers that run."""
+        return [peer._core.log_manager for peer in self._peers.values()]
 
     @property
     def max_lag_ms(self) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ...config import Layers
 from ...network.worker_threads import forget_frames
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...storage.directories.log_manager import LogManager
 from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.partition_record import PartitionRecord
 from ..controller.controller import Controller
@@ -85,7 +86,7 @@ class ReplicatedTopics(Topics):
             except ApiError as error:
                 forget_frames(error)
                 failed[topic.name] = error
-        self._commit(planned, failed)
+        await self._commit(planned, failed)
 
     def _plan(self, new: NewTopic) -> StoredTopic:
         if new.name in self.controller.topics:
@@ -94,9 +95,10 @@ class ReplicatedTopics(Topics):
         records = self.controller.new_records(assignment)
         return StoredTopic(topic_id=new.topic_id, configs=dict(new.overrides), replicas=records)
 
-    def _commit(self, planned: Mapping[str, StoredTopic], failed: dict[str, ApiError]) -> None:
+    async def _commit(self, planned: Mapping[str, StoredTopic], failed: dict[str, ApiError]) -> None:
         try:
             self.controller.put_topics(planned)
+            await self.sync_metadata()
         except DiskFault as fault:
             failed.update((name, fault) for name in planned)
 
@@ -106,6 +108,10 @@ class ReplicatedTopics(Topics):
         lists = assignment or self.controller.place(added, len(stored.replicas[0].replicas))
         records = stored.replicas + self.controller.new_records(lists)
         self.controller.put_topics({topic.name: replace(stored, replicas=records)})
+        await self.sync_metadata()
+
+    def _log_managers(self) -> Sequence[LogManager]:
+        return self.replicas.log_managers
 
     def elect(self, name: str, index: int, *, is_unclean: bool) -> None:
         self.controller.elect(name, index, Election.UNCLEAN if is_unclean else Election.PREFERRED)
@@ -136,6 +142,7 @@ class ReplicatedTopics(Topics):
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
         try:
             self.controller.delete_topics([name for name in names if name in self.controller.topics])
+            await self.sync_metadata()
         except DiskFault as fault:
             return dict.fromkeys(names, fault)
         return {}

@@ -132,7 +132,7 @@ class TransactionCoordinator:
         store = self._topics.store
         if highest >= store.state.next_producer_id:
             store.raise_producer_ids(highest + 1)
-            store.save()
+            store.save(sync=False)
 
     def _on_topic_deletions(self, topics: Sequence[Topic]) -> None:
         if any(topic.name == TRANSACTION_TOPIC for topic in topics):

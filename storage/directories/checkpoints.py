@@ -23,10 +23,14 @@ Logs = Mapping[TopicPartition, Log]
 
 
 class Checkpoints:
-    """Of `directories` and `logs` as they are whenever something is asked of it."""
+    """Of `directories` and `logs` as they are whenever something is asked of it.
+
+    `are_stale`: recovery points and log starts may name logs that were deleted.
+    """
 
     def __init__(self, directories: Sequence[LogDirectory], logs: Logs, offline: OfflineDirectories) -> None:
         self._directories, self._logs, self._offline = directories, logs, offline
+        self.are_stale = False
 
     def by_directory(self) -> Iterator[tuple[LogDirectory, Logs]]:
         """Each directory with the logs in it."""
@@ -42,9 +46,15 @@ class Checkpoints:
         """Writes where logs start that do not start with their first segment."""
         self._write(LOG_STARTS, late_starts)
 
-    def write_points_and_starts(self) -> dict[str, DiskFault]:
-        """Writes both of them; what went wrong, by directory."""
-        return self._try_to_write(RECOVERY_POINTS, recovery_points) | self._try_to_write(LOG_STARTS, late_starts)
+    def forget_deleted(self) -> dict[str, DiskFault]:
+        """Names no log that was deleted, so that a new one of its name does not get its start; what went wrong, by
+        directory. It syncs: for a worker, where there is one."""
+        if not self.are_stale:
+            return {}
+        self.are_stale = False  # a log may be deleted while a worker writes
+        faults = self._try_to_write(RECOVERY_POINTS, recovery_points) | self._try_to_write(LOG_STARTS, late_starts)
+        self.are_stale |= bool(faults)
+        return faults
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """The high watermarks that were last written."""

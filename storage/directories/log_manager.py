@@ -36,6 +36,7 @@ from .checkpoints import Checkpoints, late_starts, recovery_points
 from .directory_check import NotALogDirectory
 from .log_directory import DirectoryInUse, LogDirectory
 from .log_move import LogMove, is_moved
+from .new_logs import NewLogs
 from .offline_directories import OfflineDirectories
 from .stray_folders import warn_of_stray
 
@@ -71,7 +72,7 @@ class LogManager:
         self.logs: dict[TopicPartition, Log] = {}
         self._rivals: list[tuple[TopicPartition, str]] = []
         self._rolled: dict[Log, None] = {}
-        self._has_stale_checkpoints = False
+        self.new_logs = NewLogs(files)
         self._directories: list[LogDirectory] = []
         self._of_metadata: list[LogDirectory] = []
         self.offline = OfflineDirectories()
@@ -216,7 +217,7 @@ class LogManager:
                 continue
             opening = self._opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
             self._open_or_do_without(path, key, opening)
-        self._has_stale_checkpoints |= not self.logs.keys() >= starts.keys() | recovery_points.keys()
+        self.checkpoints.are_stale |= not self.logs.keys() >= starts.keys() | recovery_points.keys()
 
     def _open_or_do_without(self, path: str, key: TopicPartition, opening: Opening) -> None:
         """Of a log in which one file cannot be opened, only its partition is offline.
@@ -306,11 +307,14 @@ class LogManager:
 
     def _forget(self, log: Log) -> None:
         self._rolled.pop(log, None)
+        self.new_logs.remove(log)
 
     # Making and deleting logs
 
     def create(self, topic: str, partition: int, topic_id: UUID | None, config: LogConfig | None = None) -> Log:
-        """A new, empty log in the directory that has the fewest, of those that do not fail; it is on the disk.
+        """A new, empty log in the directory that has the fewest, of those that do not fail.
+
+        Its folder is on the disk once the function of `new_logs.prepare_sync` has returned.
 
         Raises: ApiError TOPIC_ALREADY_EXISTS, DiskFault.
         """
@@ -318,11 +322,9 @@ class LogManager:
         if key in self.logs:
             raise ApiError(f"the log {topic}-{partition} exists", ErrorCode.TOPIC_ALREADY_EXISTS)
         directory = self._emptiest()
-        if self._has_stale_checkpoints:  # an old log of that name must not lend this one its start
-            faults = self.checkpoints.write_points_and_starts()
-            if directory.path in faults:
-                raise faults[directory.path]
-            self._has_stale_checkpoints = bool(faults)
+        fault = self.checkpoints.forget_deleted().get(directory.path)
+        if fault is not None:
+            raise fault
         path = f"{directory.path}/{log_directory(topic, partition)}"
         if self.files.is_directory(path):  # its records are not to be the new log's
             raise DiskFault(f"{path} is in the way of a new partition: it could not be removed when it was deleted")
@@ -332,12 +334,13 @@ class LogManager:
             with suppress(DiskFault):  # or it would be in the way of the next try
                 self.files.remove_directory(path)
             raise
+        self.new_logs.add(self.logs[key])
         return self.logs[key]
 
     def _make(self, path: str, key: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
         self.files.make_directory(path)
         if topic_id is not None:
-            write_topic_id(self.files, path, topic_id)
+            write_topic_id(self.files, path, topic_id, sync=False)
         return open_log(path, *key, config, self._opening(clean=True))
 
     def _emptiest(self) -> LogDirectory:
@@ -388,7 +391,7 @@ class LogManager:
         log.retire()
         del self.logs[topic, partition]  # even if its folder stays: it is not to be in the way of a new topic
         self._forget(log)
-        self._has_stale_checkpoints = True
+        self.checkpoints.are_stale = True
         self.files.rename(log.directory, target)
         self.deletions.add_directory(target, self.clock.now_ms() + log.config.file_delete_delay_ms)
 
@@ -405,7 +408,7 @@ class LogManager:
     def _rename_as_stray(self, path: str, key: TopicPartition, topic_id: UUID | None, cause: str = "") -> None:
         target = f"{self._directory_of(path).path}/{stray_directory(*key, uuid4().hex)}"
         self.files.rename(path, target)
-        self._has_stale_checkpoints = True
+        self.checkpoints.are_stale = True
         warn_of_stray(path, target.rpartition("/")[2], key, topic_id, cause)
 
     def adopt(self, move: LogMove) -> Log:
@@ -460,6 +463,8 @@ class LogManager:
 
         A directory in which something cannot be written gets no mark and is recovered at the next start.
         """
+        with suppress(DiskFault):
+            self.new_logs.prepare_sync()()
         for directory, logs in list(self.checkpoints.by_directory()):
             if directory.path not in self.offline and self._close_all(directory, logs):
                 with suppress(DiskFault):

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 from uuid import UUID
 
@@ -82,6 +83,8 @@ class MetadataLog:
         self.epoch = next_epoch(max(contents.epoch, quorum.leader_epoch))
         self.bytes_since_snapshot = contents.bytes_since_snapshot
         self._leads = False
+        self._is_leader_noted = False
+        self._noting = Lock()
         self._segment = f"{folder}/{contents.segment}" if contents.segment else ""
         self._size = contents.segment_bytes
         self._has_tail = contents.torn_bytes > 0
@@ -136,6 +139,8 @@ class MetadataLog:
             if self.contents.is_in_transaction:
                 abort = [encode_metadata_record(AbortTransactionRecord(reason="the writer stopped"))]
                 offset = self._add(batches, offset, abort, now_ms)
+        if sync:
+            self._note_leader()
         for values in _in_batches(records, metadata_version):
             offset = self._add(batches, offset, values, now_ms)
         self._write(b"".join(batches), sync=sync)
@@ -149,10 +154,16 @@ class MetadataLog:
         self._files.make_directory(self.folder)
         for name in self.contents.superseded:
             self._files.remove(f"{self.folder}/{name}")
-        version = self.contents.kraft_version
-        write_quorum_state(
-            self._files, self.folder, node_id=self._voter.node_id, leader_epoch=self.epoch, kraft_version=version
-        )
+
+    def _note_leader(self) -> None:
+        """Has `quorum-state` on the disk. Until then the epoch is in the log alone, where Kafka finds it, too."""
+        with self._noting:
+            if not self._is_leader_noted:
+                node_id, version = self._voter.node_id, self.contents.kraft_version
+                write_quorum_state(
+                    self._files, self.folder, node_id=node_id, leader_epoch=self.epoch, kraft_version=version
+                )
+                self._is_leader_noted = True
 
     def _note_epoch(self) -> None:
         self._leads = True
@@ -206,6 +217,7 @@ class MetadataLog:
 
         def sync() -> None:
             try:
+                self._note_leader()
                 handle.sync()
                 files.sync_directory(self.folder)
                 self.synced_offset = max(self.synced_offset, end_offset)

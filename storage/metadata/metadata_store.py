@@ -9,7 +9,7 @@ log of Kafka's, the one that was written last counts.
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
@@ -136,7 +136,10 @@ class MetadataStore:
             self.write_snapshot()
 
     def close(self) -> None:
-        """Have the next start find a snapshot where the log would be long to read."""
+        """Have all on the disk, and the next start find a snapshot where the log would be long to read."""
+        if self.log.synced_offset < self.log.end_offset:
+            with suppress(DiskFault):  # said by who has it reported
+                self.log.prepare_sync()()
         if self.log.bytes_since_snapshot > LEAST_SNAPSHOT_BYTES:
             self.write_snapshot()
 
@@ -169,9 +172,10 @@ class MetadataStore:
             raise
 
     def next_producer_id(self) -> int:
-        """A producer id that was never handed out before, and never will be again, whatever happens to this process.
+        """A producer id that was never handed out before.
 
-        Raises: DiskFault when a block is used up and the next one cannot be noted, ApiError when there is none.
+        It never will be again, whatever happens to this process, once its block is on the disk, as after `save` without
+        `sync`. Raises: DiskFault when the next block cannot be written, ApiError when there is none.
         """
         if self._next_producer_id >= self._block_end:
             self._take_block()
@@ -192,7 +196,7 @@ class MetadataStore:
                 f"all producer ids are used up, the metadata have {start} as the next one",
                 ErrorCode.UNKNOWN_SERVER_ERROR,
             )
-        with self.change() as state:
+        with self.change(sync=False) as state:
             state.next_producer_id = start + PRODUCER_ID_BLOCK
         self._next_producer_id, self._block_end = start, start + PRODUCER_ID_BLOCK
 

@@ -1,0 +1,54 @@
+"""The logs of new partitions whose folders may not be on the disk yet."""
+
+from collections.abc import Callable
+
+from ...protocol.errors import DiskFault
+from ..files.files import Files
+from ..files.partition_metadata import sync_topic_id
+from ..log.log import Log
+
+
+class NewLogs:
+    """Logs from when they are made until their folder, and the `partition.metadata` in it, are on the disk."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._logs: dict[Log, None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._logs)
+
+    def add(self, log: Log) -> None:
+        self._logs[log] = None
+
+    def remove(self, log: Log) -> None:
+        self._logs.pop(log, None)
+
+    def prepare_sync(self) -> Callable[[], None]:
+        """What puts the folders on the disk, for a worker. It raises DiskFault; the logs take no appends then."""
+        new = tuple(self._logs)
+
+        def sync() -> None:
+            try:
+                for log in new:
+                    self._sync_folder(log)
+                for path in {log.directory.rpartition("/")[0] for log in new}:
+                    self._files.sync_directory(path)
+            except DiskFault as fault:
+                for log in new:
+                    log.fault = log.fault or fault
+                raise
+            finally:
+                for log in new:
+                    self.remove(log)
+
+        return sync
+
+    def _sync_folder(self, log: Log) -> None:
+        try:
+            if log.topic_id is not None:
+                sync_topic_id(self._files, log.directory)
+            self._files.sync_directory(log.directory)
+        except DiskFault:
+            if not log.is_released:  # else it was deleted meanwhile
+                raise
