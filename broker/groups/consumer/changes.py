@@ -117,7 +117,7 @@ class Planner:
 
     def _topics_of(self, members: Iterable[ConsumerMember], may_see: MaySee) -> Topics:
         present = tuple(members)
-        names = {name for member in present for name in member.topics}
+        names = set[str]().union(*{member.topics for member in present})
         patterns = {member.topic_regex for member in present if member.topic_regex}
         if patterns:
             compiled = [compile_pattern(pattern) for pattern in patterns]
@@ -133,7 +133,7 @@ class Planner:
     ) -> dict[str, Assignment]:
         group = change.group
         name = group.choose_assignor(members.values()) or self._settings.assignors[0]
-        specs = {member_id: _spec(member, group.target_of(member), topics) for member_id, member in members.items()}
+        specs = _specs(group, members, topics)
         partitions = {topic.topic_id: topic.num_partitions for topic in topics.values()}
         targets = ASSIGNORS[name](specs, partitions)
         for member_id in sorted(targets):
@@ -172,11 +172,23 @@ def _next_epoch(group: ConsumerGroup) -> int:
     return group.epoch + 1
 
 
-def _spec(member: ConsumerMember, target: Assignment, topics: Topics) -> MemberSpec:
-    pattern = compile_pattern(member.topic_regex) if member.topic_regex else None
-    ids = frozenset[UUID](
-        topic.topic_id
-        for name, topic in topics.items()
-        if name in member.topics or (pattern is not None and pattern.matches(name))
-    )
-    return MemberSpec(topics=ids, instance_id=member.instance_id, current=target)
+def _specs(group: ConsumerGroup, members: Mapping[str, ConsumerMember], topics: Topics) -> dict[str, MemberSpec]:
+    """What the assignor is to know. Members that subscribe to the same share one set of topics."""
+    ids: dict[tuple[tuple[str, ...], str | None], frozenset[UUID]] = {}
+    specs = {}
+    for member_id, member in members.items():
+        subscription = member.topics, member.topic_regex
+        if subscription not in ids:
+            ids[subscription] = _topic_ids(*subscription, topics)
+        specs[member_id] = MemberSpec(
+            topics=ids[subscription], instance_id=member.instance_id, current=group.target_of(member)
+        )
+    return specs
+
+
+def _topic_ids(names: tuple[str, ...], regex: str | None, topics: Topics) -> frozenset[UUID]:
+    read = topics.keys() & set(names)
+    if regex:
+        pattern = compile_pattern(regex)
+        read |= {name for name in topics if pattern.matches(name)}
+    return frozenset(topics[name].topic_id for name in read)

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from ..member import Assignment
-from .spec import MemberSpec
+from .spec import MemberSpec, readers_of
 
 
 def assign_ranges(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:
     """What each member is to own."""
     order = sorted(members, key=lambda member_id: _rank(member_id, members[member_id]))
     assigned: dict[str, dict[UUID, frozenset[int]]] = {member_id: {} for member_id in order}
+    readers_by_topic = readers_of(order, members, partitions)
     for topic_id, count in partitions.items():
-        readers = [member_id for member_id in order if topic_id in members[member_id].topics]
+        readers = readers_by_topic[topic_id]
         start = 0
-        for at, member_id in enumerate(readers):
+        for at, member_id in enumerate(readers[:count]):
             end = start + count // len(readers) + (at < count % len(readers))
-            if start < end:
-                assigned[member_id][topic_id] = frozenset(range(start, end))
+            assigned[member_id][topic_id] = frozenset(range(start, end))
             start = end
     return dict(assigned)
 

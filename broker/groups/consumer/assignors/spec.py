@@ -1,6 +1,6 @@
 """What an assignor is given and what it returns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -22,3 +22,22 @@ Assignor = Callable[[Mapping[str, MemberSpec], Mapping[UUID, int]], dict[str, As
 
 def has_one_subscription(members: Mapping[str, MemberSpec]) -> bool:
     return len({member.topics for member in members.values()}) <= 1
+
+
+def readers_of(
+    members: Iterable[str], specs: Mapping[str, MemberSpec], topics: Iterable[UUID]
+) -> dict[UUID, Sequence[str]]:
+    """Who subscribes to each topic, in the order of `members`; topics with the same readers share one sequence."""
+    by_subscription: dict[frozenset[UUID], list[int]] = {}
+    order = list(members)
+    for at, member_id in enumerate(order):
+        by_subscription.setdefault(specs[member_id].topics, []).append(at)
+    shared: dict[tuple[int, ...], Sequence[str]] = {}
+    readers = {}
+    for topic_id in topics:
+        found = tuple(at for at, subscription in enumerate(by_subscription) if topic_id in subscription)
+        if found not in shared:
+            lists = list(by_subscription.values())
+            shared[found] = [order[place] for place in sorted(place for at in found for place in lists[at])]
+        readers[topic_id] = shared[found]
+    return readers

@@ -9,32 +9,34 @@ Balance comes before stickiness. Source: Kafka 3.9, UniformAssignor; there, whic
 on the order of a hash map, here it costs no more moves than needed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heapreplace, nlargest
+from typing import Final
 from uuid import UUID
 
 from ..member import Assignment
-from .spec import MemberSpec, has_one_subscription
+from .spec import MemberSpec, has_one_subscription, readers_of
 
 Partition = tuple[UUID, int]
 Owned = dict[str, set[Partition]]
+Readers = Mapping[UUID, Sequence[str]]
+Ranked = tuple[int, str]
+
+MOST_ROUNDS: Final = 16
+"""Over all topics, to level what members have: a few do, unless subscriptions make long chains."""
 
 
 def assign_uniformly(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:
     """What each member is to own."""
     owned = _keep_current(members, partitions)
+    readers = readers_of(members, members, partitions)
     is_even = has_one_subscription(members)
     if is_even:
-        _trim_to_share(owned, _readable(members, partitions))
-    _hand_out(owned, members, partitions)
+        _trim_to_share(owned, sum(count for topic_id, count in partitions.items() if readers[topic_id]))
+    _hand_out(owned, readers, partitions)
     if not is_even:
-        _level(owned, members)
+        _level(owned, readers)
     return {member_id: _as_assignment(owned[member_id]) for member_id in members}
-
-
-def _readable(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> int:
-    """The number of partitions that somebody subscribes to."""
-    topics = frozenset[UUID]().union(*(member.topics for member in members.values()))
-    return sum(count for topic_id, count in partitions.items() if topic_id in topics)
 
 
 def _keep_current(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> Owned:
@@ -56,42 +58,68 @@ def _trim_to_share(owned: Owned, total: int) -> None:
     share, odd = divmod(total, len(owned))
     for at, member_id in enumerate(sorted(owned, key=lambda each: (-len(owned[each]), each))):
         mine = owned[member_id]
-        for partition in sorted(mine, reverse=True)[: max(0, len(mine) - share - (at < odd))]:
-            mine.discard(partition)
+        mine.difference_update(nlargest(len(mine) - share - (at < odd), mine))
 
 
-def _hand_out(owned: Owned, members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> None:
+def _hand_out(owned: Owned, readers: Readers, partitions: Mapping[UUID, int]) -> None:
     """Topics with few readers first, so that those who can read anything take what is left."""
     taken = set[Partition]().union(*owned.values())
-    readers = {
-        topic_id: [member_id for member_id, member in members.items() if topic_id in member.topics]
-        for topic_id in partitions
-    }
+    last: Sequence[str] = ()
+    by_size: list[Ranked] = []
     for topic_id in sorted(partitions, key=lambda each: (len(readers[each]), each.int)):
-        for index in range(partitions[topic_id] if readers[topic_id] else 0):
+        if readers[topic_id] is not last:
+            last = readers[topic_id]
+            by_size = _ranked(owned, last)
+        for index in range(partitions[topic_id] if last else 0):
             if (topic_id, index) not in taken:
-                poorest = min(readers[topic_id], key=lambda each: (len(owned[each]), each))
+                size, poorest = by_size[0]
                 owned[poorest].add((topic_id, index))
+                heapreplace(by_size, (size + 1, poorest))
 
 
-def _level(owned: Owned, members: Mapping[str, MemberSpec]) -> None:
-    """Every move makes the sum of squares smaller, so it ends."""
-    while (move := _find_move(owned, members)) is not None:
-        giver, taker, partition = move
-        owned[giver].discard(partition)
-        owned[taker].add(partition)
+def _level(owned: Owned, readers: Readers) -> None:
+    """Every move makes the sum of squares smaller. Who only has what others may not read keeps more than they have."""
+    for _ in range(MOST_ROUNDS):
+        moves = sum(_level_topic(owned, topic_id, readers[topic_id]) for topic_id in readers)
+        if not moves:
+            return
 
 
-def _find_move(owned: Owned, members: Mapping[str, MemberSpec]) -> tuple[str, str, Partition] | None:
-    by_size = sorted(owned, key=lambda each: (len(owned[each]), each))
-    for giver in reversed(by_size):
-        for taker in by_size:
-            if len(owned[giver]) - len(owned[taker]) < 2:
-                break
-            movable = [partition for partition in owned[giver] if partition[0] in members[taker].topics]
-            if movable:
-                return giver, taker, max(movable)
-    return None
+def _level_topic(owned: Owned, topic_id: UUID, readers: Sequence[str]) -> int:
+    """How many of the topic's partitions went from who has most to the reader that has least."""
+    if not readers or max(len(owned[each]) for each in readers) - min(len(owned[each]) for each in readers) < 2:
+        return 0
+    mine = {each: sorted(partition for partition in owned[each] if partition[0] == topic_id) for each in readers}
+    givers = [(-len(owned[each]), each) for each in readers if mine[each]]
+    heapify(givers)
+    takers = _ranked(owned, readers)
+    moves = 0
+    while givers:
+        giver, taker = givers[0][1], takers[0][1]
+        if -givers[0][0] != len(owned[giver]):  # it took some meanwhile
+            heapreplace(givers, (-len(owned[giver]), giver))
+        elif takers[0][0] != len(owned[taker]):
+            heapreplace(takers, (len(owned[taker]), taker))
+        elif len(owned[giver]) - len(owned[taker]) < 2:
+            break
+        else:
+            partition = mine[giver].pop()
+            owned[giver].discard(partition)
+            owned[taker].add(partition)
+            moves += 1
+            heapreplace(takers, (len(owned[taker]), taker))
+            if mine[giver]:
+                heapreplace(givers, (-len(owned[giver]), giver))
+            else:
+                heappop(givers)
+    return moves
+
+
+def _ranked(owned: Owned, readers: Iterable[str]) -> list[Ranked]:
+    """A heap: who has least comes first."""
+    ranked = [(len(owned[each]), each) for each in readers]
+    heapify(ranked)
+    return ranked
 
 
 def _as_assignment(owned: Iterable[Partition]) -> Assignment:
