@@ -13,13 +13,14 @@ BUILT_BYTES = 96 * 1024
 
 
 class LongRequests:
-    """Places for `most` at once, in the order in which they come. What those who wait have built is counted in
-    `unread`."""
+    """Places for `most` at once. Networks have the next one by turns, and of each who came first. What those who wait
+    have built is counted in `unread`.
+    """
 
     def __init__(self, most: int, unread: KeptBytes) -> None:
         self._free = most
         self._unread = unread
-        self._waiting: dict[asyncio.Future[None], None] = {}
+        self._waiting: dict[str, dict[asyncio.Future[None], None]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -31,8 +32,8 @@ class LongRequests:
             self._free -= 1
             return
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[granted] = None
-        self._unread.keep(granted, network, BUILT_BYTES, partial(self._refuse, granted))
+        self._waiting.setdefault(network, {})[granted] = None
+        self._unread.keep(granted, network, BUILT_BYTES, partial(self._refuse, granted, network))
         try:
             await granted
         except asyncio.CancelledError:
@@ -40,22 +41,31 @@ class LongRequests:
                 self.release()
             raise
         finally:
-            self._waiting.pop(granted, None)
+            self._leave(granted, network)
             self._unread.release(granted, network)
 
     def release(self) -> None:
         """The place is for the next one."""
         while self._waiting:
-            granted = next(iter(self._waiting))
-            del self._waiting[granted]
+            network, own = next(iter(self._waiting.items()))
+            granted = next(iter(own))
+            del self._waiting[network], own[granted]
+            if own:
+                self._waiting[network] = own  # the last one now
             if not granted.done():
                 granted.set_result(None)
                 return
         self._free += 1
 
-    def _refuse(self, granted: asyncio.Future[None]) -> None:
-        others = len(self._waiting)
-        self._waiting.pop(granted, None)
+    def _leave(self, granted: asyncio.Future[None], network: str) -> None:
+        own = self._waiting.get(network, {})
+        own.pop(granted, None)
+        if not own:
+            self._waiting.pop(network, None)
+
+    def _refuse(self, granted: asyncio.Future[None], network: str) -> None:
+        others = sum(map(len, self._waiting.values()))
+        self._leave(granted, network)
         if not granted.done():
             granted.set_exception(
                 CloseConnection(

@@ -41,6 +41,16 @@ async def test_the_next_one_has_a_place_when_one_is_left(places: LongRequests, u
     assert unread.in_use_bytes == 0
 
 
+async def test_networks_have_the_next_place_by_turns(places: LongRequests) -> None:
+    """A thousand long requests of one address kept those of all others waiting for all of them."""
+    _, second, third, other = await ask(places, "a", "a", "a", "b")
+    places.release()
+    await second
+    places.release()
+    await settle()
+    assert [other.done(), third.done()] == [True, False]
+
+
 async def test_of_too_many_that_wait_the_oldest_of_the_network_with_most_is_closed(
     places: LongRequests, unread: KeptBytes
 ) -> None:
