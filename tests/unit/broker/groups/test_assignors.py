@@ -1,7 +1,9 @@
 """The assignors that run on the broker."""
 
 from collections.abc import Mapping
+from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stepdown.broker.groups.consumer.assignors import ASSIGNORS
@@ -131,3 +133,50 @@ def test_uniform_stays_whole_and_level_over_changes(subscriptions, after, topics
 def test_uniform_changes_nothing_when_nothing_changed(names, topics):
     first = assign_uniformly(members(*sorted(names), topics=topics), topics)
     assert assign_uniformly(members(*sorted(names), topics=topics, current=first), topics) == first
+
+
+class CountedId(str):
+    """A member's id that counts how often it is compared."""
+
+    compared = 0
+
+    def __lt__(self, other: str) -> bool:
+        CountedId.compared += 1
+        return str.__lt__(self, other)
+
+
+class CountedTopics(frozenset):
+    """A subscription that counts how often a topic is looked for in it."""
+
+    looks = 0
+
+    def __contains__(self, topic: object) -> bool:
+        CountedTopics.looks += 1
+        return frozenset.__contains__(self, topic)
+
+
+@pytest.mark.parametrize("name", sorted(ASSIGNORS))
+def test_the_work_grows_with_partitions_and_members_not_with_their_product(name: str) -> None:
+    """A member that joined a group of 300 members with 9,000 partitions held the broker for 0.2 to 1.2 s."""
+    topics = {UUID(int=number): 9 for number in range(1, 101)}
+    subscription = CountedTopics(topics)
+    specs = {CountedId(f"m{number:03}"): MemberSpec(topics=subscription) for number in range(200)}
+    CountedId.compared = CountedTopics.looks = 0
+    assigned = ASSIGNORS[name](specs, topics)
+    assert sum(sizes(assigned)) == 900
+    assert CountedTopics.looks <= len(topics)
+    assert CountedId.compared <= 10 * (900 + 200)  # 900 times 200 before
+
+
+def test_levelling_looks_at_each_topic_once_a_round() -> None:
+    """Five members of many topics beside 295 of one, whom nothing can be moved to, were compared with each of them."""
+    topics = {UUID(int=number): 9 for number in range(1, 51)}
+    last = UUID(int=50)
+    specs = {
+        CountedId(f"m{number:03}"): MemberSpec(topics=frozenset(topics.keys() - {last} if number < 5 else {last}))
+        for number in range(100)
+    }
+    CountedId.compared = 0
+    assigned = assign_uniformly(specs, topics)
+    assert sizes({name: assigned[name] for name in list(specs)[:5]}) == [89, 88, 88, 88, 88]
+    assert CountedId.compared <= 10 * (450 + 100)
