@@ -211,5 +211,5 @@ class Cleaner:
         for partition in await self._find_compacted_partitions():
             if partition.key not in self._in_progress and partition.log.fault is None:
                 with self._core.rounds.item("retention", partition.log.name):
-                    delete_old_segments(self._core, partition)
+                    await delete_old_segments(self._core, partition, turn)
             await turn.next()

@@ -21,6 +21,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from ...network.http.clients_page import render_report
+from ...network.turn import Turn
 from ...protocol.errors import DiskFault
 from ...storage.directories.missing_folders import find_logs_without_folder
 from ...storage.files.files import Files
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 TIDY_INTERVAL_MS = 1000
 REPORT_INTERVAL_MS = 60_000
+SEGMENTS_A_STEP = 16
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +43,17 @@ MOST_NAMED: Final = 10
 """Partitions of a directory that have a line each when they go offline together."""
 
 
-def delete_old_segments(core: "Core", partition: Partition) -> None:
-    """Deletes what is too old or too much, after its notice if the topic was taken over. Raises: DiskFault."""
+async def delete_old_segments(core: "Core", partition: Partition, turn: Turn) -> None:
+    """Deletes what is too old or too much, after its notice if the topic was taken over; a segment of some records is
+    as dear as one of a GB, so others have the loop in between. Raises: DiskFault."""
     now_ms, high_watermark = core.clock.now_ms(), partition.high_watermark
     describe = partial(partition.log.describe_due_deletions, now_ms, high_watermark)
-    if core.deletion_notice.is_over(partition, describe):
-        partition.log.delete_old_segments(now_ms, high_watermark)
+    if not core.deletion_notice.is_over(partition, describe):
+        return
+    while partition.log.fault is None:
+        if partition.log.delete_old_segments(now_ms, high_watermark, most=SEGMENTS_A_STEP) < SEGMENTS_A_STEP:
+            return
+        await turn.next()
 
 
 class LogMaintenance:
@@ -98,7 +105,7 @@ class LogMaintenance:
             which = partition.log
             if which.fault is None and which.config.deletes and not which.config.is_compacted:
                 with self._core.rounds.item("retention", which.name):
-                    delete_old_segments(self._core, partition)
+                    await delete_old_segments(self._core, partition, turn)
             await turn.next()
 
     async def _flush(self) -> None:

@@ -307,13 +307,14 @@ class Log(LogReading):
         reasons = retention.reasons_to_delete(self, now_ms, high_watermark)
         return list(retention.describe_deletion(self, reasons))
 
-    def delete_old_segments(self, now_ms: int, high_watermark: int | None = None) -> int:
-        """How many segments retention took; only those that lie below the high watermark (the log's end unless given).
+    def delete_old_segments(self, now_ms: int, high_watermark: int | None = None, *, most: int | None = None) -> int:
+        """How many segments retention took, `most` of them at most; only those that lie below the high watermark (the
+        log's end unless given).
 
         Raises: DiskFault.
         """
         end = self.log_end_offset if high_watermark is None else high_watermark
-        reasons = retention.reasons_to_delete(self, now_ms, end)
+        reasons = retention.reasons_to_delete(self, now_ms, end, most=most)
         count = len(reasons)
         if not count:
             return 0

@@ -26,15 +26,17 @@ class LogForRetention(Protocol):
     segments: Segments
 
 
-def reasons_to_delete(log: LogForRetention, now_ms: int, high_watermark: int) -> list[str]:
-    """Why each of the oldest segments may go; as many as there are segments means that a new one is rolled first."""
+def reasons_to_delete(log: LogForRetention, now_ms: int, high_watermark: int, *, most: int | None = None) -> list[str]:
+    """Why each of the oldest segments may go, `most` of them at most; as many as there are segments means that a new
+    one is rolled first."""
     config = log.config
-    count = _count(log, high_watermark, 0, _starts_later(log))
+    most = len(log.segments) if most is None else min(most, len(log.segments))
+    count = _count(log, high_watermark, 0, most, _starts_later(log))
     reasons = [f"the log starts at {log.log_start_offset}"] * count
     if config.deletes:
-        count = _count(log, high_watermark, count, _is_too_much(log, count))
+        count = _count(log, high_watermark, count, most, _is_too_much(log, count))
         reasons += [f"retention.bytes={config.retention_bytes}"] * (count - len(reasons))
-        count = _count(log, high_watermark, count, _is_too_old(log, now_ms))
+        count = _count(log, high_watermark, count, most, _is_too_old(log, now_ms))
         reasons += [f"retention.ms={config.retention_ms}"] * (count - len(reasons))
     return reasons
 
@@ -52,9 +54,11 @@ def describe_deletion(log: LogForRetention, reasons: Sequence[str]) -> Iterator[
         at += count
 
 
-def _count(log: LogForRetention, high_watermark: int, count: int, may_go: Callable[[Segment, int], bool]) -> int:
+def _count(
+    log: LogForRetention, high_watermark: int, count: int, most: int, may_go: Callable[[Segment, int], bool]
+) -> int:
     segments = log.segments
-    while count < len(segments):
+    while count < most:
         segment = segments[count]
         next_base = segments.end_of(count)
         end = log.log_end_offset if next_base is None else next_base

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
+from stepdown.broker.maintenance.log_maintenance import SEGMENTS_A_STEP
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.storage.files.file_handle import FileHandle
 from stepdown.storage.log.log import Log
@@ -64,3 +65,25 @@ async def test_a_log_that_is_deleted_while_others_are_flushed_disturbs_nobody(
         assert [log.recovery_point for log in (first, last)] == [log.log_end_offset for log in (first, last)]
         if successor is not None:
             assert len(values_of(read_all(successor))) == 60
+
+
+async def test_a_thousand_small_segments_are_deleted_some_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic of 10,000 segments of a record each held all clients while retention renamed their files."""
+    taken: list[int] = []
+    delete = Log.delete_old_segments
+
+    def count(log: Log, *arguments: int, **most: int) -> int:
+        taken.append(delete(log, *arguments, **most))
+        return taken[-1]
+
+    monkeypatch.setattr(Log, "delete_old_segments", count)
+    async with running_broker(tmp_path, clock=ManualClock(), log_segment_bytes=200, log_retention_ms=0) as broker:
+        fill(log := await make_log(broker, "a"))
+        segments = len(log.segments)
+        assert segments > 2 * SEGMENTS_A_STEP
+        await broker._upkeep._retain()
+        assert len(log.segments) == 1
+    assert sum(taken) >= segments - 1
+    assert max(taken) <= SEGMENTS_A_STEP

@@ -73,6 +73,12 @@ def test_without_timestamps_the_time_of_the_file_counts(tmp_path: Path) -> None:
     assert log.delete_old_segments(NOW) == 1
 
 
+def test_no_more_than_asked_for_go_at_once(tmp_path: Path) -> None:
+    log = filled(tmp_path, retention_ms=0)
+    assert [log.delete_old_segments(NOW + 10**6, most=2) for _ in range(4)] == [2, 2, 1, 0]
+    assert bases(log) == [5]
+
+
 def test_nothing_above_the_high_watermark_goes(tmp_path: Path) -> None:
     log = filled(tmp_path, retention_ms=0)
     assert log.delete_old_segments(NOW + 10**6, high_watermark=3) == 3
