@@ -5,7 +5,7 @@ coordinator runs, whether this broker leads the group's partition, whether that 
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...network.admission.peer_lines import PeerLines
@@ -105,7 +105,7 @@ class GroupCoordinator:
         """Begins to load what is stored and to look for expired offsets; requests are answered from now on."""
         self._is_active = True
         self._topics.on_deleted.append(self._on_topic_deletions)
-        self._topics.on_changed.append(lambda topic: self.on_topic_change(topic.name))
+        self._topics.on_changed.append(lambda topic: self._on_topic_changes((topic.name,)))
         self._topics.on_epoch.append(self._on_epoch)
         self._loading.start()
         interval_ms = self._core.settings.offsets_retention_check_interval_ms
@@ -375,24 +375,17 @@ class GroupCoordinator:
             log.debug("group %s: offsets of producer %d, epoch %d %s", group_id, producer_id, producer_epoch, verb)
 
     def _on_topic_deletions(self, topics: Sequence[Topic]) -> None:
-        for topic in topics:
-            if topic.name == OFFSETS_TOPIC:
-                self._forget_all()
-            else:
-                self.on_topic_deletion(topic.name)
+        """Takes the topics' offsets from all groups; consumer groups that read one look at their topics again."""
+        names = {topic.name for topic in topics}
+        if OFFSETS_TOPIC in names:
+            self._forget_all()
+        self._on_topic_changes(names)
+        self._commits.delete_topics(names)
 
-    def on_topic_deletion(self, name: str) -> None:
-        """Takes the topic's offsets from all groups; consumer groups that read it look at their topics again."""
-        self.on_topic_change(name)
-        try:
-            self._commits.delete_topic(name)
-        except ApiError as error:
-            log.warning("committed offsets of the deleted topic %s could not be removed: %s", name, error)
-
-    def on_topic_change(self, name: str) -> None:
-        """Consumer groups that read the topic look at their topics at the next heartbeat."""
+    def _on_topic_changes(self, names: Collection[str]) -> None:
+        """Consumer groups that read one of the topics look at their topics at the next heartbeat."""
         for group in self.groups:
-            if isinstance(group, ConsumerGroup) and (group.uses_patterns or group.is_subscribed_to(name)):
+            if isinstance(group, ConsumerGroup) and (group.uses_patterns or any(map(group.is_subscribed_to, names))):
                 group.refresh_at_ms = 0
 
     def _on_epoch(self, partition: Partition) -> None:

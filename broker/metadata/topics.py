@@ -228,6 +228,7 @@ class Topics:
             self.cluster.add(topic)
             self.collisions.add(topic.name)
             self._tell_change(topic)
+            await self._turn.next()
 
     async def _remember(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         stored = {

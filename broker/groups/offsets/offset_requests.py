@@ -16,8 +16,9 @@ Clients of OffsetCommit v0 (0.8.x) are committers without member and generation:
 ZooKeeper, where they once went, is gone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from ....protocol.coordinator.group_log import GroupRecord
 from ....protocol.coordinator.offset_records import OffsetCommitKey, OffsetCommitValue
@@ -276,14 +277,19 @@ class Commits:
         self._offsets.forget(group.group_id)
         self._groups.remove(group.group_id)
 
-    def delete_topic(self, topic: str) -> None:
-        """Takes the topic's offsets from all groups. Raises: ApiError."""
+    def delete_topics(self, names: Container[str]) -> None:
+        """Takes the offsets of these topics from all groups; of groups where it fails they stay, with a line."""
         for group in self._groups:
-            known = set(self._offsets.of_group(group.group_id)) | self._offsets.pending_partitions(group.group_id)
-            gone = sorted(where for where in known if where[0] == topic)
-            if gone:
-                self._append(group.group_id, [offset_tombstone(group.group_id, where) for where in gone])
+            group_id = group.group_id
+            known = chain(self._offsets.of_group(group_id), self._offsets.pending_partitions(group_id))
+            gone = sorted({where for where in known if where[0] in names})
+            if not gone:
+                continue
+            try:
+                self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
                 self.deleted += len(gone)
+            except ApiError as error:
+                self._rebalancer.lines.warn(group_id, "offsets of deleted topics could not be removed: %s", error)
 
     def _append(self, group_id: str, records: Sequence[GroupRecord]) -> None:
         self.apply(records, self._store.append(group_id, records))

@@ -236,7 +236,7 @@ async def test_a_deleted_group_leaves_nothing_behind(world):
 
 async def test_a_deleted_topic_takes_its_offsets_from_all_groups(world):
     await world.commit({("t", 0): 1, ("u", 0): 2})
-    world.commits.delete_topic("t")
+    world.commits.delete_topics({"t", "v"})
     assert fetched(world, "t").offset == -1
     assert fetched(world, "u").offset == 2
 

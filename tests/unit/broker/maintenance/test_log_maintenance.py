@@ -67,9 +67,7 @@ async def test_a_log_that_is_deleted_while_others_are_flushed_disturbs_nobody(
             assert len(values_of(read_all(successor))) == 60
 
 
-async def test_a_thousand_small_segments_are_deleted_some_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_many_small_segments_are_deleted_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A topic of 10,000 segments of a record each held all clients while retention renamed their files."""
     taken: list[int] = []
     delete = Log.delete_old_segments
