@@ -62,6 +62,9 @@ class ReplicatedTopics(Topics):
         self._log_manager.settle_rivals({name: stored.topic_id for name, stored in self.store.state.topics.items()})
         for (name, index), opened in tuple(self._log_manager.logs.items()):
             stored = self.controller.topics.get(name)
+            if stored is not None and opened.topic_id is None:  # it was being made when the broker ended
+                opened.topic_id = stored.topic_id
+                self._log_manager.new_logs.add(opened)
             if stored is not None and stored.topic_id == opened.topic_id:
                 is_wanted = index < len(stored.replicas) and self._is_here(stored.replicas[index])
             else:
@@ -71,6 +74,7 @@ class ReplicatedTopics(Topics):
         self.store.raise_producer_ids(1 + max(map(last_producer_id, self._log_manager.logs.values()), default=-1))
         self.store.save()
         self.sync(self.controller.topics)
+        self._log_manager.new_logs.prepare_sync()()
 
     async def stop(self) -> None:
         await self.replicas.stop()

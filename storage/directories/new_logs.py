@@ -1,19 +1,24 @@
-"""The logs of new partitions whose folders may not be on the disk yet."""
+"""The logs of new partitions whose folders may not be on the disk yet, and have no `partition.metadata`.
+
+A crash before that leaves a folder without a topic id, which gets the topic's at the next start.
+"""
 
 from collections.abc import Callable
+from threading import Lock
 
 from ...protocol.errors import DiskFault
 from ..files.files import Files
-from ..files.partition_metadata import sync_topic_id
+from ..files.partition_metadata import write_topic_id
 from ..log.log import Log
 
 
 class NewLogs:
-    """Logs from when they are made until their folder, and the `partition.metadata` in it, are on the disk."""
+    """Logs from when they are made until their folders are on the disk."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self._logs: dict[Log, None] = {}
+        self._syncing = Lock()
 
     def __bool__(self) -> bool:
         return bool(self._logs)
@@ -30,8 +35,9 @@ class NewLogs:
 
         def sync() -> None:
             try:
-                for log in new:
-                    self._sync_folder(log)
+                with self._syncing:  # a deleted log may have had the name of a new one
+                    for log in new:
+                        self._complete(log)
                 for path in {log.directory.rpartition("/")[0] for log in new}:
                     self._files.sync_directory(path)
             except DiskFault as fault:
@@ -44,11 +50,14 @@ class NewLogs:
 
         return sync
 
-    def _sync_folder(self, log: Log) -> None:
+    def _complete(self, log: Log) -> None:
+        if log.is_released:  # it was deleted
+            return
         try:
             if log.topic_id is not None:
-                sync_topic_id(self._files, log.directory)
-            self._files.sync_directory(log.directory)
+                write_topic_id(self._files, log.directory, log.topic_id)
+            else:
+                self._files.sync_directory(log.directory)
         except DiskFault:
-            if not log.is_released:  # else it was deleted meanwhile
+            if not log.is_released:
                 raise

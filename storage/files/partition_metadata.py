@@ -36,13 +36,13 @@ def decode_uuid(text: str) -> UUID:
 
 
 def read_topic_id(files: WholeFiles, directory: str) -> UUID | None:
-    """The topic id of the log in `directory`; None when there is no file, or a power loss has left an empty one.
+    """The topic id of the log in `directory`; None when there is no file.
 
     Raises: DiskFault when the file cannot be understood.
     """
     path = f"{directory}/{FILE_NAME}"
     data = files.read_whole(path, _MAX_BYTES)
-    if not data:
+    if data is None:
         return None
     try:
         return _parse(data)
@@ -69,15 +69,6 @@ def write_topic_id(files: Files, directory: str, topic_id: UUID, *, sync: bool =
     Raises: DiskFault.
     """
     files.replace(f"{directory}/{FILE_NAME}", _encode(topic_id), sync=sync)
-
-
-def sync_topic_id(files: Files, directory: str) -> None:
-    """Return when what the file says is on the disk. Raises: DiskFault."""
-    handle = files.handle(f"{directory}/{FILE_NAME}")
-    try:
-        handle.sync()
-    finally:
-        handle.close()
 
 
 def says_topic_id(files: WholeFiles, directory: str, topic_id: UUID) -> bool:

@@ -76,11 +76,31 @@ def test_logs_come_back_after_a_clean_stop(tmp_path: Path) -> None:
     assert (log.topic_id, log.log_start_offset, log.log_end_offset, log.recovery_point) == (TOPIC_ID, 1, 2, 2)
 
 
-def test_the_topic_id_is_on_the_disk_before_anything_is_appended(tmp_path: Path) -> None:
+def test_the_topic_id_is_on_the_disk_once_new_logs_are_synced(tmp_path: Path) -> None:
     files = FaultyFiles()
-    open_dirs(tmp_path, files=files).create("t", 0, TOPIC_ID)
+    dirs = open_dirs(tmp_path, files=files)
+    dirs.create("t", 0, TOPIC_ID)
+    assert dirs.new_logs
+    assert not (tmp_path / "t-0" / "partition.metadata").exists()
+    dirs.new_logs.prepare_sync()()
+    assert not dirs.new_logs
     files.lose_power()
     assert (tmp_path / "t-0" / "partition.metadata").read_text().endswith("Q2x6TqCvQ1KJPgMHkWsTVw")
+
+
+def test_a_new_log_whose_folder_cannot_be_synced_takes_no_appends(tmp_path: Path) -> None:
+    files = FaultyFiles()
+    dirs = open_dirs(tmp_path, files=files)
+    log, deleted = dirs.create("t", 0, TOPIC_ID), dirs.create("u", 0, TOPIC_ID)
+    sync = dirs.new_logs.prepare_sync()
+    dirs.delete("u", 0)
+    (tmp_path / "t-0" / "partition.metadata.tmp").mkdir()
+    with pytest.raises(DiskFault):
+        sync()
+    assert not dirs.new_logs
+    assert deleted.is_released
+    with pytest.raises(DiskFault, match="closed to writing"):
+        append(log, b"a")
 
 
 def test_without_the_mark_logs_are_recovered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
