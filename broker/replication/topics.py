@@ -12,6 +12,7 @@ from ...config import Layers
 from ...network.worker_threads import forget_frames
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.log_manager import LogManager
+from ...storage.files.partition_metadata import write_topic_id
 from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.partition_record import PartitionRecord
 from ..controller.controller import Controller
@@ -63,8 +64,8 @@ class ReplicatedTopics(Topics):
         for (name, index), opened in tuple(self._log_manager.logs.items()):
             stored = self.controller.topics.get(name)
             if stored is not None and opened.topic_id is None:  # it was being made when the broker ended
+                write_topic_id(opened.files, opened.directory, stored.topic_id)
                 opened.topic_id = stored.topic_id
-                self._log_manager.new_logs.add(opened)
             if stored is not None and stored.topic_id == opened.topic_id:
                 is_wanted = index < len(stored.replicas) and self._is_here(stored.replicas[index])
             else:

@@ -26,7 +26,7 @@ from ..files.file_names import (
     stray_directory,
 )
 from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, Files, errno_of
-from ..files.partition_metadata import read_topic_id
+from ..files.partition_metadata import prepare_topic_id, read_topic_id
 from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
@@ -312,9 +312,8 @@ class LogManager:
     # Making and deleting logs
 
     def create(self, topic: str, partition: int, topic_id: UUID | None, config: LogConfig | None = None) -> Log:
-        """A new, empty log in the directory that has the fewest, of those that do not fail.
-
-        Its folder is on the disk, and has the topic id, once the function of `new_logs.prepare_sync` has returned.
+        """A new, empty log in the directory that has the fewest, of those that do not fail. Its folder has the topic
+        id, and is on the disk, once the function of `new_logs.prepare_sync` has returned.
 
         Raises: ApiError TOPIC_ALREADY_EXISTS, DiskFault.
         """
@@ -340,7 +339,9 @@ class LogManager:
     def _make(self, path: str, key: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
         self.files.make_directory(path)
         log = open_log(path, *key, config, self._opening(clean=True))
-        log.topic_id = topic_id
+        if topic_id is not None:
+            prepare_topic_id(self.files, path, topic_id)
+            log.topic_id = topic_id
         return log
 
     def _emptiest(self) -> LogDirectory:

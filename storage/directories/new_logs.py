@@ -8,7 +8,7 @@ from threading import Lock
 
 from ...protocol.errors import DiskFault
 from ..files.files import Files
-from ..files.partition_metadata import write_topic_id
+from ..files.partition_metadata import keep_topic_id
 from ..log.log import Log
 
 
@@ -55,7 +55,7 @@ class NewLogs:
             return
         try:
             if log.topic_id is not None:
-                write_topic_id(self._files, log.directory, log.topic_id)
+                keep_topic_id(self._files, log.directory)
             else:
                 self._files.sync_directory(log.directory)
         except DiskFault:

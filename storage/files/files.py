@@ -30,6 +30,7 @@ MAX_PIECES_PER_WRITE = 1024  # IOV_MAX on Linux
 DEFAULT_MAX_OPEN = 512
 LEAST_MAX_OPEN = 4
 PRIVATE = 0o600
+TEMPORARY = ".tmp"
 
 DISK_FAILURES: Final = frozenset(
     {errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE}
@@ -233,17 +234,29 @@ class Files:
         Without `sync` a crash of the machine may leave the old file or an empty one; a crash of the process may not.
         A `private` one is never readable by others than its owner.
         """
-        temporary = self.handle(path + ".tmp")
+        self.write_temporary(path, data, private=private)
+        self.put_in_place(path, sync=sync)
+
+    def write_temporary(self, path: str, data: bytes, *, private: bool = False) -> None:
+        """The first part of `replace`, which waits for no disk: `path.tmp` with `data`."""
+        temporary = self.handle(path + TEMPORARY)
         self.remove(temporary.path)
         if private:
             self.make_private(temporary.path)
         try:
             temporary.write([data], 0)
-            if sync:
-                temporary.sync()
         finally:
             temporary.close()
-        self.rename(temporary.path, path)
+
+    def put_in_place(self, path: str, *, sync: bool = True) -> None:
+        """The second part of `replace`: `path.tmp` is `path` then."""
+        if sync:
+            temporary = self.handle(path + TEMPORARY)
+            try:
+                temporary.sync()
+            finally:
+                temporary.close()
+        self.rename(path + TEMPORARY, path)
         if sync:
             self.sync_directory(os.path.dirname(path))
 

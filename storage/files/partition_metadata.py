@@ -71,6 +71,16 @@ def write_topic_id(files: Files, directory: str, topic_id: UUID, *, sync: bool =
     files.replace(f"{directory}/{FILE_NAME}", _encode(topic_id), sync=sync)
 
 
+def prepare_topic_id(files: Files, directory: str, topic_id: UUID) -> None:
+    """Write what `keep_topic_id` puts in place. Raises: DiskFault."""
+    files.write_temporary(f"{directory}/{FILE_NAME}", _encode(topic_id))
+
+
+def keep_topic_id(files: Files, directory: str) -> None:
+    """Return when the file that was prepared is there, and on the disk. Raises: DiskFault."""
+    files.put_in_place(f"{directory}/{FILE_NAME}")
+
+
 def says_topic_id(files: WholeFiles, directory: str, topic_id: UUID) -> bool:
     """Whether the file is there and says just this; it may be damaged.
 

@@ -94,7 +94,7 @@ def test_a_new_log_whose_folder_cannot_be_synced_takes_no_appends(tmp_path: Path
     log, deleted = dirs.create("t", 0, TOPIC_ID), dirs.create("u", 0, TOPIC_ID)
     sync = dirs.new_logs.prepare_sync()
     dirs.delete("u", 0)
-    (tmp_path / "t-0" / "partition.metadata.tmp").mkdir()
+    (tmp_path / "t-0" / "partition.metadata.tmp").unlink()
     with pytest.raises(DiskFault):
         sync()
     assert not dirs.new_logs
