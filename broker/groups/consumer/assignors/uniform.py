@@ -58,7 +58,9 @@ def _trim_to_share(owned: Owned, total: int) -> None:
     share, odd = divmod(total, len(owned))
     for at, member_id in enumerate(sorted(owned, key=lambda each: (-len(owned[each]), each))):
         mine = owned[member_id]
-        mine.difference_update(nlargest(len(mine) - share - (at < odd), mine))
+        surplus = len(mine) - share - (at < odd)
+        if surplus > 0:
+            mine.difference_update(nlargest(surplus, mine))
 
 
 def _hand_out(owned: Owned, readers: Readers, partitions: Mapping[UUID, int]) -> None:
