@@ -313,8 +313,8 @@ class BrokerCluster:
 
     async def sync_metadata(self) -> None:
         """Returns when all that was decided, and the folders of new replicas, are on the disk. Raises: DiskFault."""
-        for broker in list(self.brokers.values())[:1]:
-            await broker.topics.sync_metadata()
+        if self.brokers:
+            await self._any().topics.sync_metadata()
 
     # What is there
 

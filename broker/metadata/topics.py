@@ -190,7 +190,7 @@ class Topics:
                 new[topic.name] = topic
                 present += topic.partitions
         if new:
-            await self._forget_deleted()
+            await self._forget_gone_logs()
             await self._put(new.values(), failed)
         return failed
 
@@ -280,11 +280,11 @@ class Topics:
             if log_manager.new_logs:
                 await self._core.heavy(log_manager.new_logs.prepare_sync())
 
-    async def _forget_deleted(self) -> None:
+    async def _forget_gone_logs(self) -> None:
         """Has no new log get what checkpoints say of a deleted one; where that fails, it cannot be made."""
         for log_manager in self._log_managers():
             if log_manager.checkpoints.are_stale:
-                await self._core.heavy(log_manager.checkpoints.forget_deleted)
+                await self._core.heavy(log_manager.checkpoints.forget_gone_logs)
 
     def _log_managers(self) -> Sequence[LogManager]:
         """Those in which partitions are made when topics are."""
@@ -335,7 +335,7 @@ class Topics:
                 raise ApiError(f"topic {name} has {present} partitions already", ErrorCode.INVALID_PARTITIONS)
             if (total := self._partitions()) + partitions - present > self._most_partitions:
                 raise self._full(total)
-            await self._forget_deleted()
+            await self._forget_gone_logs()
             await self._grow(topic, partitions, assignment)
 
     async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:

@@ -46,7 +46,7 @@ class Checkpoints:
         """Writes where logs start that do not start with their first segment."""
         self._write(LOG_STARTS, late_starts)
 
-    def forget_deleted(self) -> dict[str, DiskFault]:
+    def forget_gone_logs(self) -> dict[str, DiskFault]:
         """Names no log that was deleted, so that a new one of its name does not get its start; what went wrong, by
         directory. It syncs: for a worker, where there is one."""
         if not self.are_stale:

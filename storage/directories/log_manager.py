@@ -321,7 +321,7 @@ class LogManager:
         if key in self.logs:
             raise ApiError(f"the log {topic}-{partition} exists", ErrorCode.TOPIC_ALREADY_EXISTS)
         directory = self._emptiest()
-        fault = self.checkpoints.forget_deleted().get(directory.path)
+        fault = self.checkpoints.forget_gone_logs().get(directory.path)
         if fault is not None:
             raise fault
         path = f"{directory.path}/{log_directory(topic, partition)}"

@@ -71,7 +71,7 @@ def _hand_out(owned: Owned, readers: Readers, partitions: Mapping[UUID, int]) ->
     for topic_id in sorted(partitions, key=lambda each: (len(readers[each]), each.int)):
         if readers[topic_id] is not last:
             last = readers[topic_id]
-            by_size = _ranked(owned, last)
+            by_size = _by_size(owned, last)
         for index in range(partitions[topic_id] if last else 0):
             if (topic_id, index) not in taken:
                 size, poorest = by_size[0]
@@ -94,7 +94,7 @@ def _level_topic(owned: Owned, topic_id: UUID, readers: Sequence[str]) -> int:
     mine = {each: sorted(partition for partition in owned[each] if partition[0] == topic_id) for each in readers}
     givers = [(-len(owned[each]), each) for each in readers if mine[each]]
     heapify(givers)
-    takers = _ranked(owned, readers)
+    takers = _by_size(owned, readers)
     moves = 0
     while givers:
         giver, taker = givers[0][1], takers[0][1]
@@ -117,7 +117,7 @@ def _level_topic(owned: Owned, topic_id: UUID, readers: Sequence[str]) -> int:
     return moves
 
 
-def _ranked(owned: Owned, readers: Iterable[str]) -> list[Ranked]:
+def _by_size(owned: Owned, readers: Iterable[str]) -> list[Ranked]:
     """A heap: who has least comes first."""
     ranked = [(len(owned[each]), each) for each in readers]
     heapify(ranked)

@@ -119,6 +119,7 @@ def test_a_log_that_cannot_be_closed_costs_the_mark(tmp_path: Path, caplog: pyte
     files = FaultyFiles()
     dirs = open_dirs(tmp_path, files=files)
     append(dirs.create("t", 0, TOPIC_ID), b"a")
+    dirs.new_logs.prepare_sync()()
     files.fails_sync = True
     dirs.shutdown()
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
