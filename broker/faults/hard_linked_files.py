@@ -47,6 +47,9 @@ class HardLinkedFiles(FaultyDisk):
     def sync_directory(self, path: str) -> None:
         pass
 
+    def sync_file_system(self, path: str) -> None:
+        pass
+
     def _make_own(self, handle: FileHandle) -> None:
         """Raises: DiskFault."""
         opened = handle.open_or_create()

@@ -3,13 +3,17 @@
 A crash before that leaves a folder without a topic id, which gets the topic's at the next start.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
+from typing import Final
 
 from ...protocol.errors import DiskFault
 from ..files.files import Files
 from ..files.partition_metadata import keep_topic_id
 from ..log.log import Log
+
+MANY: Final = 32
+"""Of so many logs the whole file system is synced twice; of fewer, each folder."""
 
 
 class NewLogs:
@@ -36,10 +40,7 @@ class NewLogs:
         def sync() -> None:
             try:
                 with self._syncing:  # a deleted log may have had the name of a new one
-                    for log in new:
-                        self._complete(log)
-                for path in {log.directory.rpartition("/")[0] for log in new}:
-                    self._files.sync_directory(path)
+                    self._complete(new)
             except DiskFault as fault:
                 for log in new:
                     log.fault = log.fault or fault
@@ -50,13 +51,25 @@ class NewLogs:
 
         return sync
 
-    def _complete(self, log: Log) -> None:
+    def _complete(self, logs: Sequence[Log]) -> None:
+        parents = {log.directory.rpartition("/")[0] for log in logs}
+        sync = self._files.sync_directory
+        if len(logs) >= MANY:
+            sync = self._files.sync_file_system
+            for path in parents:
+                sync(path)
+        for log in logs:
+            self._complete_one(log, sync=len(logs) < MANY)
+        for path in parents:
+            sync(path)
+
+    def _complete_one(self, log: Log, *, sync: bool) -> None:
         if log.is_released:  # it was deleted
             return
         try:
             if log.topic_id is not None:
-                keep_topic_id(self._files, log.directory)
-            else:
+                keep_topic_id(self._files, log.directory, sync=sync)
+            elif sync:
                 self._files.sync_directory(log.directory)
         except DiskFault:
             if not log.is_released:

@@ -76,9 +76,9 @@ def prepare_topic_id(files: Files, directory: str, topic_id: UUID) -> None:
     files.write_temporary(f"{directory}/{FILE_NAME}", _encode(topic_id))
 
 
-def keep_topic_id(files: Files, directory: str) -> None:
-    """Return when the file that was prepared is there, and on the disk. Raises: DiskFault."""
-    files.put_in_place(f"{directory}/{FILE_NAME}")
+def keep_topic_id(files: Files, directory: str, *, sync: bool = True) -> None:
+    """Put the file that was prepared in place, safely on the disk unless `sync` is off. Raises: DiskFault."""
+    files.put_in_place(f"{directory}/{FILE_NAME}", sync=sync)
 
 
 def says_topic_id(files: WholeFiles, directory: str, topic_id: UUID) -> bool:

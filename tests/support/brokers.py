@@ -38,6 +38,9 @@ class UnsyncedFiles(Files):
     def sync_directory(self, path: str) -> None:
         pass
 
+    def sync_file_system(self, path: str) -> None:
+        pass
+
     def replace(self, path: str, data: bytes, *, sync: bool = True, private: bool = False) -> None:
         super().replace(path, data, sync=False)
 

@@ -32,6 +32,7 @@ from stepdown.protocol.messages.incremental_alter_configs import (
 )
 from stepdown.protocol.messages.init_producer_id import InitProducerIdRequest
 from stepdown.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from stepdown.storage.files import files
 from support.authorization_requests import OTHER_TOPIC, TOPIC, requests
 from support.client import RawClient
 from support.running import running_broker
@@ -132,6 +133,7 @@ class Syncs:
         self._loop_thread = threading.get_ident()
         self._sync = os.fsync
         monkeypatch.setattr(os, "fsync", self._note)
+        monkeypatch.setattr(files, "_sync_file_system", self._note)
 
     def _note(self, descriptor: int) -> None:
         path = str(Path(f"/proc/self/fd/{descriptor}").readlink())

@@ -77,7 +77,7 @@ async def test_many_small_segments_are_deleted_some_at_a_time(tmp_path: Path, mo
         return taken[-1]
 
     monkeypatch.setattr(Log, "delete_old_segments", count)
-    async with running_broker(tmp_path, clock=ManualClock(), log_segment_bytes=200, log_retention_ms=1) as broker:
+    async with running_broker(tmp_path, clock=ManualClock(), log_segment_bytes=200, log_retention_bytes=1) as broker:
         fill(log := await make_log(broker, "a"))
         segments = len(log.segments)
         assert segments > 2 * SEGMENTS_A_STEP

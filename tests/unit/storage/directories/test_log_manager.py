@@ -11,6 +11,7 @@ from stepdown.protocol.errors import ApiError, DiskFault, ErrorCode
 from stepdown.storage.directories.broker_identity import Identity
 from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.directories.meta_properties import read_meta_properties
+from stepdown.storage.directories.new_logs import MANY
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log_config import LogConfig
 from support.clock import ManualClock
@@ -76,16 +77,19 @@ def test_logs_come_back_after_a_clean_stop(tmp_path: Path) -> None:
     assert (log.topic_id, log.log_start_offset, log.log_end_offset, log.recovery_point) == (TOPIC_ID, 1, 2, 2)
 
 
-def test_the_topic_id_is_on_the_disk_once_new_logs_are_synced(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [1, MANY])
+def test_the_topic_id_is_on_the_disk_once_new_logs_are_synced(tmp_path: Path, count: int) -> None:
     files = FaultyFiles()
     dirs = open_dirs(tmp_path, files=files)
-    dirs.create("t", 0, TOPIC_ID)
+    for index in range(count):
+        dirs.create("t", index, TOPIC_ID)
     assert dirs.new_logs
     assert not (tmp_path / "t-0" / "partition.metadata").exists()
     dirs.new_logs.prepare_sync()()
     assert not dirs.new_logs
     files.lose_power()
-    assert (tmp_path / "t-0" / "partition.metadata").read_text().endswith("Q2x6TqCvQ1KJPgMHkWsTVw")
+    for index in range(count):
+        assert (tmp_path / f"t-{index}" / "partition.metadata").read_text().endswith("Q2x6TqCvQ1KJPgMHkWsTVw")
 
 
 def test_a_new_log_whose_folder_cannot_be_synced_takes_no_appends(tmp_path: Path) -> None:
