@@ -13,7 +13,7 @@ from ..files.partition_metadata import keep_topic_id
 from ..log.log import Log
 
 MANY: Final = 32
-"""Of so many logs the whole file system is synced twice; of fewer, each folder."""
+"""From this number of logs on, their file systems are synced twice; of fewer, each folder is."""
 
 
 class NewLogs:
