@@ -107,7 +107,7 @@ WORK: dict[str, Callable[[str, ssl.SSLContext, str], Awaitable[float]]] = {"prod
 def use(way: str) -> None:
     if way == "asyncio":
         TcpConnect.__call__ = connect_by_asyncio  # type: ignore[method-assign, assignment]
-        # With a limit of 0, as the producer has, asyncio's TLS tells of no room when all is sent.
+        # With a limit of 0, which is the producer's, asyncio's TLS waits for ever after all is sent.
         sslproto._SSLProtocolTransport.set_write_buffer_limits = lambda self, high=None, low=None: None
 
 
