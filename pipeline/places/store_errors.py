@@ -38,7 +38,7 @@ _FAILURES = (
 _ANSWERS = (
     (r"Received redirect without LOCATION", "the bucket is in another region", _REGION),
     (r"PermanentRedirect|AuthorizationHeaderMalformed|IllegalLocationConstraint", None, _REGION),
-    (r"401 Unauthorized|403 Forbidden", None, _CREDENTIALS),
+    (r"401 Unauthorized|403 Forbidden|UserNotFound", None, _CREDENTIALS),
     (r"404 Not Found", None, _BUCKET),
 )
 """The same of answers that are refusals; None: what the store said tells it."""

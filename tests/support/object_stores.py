@@ -54,7 +54,7 @@ class Store(NamedTuple):
 def azure_store() -> Iterator[Store]:
     """An empty container of Azurite."""
     words = ["--blobPort", "0", "--inMemoryPersistence", "--skipApiVersionCheck", "--silent", "--disableTelemetry"]
-    with _server("azurite-blob", words, rb"listens on (http://127\.0\.0\.1:\d+)") as address:
+    with running_server("azurite-blob", words, rb"listens on (http://127\.0\.0\.1:\d+)") as address:
         endpoint = f"{address}/{_ACCOUNT}"
         _create_container(endpoint)
         options = {"azure_storage_account_key": _KEY, "azure_storage_endpoint": endpoint}
@@ -79,7 +79,7 @@ def google_store() -> Iterator[Store]:
     port = free_port()  # of port 0 it does not say what it became
     words = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"]
     words += ["-public-host", f"127.0.0.1:{port}"]
-    with _server("fake-gcs-server", words, rb"server started at (http://127\.0\.0\.1:\d+)") as address:
+    with running_server("fake-gcs-server", words, rb"server started at (http://127\.0\.0\.1:\d+)") as address:
         _post(f"{address}/storage/v1/b", json.dumps({"name": CONTAINER}).encode(), "application/json")
         key = {"gcs_base_url": address, "disable_oauth": True, "client_email": "", "private_key": ""}
         options = {"google_service_account_key": json.dumps(key | {"private_key_id": ""}), "allow_http": "true"}
@@ -96,7 +96,7 @@ def _post(url: str, data: bytes, kind: str = "application/octet-stream") -> None
 def gofakes3_server() -> Iterator[S3Server]:
     """gofakes3 with an empty bucket in its memory: quicker than moto, and without its counter and its failures."""
     words = ["-backend", "memory", "-initialbucket", BUCKET, "-host", "127.0.0.1:0", "-quiet"]
-    with _server("gofakes3", words, rb"using port: (\d+)") as port:
+    with running_server("gofakes3", words, rb"using port: (\d+)") as port:
         yield S3Server(f"http://127.0.0.1:{port}")
 
 
@@ -146,7 +146,7 @@ def shown_by_webdav(folder: str | Path) -> Iterator[tuple[str, Callable[[], int]
 
 
 @contextmanager
-def _server(program: str, words: Sequence[str], says: bytes) -> Iterator[str]:
+def running_server(program: str, words: Sequence[str], says: bytes) -> Iterator[str]:
     """The address that the program says it listens at."""
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")

@@ -1,6 +1,10 @@
-"""Objects over a bad connection, under unusual keys, by the thousand, and replaced while they are read."""
+"""Objects over a bad connection, under unusual keys, by the thousand, and replaced while they are read.
 
-from collections.abc import Iterator
+The store is moto's and, in slow tests, versitygw.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -12,11 +16,15 @@ from stepdown.protocol.errors import DiskFault
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.planned_rows import offsets_of
 from support.s3 import BUCKET, FAULTS, S3Server, s3_server
+from support.versitygw import versity_gateway
+
+STORES = [pytest.param(s3_server, id="moto"), pytest.param(versity_gateway, id="versitygw", marks=pytest.mark.slow)]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with s3_server() as running:
+@pytest.fixture(scope="module", params=STORES)
+def server(request: pytest.FixtureRequest) -> Iterator[S3Server]:
+    opened: Callable[[], AbstractContextManager[S3Server]] = request.param
+    with opened() as running:
         yield running
 
 
@@ -82,3 +90,23 @@ def test_an_object_that_is_replaced_while_it_is_read_is_an_error(what: str, serv
         file.read(1000, 2 << 20)
     file.close()
     assert PlaceFiles(server.options).handle(path, len(data)).read(1, len(data) - 1) in (b"x", bytes(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"aws_secret_access_key": "wrong"}, "set credentials by options of the store or the environment"),
+        ({"aws_access_key_id": "nobody"}, "set credentials by options of the store or the environment"),
+        ({"aws_region": "eu-north-1"}, "set the bucket's region by an option of the store"),
+    ],
+)
+def test_wrong_credentials_are_refused_with_a_sentence(wrong: dict[str, str], told: str, tmp_path: Path) -> None:
+    with versity_gateway() as server:
+        write_topic(tmp_path, "topic")
+        root = server.upload(tmp_path, "logs")
+        assert offsets_of(PlaceFiles(server.options), root, Range(), split_bytes=1000) == list(range(80))
+        with pytest.raises(DiskFault, match=told):
+            PlaceFiles(server.options | wrong).entries(root)
+        with pytest.raises(DiskFault, match="check the name of the bucket, and the endpoint"):
+            PlaceFiles(server.options).entries("s3://no-such-bucket/logs")

@@ -28,6 +28,7 @@ from support.s3 import BUCKET, KEYS
 
 REFUSALS = {
     "credentials": (403, "InvalidAccessKeyId", "set credentials by options of the store or the environment"),
+    "a user": (404, "XAdminUserNotFound", "set credentials by options of the store or the environment"),
     "a signature": (403, "SignatureDoesNotMatch", "set credentials by options of the store or the environment"),
     "a region": (400, "AuthorizationHeaderMalformed", "set the bucket's region by an option of the store (aws_region)"),
     "a redirect": (301, "PermanentRedirect", "the bucket is in another region; set the bucket's region"),
