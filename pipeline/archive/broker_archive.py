@@ -79,7 +79,7 @@ def archive_records(spark: "SparkSession", archive: BrokerArchive, every_s: floa
         writer = writer.trigger(processingTime=f"{every_s} seconds")
     query = writer.start(archive.out)
     with broker_errors():
-        done = _follow(query)
+        done = _follow(query, is_endless=every_s is not None)
     return {"out": archive.out, "format": archive.format, "batches": len(done), "rows": sum(done.values())}
 
 
@@ -115,8 +115,8 @@ def check_identity(archive: BrokerArchive) -> None:
         )
 
 
-def _follow(query: "StreamingQuery") -> Mapping[int, int]:
-    """Wait for the query's end, telling of each batch; return the rows by batch."""
+def _follow(query: "StreamingQuery", *, is_endless: bool) -> Mapping[int, int]:
+    """Wait for the query's end, of an endless one for an interrupt, telling of each batch; return the rows by batch."""
     done: dict[int, int] = {}
     try:
         while True:
@@ -128,6 +128,8 @@ def _follow(query: "StreamingQuery") -> Mapping[int, int]:
             if ended:
                 return done
     except KeyboardInterrupt:
+        if not is_endless:
+            raise
         return done
     finally:
         query.stop()

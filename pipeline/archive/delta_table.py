@@ -19,19 +19,26 @@ _NEEDS_DELTA = (
 )
 
 
-def table_schema(lineage: bool, partition_by: PartitionBy) -> Any:
+def table_schema(lineage: bool, timestamp_ms: bool, partition_by: PartitionBy) -> Any:
     """The Arrow schema of the table: the columns of its files, and those that the folders name."""
     named = [
         pa.field(name, pa.string() if name == "topic" else pa.date32()) for name in partition_columns(partition_by)
     ]
-    return pa.schema([*file_schema(lineage), *named])
+    return pa.schema([*file_schema(lineage, timestamp_ms), *named])
 
 
 class DeltaArchive:
     """The table at `out`, which need not exist yet. `store` are options by obstore's names, which are delta-rs' too."""
 
     def __init__(
-        self, out: str, store: Mapping[str, str], *, archive_id: str, lineage: bool, partition_by: PartitionBy = "date"
+        self,
+        out: str,
+        store: Mapping[str, str],
+        *,
+        archive_id: str,
+        lineage: bool,
+        timestamp_ms: bool = False,
+        partition_by: PartitionBy = "date",
     ) -> None:
         """Raises: BadUsage where deltalake is missing."""
         try:
@@ -41,7 +48,7 @@ class DeltaArchive:
         self._deltalake = deltalake
         self._out = out
         self._id = archive_id
-        self._schema = table_schema(lineage, partition_by)
+        self._schema = table_schema(lineage, timestamp_ms, partition_by)
         self._partitioned_by = partition_columns(partition_by)
         self._options = _plain_http(store)
 

@@ -11,6 +11,7 @@ from ..failures import BadUsage
 from ..job_source import add_source_options, source_of
 from ..kafka_connector import check_reachable
 from ..places.place_files import PlaceFiles, normalize
+from ..process import interrupt
 from ..session import build_session
 from ..sources.options import read_options, size
 from ..spark_packages import DELTA_SETTINGS, jar_settings
@@ -43,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jars", metavar="FOLDER", help="for --bootstrap: jars, where Spark cannot fetch them")
     logs = parser.add_argument_group("from a log directory")
     logs.add_argument("--lineage", action="store_true", help="columns segment, batch and epoch: where a record lay")
+    logs.add_argument(
+        "--timestamp-ms", action="store_true", help="column timestampMs: the stored number, whatever Spark can hold"
+    )
     logs.add_argument("--file-bytes", default=DEFAULT_FILE_BYTES, help="how much of the logs a file is made of, 128m")
     logs.add_argument("--skip-lost", action="store_true", help="go on where offsets are gone before they were archived")
 
@@ -65,6 +69,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _from_broker(arguments: argparse.Namespace, out: str, every_s: float | None) -> dict[str, object]:
     if arguments.lineage:
         raise BadUsage("--lineage is told by segments: a broker does not tell it")
+    if arguments.timestamp_ms:
+        raise BadUsage("--timestamp-ms is of log directories: Spark's connector does not tell it")
     archive = BrokerArchive(
         out=out,
         format=arguments.format,
@@ -99,7 +105,8 @@ def _from_logs(arguments: argparse.Namespace, log_dir: str, out: str, every_s: f
                 break
             time.sleep(every_s)
     except KeyboardInterrupt:
-        pass
+        if every_s is None:
+            raise
     return {"out": out, "format": archive.format, "batches": batches, "rows": rows, "files": files, "bytes": size_bytes}
 
 
@@ -119,6 +126,7 @@ def _log_archive(arguments: argparse.Namespace, log_dir: str, out: str) -> LogAr
         format=arguments.format,
         file_bytes=size({"--file-bytes": arguments.file_bytes}, "--file-bytes", 0),
         lineage=arguments.lineage,
+        timestamp_ms=arguments.timestamp_ms,
         partition_by=arguments.partition_by,
         max_offsets=arguments.max_offsets,
         lost_is_failure=not arguments.skip_lost,
@@ -140,10 +148,6 @@ def _every_s(trigger: str) -> float | None:
 @contextmanager
 def _interrupt_on_sigterm() -> Iterator[None]:
     """Within the block SIGTERM raises KeyboardInterrupt, as SIGINT does."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield

@@ -48,6 +48,7 @@ class LogArchive:
     format: Format
     file_bytes: int
     lineage: bool = False
+    timestamp_ms: bool = False
     partition_by: PartitionBy = "date"
     max_offsets: int | None = None
     lost_is_failure: bool = True
@@ -56,8 +57,9 @@ class LogArchive:
     def source(self) -> dict[str, object]:
         """The settings that have to be the same in every run."""
         options = self.options
-        # Archives of earlier versions are by date and do not say so.
+        # Archives of earlier versions are by date, without the stored times, and do not say so.
         layout: dict[str, object] = {} if self.partition_by == "date" else {"partition_by": self.partition_by}
+        layout |= {"timestamp_ms": True} if self.timestamp_ms else {}
         return layout | {
             "log_dir": join_places(map(options.files().absolute, (options.path, *options.beside))),
             "tiered": options.tiered_path,
@@ -112,6 +114,7 @@ def open_table(files: PlaceFiles, archive: LogArchive, state: ArchiveState) -> D
         archive.options.store,
         archive_id=state.id,
         lineage=archive.lineage,
+        timestamp_ms=archive.timestamp_ms,
         partition_by=archive.partition_by,
     )
 
@@ -215,6 +218,7 @@ def _tasks(
                 batch=state.batches,
                 splits=splits,
                 lineage=archive.lineage,
+                timestamp_ms=archive.timestamp_ms,
                 partition_by=archive.partition_by,
                 store=archive.options.store,
                 lost_is_failure=archive.lost_is_failure,

@@ -2,7 +2,11 @@
 
     <out>/topic=<topic>/date=<day>/part-<batch>-<partition>-<first offset>.parquet     (`partitioning.py`)
 
-Columns are those of Spark's Kafka source but for the topic, which the folder names, and with lineage
+Columns are those of Spark's Kafka source but for the topic, which the folder names; with `timestamp_ms`
+
+    timestampMs bigint  the timestamp as it is stored; `timestamp` is null where Spark cannot hold it
+
+and with lineage
 
     segment bigint      base offset of the segment's file
     batch bigint        base offset of the record batch; of a compressed wrapper of magic 0 or 1 its last offset
@@ -35,6 +39,7 @@ STAGED = "_staged"
 """Where files lie until they are whole, in a file system; readers pass by names that begin so."""
 ROW_GROUP_BYTES = 64 << 20
 COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
+TIMESTAMP_MS = "timestampMs"
 LINEAGE = {"segment": pa.int64(), "batch": pa.int64(), "epoch": pa.int32()}
 _COUNTED = ["partition", "offset", "timestamp"]
 """The columns of which files tell least and most: keys and values are of no use there, and long."""
@@ -48,6 +53,7 @@ class ArchiveTask:
     batch: int
     splits: tuple[Split, ...]
     lineage: bool
+    timestamp_ms: bool = False
     partition_by: PartitionBy = "date"
     lost_is_failure: bool = True
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -70,9 +76,14 @@ class ArchivedFile:
     last_offset: int
 
 
-def file_schema(lineage: bool) -> Any:
+def columns_of(timestamp_ms: bool) -> tuple[str, ...]:
+    """The columns of the files but for lineage."""
+    return (*COLUMNS, TIMESTAMP_MS) if timestamp_ms else COLUMNS
+
+
+def file_schema(lineage: bool, timestamp_ms: bool) -> Any:
     """The Arrow schema of the files."""
-    fields = [pa.field(name, TYPES[name]) for name in COLUMNS]
+    fields = [pa.field(name, TYPES[name]) for name in columns_of(timestamp_ms)]
     return pa.schema(fields + ([pa.field(name, kind) for name, kind in LINEAGE.items()] if lineage else []))
 
 
@@ -84,7 +95,7 @@ def write_task(task: ArchiveTask) -> list[ArchivedFile]:
         for period, rows in _by_period(batch, task.partition_by):
             opened = periods.get(period)
             if opened is None:
-                opened = periods[period] = GrowingFile(file_schema(task.lineage))
+                opened = periods[period] = GrowingFile(file_schema(task.lineage, task.timestamp_ms))
             opened.add(rows)
         if sum(each.pending_bytes for each in periods.values()) >= ROW_GROUP_BYTES:
             max(periods.values(), key=lambda each: each.pending_bytes).flush()
@@ -92,19 +103,24 @@ def write_task(task: ArchiveTask) -> list[ArchivedFile]:
 
 
 def _batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
+    without_times = 0
     for split in task.splits:
         wanted = Wanted(first_offset=split.first_offset, end_offset=split.end_offset, headers=True)
-        arrow = ArrowRows(COLUMNS, split.topic, split.partition)
+        arrow = ArrowRows(columns_of(task.timestamp_ms), split.topic, split.partition)
         leniency = Leniency(fail_on_data_loss=task.lost_is_failure)
         rows = SplitRows(files, split, wanted, leniency, keep_headers=task.lineage)
         for columns in rows:
             batch = arrow.batch(columns)
-            yield _with_lineage(batch, split, rows.headers) if task.lineage else batch
+            without_times += batch.column(COLUMNS.index("timestamp")).null_count
+            yield _with_lineage(batch, split, rows.headers, task) if task.lineage else batch
         for damage in leniency.skipped:
             say(str(damage))
+    if without_times and not task.timestamp_ms:
+        where = f"{task.splits[0].topic}-{task.splits[0].partition}"
+        say(f"{where}: {without_times:,} records have a time that Spark cannot hold: null; --timestamp-ms keeps it")
 
 
-def _with_lineage(batch: Any, split: Split, headers: Sequence[BatchHeader]) -> Any:
+def _with_lineage(batch: Any, split: Split, headers: Sequence[BatchHeader], task: ArchiveTask) -> Any:
     """The batch with the columns of `LINEAGE`, which `headers` tells: those of all batches so far."""
     offsets = np.frombuffer(batch.column(COLUMNS.index("offset")).buffers()[1], np.int64, batch.num_rows)
     of_row = np.searchsorted(np.array([each.last_offset for each in headers], np.int64), offsets)
@@ -116,7 +132,7 @@ def _with_lineage(batch: Any, split: Split, headers: Sequence[BatchHeader]) -> A
     arrays = [
         pa.Array.from_buffers(kind, batch.num_rows, [None, pa.py_buffer(found[name])]) for name, kind in LINEAGE.items()
     ]
-    return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=file_schema(True))
+    return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=file_schema(True, task.timestamp_ms))
 
 
 def _by_period(batch: Any, partition_by: PartitionBy) -> Iterator[tuple[int, Any]]:

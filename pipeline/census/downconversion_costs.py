@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import thread_time_ns
 
-from ...protocol.errors import ApiError
+from ...protocol.errors import ApiError, InvalidRecord
 from ...protocol.records import kernel
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.batches import iter_batches
@@ -24,6 +24,7 @@ from ...protocol.records.compression.codecs import read_chunks
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import MAX_OPENED_BYTES, Codec
 from ...protocol.records.legacy_batch import LegacyBatch
+from ..console_output import say
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.segment_location import SegmentFile
@@ -103,6 +104,7 @@ class _Walk:
         self._chunk: list[BatchCost] = []
         self._fetch_bytes = self._chunk_bytes = 0
         self._ratio = 1.0
+        self._has_refused = False
         self.position = 0
 
     def run(self) -> Iterator[BatchCost]:
@@ -154,7 +156,13 @@ class _Walk:
         if batch.magic > task.magic and batch.codec is Codec.ZSTD and not batch.is_control:
             return
         began = thread_time_ns()
-        cost.converted_bytes = self._size_after_conversion(batch)
+        try:
+            cost.converted_bytes = self._size_after_conversion(batch)
+        except InvalidRecord as refusal:  # a negative timestamp, say: a broker answers old clients with an error
+            if not self._has_refused:
+                say(f"{task.segment.path}: position {self.position}: {refusal}; old clients cannot have it")
+            self._has_refused = True
+            return
         cost.conversion_cpu_ns = thread_time_ns() - began
         self._to_chunk(cost)
         self._to_fetch(cost)

@@ -61,7 +61,7 @@ def _costs_of_tasks(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def by_segment(costs: DataFrame) -> DataFrame:
-    """Sums of the rows; `unreadable_bytes` are zstd, which the client cannot have."""
+    """Sums of the rows; `unreadable_bytes` are what the client cannot have: zstd, and what no conversion takes."""
     unreadable = F.when(F.col("converted_bytes").isNull(), F.col("stored_bytes")).otherwise(0)
     return costs.groupBy("topic", "partition", "segment").agg(
         F.count("*").alias("batches"),

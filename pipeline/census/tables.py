@@ -11,6 +11,8 @@ COUNTED = (
 )
 """The columns of `kafka-batches` that are counted; the others are not made."""
 
+_YEAR_10000_S = 253_402_300_800
+
 
 def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
     """One row a partition, magic, codec and day; everything else is summed up from these."""
@@ -79,7 +81,7 @@ def kafka_4(counts: DataFrame) -> DataFrame:
 
 
 def by_day(counts: DataFrame) -> DataFrame:
-    """By day (UTC) of the batches' largest timestamps and topic; magic 0 has none."""
+    """By day (UTC) of the batches' largest timestamps and topic; magic 0 has none, nor have times after 9999."""
     return (
         counts.groupBy("day", "topic")
         .agg(F.sum("batches").alias("batches"), F.sum("records").alias("records"), F.sum("bytes").alias("bytes"))
@@ -88,9 +90,10 @@ def by_day(counts: DataFrame) -> DataFrame:
 
 
 def _day() -> Column:
-    """The day of a batch, null where it has no timestamp."""
+    """The day of a batch, null where it has no timestamp, or one after the years that Python has."""
     time = F.col("maxTimestamp")
-    return F.when(time >= F.lit(0).cast("timestamp"), F.to_date(time))
+    is_dated = (time >= F.lit(0).cast("timestamp")) & (time < F.lit(_YEAR_10000_S).cast("timestamp"))
+    return F.when(is_dated, F.to_date(time))
 
 
 def skew(counts: DataFrame) -> DataFrame:

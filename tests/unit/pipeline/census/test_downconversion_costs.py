@@ -11,6 +11,7 @@ from stepdown.protocol.records.batch_header import headers_in
 from stepdown.protocol.records.conversion.down import convert_down
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import keyed_records, write_batches, write_topic
+from support.record_sets import patched
 
 
 def census(log_dir: Path, *, magic: int = 1, fetch_bytes: int = 1 << 20, message_bytes: int = 1000) -> list[BatchCost]:
@@ -105,3 +106,17 @@ def test_damage_is_named(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(PipelineFailure, match=rf"{path}: position \d+: .*offset 30.*checksum"):
         census(tmp_path)
+
+
+def test_a_batch_that_no_conversion_takes_is_told_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A record with a negative timestamp, which brokers store, ended the census of the whole directory."""
+    write_topic(tmp_path, "topic", segments=1)
+    path = next(tmp_path.glob("*/*.log"))
+    data = path.read_bytes()
+    first = next(headers_in(memoryview(data))).end
+    path.write_bytes(patched(data[:first], base_timestamp=-5, max_timestamp=4) + data[first:])
+    found = census(tmp_path)
+    assert [cost.converted_bytes is None for cost in found] == [True, False, False, False]
+    assert "a record has a negative timestamp; old clients cannot have it" in capsys.readouterr().err
