@@ -52,7 +52,7 @@ from .routes import newest_version
 from .routes.locator import Locator
 from .sessions.client_session import ClientSession
 from .sessions.relayed_answer import RelayingSender
-from .sessions.request_reader import RequestReader
+from .sessions.request_decoder import RequestDecoder
 from .sessions.session_tools import SessionTools
 from .setting_keys import LISTENER, OFF, PORTS, REQUIRED, SINGLE, SNI
 from .settings import GatewaySettings
@@ -117,7 +117,7 @@ class Gateway:
         translate = {PORTS: self.ports.translate, SINGLE: self._one_address.translate, SNI: self._names.translate}
         self._tools = SessionTools(
             upstream=self.upstream,
-            reader=RequestReader(self._workers, network.stepdown_request_max_items),
+            decoder=RequestDecoder(self._workers, network.stepdown_request_max_items),
             turns=self._turns,
             locator=Locator(self.upstream.run, self.upstream.learn_brokers) if is_single else None,
             offer=self._offer_one_address if is_single else offer,

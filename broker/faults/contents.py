@@ -116,7 +116,7 @@ class Contents:
         topic, broker = given["topic"], self._any()
         if topic not in broker.cluster.topics:
             raise ApiError(f"there is no topic {topic}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        _check(await broker.topics.delete([topic]))
+        _raise_first(await broker.topics.delete([topic]))
         return {"topic": topic}
 
     async def _describe_topic(self, given: Given) -> Answer:
@@ -176,8 +176,8 @@ class Contents:
         """Deletes all topics; those of the coordinators too, which forget groups and transactions with them."""
         broker = self._any()
         names = set(broker.cluster.topics)
-        _check(await broker.topics.delete(sorted(names - COORDINATORS)))
-        _check(await broker.topics.delete(sorted(names & COORDINATORS)))
+        _raise_first(await broker.topics.delete(sorted(names - COORDINATORS)))
+        _raise_first(await broker.topics.delete(sorted(names & COORDINATORS)))
         self.fetched = FetchedPartitions()
 
     # Groups
@@ -260,6 +260,6 @@ def _texts(value: Any) -> dict[str, str]:
     return {str(key): str(text).lower() if isinstance(text, bool) else str(text) for key, text in value.items()}
 
 
-def _check(failed: Mapping[str, ApiError]) -> None:
+def _raise_first(failed: Mapping[str, ApiError]) -> None:
     for error in failed.values():
         raise error

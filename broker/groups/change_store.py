@@ -10,14 +10,14 @@ from ...protocol.errors import ApiError, ErrorCode
 from ..scheduling.keyed_timers import Timers
 from .classic.group import ClassicGroup
 from .classic.rebalance import Rebalancer
-from .consumer.changes import Change, Planner
+from .consumer.changes import GroupChange, GroupChangePlanner
 from .consumer.group import ConsumerGroup
 from .consumer.member import ConsumerMember
 from .consumer.member_timeouts import MemberTimeouts
 from .error_mapping import group_error
+from .group_record_log import GroupRecordLog
 from .group_registry import GroupRegistry
 from .group_settings import GroupSettings
-from .group_store import GroupStore
 from .migration.migration import Migration
 from .state.replay import Replay
 
@@ -30,10 +30,10 @@ class ChangeStore:
         settings: GroupSettings,
         groups: GroupRegistry,
         timers: Timers,
-        store: GroupStore,
+        store: GroupRecordLog,
         replay: Replay,
         rebalancer: Rebalancer,
-        planner: Planner,
+        planner: GroupChangePlanner,
         migration: Migration,
     ) -> None:
         self.settings = settings
@@ -68,21 +68,21 @@ class ChangeStore:
             found |= {member.topic_regex for member in group.members.values() if member.topic_regex}
         return found
 
-    def open(self, group_id: str, *, may_create: bool) -> Change:
+    def open(self, group_id: str, *, may_create: bool) -> GroupChange:
         """A change of the group, which is made, or made of a classic one, if need be. Raises: ApiError."""
         group = self._groups.find(group_id)
         if isinstance(group, ConsumerGroup):
-            return Change(group)
+            return GroupChange(group)
         if not may_create:
             raise ApiError(f"there is no consumer group {group_id!r}", ErrorCode.GROUP_ID_NOT_FOUND)
         if group is None:
-            return Change(ConsumerGroup(group_id))
+            return GroupChange(ConsumerGroup(group_id))
         if group.is_empty:
             return self._replacing(group, ConsumerGroup(group_id))
         return self._replacing(group, self._migration.upgrade(group))
 
-    def _replacing(self, classic: ClassicGroup, group: ConsumerGroup) -> Change:
-        change = Change(group, prelude=[*classic.tombstones(), *self._migration.records_of(group)])
+    def _replacing(self, classic: ClassicGroup, group: ConsumerGroup) -> GroupChange:
+        change = GroupChange(group, prelude=[*classic.tombstones(), *self._migration.records_of(group)])
 
         def release() -> None:
             self._migration.release(classic)
@@ -99,7 +99,7 @@ class ChangeStore:
             message = f"group {group.group_id} has its {self.settings.consumer_max_size} members"
             raise ApiError(message, ErrorCode.GROUP_MAX_SIZE_REACHED)
 
-    def store(self, change: Change) -> None:
+    def store(self, change: GroupChange) -> None:
         """Writes a change, then makes it. Raises: ApiError; nothing has changed then."""
         group, epoch = change.group, change.group.epoch
         records = [*change.prelude, *change.records]
@@ -138,7 +138,7 @@ class ChangeStore:
         if self._migration.is_to_downgrade(group, member):
             self._downgrade(group, member)
             return
-        change = Change(group)
+        change = GroupChange(group)
         self.planner.remove(change, [member])
         change.stored.append(lambda: self.timeouts.unwatch(group, member.member_id))
         self.store(change)

@@ -31,7 +31,7 @@ from .classic.member import join_error, sync_error
 from .classic.member_requests import Members
 from .classic.rebalance import Rebalancer
 from .classic.state_table import DELETE
-from .consumer.changes import Planner
+from .consumer.changes import GroupChangePlanner
 from .consumer.group import ConsumerGroup
 from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.topic_lookup import TopicLookup
@@ -44,7 +44,7 @@ from .migration.classic_members import ClassicInConsumer
 from .migration.migration import Migration
 from .offsets.committed_offsets import CommittedOffset, Offsets, TopicPartition
 from .offsets.offset_requests import Commits, Committer, NewOffset
-from .state.loading import Loading
+from .state.group_loading import GroupLoading
 from .state.offsets_topic_store import OffsetsTopic
 from .state.replay import Replay
 
@@ -90,12 +90,12 @@ class GroupCoordinator:
             self._topic,
             self._replay,
             self._rebalancer,
-            Planner(self.settings, self._lookup.find, self._lookup.names),
+            GroupChangePlanner(self.settings, self._lookup.find, self._lookup.names),
             migration,
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
         self._classic_in_consumer = ClassicInConsumer(self._consumers, migration)
-        self._loading = Loading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_load)
+        self._loading = GroupLoading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_load)
         self._expiry: Periodic | None = None
         self._is_active = False
 
@@ -145,7 +145,7 @@ class GroupCoordinator:
     def is_loading(self) -> bool:
         return self._loading.is_on
 
-    async def check(self, group_id: str, *, may_be_empty: bool = False) -> None:
+    async def ensure_answerable(self, group_id: str, *, may_be_empty: bool = False) -> None:
         """Raises: ApiError 24, 15, 16 or 14 when the group's requests cannot be answered here and now."""
         if not group_id and not may_be_empty:
             raise ApiError("the group id is empty", ErrorCode.INVALID_GROUP_ID)
@@ -165,7 +165,7 @@ class GroupCoordinator:
 
     async def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
         """Enters a group; returns when its join phase has ended. Raises: ApiError."""
-        await self.check(request.group_id)
+        await self.ensure_answerable(request.group_id)
         limits = self.settings
         if not limits.min_session_timeout_ms <= request.session_timeout_ms <= limits.max_session_timeout_ms:
             message = (
@@ -214,7 +214,7 @@ class GroupCoordinator:
     async def sync(self, request: SyncGroupRequest, caller: Caller) -> SyncGroupResponse:
         """The member's assignment, when the leader has handed it in. Raises: ApiError."""
         try:
-            await self.check(request.group_id)
+            await self.ensure_answerable(request.group_id)
         except ApiError as error:
             if error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 raise ApiError(str(error), ErrorCode.REBALANCE_IN_PROGRESS) from error
@@ -229,7 +229,7 @@ class GroupCoordinator:
     async def heartbeat(self, request: HeartbeatRequest, caller: Caller) -> ErrorCode:
         """What the member is to do. While the group is loaded nothing is wrong with anybody. Raises: ApiError."""
         try:
-            await self.check(request.group_id)
+            await self.ensure_answerable(request.group_id)
         except ApiError as error:
             if error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 return ErrorCode.NONE
@@ -241,7 +241,7 @@ class GroupCoordinator:
 
     async def leave(self, request: LeaveGroupRequest, leaving: Sequence[MemberIdentity]) -> LeaveGroupResponse:
         """Takes members out of a group. Raises: ApiError."""
-        await self.check(request.group_id)
+        await self.ensure_answerable(request.group_id)
         group = self.groups.find(request.group_id)
         if group is None:
             unknown = ErrorCode.UNKNOWN_MEMBER_ID
@@ -262,10 +262,10 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         """What the member is to know. Raises: ApiError."""
         self._check_consumer_protocol()
-        await self.check(request.group_id, may_be_empty=True)
+        await self.ensure_answerable(request.group_id, may_be_empty=True)
         expressions = self._consumers.expressions(request.group_id, request.subscribed_topic_regex)
         if expressions:
-            self._consumer_heartbeats.check(request, caller.version)
+            self._consumer_heartbeats.ensure_valid(request, caller.version)
             names = self._lookup.names()
             for pattern in map(compile_pattern, expressions):
                 if not pattern.knows(names):
@@ -275,7 +275,7 @@ class GroupCoordinator:
     async def describe_consumer(self, group_id: str, operations: int) -> consumer_group_describe.DescribedGroup:
         """State and members. Raises: ApiError GROUP_ID_NOT_FOUND when it is no consumer group."""
         self._check_consumer_protocol()
-        await self.check(group_id)
+        await self.ensure_answerable(group_id)
         group = self._consumers.get(group_id)
         return describe_consumer(group, operations, self.settings.assignors[0], self._lookup.name_of)
 
@@ -288,7 +288,7 @@ class GroupCoordinator:
 
     async def describe_classic(self, group_id: str, operations: int) -> DescribedGroup:
         """State and members; one that is no classic group is shown as dead. Raises: ApiError."""
-        await self.check(group_id, may_be_empty=True)
+        await self.ensure_answerable(group_id, may_be_empty=True)
         group = self.groups.find(group_id)
         if isinstance(group, ClassicGroup):
             return describe_classic(group, operations)
@@ -297,7 +297,7 @@ class GroupCoordinator:
     async def delete(self, group_id: str) -> ErrorCode:
         """Deletes a group without members, with its offsets."""
         try:
-            await self.check(group_id, may_be_empty=True)
+            await self.ensure_answerable(group_id, may_be_empty=True)
             group = self.groups.get(group_id)
             refusal = DELETE[group.state] if isinstance(group, ClassicGroup) else None
             if refusal is not None or not group.is_empty:
@@ -311,12 +311,12 @@ class GroupCoordinator:
 
     async def commit(self, committer: Committer, new: Sequence[NewOffset]) -> dict[TopicPartition, ErrorCode]:
         """Stores offsets, in the name of a transaction if the committer has a producer. Raises: ApiError."""
-        await self.check(committer.group_id, may_be_empty=True)
+        await self.ensure_answerable(committer.group_id, may_be_empty=True)
         return await self._commits.commit(committer, new)
 
     async def check_fetcher(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
         """Raises: ApiError when the group's offsets may not be told."""
-        await self.check(group_id, may_be_empty=True)
+        await self.ensure_answerable(group_id, may_be_empty=True)
         self._commits.check_fetcher(group_id, member_id, member_epoch)
 
     def fetch(self, group_id: str, topic: str, partition: int, *, stable: bool = False) -> CommittedOffset:
@@ -328,7 +328,7 @@ class GroupCoordinator:
 
     async def delete_offsets(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
         """What became of each partition. Raises: ApiError."""
-        await self.check(group_id)
+        await self.ensure_answerable(group_id)
         return self._commits.delete(group_id, asked)
 
     async def expire_offsets(self) -> None:

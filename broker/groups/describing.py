@@ -4,7 +4,7 @@ from ...protocol.messages import consumer_group_describe as wire
 from ...protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from .classic.group import ClassicGroup
 from .classic.member import ClassicMember
-from .classic.state_table import State
+from .classic.state_table import ClassicGroupState
 from .consumer.group import ConsumerGroup
 from .consumer.member import Assignment, ConsumerMember
 from .migration.migration import FindName
@@ -15,7 +15,7 @@ CONSUMER_MEMBER = 1
 
 def describe_classic(group: ClassicGroup, operations: int) -> DescribedGroup:
     """State and members; what the members agreed on only while the group is Stable."""
-    is_stable = group.state is State.STABLE
+    is_stable = group.state is ClassicGroupState.STABLE
     protocol = group.protocol_name if is_stable else None
     return DescribedGroup(
         group_id=group.group_id,
@@ -40,7 +40,7 @@ def _member(member: ClassicMember, protocol: str | None) -> DescribedGroupMember
 
 def unknown_classic(group_id: str, operations: int) -> DescribedGroup:
     """A group that there is not is a dead one."""
-    return DescribedGroup(group_id=group_id, group_state=State.DEAD.value, authorized_operations=operations)
+    return DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value, authorized_operations=operations)
 
 
 def describe_consumer(

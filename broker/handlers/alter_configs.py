@@ -18,8 +18,8 @@ from ...protocol.messages.alter_configs import (
 from ..dispatch.call import Call
 from ..dispatch.repeated_items import find_repeated_names
 from ..metadata.config_resources import (
-    Change,
     ResourceType,
+    SettingsChange,
     change_each,
     check_changes,
     replace_broker,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    replace = partial(_replace, broker, change=Change(by=call.requester, is_check=request.validate_only))
+    replace = partial(_replace, broker, change=SettingsChange(by=call.requester, is_check=request.validate_only))
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, replace, call.turn)
@@ -43,7 +43,7 @@ def refuse(request: AlterConfigsRequest, error: ApiError, call: Call) -> AlterCo
     return AlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
 
 
-def _replace(broker: "Services", resource: AlterConfigsResource, *, change: Change) -> None:
+def _replace(broker: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
     configs = resource.configs
     check_changes([config.name for config in configs], [config.name for config in configs if config.value is None])
     texts = {config.name: config.value for config in configs if config.value is not None}

@@ -34,7 +34,7 @@ async def handle(broker: "Services", request: CreatePartitionsRequest, call: Cal
         await call.turn.next()
         error = NONE
         try:
-            added = _check(broker, topic, is_repeated=counts[topic.name] > 1)
+            added = _count_new_partitions(broker, topic, is_repeated=counts[topic.name] > 1)
             call.quota.mutate(added, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             if not request.validate_only:
                 assignment = [tuple(each.broker_ids) for each in topic.assignments or ()]
@@ -51,7 +51,7 @@ def refuse(request: CreatePartitionsRequest, error: ApiError, call: Call) -> Cre
     return CreatePartitionsResponse(results=[_result(topic, error) for topic in request.topics])
 
 
-def _check(broker: "Services", asked: CreatePartitionsTopic, *, is_repeated: bool) -> int:
+def _count_new_partitions(broker: "Services", asked: CreatePartitionsTopic, *, is_repeated: bool) -> int:
     """How many partitions are to be added. Raises ApiError 3, 37, 39, 42 or 44."""
     if is_repeated:
         raise ApiError(f"topic {asked.name} is named more than once", ErrorCode.INVALID_REQUEST)

@@ -30,7 +30,7 @@ SPECIFIED = 2
 
 
 async def handle(broker: "Services", request: DescribeClientQuotasRequest, call: Call) -> DescribeClientQuotasResponse:
-    _check(request.components)
+    _ensure_valid(request.components)
     quotas = broker.topics.store.state.client_quotas
     entries = []
     for entity, values in tuple(quotas.items()):
@@ -49,10 +49,10 @@ def refuse(request: DescribeClientQuotasRequest, error: ApiError, call: Call) ->
     return DescribeClientQuotasResponse(error_code=error.code, error_message=error.message, entries=None)
 
 
-def _check(components: Sequence[ComponentData]) -> None:
+def _ensure_valid(components: Sequence[ComponentData]) -> None:
     """Raises ApiError INVALID_REQUEST or UNSUPPORTED_VERSION."""
     for component in components:
-        _check_component(component)
+        _ensure_valid_component(component)
     kinds = [component.entity_type for component in components]
     if len(set(kinds)) < len(kinds):
         raise ApiError("an entity type is named twice", ErrorCode.INVALID_REQUEST)
@@ -60,7 +60,7 @@ def _check(components: Sequence[ComponentData]) -> None:
         raise ApiError("addresses have no quotas together with users or clients", ErrorCode.INVALID_REQUEST)
 
 
-def _check_component(component: ComponentData) -> None:
+def _ensure_valid_component(component: ComponentData) -> None:
     kind, match_type = component.entity_type, component.match_type
     if not kind:
         raise ApiError("an entity type is empty", ErrorCode.INVALID_REQUEST)

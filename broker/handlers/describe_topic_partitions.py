@@ -34,7 +34,7 @@ async def handle(
     first_name = cursor.topic_name if cursor is not None else ""
     asked = {topic.name for topic in request.topics}
     names = sorted(name for name in asked or broker.cluster.topics if name >= first_name)
-    _check(cursor, asked)
+    _ensure_valid_cursor(cursor, asked)
     may = call.access.may if asked else call.access.may_see
     is_seen = {}
     for name in names:
@@ -83,7 +83,7 @@ def _refusal(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
-def _check(cursor: Cursor | None, asked: set[str]) -> None:
+def _ensure_valid_cursor(cursor: Cursor | None, asked: set[str]) -> None:
     """Raises ApiError INVALID_REQUEST."""
     if cursor is None:
         return

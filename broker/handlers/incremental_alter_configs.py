@@ -21,8 +21,8 @@ from ...protocol.messages.incremental_alter_configs import (
 from ..dispatch.call import Call
 from ..dispatch.repeated_items import find_repeated_names
 from ..metadata.config_resources import (
-    Change,
     ResourceType,
+    SettingsChange,
     alter_broker,
     alter_loggers,
     alter_topic,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 async def handle(
     broker: "Services", request: IncrementalAlterConfigsRequest, call: Call
 ) -> IncrementalAlterConfigsResponse:
-    alter = partial(_alter, broker, change=Change(by=call.requester, is_check=request.validate_only))
+    alter = partial(_alter, broker, change=SettingsChange(by=call.requester, is_check=request.validate_only))
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, alter, call.turn)
@@ -49,7 +49,7 @@ def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call)
     return IncrementalAlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
 
 
-def _alter(broker: "Services", resource: AlterConfigsResource, *, change: Change) -> None:
+def _alter(broker: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
     check_changes(
         [config.name for config in resource.configs],
         [each.name for each in resource.configs if each.value is None and each.config_operation != Operation.DELETE],

@@ -14,8 +14,8 @@ from ...protocol.messages.list_transactions import (
     TransactionState,
 )
 from ..dispatch.call import Call
-from ..transactions.states import State, find_state
 from ..transactions.transaction import Transaction
+from ..transactions.transaction_status import TransactionStatus, find_state
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -49,7 +49,7 @@ def _is_wanted(
     transaction: Transaction, states: frozenset[str], producers: frozenset[int], duration_ms: int, now_ms: int
 ) -> bool:
     now = transaction.now
-    if transaction.pending is not None and transaction.pending.state is State.DEAD:
+    if transaction.pending is not None and transaction.pending.state is TransactionStatus.DEAD:
         return False
     if producers and now.producer_id not in producers:
         return False

@@ -22,7 +22,7 @@ from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from ..dispatch.call import Call
-from ..groups.group_store import Producer
+from ..groups.group_record_log import TransactionalProducer
 from ..groups.offsets.committed_offsets import TopicPartition
 from ..groups.offsets.offset_requests import Committer, NewOffset
 from ..metadata.topic_rules import OFFSETS_TOPIC
@@ -74,7 +74,7 @@ async def _commit(
     broker: "Services", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
 ) -> Mapping[TopicPartition, ErrorCode]:
     """What became of each partition. Raises: ApiError for all of them."""
-    await broker.groups.check(request.group_id)
+    await broker.groups.ensure_answerable(request.group_id)
     topic = broker.cluster.topics[OFFSETS_TOPIC]
     partition = topic.partitions[partition_of(request.group_id, len(topic.partitions))]
     verify(
@@ -91,7 +91,7 @@ async def _commit(
         member_id=request.member_id,
         instance_id=request.group_instance_id,
         generation=request.generation_id,
-        producer=Producer(producer_id=request.producer_id, producer_epoch=request.producer_epoch),
+        producer=TransactionalProducer(producer_id=request.producer_id, producer_epoch=request.producer_epoch),
     )
     return await broker.groups.commit(committer, new)
 

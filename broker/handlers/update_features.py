@@ -36,7 +36,7 @@ def handle(broker: "Services", request: UpdateFeaturesRequest, call: Call) -> Up
     for update in {update.feature: update for update in request.feature_updates}.values():
         code, message = ErrorCode.NONE, None
         try:
-            _check(update, supported, levels, call.version)
+            _ensure_level(update, supported, levels, call.version)
             if update.feature in supported:  # one that is not may only be turned off
                 levels[update.feature] = update.max_version_level
         except ApiError as error:
@@ -52,7 +52,9 @@ def refuse(request: UpdateFeaturesRequest, error: ApiError, call: Call) -> Updat
     return UpdateFeaturesResponse(error_code=error.code, error_message=error.message)
 
 
-def _check(update: FeatureUpdateKey, known: Mapping[str, FeatureRange], levels: dict[str, int], version: int) -> None:
+def _ensure_level(
+    update: FeatureUpdateKey, known: Mapping[str, FeatureRange], levels: dict[str, int], version: int
+) -> None:
     """Raises ApiError INVALID_UPDATE_VERSION."""
     fault = _fault(update, known.get(update.feature), levels, version)
     if fault is not None:

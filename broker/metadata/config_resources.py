@@ -76,7 +76,7 @@ def check_is_this_broker(cluster: "MetadataImage", name: str) -> None:
         raise ApiError(f"this is broker {node_id}, not {name!r}", ErrorCode.INVALID_REQUEST)
 
 
-class Resource(Protocol):
+class NamedResource(Protocol):
     """What a request wants changed."""
 
     @property
@@ -88,17 +88,19 @@ class Resource(Protocol):
 MOST_KEYS = 500
 """Of one resource in a request. A broker has some 300; each that is not known is looked for and told in an error."""
 
-R = TypeVar("R", bound=Resource)
+R = TypeVar("R", bound=NamedResource)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class SettingsChange:
     """Who asks for a change of settings, and whether it shall only be checked."""
 
     by: str
     is_check: bool = False
 
-    def tell(self, resource: str, before: Mapping[str, str], after: Mapping[str, str], keys: Mapping[str, Key]) -> None:
+    def log_values(
+        self, resource: str, before: Mapping[str, str], after: Mapping[str, str], keys: Mapping[str, Key]
+    ) -> None:
         """A line with the old and the new value of each setting that changed; "unset" is the default."""
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
         texts = [f"{name} from {_text_of(name, before, keys)} to {_text_of(name, after, keys)}" for name in changed]
@@ -144,7 +146,7 @@ def check_changes(names: Sequence[str], without_value: Sequence[str]) -> None:
         raise ApiError(f"no value is given for {', '.join(without_value)}", ErrorCode.INVALID_REQUEST)
 
 
-def replace_topic(topics: "Topics", name: str, texts: Mapping[str, str], change: Change) -> None:
+def replace_topic(topics: "Topics", name: str, texts: Mapping[str, str], change: SettingsChange) -> None:
     """Replaces a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
     if not name:
         raise ApiError("topics have no common defaults; set them on the broker", ErrorCode.INVALID_REQUEST)
@@ -155,10 +157,10 @@ def replace_topic(topics: "Topics", name: str, texts: Mapping[str, str], change:
     if not change.is_check:
         before = topics.cluster.topics[name].overrides
         topics.configure(name, texts)
-        change.tell(f"topic {name}", before, texts, TOPIC_KEYS)
+        change.log_values(f"topic {name}", before, texts, TOPIC_KEYS)
 
 
-def replace_broker(topics: "Topics", name: str, texts: Mapping[str, str], change: Change) -> None:
+def replace_broker(topics: "Topics", name: str, texts: Mapping[str, str], change: SettingsChange) -> None:
     """Replaces the dynamic settings of this broker or of all. Raises ApiError 42."""
     of_cluster = is_cluster_default(topics.cluster, name)
     if change.is_check:
@@ -166,10 +168,10 @@ def replace_broker(topics: "Topics", name: str, texts: Mapping[str, str], change
         return
     before = topics.configuration.broker_overrides(of_cluster=of_cluster)
     topics.configure_broker(texts, of_cluster=of_cluster)
-    change.tell("all brokers" if of_cluster else f"broker {name}", before, texts, BROKER_KEYS)
+    change.log_values("all brokers" if of_cluster else f"broker {name}", before, texts, BROKER_KEYS)
 
 
-def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], change: Change) -> None:
+def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], change: SettingsChange) -> None:
     """Changes some of a topic's own settings. Raises ApiError 3, 17, 40 or 42."""
     topic = topics.cluster.topics.get(name)
     before = {} if topic is None else topic.overrides
@@ -180,7 +182,7 @@ def alter_topic(topics: "Topics", name: str, alterations: Iterable[Alteration], 
     replace_topic(topics, name, texts, change)
 
 
-def alter_broker(topics: "Topics", name: str, alterations: Iterable[Alteration], change: Change) -> None:
+def alter_broker(topics: "Topics", name: str, alterations: Iterable[Alteration], change: SettingsChange) -> None:
     """Changes some dynamic settings of this broker or of all. Raises ApiError 40 or 42."""
     before = topics.configuration.broker_overrides(of_cluster=is_cluster_default(topics.cluster, name))
     try:
@@ -197,7 +199,9 @@ def loggers() -> dict[str, str]:
     return {ROOT_LOGGER: _level_name(logging.root.level), **levels}
 
 
-def alter_loggers(cluster: "MetadataImage", name: str, alterations: Sequence[Alteration], change: Change) -> None:
+def alter_loggers(
+    cluster: "MetadataImage", name: str, alterations: Sequence[Alteration], change: SettingsChange
+) -> None:
     """Sets levels of loggers, or takes them back. Raises ApiError INVALID_CONFIG or INVALID_REQUEST."""
     check_is_this_broker(cluster, name)
     known = loggers()

@@ -8,7 +8,7 @@ from ...network.page.row_window import take_window
 
 if TYPE_CHECKING:
     from ..services import Services
-    from ..transactions.transaction import Standing
+    from ..transactions.transaction import TransactionMetadata
 
 MOST_PARTITIONS = 20
 
@@ -30,7 +30,7 @@ async def show_transactions(services: "Services", query: PageQuery) -> dict[str,
     return window.document([_make_row(name, known[name], now_ms) for name in window.keys])
 
 
-def _make_row(transactional_id: str, now: "Standing", now_ms: int) -> dict[str, Any]:
+def _make_row(transactional_id: str, now: "TransactionMetadata", now_ms: int) -> dict[str, Any]:
     return {
         "id": transactional_id,
         "state": now.state.label,

@@ -10,8 +10,8 @@ from ...protocol.errors import ApiError
 from ..scheduling.background_tasks import BackgroundTasks
 from .markers import MarkerOf, Markers
 from .state_topic import StateTopic
-from .states import State
-from .transaction import Standing, Transaction
+from .transaction import Transaction, TransactionMetadata
+from .transaction_status import TransactionStatus
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -29,7 +29,7 @@ class Completion:
         core: "Core",
         topic: StateTopic,
         markers: Markers,
-        write: Callable[[Transaction, Standing], Awaitable[None]],
+        write: Callable[[Transaction, TransactionMetadata], Awaitable[None]],
     ) -> None:
         """`write` brings a transaction to its next standing."""
         self._clock = core.clock
@@ -80,7 +80,7 @@ class Completion:
             producer_id=now.producer_id,
             producer_epoch=now.producer_epoch,
             coordinator_epoch=self._topic.led(index).leader_epoch,
-            committed=now.state is State.PREPARE_COMMIT,
+            committed=now.state is TransactionStatus.PREPARE_COMMIT,
         )
 
     async def _is_written(self, transaction: Transaction) -> bool:

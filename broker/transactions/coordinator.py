@@ -21,12 +21,12 @@ from ..metadata.partition import Partition
 from ..metadata.topic_rules import TRANSACTION_TOPIC
 from ..scheduling.periodic_task import Periodic
 from .completion import Completion
-from .loading import Loading
 from .markers import Markers
 from .registry import TransactionRegistry
 from .state_topic import StateTopic
-from .states import PREPARED, State, end_answer
-from .transaction import Standing, TopicPartition, Transaction, is_exhausted
+from .transaction import TopicPartition, Transaction, TransactionMetadata, is_exhausted
+from .transaction_loading import TransactionLoading
+from .transaction_status import PREPARED, TransactionStatus, end_answer
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TOMBSTONES_A_BATCH = 100
 EXPIRY_WRITE_TIMEOUT_MS = 30_000
 KEY_CHARACTERS = 64
-RESULTS: Final = {State.COMPLETE_COMMIT: "committed", State.COMPLETE_ABORT: "aborted"}
+RESULTS: Final = {TransactionStatus.COMPLETE_COMMIT: "committed", TransactionStatus.COMPLETE_ABORT: "aborted"}
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,9 @@ class TransactionCoordinator:
         self._core = core
         self._topic = StateTopic(core, topics)
         self._completion = Completion(core, self._topic, self.markers, self.write)
-        self._loading = Loading(core.rounds, self._topic, self.transactions, self._raise_producer_ids, self._resume)
+        self._loading = TransactionLoading(
+            core.rounds, self._topic, self.transactions, self._raise_producer_ids, self._resume
+        )
         self._periodic: list[Periodic] = []
         self._lines = PeerLines(core.clock)
         self._is_active = False
@@ -141,7 +143,7 @@ class TransactionCoordinator:
 
     # What may be asked
 
-    def check(self, transactional_id: str) -> None:
+    def ensure_answerable(self, transactional_id: str) -> None:
         """Raises: ApiError 42, 15, 16 or 14 when requests for the id cannot be answered here and now."""
         if not transactional_id:
             raise ApiError("the transactional id is empty", ErrorCode.INVALID_REQUEST)
@@ -158,7 +160,7 @@ class TransactionCoordinator:
     async def _find(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Transaction:
         if not self._topic.exists:
             await self._topic.ensure()
-        self.check(transactional_id)
+        self.ensure_answerable(transactional_id)
         found = self.transactions.find(transactional_id)
         if found is None:
             message = f"there is no transactional id {transactional_id!r}"
@@ -167,17 +169,17 @@ class TransactionCoordinator:
         return found
 
     def find(self, transactional_id: str) -> Transaction:
-        """The standing of an id. Raises: ApiError TRANSACTIONAL_ID_NOT_FOUND and those of `check`."""
-        self.check(transactional_id)
+        """The standing of an id. Raises: ApiError TRANSACTIONAL_ID_NOT_FOUND and those of `ensure_answerable`."""
+        self.ensure_answerable(transactional_id)
         found = self.transactions.find(transactional_id)
-        if found is None or (found.pending is not None and found.pending.state is State.DEAD):
+        if found is None or (found.pending is not None and found.pending.state is TransactionStatus.DEAD):
             message = f"there is no transactional id {transactional_id!r}"
             raise ApiError(message, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
         return found
 
     # Writing
 
-    async def write(self, transaction: Transaction, following: Standing) -> None:
+    async def write(self, transaction: Transaction, following: TransactionMetadata) -> None:
         """Brings a transaction to its next standing: in the log first, then here. Raises: ApiError; nothing changed."""
         transaction.begin(following)
         transactional_id = transaction.transactional_id
@@ -209,7 +211,7 @@ class TransactionCoordinator:
             message = f"a transaction timeout of {timeout_ms} ms, which has to lie between 1 and {longest_ms}"
             raise ApiError(message, ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         await self._topic.ensure()
-        self.check(transactional_id)
+        self.ensure_answerable(transactional_id)
         transaction = self.transactions.find(transactional_id)
         if transaction is None:
             producer_id = self._core.cluster.next_producer_id()
@@ -219,7 +221,7 @@ class TransactionCoordinator:
         if former is not None:
             transaction.check_former(*former)
         transaction.check_not_completing()
-        if transaction.now.state is State.ONGOING:
+        if transaction.now.state is TransactionStatus.ONGOING:
             await self._fence(transaction)
             message = f"the open transaction of {transactional_id} is being aborted"
             raise ApiError(message, ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -227,7 +229,9 @@ class TransactionCoordinator:
         await self.write(transaction, self._next_producer(transaction, expected_epoch, timeout_ms))
         return transaction.now.producer_id, transaction.now.producer_epoch
 
-    def _next_producer(self, transaction: Transaction, expected_epoch: int | None, timeout_ms: int) -> Standing:
+    def _next_producer(
+        self, transaction: Transaction, expected_epoch: int | None, timeout_ms: int
+    ) -> TransactionMetadata:
         now_ms, epoch = self._core.clock.now_ms(), transaction.now.producer_epoch
         if is_exhausted(epoch) and expected_epoch in (None, epoch):
             producer_id = self._core.cluster.next_producer_id()
@@ -249,7 +253,7 @@ class TransactionCoordinator:
         transaction.check_not_pending()
         transaction.check_not_completing()
         added = frozenset(partitions)
-        if transaction.now.state is State.ONGOING and added <= transaction.now.partitions:
+        if transaction.now.state is TransactionStatus.ONGOING and added <= transaction.now.partitions:
             return
         await self.write(transaction, transaction.with_partitions(added, self._core.clock.now_ms()))
 
@@ -260,7 +264,7 @@ class TransactionCoordinator:
 
         Raises: ApiError 49, 90, 51, 42, 14, 15, 16.
         """
-        self.check(transactional_id)
+        self.ensure_answerable(transactional_id)
         transaction = self.transactions.find(transactional_id)
         if transaction is None:
             message = f"there is no transactional id {transactional_id!r}"
@@ -275,7 +279,7 @@ class TransactionCoordinator:
         transaction = await self._find(transactional_id, producer_id, producer_epoch)
         transaction.check_not_pending()
         state = transaction.now.state
-        if state is not State.ONGOING:
+        if state is not TransactionStatus.ONGOING:
             answer = end_answer(state, committed=committed)
             if answer:
                 wanted = "commit" if committed else "abort"

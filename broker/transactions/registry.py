@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterator
 
 from ...protocol.coordinator.transaction_log import TransactionRecord
-from .states import State
-from .transaction import NO_EPOCH, Standing, Transaction
+from .transaction import NO_EPOCH, Transaction, TransactionMetadata
+from .transaction_status import TransactionStatus
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +28,11 @@ class TransactionRegistry:
 
     def add(self, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
         """A new transactional id, which has no epoch yet."""
-        standing = Standing(
+        standing = TransactionMetadata(
             producer_id=producer_id,
             producer_epoch=NO_EPOCH,
             timeout_ms=timeout_ms,
-            state=State.EMPTY,
+            state=TransactionStatus.EMPTY,
             updated_ms=now_ms,
         )
         made = self._by_id[transactional_id] = Transaction(transactional_id=transactional_id, now=standing)
@@ -50,7 +50,7 @@ class TransactionRegistry:
             self.remove(record.transactional_id)
             return
         try:
-            standing = Standing.of_value(record.value)
+            standing = TransactionMetadata.of_value(record.value)
         except ValueError as fault:
             log.warning("the record of transactional id %r is skipped: %s", record.transactional_id, fault)
             return

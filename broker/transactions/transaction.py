@@ -16,7 +16,7 @@ from typing import Final
 
 from ...protocol.coordinator.transaction_log import PartitionsSchema, TransactionLogValue
 from ...protocol.errors import ApiError, ErrorCode
-from .states import COMPLETE, MAY_FOLLOW, State
+from .transaction_status import COMPLETE, MAY_FOLLOW, TransactionStatus
 
 TopicPartition = tuple[str, int]
 
@@ -33,13 +33,13 @@ def is_exhausted(epoch: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class TransactionMetadata:
     """What is known of a transactional id at one time. `start_ms` is -1 before the first transaction."""
 
     producer_id: int
     producer_epoch: int
     timeout_ms: int
-    state: State
+    state: TransactionStatus
     updated_ms: int
     start_ms: int = NO_START
     partitions: frozenset[TopicPartition] = frozenset()
@@ -53,20 +53,20 @@ class Standing:
             producer_epoch=self.producer_epoch,
             transaction_timeout_ms=self.timeout_ms,
             transaction_status=self.state,
-            transaction_partitions=None if self.state is State.EMPTY else group_by_topic(self.partitions),
+            transaction_partitions=None if self.state is TransactionStatus.EMPTY else group_by_topic(self.partitions),
             transaction_last_update_timestamp_ms=self.updated_ms,
             transaction_start_timestamp_ms=self.start_ms,
         )
 
     @classmethod
-    def of_value(cls, value: TransactionLogValue) -> "Standing":
+    def of_value(cls, value: TransactionLogValue) -> "TransactionMetadata":
         """What the log says. Raises: ValueError for a status that is none."""
         partitions = value.transaction_partitions or ()
         return cls(
             producer_id=value.producer_id,
             producer_epoch=value.producer_epoch,
             timeout_ms=value.transaction_timeout_ms,
-            state=State(value.transaction_status),
+            state=TransactionStatus(value.transaction_status),
             updated_ms=value.transaction_last_update_timestamp_ms,
             start_ms=value.transaction_start_timestamp_ms,
             partitions=frozenset((topic.topic, index) for topic in partitions for index in topic.partition_ids),
@@ -86,12 +86,12 @@ class Transaction:
     """The standing of one transactional id, and the one that is being written."""
 
     transactional_id: str
-    now: Standing
-    pending: Standing | None = None
+    now: TransactionMetadata
+    pending: TransactionMetadata | None = None
 
     # From one standing to the next
 
-    def begin(self, following: Standing) -> Standing:
+    def begin(self, following: TransactionMetadata) -> TransactionMetadata:
         """`following`, which is pending from now on."""
         if self.pending is not None:
             raise RuntimeError(f"{self.transactional_id}: {self.pending.state.label} is pending")
@@ -143,7 +143,7 @@ class Transaction:
             raise ApiError(message, ErrorCode.CONCURRENT_TRANSACTIONS)
 
     def has_timed_out(self, now_ms: int) -> bool:
-        is_open = self.pending is None and self.now.state is State.ONGOING
+        is_open = self.pending is None and self.now.state is TransactionStatus.ONGOING
         return is_open and self.now.start_ms + self.now.timeout_ms < now_ms
 
     def has_expired(self, now_ms: int, expiration_ms: int) -> bool:
@@ -151,17 +151,17 @@ class Transaction:
 
     # The next standings
 
-    def next_epoch(self, expected_epoch: int | None, timeout_ms: int, now_ms: int) -> Standing:
+    def next_epoch(self, expected_epoch: int | None, timeout_ms: int, now_ms: int) -> TransactionMetadata:
         """For a producer that starts again, `expected_epoch` the one it says it had.
 
         Raises: ApiError PRODUCER_FENCED.
         """
         epoch, last_epoch = self._next_epochs(expected_epoch)
-        return Standing(
+        return TransactionMetadata(
             producer_id=self.now.producer_id,
             producer_epoch=epoch,
             timeout_ms=timeout_ms,
-            state=State.EMPTY,
+            state=TransactionStatus.EMPTY,
             updated_ms=now_ms,
             last_producer_id=self.now.producer_id,
             last_producer_epoch=last_epoch,
@@ -179,40 +179,46 @@ class Transaction:
         message = f"{known}, not {expected_epoch}"
         raise ApiError(message, ErrorCode.PRODUCER_FENCED)
 
-    def next_producer(self, producer_id: int, timeout_ms: int, now_ms: int, *, keep_last_epoch: bool) -> Standing:
+    def next_producer(
+        self, producer_id: int, timeout_ms: int, now_ms: int, *, keep_last_epoch: bool
+    ) -> TransactionMetadata:
         """With a new producer id, as the epochs of the former are used up."""
-        return Standing(
+        return TransactionMetadata(
             producer_id=producer_id,
             producer_epoch=0,
             timeout_ms=timeout_ms,
-            state=State.EMPTY,
+            state=TransactionStatus.EMPTY,
             updated_ms=now_ms,
             last_producer_id=self.now.producer_id,
             last_producer_epoch=self.now.producer_epoch if keep_last_epoch else NO_EPOCH,
         )
 
-    def with_partitions(self, added: Iterable[TopicPartition], now_ms: int) -> Standing:
+    def with_partitions(self, added: Iterable[TopicPartition], now_ms: int) -> TransactionMetadata:
         """Ongoing, with these partitions too."""
         start_ms = now_ms if self.now.state.is_idle else self.now.start_ms
         partitions = self.now.partitions.union(added)
-        return replace(self.now, state=State.ONGOING, partitions=partitions, start_ms=start_ms, updated_ms=now_ms)
+        return replace(
+            self.now, state=TransactionStatus.ONGOING, partitions=partitions, start_ms=start_ms, updated_ms=now_ms
+        )
 
-    def prepare(self, state: State, now_ms: int) -> Standing:
+    def prepare(self, state: TransactionStatus, now_ms: int) -> TransactionMetadata:
         """Decided: commit or abort."""
         return replace(self.now, state=state, updated_ms=now_ms)
 
-    def fence(self, now_ms: int) -> Standing:
+    def fence(self, now_ms: int) -> TransactionMetadata:
         """To be aborted, under an epoch that shuts out the present producer and that no client is ever told.
 
         From the last epoch of all, which a log may hold, there is none to go to; Kafka 3.9 never aborts there.
         """
         epoch = min(self.now.producer_epoch + 1, MAX_EPOCH)
-        return replace(self.prepare(State.PREPARE_ABORT, now_ms), producer_epoch=epoch, last_producer_epoch=NO_EPOCH)
+        return replace(
+            self.prepare(TransactionStatus.PREPARE_ABORT, now_ms), producer_epoch=epoch, last_producer_epoch=NO_EPOCH
+        )
 
-    def complete(self, now_ms: int) -> Standing:
+    def complete(self, now_ms: int) -> TransactionMetadata:
         """Over: every partition has its marker."""
         return replace(self.now, state=COMPLETE[self.now.state], partitions=frozenset(), updated_ms=now_ms)
 
-    def dead(self) -> Standing:
+    def dead(self) -> TransactionMetadata:
         """On the way out, as the id has expired."""
-        return replace(self.now, state=State.DEAD)
+        return replace(self.now, state=TransactionStatus.DEAD)

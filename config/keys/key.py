@@ -9,7 +9,7 @@ from .value_checks import Check
 from .value_types import Value, ValueType, parse
 
 
-class Change(Enum):
+class UpdateMode(Enum):
     """When a broker setting may change; the values are Kafka's update modes."""
 
     AT_START = "read-only"
@@ -38,7 +38,7 @@ class Key:
     kind: ValueType
     default: Value | None
     check: Check | None
-    change: Change
+    change: UpdateMode
     doc: str
     attribute: str = ""
     status: Status = Status.ACTED_ON
@@ -53,7 +53,7 @@ class Key:
     @property
     def dynamic(self) -> bool:
         """Whether the value may change while the broker runs."""
-        return self.change is not Change.AT_START
+        return self.change is not UpdateMode.AT_START
 
     @property
     def expected(self) -> str:
@@ -74,7 +74,7 @@ class Key:
         return value
 
 
-AT_START, PER_BROKER, CLUSTER = Change.AT_START, Change.PER_BROKER, Change.CLUSTER
+AT_START, PER_BROKER, CLUSTER = UpdateMode.AT_START, UpdateMode.PER_BROKER, UpdateMode.CLUSTER
 BOOLEAN, STRING, INT, SHORT, LONG = ValueType.BOOLEAN, ValueType.STRING, ValueType.INT, ValueType.SHORT, ValueType.LONG
 DOUBLE, LIST, CLASS, PASSWORD = ValueType.DOUBLE, ValueType.LIST, ValueType.CLASS, ValueType.PASSWORD
 MAX_LONG = 2**63 - 1
@@ -86,7 +86,7 @@ def active(
     kind: ValueType,
     default: Value | None,
     check: Check | None,
-    change: Change,
+    change: UpdateMode,
     doc: str,
     *,
     attribute: str | None = None,
@@ -101,7 +101,7 @@ def active(
 
 def inert(
     reason: str,
-    *rows: tuple[str, ValueType, Value | None, Check | None, Change],
+    *rows: tuple[str, ValueType, Value | None, Check | None, UpdateMode],
     internal: bool = False,
 ) -> tuple[Key, ...]:
     """Keys that Kafka knows and stepdown does not act on, all for the same reason."""

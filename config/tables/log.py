@@ -5,7 +5,7 @@ Sources: Kafka 3.9 ServerLogConfigs, LogConfig, ServerConfigs.
 
 from __future__ import annotations
 
-from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, MAX_LONG, STRING, Change, Key, active, inert
+from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, MAX_LONG, STRING, Key, UpdateMode, active, inert
 from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, NotZero, OneOf, Only, ReleaseVersion
 from ..keys.value_types import Value, ValueType
 from .topics import COMPRESSION_TYPES, NO_TIERS
@@ -27,7 +27,7 @@ def _topic_default(
     default: Value | None,
     check: Check | None = None,
     *,
-    change: Change = CLUSTER,
+    change: UpdateMode = CLUSTER,
     synonyms: tuple[str, ...] = (),
 ) -> Key:
     return active(name, kind, default, check, change, _default_of(topic_key), attribute="", synonyms=synonyms)

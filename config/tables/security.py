@@ -15,8 +15,8 @@ from ..keys.key import (
     PER_BROKER,
     SHORT,
     STRING,
-    Change,
     Key,
+    UpdateMode,
     active,
     inert,
 )
@@ -32,7 +32,7 @@ DEFAULT_PRINCIPAL_BUILDER = "org.apache.kafka.common.security.authenticator.Defa
 
 
 def _at_listener(
-    name: str, kind: ValueType, default: Value | None, check: Check | None, change: Change, doc: str
+    name: str, kind: ValueType, default: Value | None, check: Check | None, change: UpdateMode, doc: str
 ) -> Key:
     """A key that `listener_security.py` reads for each listener."""
     return active(name, kind, default, check, change, doc, attribute="")

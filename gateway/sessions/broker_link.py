@@ -31,7 +31,7 @@ class ClaimHolder(Protocol):
     least_claim_bytes: int
 
 
-class Answer(NamedTuple):
+class UpstreamAnswer(NamedTuple):
     """A response and the bytes that it came in."""
 
     response: Any
@@ -73,7 +73,7 @@ class BrokerLink:
 
     async def receive(
         self, spec: ApiSpec, version: int, head: RequestHead, holder: ClaimHolder | None, held_bytes: int = 0
-    ) -> Answer:
+    ) -> UpstreamAnswer:
         """The next answer. The claim of `holder`, if given, grows to its size, beside what it holds already.
 
         Raises: MalformedFrame, OSError.
@@ -82,7 +82,7 @@ class BrokerLink:
         body = await self._read_for(size, holder, held_bytes)
         decode = partial(decode_response, spec, version, memoryview(b"\0\0\0\0" + body))
         _, response = decode() if size <= WHOLE_BYTES else await self._tools.workers.run(decode)
-        return Answer(response, size)
+        return UpstreamAnswer(response, size)
 
     async def read_head(self, head: RequestHead) -> int:
         """The bytes of the answer to that request after its correlation id. Raises: MalformedFrame, OSError."""

@@ -17,7 +17,7 @@ from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.schema import decode
 from ..gateway_metrics import GatewayMetrics
 from ..request_frame import SIZE, RequestHead
-from ..translations.call import AskUpstream
+from ..translations.translated_call import AskUpstream
 from .login_relay import VERSION, LoginRelay
 from .reply_maker import ReplyMaker
 
@@ -45,7 +45,7 @@ class ClientLogin:
         self._relay = LoginRelay(self._asking(head, header.client_id))
         response = await self._relay.begin(request.mechanism)
         pieces = encode_response(API[ApiKey.SASL_HANDSHAKE], 0, head.correlation_id, response)
-        return self._replies.make(pieces, head, began_s, VERSION)
+        return self._replies.make_reply(pieces, head, began_s, VERSION)
 
     async def relay_token(self, frame: memoryview, began_s: float) -> Reply:
         """Raises: CloseConnection when the cluster refuses the login, MalformedFrame, OSError."""
@@ -69,4 +69,4 @@ class ClientLogin:
         except ApiError as fault:
             response = spec.response(error_code=fault.code)
         pieces = encode_response(spec, head.version, head.correlation_id, response)
-        return self._replies.make(pieces, head, began_s, head.version)
+        return self._replies.make_reply(pieces, head, began_s, head.version)

@@ -43,7 +43,7 @@ from ..request_frame import (
     software_of,
 )
 from ..translations import RENUMBERED
-from ..translations.call import AskUpstream, Call
+from ..translations.translated_call import AskUpstream, TranslatedCall
 from ..upstream import BOOTSTRAP, UpstreamFailed
 from ..upstream_logins import UpstreamLogin
 from .broker_link import BrokerLink
@@ -200,7 +200,9 @@ class ClientSession:
         return str(broker) if broker in self._tools.upstream.brokers else "unknown"
 
     def _asking(self, head: RequestHead, client_id: str | None) -> AskUpstream:
-        async def ask(request: Any, version: int, *, is_answered: bool = True, holder: Call | None = None) -> Any:
+        async def ask(
+            request: Any, version: int, *, is_answered: bool = True, holder: TranslatedCall | None = None
+        ) -> Any:
             if self._router is not None:
                 return await self._router.ask(request, version, head, client_id, holder)
             link = await self._links.open()

@@ -9,7 +9,7 @@ from ...network.answerer import CloseConnection
 from ...protocol.errors import error_name
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from ..translations.call import AskUpstream
+from ..translations.translated_call import AskUpstream
 
 VERSION = 1
 SCRAM_END = b"v="

@@ -49,13 +49,13 @@ class Passer:
         await link.connection.send(with_size(frame))
         body, claim = await link.read_whole(await link.read_head(head))
         answer = frame_answer(head, [rewrite_api_versions(head.version, body, self._tools.offer)])
-        reply = self._replies.make(answer, head, began_s, head.version)
+        reply = self._replies.make_reply(answer, head, began_s, head.version)
         reply.claim = claim
         return reply
 
     async def _send(self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float) -> Reply:
         await link.connection.send(pieces)
-        return self._replies.make(None, head, began_s, head.version)
+        return self._replies.make_reply(None, head, began_s, head.version)
 
     async def _exchange(
         self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, sent_as: int
@@ -65,13 +65,13 @@ class Passer:
             return await self._rewrite(link, head, await link.read_head(head), began_s, sent_as)
         frame = await link.read_frame(head)
         if frame is not None:
-            return self._replies.make([frame], head, began_s, sent_as)
+            return self._replies.make_reply([frame], head, began_s, sent_as)
         size = await link.read_head(head)
         first = frame_head(head, size)
         answer: list[Piece] = [first, RelayedAnswer(link.connection, size)]
         if size <= WHOLE_BYTES:
             answer = [first + await link.connection.read(size)]
-        return self._replies.make(answer, head, began_s, sent_as)
+        return self._replies.make_reply(answer, head, began_s, sent_as)
 
     async def _rewrite(self, link: BrokerLink, head: RequestHead, size: int, began_s: float, sent_as: int) -> Reply:
         body, claim = await link.read_whole(size)
@@ -83,7 +83,7 @@ class Passer:
             if isinstance(fault, OSError):
                 raise CloseConnection(str(fault)) from None
             raise
-        reply = self._replies.make(answer, head, began_s, sent_as)
+        reply = self._replies.make_reply(answer, head, began_s, sent_as)
         reply.claim = claim
         return reply
 

@@ -22,7 +22,7 @@ class ReplyMaker:
     def __init__(self, metrics: GatewayMetrics) -> None:
         self._metrics = metrics
 
-    def make(self, pieces: list[Piece] | None, head: RequestHead, began_s: float, sent_as: int) -> Reply:
+    def make_reply(self, pieces: list[Piece] | None, head: RequestHead, began_s: float, sent_as: int) -> Reply:
         """The reply to a request of a version that is offered; `pieces` None: no answer is due."""
         return self._count(pieces, head.key, head.version, sent_as, began_s)
 
@@ -55,7 +55,7 @@ def frame_answer(head: RequestHead, body: Sequence[bytes | memoryview]) -> list[
     return [b"".join((frame_head(head, sum(map(len, body))), *body))]
 
 
-def keep_for(pieces: list[Piece] | None, claim: Claim | None) -> Claim | None:
+def shrink_claim(pieces: list[Piece] | None, claim: Claim | None) -> Claim | None:
     """What is left of a claim until an answer is sent: nothing for a small one, which may wait for others to leave."""
     size = sum(map(size_of, pieces or ()))
     if claim is None or size > WHOLE_BYTES:

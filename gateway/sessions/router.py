@@ -26,11 +26,11 @@ from ..routes.route import Route, Target
 from .broker_link import WHOLE_BYTES, BrokerLink, ClaimHolder
 from .broker_links import BrokerLinks
 from .passer import Passer
-from .reply_maker import ReplyMaker, encode_answer, keep_for
+from .reply_maker import ReplyMaker, encode_answer, shrink_claim
 from .session_tools import SessionTools
 
 
-class Part(NamedTuple):
+class BrokerPart(NamedTuple):
     """What of a request goes to one broker."""
 
     link: BrokerLink
@@ -63,13 +63,13 @@ class Router:
         if route is ANY:
             await self._look_up_again(head, frame)
             return await self._passer.pass_on(await self._links.open(), head, frame, began_s)
-        header, decoded = await self._tools.reader.read(frame)
+        header, decoded = await self._tools.decoder.decode(frame)
         spec = API[ApiKey(head.key)]
         try:
             request = route.prepare(decoded)
         except ApiError as fault:
             refusal = encode_response(spec, head.version, head.correlation_id, spec.response(error_code=fault.code))
-            return self._replies.make(refusal, head, began_s, head.version)
+            return self._replies.make_reply(refusal, head, began_s, head.version)
         parts = await self._split(route, request)
         if len(parts) > 1:
             return await self._ask_several(route, parts, head, header.client_id, began_s)
@@ -80,7 +80,7 @@ class Router:
         return await self._passer.pass_pieces(link, head, pieces, began_s, is_answered=due)
 
     async def _ask_several(
-        self, route: Route, parts: Sequence[Part], head: RequestHead, client_id: str | None, began_s: float
+        self, route: Route, parts: Sequence[BrokerPart], head: RequestHead, client_id: str | None, began_s: float
     ) -> Reply:
         held = HeldClaim()
         try:
@@ -93,8 +93,8 @@ class Router:
             if held.claim is not None:
                 held.claim.release()
             raise
-        reply = self._replies.make(pieces, head, began_s, head.version)
-        reply.claim = keep_for(pieces, held.claim)
+        reply = self._replies.make_reply(pieces, head, began_s, head.version)
+        reply.claim = shrink_claim(pieces, held.claim)
         return reply
 
     async def ask(
@@ -110,29 +110,31 @@ class Router:
             if holder is None and held.claim is not None:
                 held.claim.release()  # the response that is made of it is small
 
-    async def _split(self, route: Route, request: Any) -> list[Part]:
+    async def _split(self, route: Route, request: Any) -> list[BrokerPart]:
         if route.is_everywhere:
             everywhere = sorted(self._tools.upstream.alive)
-            return [Part(await self._links.open(each), request) for each in everywhere or (None,)]
+            return [BrokerPart(await self._links.open(each), request) for each in everywhere or (None,)]
         turn = self._tools.turns.begin()
         found = await self._locator.find_all(route.targets(request), turn)
         brokers = list(dict.fromkeys(found.values()))
         if len(brokers) <= 1:
-            return [Part(await self._links.open(brokers[0] if brokers else None), request)]
+            return [BrokerPart(await self._links.open(brokers[0] if brokers else None), request)]
         parts = []
         for broker in brokers:
             parts.append(await self._take_part(route, request, broker, found))
             await turn.next()
         return parts
 
-    async def _take_part(self, route: Route, request: Any, broker: int | None, found: dict[Target, int | None]) -> Part:
+    async def _take_part(
+        self, route: Route, request: Any, broker: int | None, found: dict[Target, int | None]
+    ) -> BrokerPart:
         link = await self._links.open(broker)
-        return Part(link, route.take_part(request, lambda target: found[target] == broker))
+        return BrokerPart(link, route.take_part(request, lambda target: found[target] == broker))
 
     async def _ask_all(
         self,
         route: Route,
-        parts: Sequence[Part],
+        parts: Sequence[BrokerPart],
         version: int,
         head: RequestHead,
         client_id: str | None,
@@ -159,7 +161,7 @@ class Router:
         """What a client asks the cluster for, since a broker was the wrong one, is looked up here again, too."""
         if head.key not in READ:
             return
-        _, request = await self._tools.reader.read(frame)
+        _, request = await self._tools.decoder.decode(frame)
         if isinstance(request, MetadataRequest):
             topics = request.topics if head.version or request.topics else None
             names = None if topics is None else [each.name or "" for each in topics]

@@ -14,21 +14,21 @@ from ...protocol.records.layout import Codec
 from ..gateway_metrics import GatewayMetrics
 from ..routes.locator import Locator
 from ..upstream import Upstream
-from .request_reader import RequestReader
+from .request_decoder import RequestDecoder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTools:
     """`locator`: finds the broker of a request where all have one address, else None.
 
-    `reader` reads requests that are not passed as they came. `offer` gives the versions of an API that clients may use
+    `decoder`: for requests that are not passed as they came. `offer` gives the versions of an API that clients may use
     where the cluster takes these; `translate_address`, the address here of a broker of the cluster. `memory` pays for
     answers that are held as a whole, which have to come with `min_bytes_a_second` while others wait. `zstd_to`: what
     zstd batches become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster.
     """
 
     upstream: Upstream
-    reader: RequestReader
+    decoder: RequestDecoder
     turns: Turns
     locator: Locator | None
     offer: Callable[[int, VersionRange], VersionRange]

@@ -11,10 +11,10 @@ from ..error_mapping import map_code, map_errors
 from ..offered_versions import TRANSLATED
 from ..request_frame import RequestHead
 from ..translations import TRANSLATIONS
-from ..translations.call import AskUpstream, Call, Rotation
+from ..translations.translated_call import AskUpstream, Rotation, TranslatedCall
 from ..upstream_logins import UpstreamLogin
-from .reply_maker import ReplyMaker, encode_answer, keep_for
-from .request_reader import ReadRequest
+from .reply_maker import ReplyMaker, encode_answer, shrink_claim
+from .request_decoder import DecodedRequest
 from .session_tools import SessionTools
 
 
@@ -41,7 +41,7 @@ class Translator:
     async def translate(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
         """Raises: CloseConnection, MalformedFrame, OSError."""
         seen = peer.seen
-        call = self._call(head, await self._tools.reader.read(frame), seen)
+        call = self._call(head, await self._tools.decoder.decode(frame), seen)
         seen.translated[head.key, head.version, call.sent_as] += 1
         try:
             response = await TRANSLATIONS[head.key](call)
@@ -52,16 +52,16 @@ class Translator:
         except BaseException:
             call.release()
             raise
-        reply = self._replies.make(pieces, head, began_s, call.sent_as)
-        reply.claim = keep_for(pieces, call.claim)
+        reply = self._replies.make_reply(pieces, head, began_s, call.sent_as)
+        reply.claim = shrink_claim(pieces, call.claim)
         return reply
 
-    def _call(self, head: RequestHead, read: ReadRequest, seen: SeenClient) -> Call:
+    def _call(self, head: RequestHead, read: DecodedRequest, seen: SeenClient) -> TranslatedCall:
         def lose(what: str, count: int) -> None:
             self._metrics.lost.of(what).add(count)
             seen.lost[what] += count
 
-        return Call(
+        return TranslatedCall(
             key=head.key,
             version=head.version,
             sent_as=TRANSLATED[head.key].sent_as,

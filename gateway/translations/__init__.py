@@ -1,7 +1,7 @@
 """Requests in versions that the cluster does not take, answered by asking it in a version that it takes.
 
-A translation asks through its `Call` and returns the response, which is encoded in the version of the client; error
-codes that the client does not know are replaced after it.
+A translation asks through its `TranslatedCall` and returns the response, which is encoded in the client's version.
+After that, error codes that the client does not know are replaced.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,9 +9,9 @@ from typing import Any
 
 from ...protocol.api import ApiKey
 from . import administration, fetch, groups, list_offsets, produce
-from .call import Call
+from .translated_call import TranslatedCall
 
-Translation = Callable[[Call], Awaitable[Any]]
+Translation = Callable[[TranslatedCall], Awaitable[Any]]
 """Returns the response, None where none is due."""
 
 TRANSLATIONS: dict[int, Translation] = {

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from ...protocol.messages.describe_configs import DescribeConfigsResponse
-from .call import Call
+from .translated_call import TranslatedCall
 
 DEFAULT_SOURCE = 5
 """Of a value in DescribeConfigs: nobody has set it."""
 
 
-async def translate(call: Call) -> Any:
+async def translate(call: TranslatedCall) -> Any:
     return await call.ask(call.request, call.sent_as)
 
 
-async def translate_configs(call: Call) -> DescribeConfigsResponse:
+async def translate_configs(call: TranslatedCall) -> DescribeConfigsResponse:
     """Version 0 asks whether a value is the default, and knows no sources."""
     response: DescribeConfigsResponse = await call.ask(call.request, call.sent_as)
     results = []

@@ -34,7 +34,7 @@ from ...protocol.records.batches import iter_batches, next_batch_size
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import CODEC_MASK, LOG_OVERHEAD, MAGIC_V2
 from ...protocol.schema import Buffer, Piece
-from .call import Call
+from .translated_call import TranslatedCall
 
 CLAIM_BYTES = 1 << 20
 LEAST_SHARE_BYTES = 64 * 1024
@@ -81,7 +81,7 @@ class _Partition:
         )
 
 
-async def translate(call: Call) -> FetchResponse:
+async def translate(call: TranslatedCall) -> FetchResponse:
     request: FetchRequest = call.request
     if request.replica_id not in (CONSUMER, DEBUGGER):
         raise CloseConnection("Fetch of a follower: brokers do not speak through the gateway")
@@ -99,7 +99,7 @@ async def translate(call: Call) -> FetchResponse:
 class _Fetch:
     """One request until something is there to answer, or its time is over."""
 
-    def __init__(self, call: Call, request: FetchRequest, partitions: dict[PartitionKey, _Partition]) -> None:
+    def __init__(self, call: TranslatedCall, request: FetchRequest, partitions: dict[PartitionKey, _Partition]) -> None:
         self._call = call
         self._request = request
         self._partitions = partitions
@@ -256,7 +256,7 @@ def trim_to_limit(data: Buffer, limit_bytes: int) -> Buffer:
     return memoryview(data)[: at or limit_bytes]
 
 
-def _convert_down(records: memoryview, target: int, first_offset: int, call: Call) -> tuple[Buffer, int]:
+def _convert_down(records: memoryview, target: int, first_offset: int, call: TranslatedCall) -> tuple[Buffer, int]:
     """The messages of whole batches, and the error of the first batch that cannot be converted."""
     try:
         out = bytearray(len(records) + len(records) // 2)
@@ -266,7 +266,7 @@ def _convert_down(records: memoryview, target: int, first_offset: int, call: Cal
     return converted.data, 0
 
 
-def _convert_good(records: memoryview, target: int, first_offset: int, call: Call) -> tuple[Buffer, int]:
+def _convert_good(records: memoryview, target: int, first_offset: int, call: TranslatedCall) -> tuple[Buffer, int]:
     """As `_convert_down`, batch by batch."""
     good = bytearray()
     try:

@@ -13,12 +13,12 @@ from ...protocol.errors import ErrorCode
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ...protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from ...protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from .call import Call
+from .translated_call import TranslatedCall
 
 NO_OFFSET = -1
 
 
-async def translate_commit(call: Call) -> OffsetCommitResponse:
+async def translate_commit(call: TranslatedCall) -> OffsetCommitResponse:
     request: OffsetCommitRequest = call.request
     if any(each.commit_timestamp != -1 for topic in request.topics for each in topic.partitions):
         call.lose("commit timestamps", 1)
@@ -30,7 +30,7 @@ async def translate_commit(call: Call) -> OffsetCommitResponse:
     return response
 
 
-async def translate_offset_fetch(call: Call) -> OffsetFetchResponse:
+async def translate_offset_fetch(call: TranslatedCall) -> OffsetFetchResponse:
     """Version 0 says that nothing is committed by an error."""
     response: OffsetFetchResponse = await _ask_coordinator(call, call.request)
     topics = []
@@ -45,7 +45,7 @@ async def translate_offset_fetch(call: Call) -> OffsetFetchResponse:
     return replace(response, topics=topics)
 
 
-async def translate_join(call: Call) -> JoinGroupResponse:
+async def translate_join(call: TranslatedCall) -> JoinGroupResponse:
     request: JoinGroupRequest = call.request
     if call.version == 0:
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
@@ -53,7 +53,7 @@ async def translate_join(call: Call) -> JoinGroupResponse:
     return response
 
 
-async def _ask_coordinator(call: Call, request: OffsetCommitRequest | OffsetFetchRequest) -> Any:
+async def _ask_coordinator(call: TranslatedCall, request: OffsetCommitRequest | OffsetFetchRequest) -> Any:
     """Only for the partitions that the client may see or change: the others have another answer already."""
     response = await call.ask(request, call.sent_as)
     unanswered = {

@@ -26,7 +26,7 @@ from ...protocol.messages.list_offsets import (
     ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from .call import Call
+from .translated_call import TranslatedCall
 
 LATEST, EARLIEST = -1, -2
 NOT_FOUND = -1
@@ -36,7 +36,7 @@ PartitionKey = tuple[str, int]
 Lookup = tuple[PartitionKey, int]
 
 
-async def translate(call: Call) -> ListOffsetsResponse:
+async def translate(call: TranslatedCall) -> ListOffsetsResponse:
     request: ListOffsetsRequest = call.request
     if request.replica_id >= FOLLOWER_FROM:
         raise CloseConnection("ListOffsets of a follower: brokers do not speak through the gateway")
@@ -85,7 +85,9 @@ def _lookups(partition: ListOffsetsPartition) -> Sequence[int]:
     return time, LATEST, EARLIEST
 
 
-async def _ask(call: Call, replica_id: int, lookups: Sequence[Lookup]) -> dict[Lookup, ListOffsetsPartitionResponse]:
+async def _ask(
+    call: TranslatedCall, replica_id: int, lookups: Sequence[Lookup]
+) -> dict[Lookup, ListOffsetsPartitionResponse]:
     """The answers to lookups that name each partition once."""
     by_topic: dict[str, list[ListOffsetsPartition]] = {}
     for (topic, index), time in lookups:

@@ -26,7 +26,7 @@ from ...protocol.records.batches import Batch, iter_batches
 from ...protocol.records.layout import CODEC_MASK, MAGIC_V0, MAX_INT32
 from ...storage.validation.append_rules import AppendRules
 from ...storage.validation.record_sets import prepare
-from .call import Call
+from .translated_call import TranslatedCall
 
 RULES = AppendRules(max_message_bytes=MAX_INT32, max_decompressed_bytes=64 << 20)
 INLINE_BYTES = 16 * 1024
@@ -51,7 +51,7 @@ class _ProduceSet:
 Sets = dict[PartitionKey, list[_ProduceSet]]
 
 
-async def translate(call: Call) -> ProduceResponse | None:
+async def translate(call: TranslatedCall) -> ProduceResponse | None:
     request: ProduceRequest = call.request
     sets = _sets_of(request)
     all_sets = [each for named in sets.values() for each in named]
@@ -76,7 +76,7 @@ def _sets_of(request: ProduceRequest) -> Sets:
     return sets
 
 
-async def _convert_all(call: Call, sets: Sequence[_ProduceSet]) -> None:
+async def _convert_all(call: TranslatedCall, sets: Sequence[_ProduceSet]) -> None:
     """A worker converts what is large or may open to much, one set after the other: others have their turn between."""
     now_ms = call.clock.now_ms()
     is_large = sum(len(each.records) for each in sets) > INLINE_BYTES
@@ -145,7 +145,7 @@ def _refuse_without_answer(request: ProduceRequest, sets: Sets) -> None:
                 raise CloseConnection(f"records with acks=0 for {topic}-{index} that are refused: {error_name(error)}")
 
 
-async def _send_all(call: Call, request: ProduceRequest, sets: Sets) -> int:
+async def _send_all(call: TranslatedCall, request: ProduceRequest, sets: Sets) -> int:
     """Sends all batches, of each partition one a request, and notes the answers; for how long to throttle, in ms."""
     left = {key: [(each, data) for each in named for data in each.batches] for key, named in sets.items()}
     throttle_ms = 0

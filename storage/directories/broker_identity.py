@@ -25,21 +25,21 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class BrokerIdentity:
     """The ids of a broker; None for what is not given."""
 
     node_id: int | None = None
     cluster_id: str | None = None
 
 
-def identity_of(settings: "BrokerSettings") -> Identity:
+def identity_of(settings: "BrokerSettings") -> BrokerIdentity:
     """What the settings say."""
-    return Identity(
+    return BrokerIdentity(
         node_id=settings.broker_id if settings.broker_id >= 0 else None, cluster_id=settings.stepdown_cluster_id
     )
 
 
-def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: Identity) -> Identity:
+def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: BrokerIdentity) -> BrokerIdentity:
     """What the directories and the settings agree on; what nobody knows is made up.
 
     The directories are marked with it, but for new ones beside others: such a one may be a disk that is not mounted,
@@ -49,7 +49,7 @@ def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: I
     for directory in directories:
         if directory.meta is not None:
             known = agree(known, directory.meta, f"{directory.path}/{FILE_NAME}")
-    settled = Identity(
+    settled = BrokerIdentity(
         node_id=DEFAULT_NODE_ID if known.node_id is None else known.node_id,
         cluster_id=encode_uuid(uuid4()) if known.cluster_id is None else known.cluster_id,
     )
@@ -65,7 +65,7 @@ def new_directories(directories: Sequence[LogDirectory]) -> list[LogDirectory]:
     return unmarked if len(unmarked) < len(directories) else []
 
 
-def agree(known: Identity, meta: MetaProperties, path: str) -> Identity:
+def agree(known: BrokerIdentity, meta: MetaProperties, path: str) -> BrokerIdentity:
     """What is known with what `path` says. Raises: DiskFault when it says something else."""
     if meta.node_id >= 0:
         if known.node_id not in (None, meta.node_id):
@@ -82,7 +82,7 @@ def agree(known: Identity, meta: MetaProperties, path: str) -> Identity:
     return known
 
 
-def mark_directory(files: Files, directory: LogDirectory, identity: Identity) -> None:
+def mark_directory(files: Files, directory: LogDirectory, identity: BrokerIdentity) -> None:
     """Writes whose directory it is. Raises: DiskFault."""
     assert identity.node_id is not None
     meta = directory.meta

@@ -31,7 +31,7 @@ from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
 from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
-from .broker_identity import Identity, identity_of, mark_directory, new_directories, settle_identity
+from .broker_identity import BrokerIdentity, identity_of, mark_directory, new_directories, settle_identity
 from .checkpoints import Checkpoints, late_starts, recovery_points
 from .directory_check import NotALogDirectory
 from .log_directory import DirectoryInUse, LogDirectory
@@ -56,7 +56,7 @@ class LogManager:
         clock: Clock,
         default_config: LogConfig | None = None,
         *,
-        identity: Identity | None = None,
+        identity: BrokerIdentity | None = None,
         metadata_directory: str | None = None,
         producer_expiration_ms: int = DEFAULT_PRODUCER_EXPIRATION_MS,
     ) -> None:
@@ -85,7 +85,7 @@ class LogManager:
                 self._lock_metadata(files.absolute(metadata_directory))
             self._metadata_home = self._find_metadata()
             self._new = new_directories(self._all_directories())
-            self.identity = settle_identity(files, self._all_directories(), identity or Identity())
+            self.identity = settle_identity(files, self._all_directories(), identity or BrokerIdentity())
             for directory in self._directories:
                 self._open_logs_or_do_without(directory)
         except BaseException:

@@ -15,7 +15,7 @@ from stepdown.broker.broker import Broker
 from stepdown.broker.groups.consumer.group import assignment_epoch_record, epoch_record
 from stepdown.broker.groups.consumer.member import ConsumerMember, MemberState
 from stepdown.broker.handlers import SERVED
-from stepdown.broker.transactions.states import State
+from stepdown.broker.transactions.transaction_status import TransactionStatus
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.coordinator.group_log import GroupRecord
 from stepdown.protocol.coordinator.group_records import GroupMetadataKey, GroupMetadataValue
@@ -86,7 +86,7 @@ async def store_transaction(broker: Broker, name: str, **fields: Any) -> None:
         "producer_id": 5,
         "producer_epoch": LAST_INT16,
         "transaction_timeout_ms": LAST_INT32,
-        "transaction_status": State.ONGOING,
+        "transaction_status": TransactionStatus.ONGOING,
         "transaction_partitions": partitions,
         "transaction_last_update_timestamp_ms": LAST_INT64,
         "transaction_start_timestamp_ms": LAST_INT64,
@@ -318,7 +318,7 @@ async def test_a_producer_of_the_last_epoch_is_aborted(tmp_path: Path) -> None:
         producer = TransactionalClient(client, TRANSACTION)
         assert (await producer.init()).error_code == ErrorCode.CONCURRENT_TRANSACTIONS
         await broker.transactions.await_markers()
-        assert broker.transactions.find(TRANSACTION).now.state is State.COMPLETE_ABORT
+        assert broker.transactions.find(TRANSACTION).now.state is TransactionStatus.COMPLETE_ABORT
         answer = await producer.init()
         assert (answer.error_code, answer.producer_epoch) == (ErrorCode.NONE, 0)
         assert answer.producer_id != 5

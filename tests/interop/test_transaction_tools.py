@@ -6,7 +6,7 @@ from time import time
 
 import confluent_kafka
 import pytest
-from stepdown.broker.transactions.states import State
+from stepdown.broker.transactions.transaction_status import TransactionStatus
 from support.broker import Stepdown
 from support.clients_raw import FetchAsk, Raw
 from support.deadline import DEADLINE_S
@@ -48,7 +48,7 @@ def hang(broker: Stepdown, transactional_id: str, topic: str) -> None:
     producer = begin(broker, transactional_id, topic)
     broker.stop()
     del producer
-    amend(broker.log_dir, transactional_id, State.COMPLETE_ABORT)
+    amend(broker.log_dir, transactional_id, TransactionStatus.COMPLETE_ABORT)
     broker.start()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 from stepdown.bench.servers.admin_connection import Connection
-from stepdown.broker.transactions.states import State
+from stepdown.broker.transactions.transaction_status import TransactionStatus
 from stepdown.protocol.messages.list_transactions import ListTransactionsRequest
 from support.broker import Stepdown
 from support.clients_raw import wait_until
@@ -33,12 +33,12 @@ PROPERTIES = {
     "log.retention.ms": "-1",
 }
 STATES = {
-    "complete-abort": State.COMPLETE_ABORT,
-    "complete-commit": State.COMPLETE_COMMIT,
-    "decided-abort": State.PREPARE_ABORT,
-    "decided-commit": State.PREPARE_COMMIT,
-    "open": State.ONGOING,
-    "overdue": State.ONGOING,
+    "complete-abort": TransactionStatus.COMPLETE_ABORT,
+    "complete-commit": TransactionStatus.COMPLETE_COMMIT,
+    "decided-abort": TransactionStatus.PREPARE_ABORT,
+    "decided-commit": TransactionStatus.PREPARE_COMMIT,
+    "open": TransactionStatus.ONGOING,
+    "overdue": TransactionStatus.ONGOING,
 }
 COUNT = {"complete-commit", "decided-commit"}
 Broker = ApacheKafka | Stepdown
@@ -75,9 +75,9 @@ class Story:
     def die(self, log_dir: Path) -> None:
         """Of a stopped broker: two decisions are on disk without a marker, and the time of one transaction is over."""
         self.leftover.clear()
-        amend(log_dir, "decided-commit", State.PREPARE_COMMIT)
-        amend(log_dir, "decided-abort", State.PREPARE_ABORT)
-        amend(log_dir, "overdue", State.ONGOING, timeout_ms=1)
+        amend(log_dir, "decided-commit", TransactionStatus.PREPARE_COMMIT)
+        amend(log_dir, "decided-abort", TransactionStatus.PREPARE_ABORT)
+        amend(log_dir, "overdue", TransactionStatus.ONGOING, timeout_ms=1)
         assert states(log_dir) == STATES
         self.check_epochs(log_dir)
 
@@ -112,7 +112,10 @@ def new_producer(broker: Broker, name: str) -> confluent_kafka.Producer:
 
 def open_ids(broker: Broker) -> set[str]:
     """Transactional ids with a transaction that is on, or decided and not yet ended everywhere."""
-    filters = [state.label for state in (State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT)]
+    filters = [
+        state.label
+        for state in (TransactionStatus.ONGOING, TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT)
+    ]
     with Connection(broker.address) as connection:
         answer = connection.call(ListTransactionsRequest(state_filters=filters), 0)
     return {"?"} if answer.error_code else {each.transactional_id for each in answer.transaction_states}

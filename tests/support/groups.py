@@ -11,13 +11,13 @@ from stepdown.broker.groups.classic.group import ClassicGroup
 from stepdown.broker.groups.classic.join import Joins
 from stepdown.broker.groups.classic.member_requests import Members
 from stepdown.broker.groups.classic.rebalance import Rebalancer
-from stepdown.broker.groups.consumer.changes import Planner
+from stepdown.broker.groups.consumer.changes import GroupChangePlanner
 from stepdown.broker.groups.consumer.group import ConsumerGroup
 from stepdown.broker.groups.consumer.heartbeat import ConsumerHeartbeats
 from stepdown.broker.groups.group_lines import GroupLines
+from stepdown.broker.groups.group_record_log import StoredRecords, TransactionalProducer
 from stepdown.broker.groups.group_registry import GroupRegistry
 from stepdown.broker.groups.group_settings import GroupSettings
-from stepdown.broker.groups.group_store import Producer, Stored
 from stepdown.broker.groups.migration.classic_members import ClassicInConsumer
 from stepdown.broker.groups.migration.migration import Migration
 from stepdown.broker.groups.offsets.committed_offsets import Offsets
@@ -54,12 +54,14 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.records: list[GroupRecord] = []
-        self.producers: list[Producer | None] = []
+        self.producers: list[TransactionalProducer | None] = []
         self.batches = 0
         self.failure: ErrorCode | None = None
         self.replication: asyncio.Future[None] | None = None
 
-    def append(self, group_id: str, records: Sequence[GroupRecord], producer: Producer | None = None) -> Stored:
+    def append(
+        self, group_id: str, records: Sequence[GroupRecord], producer: TransactionalProducer | None = None
+    ) -> StoredRecords:
         if self.failure is not None:
             raise ApiError("the store fails", self.failure)
         first = len(self.records)
@@ -69,9 +71,9 @@ class MemoryStore:
             self.records.append(read_back)
             self.producers.append(producer)
         self.batches += 1
-        return Stored(partition=0, first_offset=first, end_offset=len(self.records))
+        return StoredRecords(partition=0, first_offset=first, end_offset=len(self.records))
 
-    async def await_replication(self, stored: Stored, timeout_ms: int) -> None:
+    async def await_replication(self, stored: StoredRecords, timeout_ms: int) -> None:
         if self.replication is not None:
             await self.replication
 
@@ -97,7 +99,7 @@ class GroupWorld:
         self.commits = Commits(self.settings, self.groups, self.offsets, self.rebalancer, self.store, 5000)
         self.replay = Replay(self.groups, self.offsets)
         self.migration = Migration(self.settings, self.topics.get, self._name_of)
-        planner = Planner(self.settings, self.topics.get, self.topics.keys)
+        planner = GroupChangePlanner(self.settings, self.topics.get, self.topics.keys)
         self.consumers = ChangeStore(
             self.settings, self.groups, self.timers, self.store, self.replay, self.rebalancer, planner, self.migration
         )

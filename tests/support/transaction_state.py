@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from stepdown.broker.transactions.states import State
+from stepdown.broker.transactions.transaction_status import TransactionStatus
 from stepdown.protocol.coordinator.transaction_log import (
     TransactionLogValue,
     TransactionRecord,
@@ -31,15 +31,15 @@ def known_transactions(log_dir: Path) -> dict[str, TransactionLogValue]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def states(log_dir: Path) -> dict[str, State]:
+def states(log_dir: Path) -> dict[str, TransactionStatus]:
     """Where each transactional id stands."""
-    return {name: State(value.transaction_status) for name, value in known_transactions(log_dir).items()}
+    return {name: TransactionStatus(value.transaction_status) for name, value in known_transactions(log_dir).items()}
 
 
-def amend(log_dir: Path, transactional_id: str, status: State, *, timeout_ms: int | None = None) -> None:
+def amend(log_dir: Path, transactional_id: str, status: TransactionStatus, *, timeout_ms: int | None = None) -> None:
     """Write one more record about an open transaction, as the broker that died wrote at last; it must not run."""
     value = known_transactions(log_dir)[transactional_id]
-    assert value.transaction_status == State.ONGOING
+    assert value.transaction_status == TransactionStatus.ONGOING
     if timeout_ms is not None:
         value = replace(value, transaction_timeout_ms=timeout_ms)
     if status.is_idle:

@@ -22,7 +22,7 @@ from ....protocol.messages.join_group import (
     JoinGroupResponseMember,
 )
 from .member import ClassicMember, JoinAnswer, join_error, sync_error
-from .state_table import NEXT, State
+from .state_table import NEXT, ClassicGroupState
 
 UNKNOWN_MEMBER = ""
 LAST_GENERATION, FIRST_GENERATION = 2**31 - 1, -(2**31)
@@ -35,8 +35,8 @@ class ClassicGroup:
 
     def __init__(self, group_id: str, *, state_since_ms: int | None) -> None:
         self.group_id = group_id
-        self.state = State.EMPTY
-        self.previous_state = State.DEAD
+        self.state = ClassicGroupState.EMPTY
+        self.previous_state = ClassicGroupState.DEAD
         self.state_since_ms = state_since_ms
         self.generation = 0
         self.protocol_type: str | None = None
@@ -176,10 +176,10 @@ class ClassicGroup:
         self.generation = FIRST_GENERATION if self.generation == LAST_GENERATION else self.generation + 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed_topics = self.find_subscribed_topics()
-        self.move_to(State.COMPLETING_REBALANCE if self.members else State.EMPTY, now_ms)
+        self.move_to(ClassicGroupState.COMPLETING_REBALANCE if self.members else ClassicGroupState.EMPTY, now_ms)
         self.pending_syncs.clear()
 
-    def move_to(self, state: State, now_ms: int) -> None:
+    def move_to(self, state: ClassicGroupState, now_ms: int) -> None:
         if state not in NEXT[self.state]:
             raise RuntimeError(f"group {self.group_id} cannot go from {self.state.value} to {state.value}")
         self.previous_state, self.state = self.state, state
@@ -190,7 +190,7 @@ class ClassicGroup:
     def supports(self, protocol_type: str, protocols: Iterable[JoinGroupRequestProtocol]) -> bool:
         """Whether a member of these protocols can be in the group with those that are."""
         names = [protocol.name for protocol in protocols]
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type and names)
         return protocol_type == self.protocol_type and any(self._supported[name] == len(self.members) for name in names)
 
@@ -279,11 +279,16 @@ class ClassicGroup:
     @property
     def is_unused(self) -> bool:
         """Whether nobody has ever joined, nor is about to."""
-        return self.generation == 0 and self.state is State.EMPTY and not self.members and not self.pending_members
+        return (
+            self.generation == 0
+            and self.state is ClassicGroupState.EMPTY
+            and not self.members
+            and not self.pending_members
+        )
 
     @property
     def is_empty(self) -> bool:
-        return self.state is State.EMPTY
+        return self.state is ClassicGroupState.EMPTY
 
     @property
     def state_name(self) -> str:
@@ -301,7 +306,7 @@ def load_classic_group(value: GroupMetadataValue, group_id: str) -> ClassicGroup
     for stored in value.members:
         group.add(_load_member(stored, value.protocol or ""), value.protocol_type)
     if value.members:
-        group.state = State.STABLE
+        group.state = ClassicGroupState.STABLE
     group.subscribed_topics = group.find_subscribed_topics()
     return group
 

@@ -10,12 +10,12 @@ from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from ..caller import Caller
 from ..error_mapping import group_error
+from ..group_record_log import GroupRecordLog
 from ..group_settings import GroupSettings
-from ..group_store import GroupStore
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, JoinAnswer, join_error
 from .rebalance import Rebalancer
-from .state_table import Rejoin, State, rejoin
+from .state_table import ClassicGroupState, Rejoin, rejoin
 
 FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP = 4
 FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
@@ -34,7 +34,7 @@ def new_answer() -> JoinAnswer:
 class Joins:
     """Lets members into classic groups."""
 
-    def __init__(self, settings: GroupSettings, rebalancer: Rebalancer, store: GroupStore) -> None:
+    def __init__(self, settings: GroupSettings, rebalancer: Rebalancer, store: GroupRecordLog) -> None:
         self._settings = settings
         self._rebalancer = rebalancer
         self._store = store
@@ -45,7 +45,7 @@ class Joins:
         if not self._has_room(group, member_id):
             group.remove(member_id)
             return answer_at_once(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED))
-        if group.state is State.DEAD:
+        if group.state is ClassicGroupState.DEAD:
             return answer_at_once(join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id))
         if not group.supports(request.protocol_type, request.protocols):
             return answer_at_once(join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))
@@ -56,10 +56,10 @@ class Joins:
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         """While joins are awaited their number counts: of a group that is too large the last ones have to go."""
         member = group.members.get(member_id)
-        if group.state is State.PREPARING_REBALANCE:
+        if group.state is ClassicGroupState.PREPARING_REBALANCE:
             is_waiting = member is not None and member.awaiting_join is not None
             return is_waiting or group.awaiting_join < self._settings.max_size
-        if group.state in (State.COMPLETING_REBALANCE, State.STABLE):
+        if group.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
             return member is not None or len(group.members) < self._settings.max_size
         return True
 
@@ -107,7 +107,7 @@ class Joins:
         before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
         answer = new_answer()
         group.update(member, request, answer)
-        if group.state is not State.STABLE:
+        if group.state is not ClassicGroupState.STABLE:
             self._rebalancer.note_join(group, f"static member {new_id} joins{_reason(request)}")
         elif group.select_protocol() != group.protocol_name:
             self._rebalancer.prepare(group, f"static member {new_id} changes the protocol{_reason(request)}")

@@ -11,17 +11,17 @@ from ....protocol.messages.heartbeat import HeartbeatRequest
 from ....protocol.messages.leave_group import MemberIdentity, MemberResponse
 from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ..error_mapping import group_error
-from ..group_store import GroupStore
+from ..group_record_log import GroupRecordLog
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, SyncAnswer
 from .rebalance import Rebalancer
-from .state_table import HEARTBEAT, SYNC, State
+from .state_table import HEARTBEAT, SYNC, ClassicGroupState
 
 
 class Members:
     """Answers the members of classic groups."""
 
-    def __init__(self, rebalancer: Rebalancer, store: GroupStore, store_timeout_ms: int) -> None:
+    def __init__(self, rebalancer: Rebalancer, store: GroupRecordLog, store_timeout_ms: int) -> None:
         self._rebalancer = rebalancer
         self._store = store
         self._store_timeout_ms = store_timeout_ms
@@ -32,7 +32,7 @@ class Members:
         """The member's assignment, once the leader has handed it in. Raises: ApiError."""
         member = self._check_sync(group, request)
         self._rebalancer.note_sync(group, request.member_id)
-        if group.state is State.STABLE:
+        if group.state is ClassicGroupState.STABLE:
             return self._sync_response(group, member)
         answer: SyncAnswer = asyncio.get_running_loop().create_future()
         member.answer_sync(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
@@ -42,7 +42,7 @@ class Members:
         return await answer
 
     def _check_sync(self, group: ClassicGroup, request: SyncGroupRequest) -> ClassicMember:
-        if group.state is State.DEAD:
+        if group.state is ClassicGroupState.DEAD:
             raise ApiError(f"group {group.group_id} is gone", ErrorCode.COORDINATOR_NOT_AVAILABLE)
         member = group.check_member(request.member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
@@ -69,7 +69,7 @@ class Members:
         except ApiError as error:
             self._rebalancer.lines.warn(group.group_id, "its assignment could not be stored: %s", error)
             failure = group_error(error)
-        if group.state is not State.COMPLETING_REBALANCE or request.generation_id != group.generation:
+        if group.state is not ClassicGroupState.COMPLETING_REBALANCE or request.generation_id != group.generation:
             return
         if failure is None:
             self._release(group, assignments)
@@ -78,7 +78,7 @@ class Members:
             self._rebalancer.prepare(group, f"{failure.name} while its assignment was stored")
 
     def _release(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
-        group.move_to(State.STABLE, self._rebalancer.now_ms())
+        group.move_to(ClassicGroupState.STABLE, self._rebalancer.now_ms())
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
             if member.answer_sync(self._sync_response(group, member)):
@@ -93,7 +93,7 @@ class Members:
 
     def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode:
         """Whether the member belongs to the current generation; while others are waited for, that it has to rejoin."""
-        if group.state is State.DEAD:
+        if group.state is ClassicGroupState.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         member = group.check_member(request.member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
@@ -106,7 +106,7 @@ class Members:
 
     def leave(self, group: ClassicGroup, leaving: Sequence[MemberIdentity]) -> tuple[MemberResponse, ...]:
         """Takes members out, each for itself, then rebalances once. Raises: ApiError."""
-        if group.state is State.DEAD:
+        if group.state is ClassicGroupState.DEAD:
             raise ApiError(f"group {group.group_id} is gone", ErrorCode.COORDINATOR_NOT_AVAILABLE)
         before = len(group.members)
         responses = tuple(self._leave(group, member) for member in leaving)

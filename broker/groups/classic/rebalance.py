@@ -15,11 +15,11 @@ from ....network.admission.remembered_names import RememberedNames
 from ....protocol.errors import ApiError, ErrorCode
 from ...scheduling.keyed_timers import Timers
 from ..group_lines import GroupLines
+from ..group_record_log import GroupRecordLog
 from ..group_settings import GroupSettings
-from ..group_store import GroupStore
 from .group import ClassicGroup
 from .member import ClassicMember, join_error, sync_error
-from .state_table import State
+from .state_table import ClassicGroupState
 
 MOST_PENDING_MEMBERS = 5_000
 """Ids handed out last, 3 kB each, fewer with long names. Clients come back with theirs within milliseconds."""
@@ -40,7 +40,7 @@ def _sync_phase(group: ClassicGroup) -> tuple[str, str]:
 class Rebalancer:
     """Moves classic groups from one generation to the next. `on_unused` is called with groups that nobody joined."""
 
-    def __init__(self, settings: GroupSettings, timers: Timers, store: GroupStore, lines: GroupLines) -> None:
+    def __init__(self, settings: GroupSettings, timers: Timers, store: GroupRecordLog, lines: GroupLines) -> None:
         self._settings = settings
         self._timers = timers
         self._store = store
@@ -104,19 +104,19 @@ class Rebalancer:
     def remove_pending(self, group: ClassicGroup, member_id: str) -> None:
         self._timers.cancel(_session(group, member_id))
         group.remove(member_id)
-        if group.state is State.PREPARING_REBALANCE and group.have_all_joined:
+        if group.state is ClassicGroupState.PREPARING_REBALANCE and group.have_all_joined:
             self.complete_join(group)
 
     def note_leave(self, group: ClassicGroup, reason: str) -> None:
         """After removals: a group with a generation rebalances, one in its join phase may now be complete."""
-        if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+        if group.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
             self.prepare(group, reason)
         else:
             self.note_pending_leave(group)
 
     def note_pending_leave(self, group: ClassicGroup) -> None:
         """After those left who had only been given an id: a join phase that waited for them may now be complete."""
-        if group.state is State.PREPARING_REBALANCE:
+        if group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._try_to_complete_join(group)
 
     def forget(self, group: ClassicGroup) -> None:
@@ -133,19 +133,19 @@ class Rebalancer:
 
     def note_join(self, group: ClassicGroup, reason: str) -> None:
         """After a member was added or updated: begins a rebalance unless one is in its join phase."""
-        if group.state is State.PREPARING_REBALANCE:
+        if group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._try_to_complete_join(group)
         else:
             self.prepare(group, reason)
 
     def prepare(self, group: ClassicGroup, reason: str) -> None:
         """Begins the join phase."""
-        if group.state is State.COMPLETING_REBALANCE:
+        if group.state is ClassicGroupState.COMPLETING_REBALANCE:
             self.reset_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS)
         group.pending_syncs.clear()
         self._timers.cancel(_sync_phase(group))
-        was_empty = group.state is State.EMPTY
-        group.move_to(State.PREPARING_REBALANCE, self._timers.now_ms())
+        was_empty = group.state is ClassicGroupState.EMPTY
+        group.move_to(ClassicGroupState.PREPARING_REBALANCE, self._timers.now_ms())
         self.lines.inform(group.group_id, "prepares to rebalance after generation %d: %s", group.generation, reason)
         if was_empty:
             group.joined_since_delay = False
@@ -168,7 +168,7 @@ class Rebalancer:
         self._timers.schedule(_join_phase(group), delay_ms, expire)
 
     def _try_to_complete_join(self, group: ClassicGroup) -> None:
-        if group.have_all_joined and group.previous_state is not State.EMPTY:
+        if group.have_all_joined and group.previous_state is not ClassicGroupState.EMPTY:
             self.complete_join(group)
 
     def _await_join(self, group: ClassicGroup) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from ....protocol.errors import ErrorCode
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     """Names as DescribeGroups and ListGroups show them."""
 
     EMPTY = "Empty"
@@ -22,12 +22,12 @@ class State(Enum):
     DEAD = "Dead"
 
 
-EMPTY, PREPARING, COMPLETING, STABLE, DEAD = State
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = ClassicGroupState
 
 # Members may offset-commit, sync and so on only in some states; None: the request goes on.
-Answers = Mapping[State, ErrorCode | None]
+Answers = Mapping[ClassicGroupState, ErrorCode | None]
 
-NEXT: Final[Mapping[State, frozenset[State]]] = {
+NEXT: Final[Mapping[ClassicGroupState, frozenset[ClassicGroupState]]] = {
     EMPTY: frozenset((PREPARING, DEAD)),
     PREPARING: frozenset((COMPLETING, EMPTY, DEAD)),
     COMPLETING: frozenset((STABLE, PREPARING, DEAD)),
@@ -75,7 +75,7 @@ class Rejoin(Enum):
     UNKNOWN = "UNKNOWN_MEMBER_ID"
 
 
-def rejoin(state: State, *, is_leader: bool, is_unchanged: bool) -> Rejoin:
+def rejoin(state: ClassicGroupState, *, is_leader: bool, is_unchanged: bool) -> Rejoin:
     """What happens when a known member joins again; `is_unchanged`: its protocols and their metadata are as before.
 
     A leader's rejoin of a stable group always rebalances, so that it can react to what the broker cannot see.
@@ -93,9 +93,9 @@ def state_table() -> str:
     """One line per state."""
     columns = (("heartbeat", HEARTBEAT), ("sync", SYNC), ("commit", COMMIT), ("delete", DELETE))
     lines = [f"{'state':<20}" + "".join(f"{name:<27}" for name, _ in columns) + "next"]
-    for state in State:
+    for state in ClassicGroupState:
         answers = "".join(f"{_text_of(table[state]):<27}" for _, table in columns)
-        following = ", ".join(each.value for each in State if each in NEXT[state])
+        following = ", ".join(each.value for each in ClassicGroupState if each in NEXT[state])
         lines.append(f"{state.value:<20}{answers}{following}")
     return "\n".join(lines)
 

@@ -35,7 +35,7 @@ MaySee = Callable[[str], bool]
 
 
 @dataclass(slots=True)
-class Change:
+class GroupChange:
     """`group` as it is before `records`; `prelude` are records that made it and that it has followed already.
 
     `stored` is called once everything is written.
@@ -48,7 +48,7 @@ class Change:
     refresh_at_ms: int | None = None
 
 
-class Planner:
+class GroupChangePlanner:
     """Works out what a request changes, and touches nothing."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Planner:
 
     def advance(
         self,
-        change: Change,
+        change: GroupChange,
         before: ConsumerMember,
         after: ConsumerMember,
         owned: Assignment | None,
@@ -98,7 +98,7 @@ class Planner:
     # Topics and the group's epoch
 
     def _refresh(
-        self, change: Change, members: Iterable[ConsumerMember], is_new: bool, now_ms: int, may_see: MaySee
+        self, change: GroupChange, members: Iterable[ConsumerMember], is_new: bool, now_ms: int, may_see: MaySee
     ) -> tuple[Topics, int]:
         """The subscribed topics and the group's epoch; looked at when subscriptions change, or when it is time to."""
         group = change.group
@@ -129,7 +129,7 @@ class Planner:
     # The target assignment
 
     def _assign(
-        self, change: Change, members: dict[str, ConsumerMember], topics: Topics, forerunner: ConsumerMember | None
+        self, change: GroupChange, members: dict[str, ConsumerMember], topics: Topics, forerunner: ConsumerMember | None
     ) -> dict[str, Assignment]:
         group = change.group
         name = group.choose_assignor(members.values()) or self._settings.assignors[0]
@@ -143,7 +143,7 @@ class Planner:
 
     # Members that go
 
-    def remove(self, change: Change, gone: Iterable[ConsumerMember]) -> None:
+    def remove(self, change: GroupChange, gone: Iterable[ConsumerMember]) -> None:
         """Takes members out: the group goes on without them from its next epoch."""
         group = change.group
         left = dict(group.members)
@@ -155,7 +155,7 @@ class Planner:
             change.records.append(topics_record(group.group_id, topics.values()))
         change.records.append(epoch_record(group.group_id, min(group.epoch + 1, LAST_EPOCH)))
 
-    def replace(self, change: Change, old: ConsumerMember, new: ConsumerMember) -> None:
+    def replace(self, change: GroupChange, old: ConsumerMember, new: ConsumerMember) -> None:
         """A static member comes back under a new id and takes over all of the old one's."""
         group = change.group
         change.records += member_tombstones(group.group_id, old.member_id)

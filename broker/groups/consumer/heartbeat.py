@@ -14,7 +14,7 @@ from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ..caller import Caller
 from ..change_store import ChangeStore
-from .changes import Change
+from .changes import GroupChange
 from .group import ConsumerGroup
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sort_topics
 from .topic_regex import compile_pattern
@@ -34,14 +34,14 @@ class ConsumerHeartbeats:
 
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerGroupHeartbeatResponse:
         """What the member is to know. Raises: ApiError."""
-        self.check(request, caller.version)
+        self.ensure_valid(request, caller.version)
         if request.member_epoch in (LEAVES, LEFT_FOR_NOW):
             return self._leave(request)
         return self._go_on(request, caller)
 
     # Requests that make no sense
 
-    def check(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+    def ensure_valid(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
         """Raises: ApiError for a request that makes no sense."""
         fault = _fault(request, version)
         if fault is not None:
@@ -77,7 +77,7 @@ class ConsumerHeartbeats:
         )
 
     def _member(
-        self, change: Change, request: ConsumerGroupHeartbeatRequest, owned: Assignment | None, *, joins: bool
+        self, change: GroupChange, request: ConsumerGroupHeartbeatRequest, owned: Assignment | None, *, joins: bool
     ) -> ConsumerMember:
         group = change.group
         member_id = request.member_id or self._settings.random_id()
@@ -93,7 +93,7 @@ class ConsumerHeartbeats:
 
     def _static_member(
         self,
-        change: Change,
+        change: GroupChange,
         member_id: str,
         request: ConsumerGroupHeartbeatRequest,
         owned: Assignment | None,
@@ -139,7 +139,7 @@ class ConsumerHeartbeats:
     def _leave_for_now(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """The member keeps what it owns until its session ends, or its successor comes."""
         self._consumers.lines.inform(group.group_id, "static member %s leaves and may come back", member.member_id)
-        change = Change(group)
+        change = GroupChange(group)
         gone = replace(member, epoch=LEFT_FOR_NOW, revoking={})
         change.records.append(gone.assignment_record(group.group_id))
         self._consumers.store(change)

@@ -59,7 +59,9 @@ class ConsumerMember:
     def is_reconciled_to(self, target_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
-    def at(self, epoch: int, state: MemberState, assigned: Assignment, revoking: Assignment) -> "ConsumerMember":
+    def after_step(
+        self, epoch: int, state: MemberState, assigned: Assignment, revoking: Assignment
+    ) -> "ConsumerMember":
         """The member after a step of its reconciliation."""
         return replace(self, epoch=epoch, previous_epoch=self.epoch, state=state, assigned=assigned, revoking=revoking)
 

@@ -70,11 +70,11 @@ def _step(
         _note(give_back, topic_id, present - wanted)
         _note(free, topic_id, available)
     if give_back and _still_owns(owned, give_back):
-        return member.at(epoch, MemberState.UNREVOKED_PARTITIONS, keep, give_back)
+        return member.after_step(epoch, MemberState.UNREVOKED_PARTITIONS, keep, give_back)
     for topic_id, partitions in free.items():
         keep[topic_id] = keep.get(topic_id, frozenset()) | partitions
     state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
-    return member.at(target_epoch, state, keep, {})
+    return member.after_step(target_epoch, state, keep, {})
 
 
 def _note(assignment: dict[UUID, frozenset[int]], topic_id: UUID, partitions: frozenset[int]) -> None:

@@ -20,7 +20,7 @@ from ..change_store import ChangeStore
 from ..classic.group import UNKNOWN_MEMBER
 from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
-from ..consumer.changes import Change
+from ..consumer.changes import GroupChange
 from ..consumer.group import NOT_OWNED, ConsumerGroup
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sort_topics
 from .migration import Migration, classic_metadata
@@ -48,7 +48,7 @@ class ClassicInConsumer:
         is_new = request.member_id == UNKNOWN_MEMBER
         if is_new and request.group_instance_id is None and caller.version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP:
             return join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-        change = Change(group)
+        change = GroupChange(group)
         before = self._member(change, member_id, request, is_new=is_new)
         subscription = _subscription(request)
         after = _update(before, request, subscription, caller)
@@ -63,7 +63,9 @@ class ClassicInConsumer:
             protocol_name=request.protocols[0].name,
         )
 
-    def _member(self, change: Change, member_id: str, request: JoinGroupRequest, *, is_new: bool) -> ConsumerMember:
+    def _member(
+        self, change: GroupChange, member_id: str, request: JoinGroupRequest, *, is_new: bool
+    ) -> ConsumerMember:
         group, instance_id = change.group, request.group_instance_id
         present = group.static_member(instance_id)
         if instance_id is None or (is_new and present is None):
@@ -146,7 +148,7 @@ class ClassicInConsumer:
         gone: dict[str, ConsumerMember] = {}
         responses = tuple(_leave(group, member, gone) for member in leaving)
         if gone:
-            change = Change(group)
+            change = GroupChange(group)
             self._consumers.planner.remove(change, gone.values())
             self._consumers.store(change)
             for member_id in gone:

@@ -28,7 +28,7 @@ from ....protocol.errors import ApiError, ErrorCode, MalformedFrame
 from ....protocol.messages.join_group import JoinGroupRequestProtocol
 from ..classic.group import ClassicGroup
 from ..classic.member import ClassicMember, join_error, sync_error
-from ..classic.state_table import State
+from ..classic.state_table import ClassicGroupState
 from ..consumer.changes import FindTopic
 from ..consumer.group import ConsumerGroup, assignment_epoch_record, epoch_record, target_record
 from ..consumer.member import NOTHING, Assignment, ConsumerMember
@@ -115,7 +115,7 @@ class Migration:
         for member in group.members.values():
             if member.member_id != leaving.member_id and member.classic is not None:
                 classic.add(_downgrade_member(member, member.classic), PROTOCOL_TYPE)
-        classic.state = State.STABLE
+        classic.state = ClassicGroupState.STABLE
         classic.protocol_name = classic.select_protocol()
         classic.subscribed_topics = classic.find_subscribed_topics()
         for each in classic.members.values():

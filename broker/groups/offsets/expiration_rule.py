@@ -17,7 +17,7 @@ OffsetExpirationConditionImpl.
 from collections.abc import Callable
 
 from ..classic.group import ClassicGroup
-from ..classic.state_table import State
+from ..classic.state_table import ClassicGroupState
 from ..consumer.group import ConsumerGroup
 from .committed_offsets import CommittedOffset, Offsets, TopicPartition
 
@@ -52,11 +52,11 @@ def _base(group: ClassicGroup | ConsumerGroup) -> Base | None:
     """From when on the retention of an offset counts; None: it never ends."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return _commit_ms_of
-    if group.state is State.EMPTY:
+    if group.state is ClassicGroupState.EMPTY:
         since = group.state_since_ms
         return _commit_ms_of if since is None else lambda offset: since
     knows_subscriptions = group.uses_consumer_protocol and group.subscribed_topics is not None
-    return _commit_ms_of if knows_subscriptions and group.state is State.STABLE else None
+    return _commit_ms_of if knows_subscriptions and group.state is ClassicGroupState.STABLE else None
 
 
 def _commit_ms_of(offset: CommittedOffset) -> int:

@@ -25,12 +25,12 @@ from ....protocol.coordinator.offset_records import OffsetCommitKey, OffsetCommi
 from ....protocol.errors import ApiError, ErrorCode
 from ..classic.group import UNKNOWN_MEMBER, ClassicGroup
 from ..classic.rebalance import Rebalancer
-from ..classic.state_table import COMMIT, State
+from ..classic.state_table import COMMIT, ClassicGroupState
 from ..consumer.group import ConsumerGroup
 from ..error_mapping import offset_error
+from ..group_record_log import GroupRecordLog, StoredRecords, TransactionalProducer
 from ..group_registry import Group, GroupRegistry
 from ..group_settings import GroupSettings
-from ..group_store import GroupStore, Producer, Stored
 from .committed_offsets import NO_OFFSET, NO_PRODUCER, CommittedOffset, Offsets, TopicPartition, offset_tombstone
 from .expiration_rule import find_expired_offsets
 
@@ -48,7 +48,7 @@ class Committer:
     instance_id: str | None = None
     generation: int = NO_GENERATION
     version: int = FIRST_VERSION_WITH_MEMBER_EPOCH
-    producer: Producer | None = None
+    producer: TransactionalProducer | None = None
 
     @property
     def is_transactional(self) -> bool:
@@ -85,7 +85,7 @@ class Commits:
         groups: GroupRegistry,
         offsets: Offsets,
         rebalancer: Rebalancer,
-        store: GroupStore,
+        store: GroupRecordLog,
         timeout_ms: int,
     ) -> None:
         self._settings = settings
@@ -145,7 +145,9 @@ class Commits:
         key = OffsetCommitKey(group=group_id, topic=new.topic, partition=new.partition)
         return GroupRecord(key=key, value=value)
 
-    def apply(self, records: Iterable[GroupRecord], stored: Stored, producer: Producer | None = None) -> None:
+    def apply(
+        self, records: Iterable[GroupRecord], stored: StoredRecords, producer: TransactionalProducer | None = None
+    ) -> None:
         """Follows offset records that were written."""
         producer_id = NO_PRODUCER if producer is None else producer.producer_id
         for record_offset, record in enumerate(records, stored.first_offset):
@@ -170,9 +172,9 @@ class Commits:
 
     def _check_classic_member(self, group: ClassicGroup, committer: Committer) -> None:
         refusal = COMMIT[group.state]
-        if group.state is State.DEAD:
+        if group.state is ClassicGroupState.DEAD:
             raise ApiError(f"group {group.group_id} is gone", refusal)
-        if group.state is State.EMPTY and committer.generation < 0:
+        if group.state is ClassicGroupState.EMPTY and committer.generation < 0:
             return
         if committer.is_a_member:
             member = group.check_member(committer.member_id, committer.instance_id)
@@ -241,7 +243,7 @@ class Commits:
         """
         group = self._groups.get(group_id)
         if isinstance(group, ClassicGroup):
-            if group.state is State.DEAD:
+            if group.state is ClassicGroupState.DEAD:
                 raise ApiError(f"group {group_id} is gone", ErrorCode.GROUP_ID_NOT_FOUND)
             if group.members and not group.uses_consumer_protocol:
                 raise ApiError(f"group {group_id} has members", ErrorCode.NON_EMPTY_GROUP)
@@ -273,7 +275,7 @@ class Commits:
         """Nothing of the group is kept in memory."""
         if isinstance(group, ClassicGroup):
             self._rebalancer.forget(group)
-            group.move_to(State.DEAD, self._rebalancer.now_ms())
+            group.move_to(ClassicGroupState.DEAD, self._rebalancer.now_ms())
         self._offsets.forget(group.group_id)
         self._groups.remove(group.group_id)
 

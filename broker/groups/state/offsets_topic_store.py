@@ -21,7 +21,7 @@ from ....storage.validation.record_sets import prepare
 from ...maintenance.internal_topic_loading import read_back
 from ...metadata.partition import Partition
 from ...metadata.topic_rules import OFFSETS_TOPIC
-from ..group_store import Producer, Stored
+from ..group_record_log import StoredRecords, TransactionalProducer
 from ..offsets.committed_offsets import NO_PRODUCER
 
 if TYPE_CHECKING:
@@ -85,7 +85,9 @@ class OffsetsTopic:
 
     # Writing
 
-    def append(self, group_id: str, records: Sequence[GroupRecord], producer: Producer | None = None) -> Stored:
+    def append(
+        self, group_id: str, records: Sequence[GroupRecord], producer: TransactionalProducer | None = None
+    ) -> StoredRecords:
         """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
         partition = self._led(self.partition_of(group_id))
         partition.check_enough_in_sync()
@@ -95,14 +97,14 @@ class OffsetsTopic:
         rules = self._core.append_rules.of(topic)
         prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         info = self._core.append(partition, prepared)
-        return Stored(partition=partition.index, first_offset=info.first_offset, end_offset=info.last_offset + 1)
+        return StoredRecords(partition=partition.index, first_offset=info.first_offset, end_offset=info.last_offset + 1)
 
     def _led(self, index: int) -> Partition:
         if not self.leads(index):
             raise ApiError(f"{OFFSETS_TOPIC}-{index} is not led here", ErrorCode.NOT_COORDINATOR)
         return self._core.cluster.partition(OFFSETS_TOPIC, index)
 
-    def _batch(self, records: Sequence[GroupRecord], producer: Producer | None, now_ms: int) -> bytes:
+    def _batch(self, records: Sequence[GroupRecord], producer: TransactionalProducer | None, now_ms: int) -> bytes:
         encoded = []
         for offset, record in enumerate(records):
             key, value = encode_group_record(record)
@@ -118,21 +120,21 @@ class OffsetsTopic:
             transactional=True,
         )
 
-    async def await_replication(self, stored: Stored, timeout_ms: int) -> None:
+    async def await_replication(self, stored: StoredRecords, timeout_ms: int) -> None:
         """Returns when the in-sync replicas have them. Raises: ApiError 6 or 7."""
         partition = self._core.cluster.partition(OFFSETS_TOPIC, stored.partition)
         await self._core.await_replication(partition, stored.end_offset, timeout_ms)
 
     # Reading back
 
-    def read(self, index: int) -> AsyncIterator["Entry"]:
+    def read(self, index: int) -> AsyncIterator["OffsetsTopicEntry"]:
         """All records and markers of a partition in their order; others have the loop in between. Raises: ApiError."""
         source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
         size, place = self._core.settings.offsets_load_buffer_bytes, f"{OFFSETS_TOPIC}-{index}"
         return read_back(self._core, source, size, lambda batch: _entries(batch, place))
 
 
-class Entry:
+class OffsetsTopicEntry:
     """A record of the log, or with `record` None the marker that ends a transaction of `producer_id`."""
 
     __slots__ = ("is_commit", "offset", "producer_id", "record")
@@ -144,7 +146,7 @@ class Entry:
         self.is_commit = is_commit
 
 
-def _entries(batch: Batch, place: str) -> list[Entry]:
+def _entries(batch: Batch, place: str) -> list[OffsetsTopicEntry]:
     """What a batch says; what cannot be read is skipped, as the rest is better than nothing."""
     try:
         records = list(batch.records())
@@ -157,15 +159,15 @@ def _entries(batch: Batch, place: str) -> list[Entry]:
     return [entry for record in records if (entry := _entry(record, producer_id, place)) is not None]
 
 
-def _marker(batch: Batch, record: Record) -> Entry:
+def _marker(batch: Batch, record: Record) -> OffsetsTopicEntry:
     kind = _CONTROL_KEY.unpack_from(record.key or b"\0" * _CONTROL_KEY.size)[1]
-    return Entry(record.offset, batch.producer_id, None, is_commit=kind == ControlType.COMMIT)
+    return OffsetsTopicEntry(record.offset, batch.producer_id, None, is_commit=kind == ControlType.COMMIT)
 
 
-def _entry(record: Record, producer_id: int, place: str) -> Entry | None:
+def _entry(record: Record, producer_id: int, place: str) -> OffsetsTopicEntry | None:
     try:
         decoded = None if record.key is None else decode_group_record(record.key, record.value)
     except MalformedFrame as fault:
         log.warning("%s: the record at offset %d cannot be read and is skipped: %s", place, record.offset, fault)
         return None
-    return None if decoded is None else Entry(record.offset, producer_id, decoded)
+    return None if decoded is None else OffsetsTopicEntry(record.offset, producer_id, decoded)

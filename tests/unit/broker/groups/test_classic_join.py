@@ -3,7 +3,7 @@
 import pytest
 from stepdown.broker.groups import coordinator
 from stepdown.broker.groups.classic import rebalance
-from stepdown.broker.groups.classic.state_table import State
+from stepdown.broker.groups.classic.state_table import ClassicGroupState
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from support.clock import settle
@@ -107,7 +107,7 @@ async def test_a_follower_that_rejoins_unchanged_gets_the_current_generation_at_
     ids = await world.form(2)
     again = await answer(world.join(ids[1]))
     assert (again.error_code, again.generation_id, again.members) == (ErrorCode.NONE, 1, ())
-    assert world.group.state is State.STABLE
+    assert world.group.state is ClassicGroupState.STABLE
 
 
 async def test_a_leader_that_rejoins_always_starts_a_rebalance(world):
@@ -115,13 +115,13 @@ async def test_a_leader_that_rejoins_always_starts_a_rebalance(world):
     again = world.join(ids[0])
     await settle()
     assert not again.done()
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 async def test_a_follower_that_changes_its_metadata_starts_a_rebalance(world):
     ids = await world.form(2)
     world.join(ids[1], protocols={"range": b"other"})
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 async def test_a_member_that_lost_its_answer_gets_it_again_while_others_sync(world):
@@ -131,7 +131,7 @@ async def test_a_member_that_lost_its_answer_gets_it_again_while_others_sync(wor
     again = [await answer(world.join(each)) for each in ids]
     assert [each.generation_id for each in again] == [1, 1]
     assert [len(each.members) for each in again] == [2, 0]
-    assert world.group.state is State.COMPLETING_REBALANCE
+    assert world.group.state is ClassicGroupState.COMPLETING_REBALANCE
 
 
 async def test_a_member_that_changes_while_others_sync_starts_over(world):
@@ -143,7 +143,7 @@ async def test_a_member_that_changes_while_others_sync_starts_over(world):
     world.join(ids[0], protocols={"range": b"other"})
     await settle()
     assert waiting.result().error_code == ErrorCode.REBALANCE_IN_PROGRESS
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 async def test_an_unknown_member_id_is_refused(world):

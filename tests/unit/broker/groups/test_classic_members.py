@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from stepdown.broker.groups.classic.state_table import State
+from stepdown.broker.groups.classic.state_table import ClassicGroupState
 from stepdown.protocol.errors import ApiError, ErrorCode
 from support.clock import settle
 
@@ -29,7 +29,7 @@ async def test_everybody_gets_its_part_once_the_leader_has_handed_in_the_assignm
     leading = world.sync(leader, {leader: b"L", follower: b"F"})
     await settle()
     assert (leading.result().assignment, waiting.result().assignment) == (b"L", b"F")
-    assert world.group.state is State.STABLE
+    assert world.group.state is ClassicGroupState.STABLE
 
 
 async def test_a_member_that_the_leader_forgot_gets_an_empty_assignment(world):
@@ -68,7 +68,7 @@ async def test_a_rebalance_while_the_assignment_is_stored_drops_it(world):
     world.join(follower, protocols={"range": b"x"})
     world.store.replication.set_result(None)
     assert await code_of(task) == ErrorCode.REBALANCE_IN_PROGRESS
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ async def test_an_assignment_that_cannot_be_stored_starts_a_rebalance(world, fai
     world.store.failure = failure
     leading = world.sync(leader, {leader: b"L"})
     assert [await code_of(waiting), await code_of(leading)] == [told, told]
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 async def test_sync_checks_member_generation_and_protocol(world):
@@ -130,7 +130,7 @@ async def test_who_leaves_is_removed_at_once(world):
     ids = await world.form(2)
     assert world.leave(ids[0], "nobody") == [ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID]
     assert list(world.group.members) == [ids[1]]
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 async def test_a_leaving_member_completes_the_join_phase_of_the_others(world):
@@ -155,7 +155,7 @@ async def test_a_pending_member_that_leaves_disturbs_nobody(world):
     world.join()
     (pending,) = world.group.pending_members
     assert world.leave(pending) == [ErrorCode.NONE]
-    assert world.group.state is State.STABLE
+    assert world.group.state is ClassicGroupState.STABLE
 
 
 async def test_a_waiting_join_of_a_member_that_is_made_to_leave_ends(world):

@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 from stepdown.broker.groups.classic.group import ClassicGroup
-from stepdown.broker.groups.classic.state_table import State
+from stepdown.broker.groups.classic.state_table import ClassicGroupState
 from stepdown.broker.groups.consumer.group import ConsumerGroup
-from stepdown.broker.groups.group_store import Producer
+from stepdown.broker.groups.group_record_log import TransactionalProducer
 from stepdown.protocol.errors import ApiError, ErrorCode
 from support.clock import settle
 from support.groups import GROUP, GroupWorld
 
 PLACE = ("t", 0)
-PRODUCER = Producer(producer_id=7, producer_epoch=0)
+PRODUCER = TransactionalProducer(producer_id=7, producer_epoch=0)
 
 
 async def code_of(task):
@@ -29,7 +29,7 @@ def fetched(world, topic="t", partition=0, *, stable=False):
 async def test_anybody_may_commit_for_a_group_that_is_not_known(world):
     assert await code_of(world.commit({PLACE: 5}, metadata="m")) == ErrorCode.NONE
     assert (fetched(world).offset, fetched(world).metadata) == (5, "m")
-    assert world.group.state is State.EMPTY
+    assert world.group.state is ClassicGroupState.EMPTY
     assert world.group.protocol_type is None
 
 
@@ -257,7 +257,7 @@ async def test_offsets_come_back_after_a_restart(world):
 async def test_a_group_comes_back_stable_with_its_members_and_assignments(world):
     ids = await world.form(2)
     again = world.reloaded().group
-    assert (again.state, again.generation, again.leader_id) == (State.STABLE, 1, ids[0])
+    assert (again.state, again.generation, again.leader_id) == (ClassicGroupState.STABLE, 1, ids[0])
     assert {each.member_id: each.assignment for each in again.members.values()} == {
         member_id: f"of {member_id}".encode() for member_id in ids
     }
@@ -268,7 +268,7 @@ async def test_a_group_without_members_comes_back_empty(world):
     ids = await world.form(1)
     world.leave(*ids)
     again = world.reloaded().group
-    assert (again.state, again.generation, again.protocol_type) == (State.EMPTY, 2, "consumer")
+    assert (again.state, again.generation, again.protocol_type) == (ClassicGroupState.EMPTY, 2, "consumer")
     assert again.state_since_ms == world.clock.now_ms()
 
 

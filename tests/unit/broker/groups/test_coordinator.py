@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from stepdown.broker.groups.group_store import Producer
+from stepdown.broker.groups.group_record_log import TransactionalProducer
 from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.protocol.coordinator.partitioning import partition_of
@@ -199,7 +199,7 @@ async def test_null_topics_ask_for_all_offsets(tmp_path, version):
 
 async def test_pending_transactional_offsets_are_unstable_for_who_asks_for_stable_ones(tmp_path):
     async with serving(tmp_path) as (broker, client):
-        committer = Committer(group_id="g", producer=Producer(producer_id=5, producer_epoch=0))
+        committer = Committer(group_id="g", producer=TransactionalProducer(producer_id=5, producer_epoch=0))
         await broker.groups.commit(committer, [NewOffset(topic="t", partition=0, offset=9)])
         assert await fetch(client, 7) == (-1, ErrorCode.NONE)
         assert await fetch(client, 7, require_stable=True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
@@ -388,7 +388,7 @@ async def test_damaged_offsets_are_an_error_and_not_minus_one(tmp_path, caplog):
 
 async def test_a_marker_in_the_log_decides_after_a_restart(tmp_path):
     async with serving(tmp_path) as (broker, _):
-        committer = Committer(group_id="g", producer=Producer(producer_id=5, producer_epoch=0))
+        committer = Committer(group_id="g", producer=TransactionalProducer(producer_id=5, producer_epoch=0))
         await broker.groups.commit(committer, [NewOffset(topic="t", partition=0, offset=9)])
         write_marker(broker, producer_id=5)
     async with serving(tmp_path) as (_, client):
@@ -414,7 +414,7 @@ async def test_while_a_partition_is_loaded_its_groups_wait_and_nobody_is_told_to
         groups.start()
         assert groups.is_loading()
         with pytest.raises(ApiError) as refusal:
-            await groups.check("g")
+            await groups.ensure_answerable("g")
         assert refusal.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
         assert await groups.heartbeat(beat, None) == ErrorCode.NONE
@@ -422,7 +422,7 @@ async def test_while_a_partition_is_loaded_its_groups_wait_and_nobody_is_told_to
             await groups.sync(SyncGroupRequest(group_id="g", generation_id=1, member_id="m"), None)
         assert refusal.value.code == ErrorCode.REBALANCE_IN_PROGRESS
         await groups.await_loading()
-        await groups.check("g")
+        await groups.ensure_answerable("g")
 
 
 async def test_a_coordinator_that_stops_answers_those_who_wait(tmp_path):

@@ -1,7 +1,7 @@
 """When committed offsets are too old."""
 
 import pytest
-from stepdown.broker.groups.group_store import Producer
+from stepdown.broker.groups.group_record_log import TransactionalProducer
 from support.groups import GROUP, GroupWorld
 
 RETENTION_MS = 1_000
@@ -87,7 +87,7 @@ async def test_an_expiry_of_the_commit_itself_wins(world):
 
 async def test_what_a_transaction_is_about_to_set_is_kept(world):
     await world.commit({PLACE: 1})
-    await world.commit({PLACE: 2}, producer=Producer(producer_id=7, producer_epoch=0))
+    await world.commit({PLACE: 2}, producer=TransactionalProducer(producer_id=7, producer_epoch=0))
     await world.clock.advance(RETENTION_MS)
     assert expire(world)
     world.offsets.end_transaction(7, committed=False)
@@ -95,7 +95,7 @@ async def test_what_a_transaction_is_about_to_set_is_kept(world):
 
 
 async def test_a_group_whose_transaction_is_open_stays(world):
-    await world.commit({PLACE: 2}, producer=Producer(producer_id=7, producer_epoch=0))
+    await world.commit({PLACE: 2}, producer=TransactionalProducer(producer_id=7, producer_epoch=0))
     await world.clock.advance(RETENTION_MS)
     expire(world)
     assert world.groups.find(GROUP) is not None

@@ -1,7 +1,7 @@
 """Groups with members that change between the classic and the consumer protocol (group.consumer.migration.policy)."""
 
 import pytest
-from stepdown.broker.groups.classic.state_table import State
+from stepdown.broker.groups.classic.state_table import ClassicGroupState
 from stepdown.protocol.coordinator.consumer_protocol import (
     ConsumerAssignment,
     ConsumerTopicPartitions,
@@ -175,9 +175,9 @@ async def test_when_the_last_member_of_the_new_protocol_leaves_the_group_is_clas
     world.consumer_heartbeat("new", 0)
     world.consumer_heartbeat("new", -1)
     group = world.group
-    assert (group.state, group.generation, set(group.members)) == (State.PREPARING_REBALANCE, 2, set(ids))
+    assert (group.state, group.generation, set(group.members)) == (ClassicGroupState.PREPARING_REBALANCE, 2, set(ids))
     stored = world.reloaded().group
-    assert (stored.state, stored.protocol_name) == (State.STABLE, "range")
+    assert (stored.state, stored.protocol_name) == (ClassicGroupState.STABLE, "range")
     joins = [world.join(member_id) for member_id in ids]
     await settle()
     assert {each.result().generation_id for each in joins} == {3}

@@ -1,7 +1,7 @@
 """The course of a rebalance: delays, timeouts, sessions, generations."""
 
 import pytest
-from stepdown.broker.groups.classic.state_table import NEXT, State, state_table
+from stepdown.broker.groups.classic.state_table import NEXT, ClassicGroupState, state_table
 from stepdown.protocol.errors import ErrorCode
 from support.clock import settle
 from support.groups import GroupWorld
@@ -94,7 +94,7 @@ async def test_a_member_that_is_not_heard_of_is_removed_and_the_rest_rebalances(
     assert world.heartbeat(ids[0]) == ErrorCode.NONE
     await world.clock.advance(1_000)
     assert list(world.group.members) == [ids[0]]
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
     assert world.heartbeat(ids[0]) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
@@ -122,7 +122,7 @@ async def test_a_new_member_whose_join_waits_too_long_is_removed():
 async def test_a_group_that_everybody_left_is_empty_with_a_new_generation(world):
     ids = await world.form(2)
     assert world.leave(*ids) == [ErrorCode.NONE, ErrorCode.NONE]
-    assert world.group.state is State.EMPTY
+    assert world.group.state is ClassicGroupState.EMPTY
     assert world.group.generation == 2
     assert world.group.protocol_name is None
     assert stored_generations(world) == [(1, 2), (2, 0)]
@@ -137,14 +137,14 @@ async def test_members_that_do_not_ask_for_their_assignment_are_removed(world):
     await world.clock.advance(60_000)
     assert waiting.result().error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert list(world.group.members) == [ids[1]]
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 async def test_nobody_is_removed_for_a_sync_phase_that_is_over(world):
     ids = await world.form(2, session_ms=200_000, rebalance_ms=60_000)
     await world.clock.advance(60_000)
     assert list(world.group.members) == ids
-    assert world.group.state is State.STABLE
+    assert world.group.state is ClassicGroupState.STABLE
 
 
 async def test_static_members_may_miss_a_rebalance_and_expire_with_their_session(world):
@@ -167,7 +167,7 @@ async def test_another_round_is_waited_for_when_no_member_has_rejoined(world):
     await world.settle_syncs(ids)
     world.leave(ids[1])
     await world.clock.advance(60_000)
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
     again = world.join(ids[0], instance="i", session_ms=200_000)
     await settle()
     assert again.result().generation_id == 2
@@ -177,23 +177,25 @@ async def test_an_empty_generation_that_cannot_be_stored_is_no_ones_failure(worl
     ids = await world.form(1)
     world.store.failure = ErrorCode.KAFKA_STORAGE_ERROR
     assert world.leave(ids[0]) == [ErrorCode.NONE]
-    assert world.group.state is State.EMPTY
+    assert world.group.state is ClassicGroupState.EMPTY
 
 
 def test_no_state_follows_death_but_death():
-    assert NEXT[State.DEAD] == {State.DEAD}
-    assert all(State.DEAD in following for following in NEXT.values())
+    assert NEXT[ClassicGroupState.DEAD] == {ClassicGroupState.DEAD}
+    assert all(ClassicGroupState.DEAD in following for following in NEXT.values())
 
 
 def test_a_group_becomes_stable_only_after_it_completed_a_rebalance():
-    assert [state for state in State if State.STABLE in NEXT[state]] == [State.COMPLETING_REBALANCE]
+    assert [state for state in ClassicGroupState if ClassicGroupState.STABLE in NEXT[state]] == [
+        ClassicGroupState.COMPLETING_REBALANCE
+    ]
 
 
 def test_the_states_can_be_printed():
-    assert len(state_table().splitlines()) == 1 + len(State)
+    assert len(state_table().splitlines()) == 1 + len(ClassicGroupState)
 
 
 async def test_a_forbidden_step_is_a_mistake_of_ours(world):
     await world.form(1)
     with pytest.raises(RuntimeError, match="cannot go from Stable to Empty"):
-        world.group.move_to(State.EMPTY, 0)
+        world.group.move_to(ClassicGroupState.EMPTY, 0)

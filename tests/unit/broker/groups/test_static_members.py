@@ -1,7 +1,7 @@
 """Static members (KIP-345): they come back without anybody noticing."""
 
 import pytest
-from stepdown.broker.groups.classic.state_table import State
+from stepdown.broker.groups.classic.state_table import ClassicGroupState
 from stepdown.protocol.errors import ApiError, ErrorCode
 from support.clock import settle
 
@@ -25,7 +25,7 @@ async def test_a_follower_that_comes_back_starts_no_rebalance(world):
     assert (back.error_code, back.generation_id, back.skip_assignment) == (ErrorCode.NONE, 1, False)
     assert back.member_id not in ids
     assert back.leader == ids[0]
-    assert world.group.state is State.STABLE
+    assert world.group.state is ClassicGroupState.STABLE
     assert (await world.sync(back.member_id, instance="b")).assignment == f"of {ids[1]}".encode()
     stored = world.store.records[-1].value.members
     assert {each.member_id for each in stored} == {ids[0], back.member_id}
@@ -90,7 +90,7 @@ async def test_coming_back_while_the_others_sync_rebalances(world):
     world.join(instance="a")
     await settle()
     assert waiting.result().error_code == ErrorCode.REBALANCE_IN_PROGRESS
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 async def test_a_replacement_that_cannot_be_stored_is_undone(world):

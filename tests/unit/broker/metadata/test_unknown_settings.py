@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.metadata.config_resources import Change, alter_topic, replace_topic
+from stepdown.broker.metadata.config_resources import SettingsChange, alter_topic, replace_topic
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.broker.metadata.unknown_settings import KEEP_EVERYTHING, MARKER
 from stepdown.config.alterations import Alteration, Operation
@@ -73,7 +73,7 @@ async def test_nothing_of_a_topic_without_settings_is_deleted_or_compacted(tmp_p
             assert records_left(broker, "orders") == before == (60, before[1])
             assert dict(broker.cluster.topics["orders"].overrides) == KEEP_EVERYTHING
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:
-        replace_topic(broker.topics, "orders", {}, Change(by="test"))
+        replace_topic(broker.topics, "orders", {}, SettingsChange(by="test"))
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 0, "these rounds delete nothing at all"
 
@@ -108,10 +108,10 @@ async def test_settings_that_are_given_end_it_and_act(tmp_path: Path, is_replace
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW))) as broker:
         if is_replaced:
-            replace_topic(broker.topics, "orders", {"retention.ms": "1000"}, Change(by="test"))
+            replace_topic(broker.topics, "orders", {"retention.ms": "1000"}, SettingsChange(by="test"))
         else:
             changes = [Alteration("retention.ms", Operation.SET, "1000"), Alteration(MARKER, Operation.DELETE)]
-            alter_topic(broker.topics, "orders", changes, Change(by="test"))
+            alter_topic(broker.topics, "orders", changes, SettingsChange(by="test"))
         assert await value(broker, "stepdown_topics_without_settings") == 0
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 0
@@ -124,7 +124,7 @@ async def test_the_first_deletion_is_said_a_minute_before(
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW))) as broker:
         before = records_left(broker, "orders")
-        replace_topic(broker.topics, "orders", {"cleanup.policy": policy, "segment.ms": "1"}, Change(by="test"))
+        replace_topic(broker.topics, "orders", {"cleanup.policy": policy, "segment.ms": "1"}, SettingsChange(by="test"))
         clock.now = NOW + YEAR_MS
         for passed_ms in (0, 30_000, 59_999):
             clock.now = NOW + YEAR_MS + passed_ms
@@ -157,7 +157,7 @@ async def test_a_restart_begins_the_minute_again(
             if number == 0:
                 before = records_left(broker, "orders")
                 configs = {"cleanup.policy": policy, "segment.ms": "1"}
-                replace_topic(broker.topics, "orders", configs, Change(by="test"))
+                replace_topic(broker.topics, "orders", configs, SettingsChange(by="test"))
             clock.now += YEAR_MS if number == 0 else 59_999
             for passed_ms in (0, 59_999):
                 clock.now += passed_ms
@@ -191,7 +191,7 @@ async def test_a_topic_that_is_made_again_under_the_name_has_no_notice(tmp_path:
 async def test_a_change_of_another_setting_keeps_the_rest(tmp_path: Path) -> None:
     await fill(tmp_path, "orders")
     async with running_broker(tmp_path, clock=(clock := ManualClock(NOW)), **ROUNDS) as broker:
-        alter_topic(broker.topics, "orders", [Alteration("segment.ms", Operation.SET, "5")], Change(by="test"))
+        alter_topic(broker.topics, "orders", [Alteration("segment.ms", Operation.SET, "5")], SettingsChange(by="test"))
         assert broker.cluster.topics["orders"].overrides == {**KEEP_EVERYTHING, "segment.ms": "5"}
         await retain_and_clean(broker, clock)
         assert records_left(broker, "orders")[0] == 60

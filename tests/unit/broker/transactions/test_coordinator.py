@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.transactions.states import State
+from stepdown.broker.transactions.transaction_status import TransactionStatus
 from stepdown.protocol.errors import ErrorCode
 from support.client import RawClient
 from support.clock import ManualClock
@@ -32,7 +32,7 @@ async def connect(broker: Broker, transactional_id: str = "t") -> TransactionalC
     return TransactionalClient(client, transactional_id)
 
 
-def state_of(broker: Broker, transactional_id: str = "t") -> State:
+def state_of(broker: Broker, transactional_id: str = "t") -> TransactionStatus:
     return broker.transactions.find(transactional_id).now.state
 
 
@@ -94,7 +94,7 @@ async def test_a_transaction_ends_with_a_marker_in_each_partition(broker: Broker
     assert batches(partition) == ["data 0", marker]
     assert batches(broker.cluster.partition("a", 1)) == [marker]
     assert partition.last_stable_offset == 3
-    assert state_of(broker) is (State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
+    assert state_of(broker) is (TransactionStatus.COMPLETE_COMMIT if commit else TransactionStatus.COMPLETE_ABORT)
     assert await producer.end(commit=commit) == 0
     assert await producer.end(commit=not commit) == ErrorCode.INVALID_TXN_STATE
 
@@ -148,7 +148,7 @@ async def test_partitions_are_added_all_or_none(broker: Broker) -> None:
     await producer.init()
     not_tried, unknown = ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert await producer.add("a", 0, 7) == [not_tried, unknown]
-    assert state_of(broker) is State.EMPTY
+    assert state_of(broker) is TransactionStatus.EMPTY
 
 
 async def test_who_is_unknown_is_told_so(broker: Broker) -> None:
@@ -190,7 +190,7 @@ async def test_a_transaction_that_takes_too_long_is_aborted(broker: Broker, cloc
     await producer.add("a", 0)
     await producer.produce("a", 0, b"x")
     await clock.advance(TEN_S)
-    assert state_of(broker) is State.ONGOING
+    assert state_of(broker) is TransactionStatus.ONGOING
     await clock.advance(TEN_S)
     await broker.transactions.await_markers()
     assert batches(broker.cluster.partition("a", 0)) == ["data 0", "ABORT 1"]
@@ -255,7 +255,7 @@ async def test_the_topic_is_deleted_during_a_transaction(broker: Broker) -> None
     await broker.topics.delete(["a"])
     assert await producer.end(commit=True) == 0
     await broker.transactions.await_markers()
-    assert state_of(broker) is State.COMPLETE_COMMIT
+    assert state_of(broker) is TransactionStatus.COMPLETE_COMMIT
 
 
 async def test_a_partition_that_knows_a_later_epoch_does_not_hold_up_the_end(broker: Broker) -> None:
@@ -267,7 +267,7 @@ async def test_a_partition_that_knows_a_later_epoch_does_not_hold_up_the_end(bro
     broker.cluster.partition("a", 1).log.producers.state._entry(producer.producer_id).set_epoch(9)
     assert await producer.end(commit=True) == 0
     await broker.transactions.await_markers()
-    assert state_of(broker) is State.COMPLETE_COMMIT
+    assert state_of(broker) is TransactionStatus.COMPLETE_COMMIT
     assert batches(broker.cluster.partition("a", 1)) == []
 
 
@@ -286,7 +286,7 @@ async def test_a_restart_writes_the_markers_that_were_decided(tmp_path: Path, cl
     async with running_broker(tmp_path, clock=clock, **SETTINGS) as broker:
         await broker.transactions.await_loading()
         await broker.transactions.await_markers()
-        assert state_of(broker) is (State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
+        assert state_of(broker) is (TransactionStatus.COMPLETE_COMMIT if commit else TransactionStatus.COMPLETE_ABORT)
         assert batches(broker.cluster.partition("a", 0)) == ["data 0", "COMMIT 0" if commit else "ABORT 0"]
         assert broker.groups.fetch("g", "a", 0, stable=True).offset == (1 if commit else -1)
 

@@ -6,8 +6,8 @@ from unittest.mock import Mock
 
 import pytest
 from stepdown.client.errors import ClientError
-from stepdown.gateway.translations.call import Call
 from stepdown.gateway.translations.groups import translate_commit, translate_offset_fetch
+from stepdown.gateway.translations.translated_call import TranslatedCall
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -78,7 +78,7 @@ TO_THE_CLIENT = {MINE: ErrorCode.NOT_COORDINATOR, FORBIDDEN: ErrorCode.TOPIC_AUT
 TO_THE_GATEWAY = {MINE: ErrorCode.NONE, FORBIDDEN: ErrorCode.NONE}
 
 
-def call_of(request: Any, answer: Any, asked: list[Any], *, fails: bool = False) -> Call:
+def call_of(request: Any, answer: Any, asked: list[Any], *, fails: bool = False) -> TranslatedCall:
     """The client's own login may not touch `FORBIDDEN`, that of the gateway may touch everything."""
 
     async def ask(request: Any, version: int, **_: Any) -> Any:
@@ -91,7 +91,9 @@ def call_of(request: Any, answer: Any, asked: list[Any], *, fails: bool = False)
         return answer(request, TO_THE_GATEWAY)
 
     unused: dict[str, Any] = dict.fromkeys(("clock", "memory", "workers", "lose", "count_records", "is_there"), Mock())
-    return Call(key=8, version=0, sent_as=1, request=request, ask=ask, ask_coordinator=ask_coordinator, **unused)
+    return TranslatedCall(
+        key=8, version=0, sent_as=1, request=request, ask=ask, ask_coordinator=ask_coordinator, **unused
+    )
 
 
 def codes(response: Any) -> dict[str, list[int]]:

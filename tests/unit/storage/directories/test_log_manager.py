@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 from stepdown.protocol.errors import ApiError, DiskFault, ErrorCode
-from stepdown.storage.directories.broker_identity import Identity
+from stepdown.storage.directories.broker_identity import BrokerIdentity
 from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.directories.meta_properties import read_meta_properties
 from stepdown.storage.directories.new_logs import MANY
@@ -22,7 +22,7 @@ TOPIC_ID = UUID("436c7a4e-a0af-4352-893e-0307916b1357")
 
 
 def open_dirs(
-    *directories: Path, files: Files | None = None, identity: Identity | None = None, **config: object
+    *directories: Path, files: Files | None = None, identity: BrokerIdentity | None = None, **config: object
 ) -> LogManager:
     paths = [str(directory) for directory in directories]
     return LogManager(paths, files or Files(), ManualClock(NOW), LogConfig(**config), identity=identity)  # type: ignore[arg-type]
@@ -179,9 +179,9 @@ def test_directories_of_different_brokers_stop_the_start(
 
 
 def test_settings_that_contradict_the_directory_stop_the_start(tmp_path: Path) -> None:
-    open_dirs(tmp_path, identity=Identity(node_id=4)).shutdown()
+    open_dirs(tmp_path, identity=BrokerIdentity(node_id=4)).shutdown()
     with pytest.raises(DiskFault, match="node 4, but"):
-        open_dirs(tmp_path, identity=Identity(node_id=5))
+        open_dirs(tmp_path, identity=BrokerIdentity(node_id=5))
     assert open_dirs(tmp_path).identity.node_id == 4
 
 
@@ -203,12 +203,12 @@ def test_a_used_directory_without_its_identity_is_taken_with_a_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Fault: without meta.properties a directory became that of node 1 in a new cluster, and nothing said so."""
-    dirs = open_dirs(tmp_path, identity=Identity(node_id=4, cluster_id="c"))
+    dirs = open_dirs(tmp_path, identity=BrokerIdentity(node_id=4, cluster_id="c"))
     dirs.create("t", 0, TOPIC_ID)
     dirs.shutdown()
     (tmp_path / "meta.properties").unlink()
     assert not caplog.messages
-    open_dirs(tmp_path, identity=Identity(node_id=5, cluster_id="c")).shutdown()
+    open_dirs(tmp_path, identity=BrokerIdentity(node_id=5, cluster_id="c")).shutdown()
     assert caplog.messages[0].startswith(
         f"{tmp_path} has no meta.properties although a broker has used it: it is taken for node 5 of the cluster c."
     )

@@ -20,7 +20,7 @@ from .replay import Replay
 log = logging.getLogger(__name__)
 
 
-class Loading(PartitionLoading):
+class GroupLoading(PartitionLoading):
     """Loads partitions one after the other; `on_loaded` is called with each group, so that its timers run."""
 
     def __init__(

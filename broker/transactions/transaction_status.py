@@ -29,7 +29,7 @@ from typing import Final
 from ...protocol.errors import ErrorCode
 
 
-class State(IntEnum):
+class TransactionStatus(IntEnum):
     """Of one transactional id."""
 
     EMPTY = 0
@@ -49,7 +49,7 @@ class State(IntEnum):
     @property
     def is_prepared(self) -> bool:
         """Decided, with markers still to be written."""
-        return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+        return self in (TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT)
 
     @property
     def is_idle(self) -> bool:
@@ -57,43 +57,46 @@ class State(IntEnum):
         return self in _IDLE
 
 
-_IDLE: Final = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
+_IDLE: Final = frozenset({TransactionStatus.EMPTY, TransactionStatus.COMPLETE_COMMIT, TransactionStatus.COMPLETE_ABORT})
 
-MAY_FOLLOW: Final[Mapping[State, frozenset[State]]] = {
-    State.EMPTY: _IDLE,
-    State.ONGOING: _IDLE | {State.ONGOING},
-    State.PREPARE_COMMIT: frozenset({State.ONGOING}),
-    State.PREPARE_ABORT: frozenset({State.ONGOING, State.PREPARE_EPOCH_FENCE}),
-    State.COMPLETE_COMMIT: frozenset({State.PREPARE_COMMIT}),
-    State.COMPLETE_ABORT: frozenset({State.PREPARE_ABORT}),
-    State.DEAD: _IDLE,
-    State.PREPARE_EPOCH_FENCE: frozenset({State.ONGOING}),
+MAY_FOLLOW: Final[Mapping[TransactionStatus, frozenset[TransactionStatus]]] = {
+    TransactionStatus.EMPTY: _IDLE,
+    TransactionStatus.ONGOING: _IDLE | {TransactionStatus.ONGOING},
+    TransactionStatus.PREPARE_COMMIT: frozenset({TransactionStatus.ONGOING}),
+    TransactionStatus.PREPARE_ABORT: frozenset({TransactionStatus.ONGOING, TransactionStatus.PREPARE_EPOCH_FENCE}),
+    TransactionStatus.COMPLETE_COMMIT: frozenset({TransactionStatus.PREPARE_COMMIT}),
+    TransactionStatus.COMPLETE_ABORT: frozenset({TransactionStatus.PREPARE_ABORT}),
+    TransactionStatus.DEAD: _IDLE,
+    TransactionStatus.PREPARE_EPOCH_FENCE: frozenset({TransactionStatus.ONGOING}),
 }
 
 # What follows a decision, and the codes that answer it in states other than Ongoing.
-PREPARED: Final[Mapping[bool, State]] = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
-COMPLETE: Final[Mapping[State, State]] = {
-    State.PREPARE_COMMIT: State.COMPLETE_COMMIT,
-    State.PREPARE_ABORT: State.COMPLETE_ABORT,
+PREPARED: Final[Mapping[bool, TransactionStatus]] = {
+    True: TransactionStatus.PREPARE_COMMIT,
+    False: TransactionStatus.PREPARE_ABORT,
 }
-END_COMMIT: Final[Mapping[State, ErrorCode]] = {
-    State.PREPARE_COMMIT: ErrorCode.CONCURRENT_TRANSACTIONS,
-    State.COMPLETE_COMMIT: ErrorCode.NONE,
+COMPLETE: Final[Mapping[TransactionStatus, TransactionStatus]] = {
+    TransactionStatus.PREPARE_COMMIT: TransactionStatus.COMPLETE_COMMIT,
+    TransactionStatus.PREPARE_ABORT: TransactionStatus.COMPLETE_ABORT,
 }
-END_ABORT: Final[Mapping[State, ErrorCode]] = {
-    State.PREPARE_ABORT: ErrorCode.CONCURRENT_TRANSACTIONS,
-    State.COMPLETE_ABORT: ErrorCode.NONE,
+END_COMMIT: Final[Mapping[TransactionStatus, ErrorCode]] = {
+    TransactionStatus.PREPARE_COMMIT: ErrorCode.CONCURRENT_TRANSACTIONS,
+    TransactionStatus.COMPLETE_COMMIT: ErrorCode.NONE,
+}
+END_ABORT: Final[Mapping[TransactionStatus, ErrorCode]] = {
+    TransactionStatus.PREPARE_ABORT: ErrorCode.CONCURRENT_TRANSACTIONS,
+    TransactionStatus.COMPLETE_ABORT: ErrorCode.NONE,
 }
 
 
-def end_answer(state: State, *, committed: bool) -> ErrorCode:
+def end_answer(state: TransactionStatus, *, committed: bool) -> ErrorCode:
     """What EndTxn is answered in a state other than Ongoing; NONE when the transaction has ended so already."""
     return (END_COMMIT if committed else END_ABORT).get(state, ErrorCode.INVALID_TXN_STATE)
 
 
-def find_state(label: str) -> State | None:
+def find_state(label: str) -> TransactionStatus | None:
     """The state that clients call so."""
     return _BY_LABEL.get(label)
 
 
-_BY_LABEL: Final = {state.label: state for state in State}
+_BY_LABEL: Final = {state.label: state for state in TransactionStatus}

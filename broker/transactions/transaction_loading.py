@@ -16,7 +16,7 @@ from .state_topic import StateTopic
 log = logging.getLogger(__name__)
 
 
-class Loading(PartitionLoading):
+class TransactionLoading(PartitionLoading):
     """Loads partitions one after the other. `settle` is called before any of the ids is served, `resume` after that."""
 
     def __init__(

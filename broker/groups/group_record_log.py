@@ -8,7 +8,7 @@ from ...protocol.coordinator.group_log import GroupRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Producer:
+class TransactionalProducer:
     """The transactional producer in whose name offsets are committed."""
 
     producer_id: int
@@ -16,7 +16,7 @@ class Producer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredRecords:
     """Where a batch of records went: offsets from `first_offset` inclusive to `end_offset` exclusive."""
 
     partition: int
@@ -24,13 +24,15 @@ class Stored:
     end_offset: int
 
 
-class GroupStore(Protocol):
+class GroupRecordLog(Protocol):
     """Keeps records of groups, each group in one partition of `__consumer_offsets`."""
 
-    def append(self, group_id: str, records: Sequence[GroupRecord], producer: Producer | None = None) -> Stored:
+    def append(
+        self, group_id: str, records: Sequence[GroupRecord], producer: TransactionalProducer | None = None
+    ) -> StoredRecords:
         """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
         ...
 
-    async def await_replication(self, stored: Stored, timeout_ms: int) -> None:
+    async def await_replication(self, stored: StoredRecords, timeout_ms: int) -> None:
         """Returns when the in-sync replicas have them. Raises: ApiError REQUEST_TIMED_OUT."""
         ...

@@ -14,7 +14,7 @@ class AskUpstream(Protocol):
     """Sends a request on the client's connection to the cluster. Raises: CloseConnection, OSError, MalformedFrame."""
 
     async def __call__(
-        self, request: Any, version: int, *, is_answered: bool = True, holder: "Call | None" = None
+        self, request: Any, version: int, *, is_answered: bool = True, holder: "TranslatedCall | None" = None
     ) -> Any:
         """The response; None if there is none. The claim of `holder`, if given, grows to the size of the answer."""
 
@@ -31,7 +31,7 @@ class Rotation:
 
 
 @dataclass(slots=True, kw_only=True)
-class Call:
+class TranslatedCall:
     """`request` came in `version` and is sent as `sent_as`. A translation that holds memory until its response is sent
     has the claim in `claim`, of `least_claim_bytes` at least where an answer is not small. `lose` counts what could not
     be carried, `count_records` looks at records; `is_there` says whether the client has not left."""
