@@ -17,7 +17,7 @@ from ..network.answerer import Answerer
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Connection
 from ..network.http.server import HttpServer
-from ..network.listener import Limits, Server, naming_address
+from ..network.listener import ConnectionLimits, Server, naming_address
 from ..network.loop_watch import LoopWatch
 from ..network.peer import Peer
 from ..network.sender import Sender
@@ -231,7 +231,7 @@ class Broker(Services):
             max_bytes_without_records=self.settings.stepdown_request_max_bytes,
         )
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> ConnectionLimits:
         return _limits(self.settings)
 
     def _count_close(self, reason: str) -> None:
@@ -250,8 +250,8 @@ class Broker(Services):
         return BrokerNode(node_id=self.cluster.node_id, rack=self.settings.broker_rack, endpoints=endpoints)
 
 
-def _limits(settings: BrokerSettings) -> Limits:
-    return Limits(
+def _limits(settings: BrokerSettings) -> ConnectionLimits:
+    return ConnectionLimits(
         connections=settings.max_connections,
         at_listener=settings.listener_max_connections,
         per_ip=settings.max_connections_per_ip,

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 from ..config import BrokerSettings
 from ..network.admission.answer_budget import AnswerBudget
 from ..network.admission.long_requests import LongRequests
-from ..network.admission.peer_lines import PeerLines
+from ..network.admission.peer_log_limit import PeerLogLimit
 from ..network.admission.shared_by_connections import unread_answers
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
@@ -116,7 +116,7 @@ class Core:
         self.log_manager = LogManager.open_all(settings, files or Files(), self.clock)
         self.file_faults = FileFaults(self.clock, self.log_manager.files)
         self.failed_appends = LineLimit(self.clock)
-        self.denials = PeerLines(self.clock)
+        self.denials = PeerLogLimit(self.clock)
         self.has_failed = False
         self.on_failed: Callable[[], object] = lambda: None
         """Called when the broker cannot go on; who runs it then ends it."""

@@ -28,7 +28,7 @@ from ..network.connection import Connection
 from ..network.http.clients_page import ClientsPage, render_report
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
-from ..network.listener import Limits, Server, bind_alone, naming_address
+from ..network.listener import ConnectionLimits, Server, bind_alone, naming_address
 from ..network.memory_budget import MemoryBudget
 from ..network.page.page_access import PageAccess
 from ..network.page.page_site import PageSite
@@ -267,7 +267,7 @@ class Gateway:
     async def _refresh(self) -> str:
         """Asks the cluster for its brokers; "" or why it did not answer."""
         try:
-            await self.upstream.check()
+            await self.upstream.fetch_versions()
             if self.upstream.sasl is None and self.settings.brokers:
                 return ""  # clients log in, the gateway cannot
             await self.upstream.look_around()
@@ -358,9 +358,9 @@ class Gateway:
             max_bytes_without_records=network.stepdown_request_max_bytes,
         )
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> ConnectionLimits:
         network = self.settings.network
-        return Limits(
+        return ConnectionLimits(
             connections=network.max_connections,
             at_listener=defaultdict(lambda: MAX_INT),
             per_ip=network.max_connections_per_ip,

@@ -126,7 +126,7 @@ class Upstream:
         """The result of an operation that is carried out by the gateway's own login. Raises: ClientError."""
         return await self._client.run(operation)
 
-    async def check(self) -> VersionRanges:
+    async def fetch_versions(self) -> VersionRanges:
         """The versions that a broker of the bootstrap list offers. Raises: UpstreamFailed."""
         versions: VersionRanges = (await self._try_each(self._ask_for_versions))[1]
         return versions

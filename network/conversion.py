@@ -33,7 +33,7 @@ KEPT_SURPLUS_BYTES = 64 * 1024
 NOTHING = memoryview(b"")
 
 
-class State(StrEnum):
+class ConversionState(StrEnum):
     EMPTY = "empty"
     HELD = "held"
     LENT = "lent"
@@ -42,13 +42,21 @@ class State(StrEnum):
     OFFERED = "offered"
 
 
-NEXT: Mapping[State, Mapping[str, State]] = {
-    State.EMPTY: {"claim": State.HELD, "withdraw": State.EMPTY, "drop": State.EMPTY},
-    State.HELD: {"lend": State.LENT, "keep": State.FILLED, "drop": State.EMPTY},
-    State.LENT: {"take back": State.HELD, "drop": State.UNWANTED},
-    State.UNWANTED: {"take back": State.EMPTY, "drop": State.UNWANTED},
-    State.FILLED: {"offer": State.OFFERED, "consume": State.HELD, "drop": State.EMPTY},
-    State.OFFERED: {"withdraw": State.FILLED, "drop": State.EMPTY},
+NEXT: Mapping[ConversionState, Mapping[str, ConversionState]] = {
+    ConversionState.EMPTY: {
+        "claim": ConversionState.HELD,
+        "withdraw": ConversionState.EMPTY,
+        "drop": ConversionState.EMPTY,
+    },
+    ConversionState.HELD: {"lend": ConversionState.LENT, "keep": ConversionState.FILLED, "drop": ConversionState.EMPTY},
+    ConversionState.LENT: {"take back": ConversionState.HELD, "drop": ConversionState.UNWANTED},
+    ConversionState.UNWANTED: {"take back": ConversionState.EMPTY, "drop": ConversionState.UNWANTED},
+    ConversionState.FILLED: {
+        "offer": ConversionState.OFFERED,
+        "consume": ConversionState.HELD,
+        "drop": ConversionState.EMPTY,
+    },
+    ConversionState.OFFERED: {"withdraw": ConversionState.FILLED, "drop": ConversionState.EMPTY},
 }
 
 
@@ -79,7 +87,7 @@ class Conversion:
         self.buffer = bytearray()
         self.data = NOTHING
         self.size_bytes = 0
-        self.state = State.EMPTY
+        self.state = ConversionState.EMPTY
 
     async def promise(self, before_worker: Callable[[], None] | None = None) -> None:
         """Learn `size_bytes` by the first `fill`, and keep what that makes as long as half of the memory is free.
@@ -107,7 +115,7 @@ class Conversion:
         try:
             self._keep_first(stream.fill(self.buffer))
         finally:
-            if self.state is State.HELD:
+            if self.state is ConversionState.HELD:
                 self.drop()
 
     async def _promise_in_worker(self) -> None:
@@ -117,7 +125,7 @@ class Conversion:
         try:
             self._keep_first(await self.work(partial(stream.fill, self.buffer or None)))
         finally:
-            if self.state is not State.OFFERED or memory.is_half_used:
+            if self.state is not ConversionState.OFFERED or memory.is_half_used:
                 self.drop()
 
     def _keep_first(self, size_bytes: int) -> None:
@@ -162,7 +170,7 @@ class Conversion:
 
         def take_back() -> None:
             self.state = NEXT[self.state]["take back"]
-            if self.state is State.EMPTY:
+            if self.state is ConversionState.EMPTY:
                 self._release()
             if on_over is not None:
                 on_over()
@@ -215,9 +223,9 @@ class Conversion:
     def drop(self) -> None:
         """Give buffer and claim back: at once, or when the thread is done that works with them."""
         before, self.state = self.state, NEXT[self.state]["drop"]
-        if before is State.FILLED or before is State.OFFERED:
+        if before is ConversionState.FILLED or before is ConversionState.OFFERED:
             self.stream.step_back()
-        if self.state is State.EMPTY and before is not State.EMPTY:
+        if self.state is ConversionState.EMPTY and before is not ConversionState.EMPTY:
             self._release()
 
     def done(self) -> None:

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ConnectionLimits:
     """How many connections, and for how long without a word.
 
     `connections` counts all, `at_listener` those of one listener by its name. `per_host` overrides `per_ip` for the
@@ -109,7 +109,7 @@ class Server:
 
     def __init__(
         self,
-        limits: Callable[[], Limits],
+        limits: Callable[[], ConnectionLimits],
         clock: Clock,
         connect: Callable[[socket.socket, Peer], tuple[Connection, Answerer]],
         on_closed: Callable[[str], None],
@@ -137,7 +137,7 @@ class Server:
         self._is_full = False
 
     @property
-    def _limits(self) -> Limits:
+    def _limits(self) -> ConnectionLimits:
         """They may change while the broker runs."""
         return self._limits_now()
 

@@ -115,7 +115,7 @@ class Controller:
 
     def hear(self, node_id: int) -> None:
         """The broker is heard again, before it was fenced or after."""
-        self.brokers.keep(node_id)
+        self.brokers.cancel_expiry(node_id)
         node = next(each.node for each in self.brokers if each.node_id == node_id)
         if node is not None and not self.brokers.is_active(node_id):
             self.enter(node, self._members[node_id])

@@ -59,22 +59,22 @@ class Registrations:
 
     def enter(self, node: BrokerNode) -> None:
         """The broker lives and listens there."""
-        self.keep(node.node_id)
+        self.cancel_expiry(node.node_id)
         self._known[node.node_id] = Registration(node_id=node.node_id, rack=node.rack, node=node, is_fenced=False)
 
     def begin_to_stop(self, node_id: int) -> None:
         self._known[node_id] = replace(self._known[node_id], is_stopping=True)
 
     def fence(self, node_id: int) -> None:
-        self.keep(node_id)
+        self.cancel_expiry(node_id)
         self._known[node_id] = replace(self._known[node_id], is_fenced=True, is_stopping=False)
 
     def lose(self, node_id: int, timeout_ms: int) -> None:
         """Nothing is heard of the broker any more: it is given up in `timeout_ms`."""
-        self.keep(node_id)
+        self.cancel_expiry(node_id)
         self._ending[node_id] = self._clock.call_later(timeout_ms, lambda: self._expire(node_id))
 
-    def keep(self, node_id: int) -> None:
+    def cancel_expiry(self, node_id: int) -> None:
         """The broker is heard again, or given up: no session ends."""
         timer = self._ending.pop(node_id, None)
         if timer is not None:
@@ -82,7 +82,7 @@ class Registrations:
 
     def close(self) -> None:
         for node_id in tuple(self._ending):
-            self.keep(node_id)
+            self.cancel_expiry(node_id)
 
     def _expire(self, node_id: int) -> None:
         self._ending.pop(node_id, None)

@@ -16,7 +16,7 @@ from time import perf_counter
 from types import CoroutineType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ...network.admission.peer_lines import PeerLines
+from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.answerer import CloseConnection, Reply
 from ...network.clients.client_report import MOST_NAME
 from ...network.clock import LoopClock
@@ -92,7 +92,7 @@ class Dispatcher:
         core.quotas.on_change = lambda: self._routes.clear()
         # Where a clock is moved by hand, things happen in the same order each time: no worker has a part in it.
         self._has_real_time = isinstance(core.clock, LoopClock)
-        self._refusals = PeerLines(core.clock)
+        self._refusals = PeerLogLimit(core.clock)
         self._modules: dict[ApiKey, ModuleType] = {}
         self._routes: dict[tuple[int, int], Route] = {}
 

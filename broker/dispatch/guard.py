@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import ApiError, ErrorCode
 from ..security.authorization.access import RestrictedAccess
-from ..security.authorization.authorization_rule import Items, Rule
+from ..security.authorization.authorization_rule import AuthorizationRule, AuthorizedItems
 from ..security.authorization.authorizer import Authorizer
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Handle = Callable[[Any, Any, "Call"], Any]
 """What a handler's module has: the response, or what to await for it."""
 
 
-def guard(module: ModuleType, rule: Rule, authorizer: Authorizer) -> Handle:
+def guard(module: ModuleType, rule: AuthorizationRule, authorizer: Authorizer) -> Handle:
     """The module's `handle`, behind its rule. It raises the ApiError that refuses a whole request."""
 
     def handle(core: "Core", request: Any, call: "Call") -> Any:
@@ -59,7 +59,7 @@ class _GuardedItems:
                 self.refused.setdefault(error.code, (error, []))[1].append(item)
 
 
-async def _handle_in_turns(module: ModuleType, items: Items, core: "Core", request: Any, call: "Call") -> Any:
+async def _handle_in_turns(module: ModuleType, items: AuthorizedItems, core: "Core", request: Any, call: "Call") -> Any:
     """As below, for a request of many items."""
     asked = getattr(request, items.field)
     judge = items.judge(call.access, request, call.version)
@@ -70,7 +70,7 @@ async def _handle_in_turns(module: ModuleType, items: Items, core: "Core", reque
 
 
 async def _handle_allowed_items(
-    module: ModuleType, items: Items, core: "Core", request: Any, call: "Call", judged: _GuardedItems
+    module: ModuleType, items: AuthorizedItems, core: "Core", request: Any, call: "Call", judged: _GuardedItems
 ) -> Any | None:
     """The answers to what is allowed, which has to be done first, then the refusals."""
     response, refusals = None, []
@@ -86,7 +86,7 @@ async def _handle_allowed_items(
     return _join(response, refusals, items)
 
 
-def _join(response: Any | None, refusals: Sequence[Any], items: Items) -> Any | None:
+def _join(response: Any | None, refusals: Sequence[Any], items: AuthorizedItems) -> Any | None:
     """One response. What it says beside the answers to its items is that of the first."""
     responses = [each for each in (response, *refusals) if each is not None]
     if not responses:

@@ -7,7 +7,7 @@ as `stepdown.request.max.items` says. The others are handled whole.
 
 from dataclasses import dataclass
 
-from ..security.authorization.authorization_rule import Rule
+from ..security.authorization.authorization_rule import AuthorizationRule
 
 MOST_ITEMS_SETTING = "stepdown.request.max.items"
 AS_SET = 1 << 31
@@ -27,7 +27,7 @@ class ServedApi:
 
     first: int
     last: int
-    rule: Rule
+    rule: AuthorizationRule
     limit: int = IN_ONE_GO
     coordinator: str = ""
     is_metered: bool = True

@@ -1,7 +1,7 @@
 """A fault: which requests it is for, how often, and what goes wrong then. Each kind is a class in `kinds/`.
 
-A kind declares its fields, each with its parser, and overrides what it does: `begin` before the request has its effect,
-`end` after it, `encode` with the bytes of the answer. `place` says which of them is called.
+A kind declares its fields, each with its parser, and overrides what it does: `act_before` the request has its effect,
+`act_after` it, or `act_on_bytes` of the answer. `place` says which of them is called.
 """
 
 from dataclasses import MISSING, dataclass, field
@@ -26,7 +26,7 @@ OF_REQUESTS = ("api", "versions", "client_id", "group")
 """What kinds that happen to a partition, not to a request, do not have."""
 
 
-class Place(Enum):
+class FaultPlace(Enum):
     """Where a request passes when the fault fires."""
 
     BEFORE = "before"
@@ -70,7 +70,7 @@ class Fault:
     optional: bool = field_with_parser(flag, False)
     """A test does not fail when the fault never fires."""
 
-    def check(self) -> None:
+    def ensure_can_fire(self) -> None:
         """Raises: ValueError when the fault, as its fields are, could never fire or would change nothing."""
         if not self.api:
             return
@@ -103,26 +103,26 @@ class Fault:
             and (not self.is_for_partitions or request.has_partition(self.is_about))
         )
 
-    def place(self, key: ApiKey) -> Place:
+    def place(self, key: ApiKey) -> FaultPlace:
         """Where a request of this API is when the fault fires."""
-        return Place.BEFORE
+        return FaultPlace.BEFORE
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:
         """Whether the answer has what the fault changes; if not, it does not fire."""
         return True
 
-    def note(self, state: FaultState, services: "Services") -> None:
+    def arm(self, state: FaultState, services: "Services") -> None:
         """Keeps what the fault needs of the moment when it is armed."""
 
-    async def begin(self, request: PassingRequest, state: FaultState) -> Any | None:
+    async def act_before(self, request: PassingRequest, state: FaultState) -> Any | None:
         """A response in the handler's place, or None. Raises: ApiError, CloseConnection."""
         return None
 
-    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
         """The response to send. Raises: CloseConnection."""
         return response
 
-    def encode(self, pieces: list[Piece]) -> list[Piece]:
+    def act_on_bytes(self, pieces: list[Piece]) -> list[Piece]:
         """The bytes to send."""
         return pieces
 

@@ -49,7 +49,7 @@ def fault_of(values: Mapping[str, Any]) -> Fault:
         raise WrongFault(f"a fault of kind {kind} has one of {', '.join(excluded)}, not both")
     made = KINDS[kind](**parsed)
     try:
-        made.check()
+        made.ensure_can_fire()
     except ValueError as wrong:
         raise WrongFault(str(wrong)) from None
     return made

@@ -11,7 +11,7 @@ from ..dispatch.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
 from .contents import Contents
 from .error_responses import codes_in
-from .fault import Fault, Place
+from .fault import Fault, FaultPlace
 from .kinds.lose_marker import LoseMarkerFault
 from .passing_request import PassingRequest
 from .request_log import RequestEvent, RequestLog
@@ -38,7 +38,7 @@ class Injector(Interceptor):
     def note(self, armed: ArmedFault) -> None:
         """Lets a new fault keep what it needs of this moment."""
         if self._is_for_this_broker(armed.fault):
-            armed.fault.note(armed, self._services)
+            armed.fault.arm(armed, self._services)
 
     # The three places at which a request passes
 
@@ -49,8 +49,8 @@ class Injector(Interceptor):
             if call.key is ApiKey.FETCH:
                 self._contents.fetched.note_fetch(call.client_id or "", request.places())
         try:
-            for armed in self._fire(Place.BEFORE, request):
-                response = await armed.fault.begin(request, armed)
+            for armed in self._fire(FaultPlace.BEFORE, request):
+                response = await armed.fault.act_before(request, armed)
                 if response is not None:
                     return response
         except ApiError:
@@ -64,8 +64,8 @@ class Injector(Interceptor):
         request = self._passing[id(call)]
         try:
             response = request.complete(response)
-            for armed in self._fire(Place.AFTER, request, response):
-                response = await armed.fault.end(request, armed, response)
+            for armed in self._fire(FaultPlace.AFTER, request, response):
+                response = await armed.fault.act_after(request, armed, response)
         except BaseException:
             self._passing.pop(id(call), None)
             raise
@@ -78,8 +78,8 @@ class Injector(Interceptor):
 
     def encoded(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
         request = self._passing[id(call)]
-        for armed in self._fire(Place.ENCODED, request):
-            pieces = armed.fault.encode(pieces)
+        for armed in self._fire(FaultPlace.ENCODED, request):
+            pieces = armed.fault.act_on_bytes(pieces)
             if not armed.fault.sends_whole_answer:
                 if request.event is not None:
                     request.event.answer = None
@@ -98,13 +98,13 @@ class Injector(Interceptor):
 
     # Which faults fire
 
-    def _fire(self, place: Place, request: PassingRequest, response: Any | None = None) -> Iterator[ArmedFault]:
+    def _fire(self, place: FaultPlace, request: PassingRequest, response: Any | None = None) -> Iterator[ArmedFault]:
         """Yields the faults of that place that fire, each after the one before it was applied."""
         for armed in self._faults.active():
             fault = armed.fault
             if fault.place(request.call.key) is not place or not self._matches(fault, request):
                 continue
-            if place is Place.AFTER and not fault.can_change(request, response):
+            if place is FaultPlace.AFTER and not fault.can_change(request, response):
                 continue
             if self._faults.fire(armed):
                 if request.event is not None:

@@ -17,7 +17,7 @@ from ...protocol.errors import ApiError
 from .field_parsers import code as code_of
 
 
-class Outcome(Enum):
+class HookDecision(Enum):
     """What becomes of a request that is not answered by the hook."""
 
     PASS = "pass"
@@ -25,7 +25,7 @@ class Outcome(Enum):
     SILENCE = "silence"
 
 
-PASS, CLOSE, SILENCE = Outcome.PASS, Outcome.CLOSE, Outcome.SILENCE
+PASS, CLOSE, SILENCE = HookDecision.PASS, HookDecision.CLOSE, HookDecision.SILENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ async def ask(hook: Hook, key: ApiKey, request: HookedRequest) -> Any:
     """A response, or an Outcome. Raises: TypeError for anything else, and what the hook raises."""
     outcome = await hook(request)
     response = API[key].response
-    if isinstance(outcome, Outcome | response):
+    if isinstance(outcome, HookDecision | response):
         return outcome
     raise TypeError(f"a hook returns PASS, CLOSE, SILENCE or a {response.__name__}, not {outcome!r}")
 

@@ -30,7 +30,7 @@ from ...storage.downconversion.overflow_entry import OVERFLOW_ENTRY
 from ...storage.downconversion.read_window import KEPT_BYTES
 from ..metadata.image import Topic
 from ..metrics.metrics import Metrics, codec_label
-from .read import Reading, Terms
+from .partition_reading import FetchParams, PartitionReading
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -108,7 +108,7 @@ class Tally:
 
 
 async def convert_for(
-    core: "Core", readings: Sequence[Reading], terms: Terms, seen: SeenClient
+    core: "Core", readings: Sequence[PartitionReading], terms: FetchParams, seen: SeenClient
 ) -> dict[int, Conversion | Refusal]:
     """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored.
 
@@ -120,7 +120,7 @@ async def convert_for(
     return await _Downconversion(core, readings, terms, target, seen).convert()
 
 
-def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[int, Refusal]:
+def refuse_for(core: "Core", readings: Sequence[PartitionReading], terms: FetchParams) -> dict[int, Refusal]:
     """As `convert_for` of a version whose readers understand all that is stored: which partitions they may not have."""
     refused: dict[int, Refusal] = {}
     unrefused: Topic | None = None
@@ -135,7 +135,7 @@ def refuse_for(core: "Core", readings: Sequence[Reading], terms: Terms) -> dict[
     return refused
 
 
-def _refusal(core: "Core", reading: Reading, terms: Terms, target: int | None) -> Refusal | None:
+def _refusal(core: "Core", reading: PartitionReading, terms: FetchParams, target: int | None) -> Refusal | None:
     if reading.topic is None:
         return None
     settings = reading.topic.settings
@@ -152,7 +152,9 @@ def _refusal(core: "Core", reading: Reading, terms: Terms, target: int | None) -
 class _Downconversion:
     """The slices of one response on their way to a size. What is for workers goes to as many as there are, at once."""
 
-    def __init__(self, core: "Core", readings: Sequence[Reading], terms: Terms, target: int, seen: SeenClient) -> None:
+    def __init__(
+        self, core: "Core", readings: Sequence[PartitionReading], terms: FetchParams, target: int, seen: SeenClient
+    ) -> None:
         self._core = core
         self._terms = terms
         self._target = target
@@ -188,7 +190,7 @@ class _Downconversion:
                 self._replaced[index] = await self._convert(reading)
             await self._turn.next()
 
-    async def _convert(self, reading: Reading) -> Conversion | Refusal:
+    async def _convert(self, reading: PartitionReading) -> Conversion | Refusal:
         """A slice with its size promised, from the first batch on that becomes something.
 
         A slice of transaction markers alone becomes nothing: the reading moves on after it, or an old client would
@@ -230,7 +232,7 @@ class _Downconversion:
             self._helpers_left -= 1
             self._helpers.create_task(self._go_on())
 
-    def _begin(self, reading: Reading, offset: int) -> ConvertedStream:
+    def _begin(self, reading: PartitionReading, offset: int) -> ConvertedStream:
         """The slice that was read from `offset` on.
 
         Where the hard limit of an old version leaves no whole batch, the first one is converted all the same, and cut
@@ -247,7 +249,7 @@ class _Downconversion:
             converted = ConvertedStream(whole, self._rules(reading, shows_too_large=True, most_bytes=most_bytes))
         return converted
 
-    def _rules(self, reading: Reading, *, shows_too_large: bool, most_bytes: int = 0) -> ConversionRules:
+    def _rules(self, reading: PartitionReading, *, shows_too_large: bool, most_bytes: int = 0) -> ConversionRules:
         return _rules(
             self._target,
             reading.interest.fetch_offset,
@@ -258,7 +260,7 @@ class _Downconversion:
         )
 
 
-def _is_crowded(reading: Reading, terms: Terms) -> bool:
+def _is_crowded(reading: PartitionReading, terms: FetchParams) -> bool:
     """Whether other partitions left less of the response than a batch might have: it is not too large for its limit,
     and comes with a later fetch."""
     return reading.limit_bytes < min(reading.interest.max_bytes, terms.max_bytes)

@@ -17,7 +17,7 @@ from ...protocol.schema import NO_UUID, Piece, SizedPiece, maker
 from ..metadata.image import MetadataImage
 from ..metadata.partition import READ_COMMITTED
 from .downconversion import Refusal
-from .read import Reading, Terms, aborted_transactions
+from .partition_reading import FetchParams, PartitionReading, aborted_transactions
 from .session import FetchContext, Interest
 
 FIRST_VERSION_WITH_NULL_RECORDS = 4
@@ -47,7 +47,7 @@ def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataI
     )
 
 
-def partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: Terms) -> PartitionData:
+def partition_data(reading: PartitionReading, lazy: SizedPiece | Refusal | None, terms: FetchParams) -> PartitionData:
     if isinstance(lazy, Refusal):
         return failed(reading.interest, lazy.code, terms.version, records_are_null=lazy.hides_reading)
     records: Piece = lazy if lazy is not None else reading.slice if reading.slice.size_bytes else b""
@@ -78,13 +78,13 @@ def partition_data(reading: Reading, lazy: SizedPiece | Refusal | None, terms: T
     )
 
 
-def _diverging(reading: Reading) -> EpochEndOffset:
+def _diverging(reading: PartitionReading) -> EpochEndOffset:
     if reading.divergence is None:
         return NO_EPOCH
     return EpochEndOffset(epoch=reading.divergence.epoch, end_offset=reading.divergence.end_offset)
 
 
-def _current_leader(reading: Reading, code: ErrorCode, version: int) -> LeaderIdAndEpoch:
+def _current_leader(reading: PartitionReading, code: ErrorCode, version: int) -> LeaderIdAndEpoch:
     moved = code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
     if version < 16 or not moved or reading.partition is None:
         return LeaderIdAndEpoch()

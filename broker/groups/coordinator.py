@@ -8,7 +8,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...network.admission.peer_lines import PeerLines
+from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.admission.remembered_names import RememberedNames
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages import consumer_group_describe
@@ -70,7 +70,7 @@ class GroupCoordinator:
         self._topic = OffsetsTopic(core, topics)
         self._timers = Timers(core.clock, core.rounds)
         self._rebalancer = Rebalancer(
-            self.settings, self._timers, self._topic, GroupLines(PeerLines(core.clock), core.on_group_line)
+            self.settings, self._timers, self._topic, GroupLines(PeerLogLimit(core.clock), core.on_group_line)
         )
         self._rebalancer.on_unused = self._note_unused_group
         self.unused: RememberedNames[tuple[str], ClassicGroup] = RememberedNames(

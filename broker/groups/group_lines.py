@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from ...network.admission.peer_lines import PeerLines
+from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.sasl.mechanism import for_log
 
 log = logging.getLogger(__name__)
@@ -13,9 +13,9 @@ KEY_CHARACTERS = 64
 
 
 class GroupLines:
-    """Limits lines about groups as `PeerLines` does those about networks; `on_line` is called with all of them."""
+    """Limits lines about groups as `PeerLogLimit` does those about networks; `on_line` is called with all of them."""
 
-    def __init__(self, lines: PeerLines, on_line: Callable[[str], object] = lambda line: None) -> None:
+    def __init__(self, lines: PeerLogLimit, on_line: Callable[[str], object] = lambda line: None) -> None:
         self._lines = lines
         self._on_line = on_line
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.api import ApiKey
 from ..dispatch.served_api import AS_SET, CHEAP, ServedApi
-from ..security.authorization.authorization_rule import Items, Rule
+from ..security.authorization.authorization_rule import AuthorizationRule, AuthorizedItems
 from . import required_permissions as permissions
 
 MOST_PROTOCOLS = 100
@@ -26,30 +26,30 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=11,
         limit=AS_SET,
-        rule=Rule(
+        rule=AuthorizationRule(
             whole=(permissions.check_transactional_produce,),
             items=permissions.topics(AclOperation.WRITE, field="topic_data", answers="responses"),
         ),
     ),
     ApiKey.FETCH: ServedApi(
-        first=0, last=17, limit=CHEAP, rule=Rule(asks="READ of each topic; CLUSTER_ACTION for followers")
+        first=0, last=17, limit=CHEAP, rule=AuthorizationRule(asks="READ of each topic; CLUSTER_ACTION for followers")
     ),
     ApiKey.LIST_OFFSETS: ServedApi(
-        first=0, last=9, limit=AS_SET, rule=Rule(items=permissions.topics(AclOperation.DESCRIBE))
+        first=0, last=9, limit=AS_SET, rule=AuthorizationRule(items=permissions.topics(AclOperation.DESCRIBE))
     ),
     ApiKey.METADATA: ServedApi(
         first=0,
         last=12,
         limit=AS_SET,
-        rule=Rule(asks="DESCRIBE of each topic; CREATE of it, or on the cluster, where it is to be made"),
+        rule=AuthorizationRule(asks="DESCRIBE of each topic; CREATE of it, or on the cluster, where it is to be made"),
     ),
     ApiKey.API_VERSIONS: ServedApi(first=0, last=4, rule=permissions.OPEN),
     ApiKey.CREATE_TOPICS: ServedApi(
         first=0,
         last=7,
         limit=AS_SET,
-        rule=Rule(
-            items=Items(field="topics", answers="topics", judge=permissions.judge_creations),
+        rule=AuthorizationRule(
+            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_creations),
             asks="DESCRIBE_CONFIGS of what was created, to show its settings",
         ),
     ),
@@ -57,24 +57,26 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=6,
         limit=AS_SET,
-        rule=Rule(asks="DELETE of each topic, or on the cluster; DESCRIBE of it, to tell whether it is there"),
+        rule=AuthorizationRule(
+            asks="DELETE of each topic, or on the cluster; DESCRIBE of it, to tell whether it is there"
+        ),
     ),
     ApiKey.DELETE_RECORDS: ServedApi(
-        first=0, last=2, limit=AS_SET, rule=Rule(items=permissions.topics(AclOperation.DELETE))
+        first=0, last=2, limit=AS_SET, rule=AuthorizationRule(items=permissions.topics(AclOperation.DELETE))
     ),
     ApiKey.INIT_PRODUCER_ID: ServedApi(
         first=0,
         last=5,
         coordinator="transactions",
         changes_metadata=True,
-        rule=Rule(whole=(permissions.check_producer_id,)),
+        rule=AuthorizationRule(whole=(permissions.check_producer_id,)),
     ),
     ApiKey.ADD_PARTITIONS_TO_TXN: ServedApi(
         first=0,
         last=5,
         limit=CHEAP,
         coordinator="transactions",
-        rule=Rule(
+        rule=AuthorizationRule(
             whole=(
                 permissions.since(FIRST_VERSION_OF_BROKERS, permissions.ON_CLUSTER[AclOperation.CLUSTER_ACTION]),
                 permissions.before(
@@ -91,10 +93,10 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=4,
         coordinator="transactions",
-        rule=Rule(whole=(permissions.WRITE_TRANSACTION, permissions.READ_GROUP)),
+        rule=AuthorizationRule(whole=(permissions.WRITE_TRANSACTION, permissions.READ_GROUP)),
     ),
     ApiKey.END_TXN: ServedApi(
-        first=0, last=4, coordinator="transactions", rule=Rule(whole=(permissions.WRITE_TRANSACTION,))
+        first=0, last=4, coordinator="transactions", rule=AuthorizationRule(whole=(permissions.WRITE_TRANSACTION,))
     ),
     ApiKey.WRITE_TXN_MARKERS: ServedApi(
         first=0,
@@ -102,14 +104,14 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         limit=AS_SET,
         coordinator="transactions",
         is_metered=False,
-        rule=Rule(whole=(permissions.check_markers,)),
+        rule=AuthorizationRule(whole=(permissions.check_markers,)),
     ),
     ApiKey.TXN_OFFSET_COMMIT: ServedApi(
         first=0,
         last=4,
         limit=CHEAP,
         coordinator="transactions",
-        rule=Rule(
+        rule=AuthorizationRule(
             whole=(permissions.WRITE_TRANSACTION, permissions.READ_GROUP), items=permissions.topics(AclOperation.READ)
         ),
     ),
@@ -118,8 +120,8 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=0,
         limit=AS_SET,
         coordinator="transactions",
-        rule=Rule(
-            items=Items(
+        rule=AuthorizationRule(
+            items=AuthorizedItems(
                 field="transactional_ids",
                 answers="transaction_states",
                 judge=permissions.each(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, ""),
@@ -128,20 +130,25 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         ),
     ),
     ApiKey.LIST_TRANSACTIONS: ServedApi(
-        first=0, last=1, coordinator="transactions", rule=Rule(asks="DESCRIBE of each transactional id that is shown")
+        first=0,
+        last=1,
+        coordinator="transactions",
+        rule=AuthorizationRule(asks="DESCRIBE of each transactional id that is shown"),
     ),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: ServedApi(
         first=0,
         last=4,
         limit=AS_SET,
-        rule=Rule(items=Items(field="topics", answers="topics", judge=permissions.judge_epochs)),
+        rule=AuthorizationRule(items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_epochs)),
     ),
     ApiKey.DESCRIBE_CONFIGS: ServedApi(
         first=0,
         last=4,
         limit=AS_SET,
-        rule=Rule(
-            items=Items(field="resources", answers="results", judge=permissions.configs(AclOperation.DESCRIBE_CONFIGS))
+        rule=AuthorizationRule(
+            items=AuthorizedItems(
+                field="resources", answers="results", judge=permissions.configs(AclOperation.DESCRIBE_CONFIGS)
+            )
         ),
     ),
     ApiKey.ALTER_CONFIGS: ServedApi(
@@ -149,33 +156,43 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=2,
         limit=AS_SET,
         changes_metadata=True,
-        rule=Rule(
-            items=Items(field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS))
+        rule=AuthorizationRule(
+            items=AuthorizedItems(
+                field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS)
+            )
         ),
     ),
     ApiKey.DESCRIBE_LOG_DIRS: ServedApi(first=0, last=4, limit=CHEAP, rule=permissions.cluster(AclOperation.DESCRIBE)),
     ApiKey.CREATE_PARTITIONS: ServedApi(
-        first=0, last=3, rule=Rule(items=Items(field="topics", answers="results", judge=permissions.judge_growths))
+        first=0,
+        last=3,
+        rule=AuthorizationRule(
+            items=AuthorizedItems(field="topics", answers="results", judge=permissions.judge_growths)
+        ),
     ),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ServedApi(
         first=0,
         last=1,
         limit=AS_SET,
         changes_metadata=True,
-        rule=Rule(
-            items=Items(field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS))
+        rule=AuthorizationRule(
+            items=AuthorizedItems(
+                field="resources", answers="responses", judge=permissions.configs(AclOperation.ALTER_CONFIGS)
+            )
         ),
     ),
     ApiKey.DESCRIBE_CLUSTER: ServedApi(
-        first=0, last=1, rule=Rule(asks="DESCRIBE on the cluster, to tell what may be done with it")
+        first=0, last=1, rule=AuthorizationRule(asks="DESCRIBE on the cluster, to tell what may be done with it")
     ),
     ApiKey.FIND_COORDINATOR: ServedApi(
         first=0,
         last=6,
         limit=AS_SET,
-        rule=Rule(
+        rule=AuthorizationRule(
             whole=(permissions.check_coordinator,),
-            items=Items(field="coordinator_keys", answers="coordinators", judge=permissions.judge_coordinators),
+            items=AuthorizedItems(
+                field="coordinator_keys", answers="coordinators", judge=permissions.judge_coordinators
+            ),
         ),
     ),
     ApiKey.JOIN_GROUP: ServedApi(first=0, last=9, limit=MOST_PROTOCOLS, coordinator="groups", rule=permissions.MEMBER),
@@ -187,14 +204,14 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=9,
         limit=AS_SET,
         coordinator="groups",
-        rule=Rule(whole=(permissions.READ_GROUP,), items=permissions.topics(AclOperation.READ)),
+        rule=AuthorizationRule(whole=(permissions.READ_GROUP,), items=permissions.topics(AclOperation.READ)),
     ),
     ApiKey.OFFSET_FETCH: ServedApi(
         first=0,
         last=9,
         limit=AS_SET,
         coordinator="groups",
-        rule=Rule(
+        rule=AuthorizationRule(
             whole=(permissions.before(8, permissions.needs(AclOperation.DESCRIBE, ResourceType.GROUP, "group_id")),),
             items=permissions.groups(AclOperation.DESCRIBE, "groups", "groups", "group_id"),
             asks="DESCRIBE of each topic",
@@ -205,7 +222,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=5,
         limit=AS_SET,
         coordinator="groups",
-        rule=Rule(
+        rule=AuthorizationRule(
             items=permissions.groups(AclOperation.DESCRIBE, "groups", "groups"), asks="what may be done with a group"
         ),
     ),
@@ -213,21 +230,21 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=5,
         coordinator="groups",
-        rule=Rule(asks="DESCRIBE on the cluster, or of each group that is shown"),
+        rule=AuthorizationRule(asks="DESCRIBE on the cluster, or of each group that is shown"),
     ),
     ApiKey.DELETE_GROUPS: ServedApi(
         first=0,
         last=2,
         limit=AS_SET,
         coordinator="groups",
-        rule=Rule(items=permissions.groups(AclOperation.DELETE, "groups_names", "results")),
+        rule=AuthorizationRule(items=permissions.groups(AclOperation.DELETE, "groups_names", "results")),
     ),
     ApiKey.OFFSET_DELETE: ServedApi(
         first=0,
         last=0,
         limit=CHEAP,
         coordinator="groups",
-        rule=Rule(
+        rule=AuthorizationRule(
             whole=(permissions.needs(AclOperation.DELETE, ResourceType.GROUP, "group_id"),), asks="READ of each topic"
         ),
     ),
@@ -241,7 +258,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0, last=0, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
     ),
     ApiKey.ALTER_REPLICA_LOG_DIRS: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.ALTER)),
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: ServedApi(first=0, last=0, rule=Rule(asks="DESCRIBE of each topic")),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: ServedApi(first=0, last=0, rule=AuthorizationRule(asks="DESCRIBE of each topic")),
     ApiKey.ELECT_LEADERS: ServedApi(
         first=0, last=2, rule=permissions.cluster(AclOperation.ALTER), changes_metadata=True
     ),
@@ -261,7 +278,9 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=0,
         limit=AS_SET,
-        rule=Rule(items=Items(field="topics", answers="topics", judge=permissions.judge_producers)),
+        rule=AuthorizationRule(
+            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_producers)
+        ),
     ),
     ApiKey.UNREGISTER_BROKER: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.ALTER)),
     ApiKey.LIST_CLIENT_METRICS_RESOURCES: ServedApi(
@@ -275,7 +294,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=1,
         limit=AS_SET,
         coordinator="groups",
-        rule=Rule(
+        rule=AuthorizationRule(
             items=permissions.groups(AclOperation.DESCRIBE, "group_ids", "groups"), asks="what may be done with a group"
         ),
     ),

@@ -102,10 +102,10 @@ def _resolve(broker: "Services", asked: DeleteTopicState, count: int, access: Ac
         if not access.may(AclOperation.DELETE, ResourceType.TOPIC, topic.name):  # an error with the name would tell it
             raise ApiError("DELETE is not allowed on this topic", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return topic.name
-    access.check(AclOperation.DESCRIBE, ResourceType.TOPIC, asked.name)
+    access.ensure_allows(AclOperation.DESCRIBE, ResourceType.TOPIC, asked.name)
     if asked.name not in broker.cluster.topics:
         raise ApiError(f"there is no topic {asked.name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    access.check(AclOperation.DELETE, ResourceType.TOPIC, asked.name)
+    access.ensure_allows(AclOperation.DELETE, ResourceType.TOPIC, asked.name)
     return asked.name
 
 

@@ -19,7 +19,14 @@ from ...protocol.messages.fetch import FetchRequest, FetchResponse
 from ...protocol.schema import SizedPiece
 from ..dispatch.call import Call
 from ..fetch.downconversion import Refusal, convert_for, refuse_for, target_magic
-from ..fetch.read import FIRST_VERSION_WITH_SOFT_LIMITS, Enough, Reading, Terms, read_all, read_few
+from ..fetch.partition_reading import (
+    FIRST_VERSION_WITH_SOFT_LIMITS,
+    DelayedFetch,
+    FetchParams,
+    PartitionReading,
+    read_all,
+    read_few,
+)
 from ..fetch.response import Answer, by_topic, code_for, failed, partition_data, response_of
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
 from ..quotas.request_charging import UNLIMITED
@@ -71,13 +78,13 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     )
 
 
-def _terms(broker: "Services", request: FetchRequest, call: Call) -> Terms:
+def _terms(broker: "Services", request: FetchRequest, call: Call) -> FetchParams:
     version = call.version
     max_bytes = broker.settings.fetch_max_bytes
     if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
         max_bytes = request.max_bytes
     max_bytes = call.quota.fetch_limit(max_bytes)
-    return Terms(
+    return FetchParams(
         version,
         replica_id_of(request, version),
         request.isolation_level,
@@ -93,14 +100,16 @@ class Fetch:
 
     __slots__ = ("_broker", "_call", "_context", "_max_wait_ms", "terms")
 
-    def __init__(self, broker: "Services", context: FetchContext, terms: Terms, max_wait_ms: int, call: Call) -> None:
+    def __init__(
+        self, broker: "Services", context: FetchContext, terms: FetchParams, max_wait_ms: int, call: Call
+    ) -> None:
         self._broker = broker
         self._context = context
         self._max_wait_ms = max_wait_ms
         self._call = call
         self.terms = terms
 
-    def is_due(self, readings: Sequence[Reading]) -> bool:
+    def is_due(self, readings: Sequence[PartitionReading]) -> bool:
         """Whether what was read is answered now."""
         if self._max_wait_ms <= 0 or not readings:
             return True
@@ -122,11 +131,11 @@ class Fetch:
         del readings
         return await waiting
 
-    def wait(self, readings: Sequence[Reading]) -> Coroutine[Any, Any, FetchResponse]:
+    def wait(self, readings: Sequence[PartitionReading]) -> Coroutine[Any, Any, FetchResponse]:
         """What is to be awaited for an answer with enough of those partitions; what was read is not kept meanwhile."""
-        return self._park(Enough(self._broker.cluster, readings, self.terms))
+        return self._park(DelayedFetch(self._broker.cluster, readings, self.terms))
 
-    async def _park(self, enough: Enough) -> FetchResponse:
+    async def _park(self, enough: DelayedFetch) -> FetchResponse:
         broker, call, terms = self._broker, self._call, self.terms
         parked = perf_counter()
         in_time = await broker.fetch_purgatory.wait(enough.keys, enough, self._max_wait_ms, peer=call.peer)
@@ -140,10 +149,10 @@ class Fetch:
         """One of the few places for fetches of many partitions, which are given in the order they came."""
         return self._broker.long_fetches if len(self._context.interests) > FEW_PARTITIONS else nullcontext()
 
-    async def _read(self) -> list[Reading]:
+    async def _read(self) -> list[PartitionReading]:
         return await read_all(self._broker.cluster, self._context.interests, self.terms, self._broker.turns.begin())
 
-    async def convert(self, readings: Sequence[Reading]) -> FetchResponse:
+    async def convert(self, readings: Sequence[PartitionReading]) -> FetchResponse:
         """The answer, with slices that this version's readers understand; an error if the session went on meanwhile."""
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
@@ -155,16 +164,18 @@ class Fetch:
             await turn.next()
         return self._respond(readings, answers)
 
-    def answer(self, readings: Sequence[Reading], replaced: Mapping[int, SizedPiece | Refusal]) -> FetchResponse:
+    def answer(
+        self, readings: Sequence[PartitionReading], replaced: Mapping[int, SizedPiece | Refusal]
+    ) -> FetchResponse:
         """The answer with what was read, but for what is replaced, by its index."""
         return self._respond(readings, [self._partition(each, replaced.get(at)) for at, each in enumerate(readings)])
 
-    def _partition(self, reading: Reading, replaced: SizedPiece | Refusal | None) -> Answer:
+    def _partition(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
         if isinstance(replaced, Refusal) and replaced.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             self._call.peer.seen.lost[ZSTD] += 1
         return reading.interest, partition_data(reading, replaced, self.terms)
 
-    def _respond(self, readings: Sequence[Reading], answers: list[Answer]) -> FetchResponse:
+    def _respond(self, readings: Sequence[PartitionReading], answers: list[Answer]) -> FetchResponse:
         """The response; nothing to who took too much."""
         if self._call.quota is not UNLIMITED and not self.terms.is_follower:
             size_bytes = sum(reading.slice.size_bytes for reading in readings)
@@ -181,7 +192,9 @@ class Fetch:
         return FetchResponse()
 
 
-def _count(broker: "Services", readings: Sequence[Reading], answers: Sequence[Answer], terms: Terms) -> None:
+def _count(
+    broker: "Services", readings: Sequence[PartitionReading], answers: Sequence[Answer], terms: FetchParams
+) -> None:
     metrics = broker.metrics
     is_follower = terms.is_follower
     of_version = metrics.of_fetch(terms.version, is_follower=is_follower)

@@ -43,8 +43,8 @@ from ...storage.validation.record_sets import check_version
 from ..dispatch.call import Call
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
-from ..produce.append import Append, Check, Job
-from ..produce.response import Outcome, are_settled, give_up, note_failure, response_of
+from ..produce.append import AppendJob, Check, RequestAppend
+from ..produce.response import PartitionOutcome, are_settled, give_up, note_failure, response_of
 from ..transactions.verification import verify_produce
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ MOST_JOBS_AT_ONCE = 16
 
 Answer = ProduceResponse | None
 Items = list[tuple[str, PartitionProduceData]]
-Jobs = list[tuple[Outcome, Job]]
+Jobs = list[tuple[PartitionOutcome, AppendJob]]
 """What a worker has to do before it is known what became of a partition's records."""
 
 
@@ -72,7 +72,7 @@ def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | 
     _check_transactions(request, items)
     if items:
         call.peer.seen.count_records(_records(items[0][1]))
-    append = Append(broker)
+    append = RequestAppend(broker)
     if len(items) > FEW_PARTITIONS:
         call.has_many_items = True
         return _handle_in_turns(broker, request, call, items, append)
@@ -84,9 +84,9 @@ def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | 
 
 
 async def _handle_in_turns(
-    broker: "Services", request: ProduceRequest, call: Call, items: Items, append: Append
+    broker: "Services", request: ProduceRequest, call: Call, items: Items, append: RequestAppend
 ) -> Answer:
-    outcomes: list[Outcome] = []
+    outcomes: list[PartitionOutcome] = []
     jobs: Jobs = []
     turn = broker.turns.begin()
     for name, data in items:
@@ -96,7 +96,12 @@ async def _handle_in_turns(
 
 
 async def _handle_rest(
-    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], jobs: Jobs, append: Append
+    broker: "Services",
+    request: ProduceRequest,
+    call: Call,
+    outcomes: Sequence[PartitionOutcome],
+    jobs: Jobs,
+    append: RequestAppend,
 ) -> Answer:
     """The answer, after workers have seen to what is left to do."""
     for start in range(0, len(jobs), MOST_JOBS_AT_ONCE):
@@ -106,7 +111,7 @@ async def _handle_rest(
 
 
 def _answer(
-    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], append: Append
+    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[PartitionOutcome], append: RequestAppend
 ) -> Answer | Coroutine[Any, Any, Answer]:
     broker.metrics.produce_meter.observe(append.seconds, append.temporary_bytes)
     if request.acks == ACKS_ALL:
@@ -122,7 +127,11 @@ def _answer(
 
 
 async def _answer_after_replication(
-    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[Outcome], waiting: Sequence[Outcome]
+    broker: "Services",
+    request: ProduceRequest,
+    call: Call,
+    outcomes: Sequence[PartitionOutcome],
+    waiting: Sequence[PartitionOutcome],
 ) -> Answer:
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
     await broker.produce_purgatory.wait(keys, lambda _: are_settled(broker, waiting), max(0, request.timeout_ms))
@@ -198,11 +207,11 @@ def _produce(
     name: str,
     data: PartitionProduceData,
     call: Call,
-    append: Append,
+    append: RequestAppend,
     jobs: Jobs,
-) -> Outcome:
+) -> PartitionOutcome:
     """What became of a partition's records, once what is added to `jobs` is done."""
-    outcome = Outcome(name, data.index)
+    outcome = PartitionOutcome(name, data.index)
     check = None
     try:
         records = _records(data)
@@ -211,7 +220,7 @@ def _produce(
             check = partial(_check_transaction, broker, outcome, request.transactional_id, records, call.version)
         outcome.info = append.write(topic, partition, records, check)
         if outcome.info is None:
-            jobs.append((outcome, Job(topic, partition, records, check)))
+            jobs.append((outcome, AppendJob(topic, partition, records, check)))
         else:
             outcome.count_append(len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
@@ -220,7 +229,7 @@ def _produce(
 
 
 async def _produce_by_worker(
-    broker: "Services", jobs: Sequence[tuple[Outcome, Job]], call: Call, append: Append
+    broker: "Services", jobs: Sequence[tuple[PartitionOutcome, AppendJob]], call: Call, append: RequestAppend
 ) -> None:
     try:
         results: Sequence[AppendInfo | Exception] = await append.write_by_worker([job for _, job in jobs])
@@ -235,7 +244,7 @@ async def _produce_by_worker(
 
 
 def _admit(
-    broker: "Services", request: ProduceRequest, records: memoryview, call: Call, outcome: Outcome
+    broker: "Services", request: ProduceRequest, records: memoryview, call: Call, outcome: PartitionOutcome
 ) -> tuple[Topic, Partition]:
     """Where the records go, if nothing but what they hold stands against it. Raises: ApiError."""
     name = outcome.topic
@@ -272,7 +281,7 @@ def _blame(error: Exception, check: Check | None) -> Exception:
 
 
 def _check_transaction(
-    broker: "Services", outcome: Outcome, transactional_id: str, records: memoryview, version: int
+    broker: "Services", outcome: PartitionOutcome, transactional_id: str, records: memoryview, version: int
 ) -> None:
     """Raises: ApiError when a transaction's records come to a partition that is not part of it."""
     producer = _transactional_producer(records)
@@ -288,7 +297,7 @@ def _check_transaction(
     outcome.reached_log = True
 
 
-def _close_on_failure(outcomes: Sequence[Outcome]) -> None:
+def _close_on_failure(outcomes: Sequence[PartitionOutcome]) -> None:
     """Raises: CloseConnection when a partition failed: with acks 0 that is the only sign there can be."""
     failed = [f"{o.topic}-{o.index} {o.error.code.name}" for o in outcomes if o.error is not None]
     if failed:

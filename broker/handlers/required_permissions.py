@@ -19,7 +19,7 @@ from ...protocol.records.layout import (
 from ..metadata.config_resources import ResourceType as ConfigType
 from ..metadata.topic_rules import METADATA_TOPIC, is_legal_name
 from ..security.authorization.access import Access, denial
-from ..security.authorization.authorization_rule import Check, Items, Judge, Rule
+from ..security.authorization.authorization_rule import AuthorizationRule, AuthorizedItems, Check, Judge
 
 
 def needs(operation: AclOperation, kind: ResourceType, field: str = "") -> Check:
@@ -57,17 +57,19 @@ ON_CLUSTER = {
 }
 
 
-def cluster(operation: AclOperation) -> Rule:
-    return Rule(whole=(ON_CLUSTER[operation],))
+def cluster(operation: AclOperation) -> AuthorizationRule:
+    return AuthorizationRule(whole=(ON_CLUSTER[operation],))
 
 
-def topics(operation: AclOperation, *, field: str = "topics", answers: str = "topics", name: str = "name") -> Items:
-    return Items(field=field, answers=answers, judge=each(operation, ResourceType.TOPIC, name))
+def topics(
+    operation: AclOperation, *, field: str = "topics", answers: str = "topics", name: str = "name"
+) -> AuthorizedItems:
+    return AuthorizedItems(field=field, answers=answers, judge=each(operation, ResourceType.TOPIC, name))
 
 
 READ_GROUP = needs(AclOperation.READ, ResourceType.GROUP, "group_id")
 WRITE_TRANSACTION = needs(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "transactional_id")
-MEMBER = Rule(whole=(READ_GROUP,))
+MEMBER = AuthorizationRule(whole=(READ_GROUP,))
 
 
 def since(version: int, check: Check) -> Check:
@@ -192,8 +194,8 @@ def judge_coordinators(access: Access, request: Any, version: int) -> Judge:
     return each(operation, kind, "")(access, request, version)
 
 
-def groups(operation: AclOperation, field: str, answers: str, name: str = "") -> Items:
-    return Items(field=field, answers=answers, judge=each(operation, ResourceType.GROUP, name))
+def groups(operation: AclOperation, field: str, answers: str, name: str = "") -> AuthorizedItems:
+    return AuthorizedItems(field=field, answers=answers, judge=each(operation, ResourceType.GROUP, name))
 
 
-OPEN = Rule()
+OPEN = AuthorizationRule()

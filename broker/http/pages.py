@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from ...network.admission.password_tries import PasswordTries
-from ...network.admission.peer_lines import PeerLines
+from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.http.clients_page import ClientsPage
 from ...network.http.metrics_page import MetricsPage
 from ...network.http.server import MakePage, Page
@@ -40,7 +40,7 @@ def local_pages_of(core: "Core") -> dict[str, MakePage]:
     return {"/clients": ClientsPage(core.clients, core.heavy)}
 
 
-def site_of(state: "BrokerState", lines: PeerLines) -> PageSite | None:
+def site_of(state: "BrokerState", lines: PeerLogLimit) -> PageSite | None:
     """The page for people, where the settings allow it."""
     services, settings = state.services, state.services.settings
     if not settings.stepdown_page_enabled:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import RecordTooLarge
 from ...storage.compaction.cleanable_range import Cleanable
-from ...storage.compaction.compaction import Compaction, Exchange, Limits
+from ...storage.compaction.compaction import Compaction, CompactionLimits, SegmentExchange
 from ...storage.compaction.segment_replacement import swap_in
 from ..metadata.partition import Partition
 
@@ -43,10 +43,10 @@ class Cleaning:
         self._unpaid_bytes = 0
         self._pause: asyncio.Future[None] | None = None
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> CompactionLimits:
         settings = self._core.settings
         threads = max(1, settings.log_cleaner_threads)
-        return Limits(
+        return CompactionLimits(
             map_bytes=settings.log_cleaner_dedupe_buffer_bytes // threads,
             load_factor=min(max(settings.log_cleaner_io_buffer_load_factor, LEAST_LOAD_FACTOR), MOST_LOAD_FACTOR),
             io_bytes=max(LEAST_IO_BYTES, settings.log_cleaner_io_buffer_bytes // threads // 2),
@@ -78,7 +78,7 @@ class Cleaning:
             self._report(perf_counter() - began)
         return is_done
 
-    async def _carry_out(self, steps: Iterator[int | Exchange]) -> bool:
+    async def _carry_out(self, steps: Iterator[int | SegmentExchange]) -> bool:
         while not self._is_cancelled:
             done_bytes, exchange, is_over = await self._in_thread(_advance, steps)
             if is_over:
@@ -90,7 +90,7 @@ class Cleaning:
             await self._throttle(done_bytes)
         return False
 
-    def _exchange(self, exchange: Exchange) -> bool:
+    def _exchange(self, exchange: SegmentExchange) -> bool:
         partition = self._partition
         is_there = self._core.log_manager.logs.get(partition.key) is self._what.log
         if not is_there:
@@ -129,12 +129,12 @@ class Cleaning:
         return await self._threads.run(partial(work, *args, **kwargs))
 
 
-def _advance(steps: Iterator[int | Exchange]) -> tuple[int, Exchange | None, bool]:
+def _advance(steps: Iterator[int | SegmentExchange]) -> tuple[int, SegmentExchange | None, bool]:
     """How many bytes were worked on; the exchange at which it stopped, if any; whether all is done."""
     done_bytes = 0
     while done_bytes < STEP_BYTES:
         step = next(steps, None)
-        if step is None or isinstance(step, Exchange):
+        if step is None or isinstance(step, SegmentExchange):
             return done_bytes, step, step is None
         done_bytes += step
     return done_bytes, None, False

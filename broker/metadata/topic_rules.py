@@ -50,7 +50,7 @@ class CollisionRule:
         if not names:
             self._by_metric_name.pop(metric_name(name), None)
 
-    def check(self, name: str) -> None:
+    def ensure_distinct(self, name: str) -> None:
         """Raises ApiError INVALID_TOPIC_EXCEPTION when another topic has the same name in metrics."""
         others = self._by_metric_name.get(metric_name(name)) if "." in name or "_" in name else None
         if others and name not in others:

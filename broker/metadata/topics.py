@@ -129,7 +129,7 @@ class Topics:
     def check_is_free(self, name: str) -> None:
         """Raises ApiError 17 or 36 when no topic of this name may be created."""
         check_name(name)
-        self.collisions.check(name)
+        self.collisions.ensure_distinct(name)
         if name in self.cluster.topics:
             raise _exists(name)
 

@@ -43,7 +43,7 @@ Check = Callable[[], None]
 """May refuse the records, by an ApiError; it is called in the same turn of the loop as the append."""
 
 
-class Job(NamedTuple):
+class AppendJob(NamedTuple):
     """What a worker gets ready to be appended to one partition."""
 
     topic: "Topic"
@@ -52,7 +52,7 @@ class Job(NamedTuple):
     check: Check | None
 
 
-class Append:
+class RequestAppend:
     """The append of one request's records to its partitions, one after the other, and what their conversions took.
 
     `seconds` and `temporary_bytes` are 0 when nothing was converted.
@@ -78,7 +78,7 @@ class Append:
         core = self._core
         began = perf_counter()
         try:
-            prepared = prepare_inline(records, core.append_rules.of(topic), now_ms=self._now_ms)
+            prepared = prepare_inline(records, core.append_rules.rules_of(topic), now_ms=self._now_ms)
         except ApiError as refusal:
             _count_refusal(core.metrics, topic, records, refusal)
             raise
@@ -91,15 +91,15 @@ class Append:
             check()
         return core.append(partition, prepared)
 
-    async def write_by_worker(self, jobs: Sequence[Job]) -> list[AppendInfo | Exception]:
+    async def write_by_worker(self, jobs: Sequence[AppendJob]) -> list[AppendInfo | Exception]:
         """As `write` for each job, whatever that takes: one worker gets the records of all of them ready."""
         core = self._core
-        works = [(job.records, core.append_rules.of(job.topic)) for job in jobs]
+        works = [(job.records, core.append_rules.rules_of(job.topic)) for job in jobs]
         with await core.conversion_budget.claim(working_bytes(works)):
             made = await core.heavy(_prepare_each, works, core.clock.now_ms())
         return [self._finish(job, *done) for job, done in zip(jobs, made, strict=True)]
 
-    def _finish(self, job: Job, made: PreparedAppend | Exception, seconds: float) -> AppendInfo | Exception:
+    def _finish(self, job: AppendJob, made: PreparedAppend | Exception, seconds: float) -> AppendInfo | Exception:
         core = self._core
         if isinstance(made, Exception):
             if isinstance(made, ApiError):

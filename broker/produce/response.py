@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Outcome:
+class PartitionOutcome:
     """What became of one partition's records: `info`, or the `error` that kept them out."""
 
     topic: str
@@ -64,7 +64,7 @@ class Outcome:
         return f"{self.topic}-{self.index}"
 
 
-def note_failure(core: "Core", outcome: Outcome, error: Exception, client_id: str) -> ApiError:
+def note_failure(core: "Core", outcome: PartitionOutcome, error: Exception, client_id: str) -> ApiError:
     """The error in the answer for a failure, which is logged and counted here."""
     if isinstance(error, DiskFault) or not isinstance(error, ApiError):
         _report(core, outcome, error, client_id)
@@ -76,7 +76,7 @@ def note_failure(core: "Core", outcome: Outcome, error: Exception, client_id: st
     return error
 
 
-def _report(core: "Core", outcome: Outcome, error: Exception, client_id: str) -> None:
+def _report(core: "Core", outcome: PartitionOutcome, error: Exception, client_id: str) -> None:
     """Once a minute for each partition: a producer tries again many times a second."""
     left_out = core.failed_appends.count_left_out((outcome.place, type(error)))
     if left_out is not None:
@@ -85,7 +85,7 @@ def _report(core: "Core", outcome: Outcome, error: Exception, client_id: str) ->
         log.error("appending to %s for client %r failed%s: %s", outcome.place, client_id, more, error, exc_info=trace)
 
 
-def are_settled(core: "Core", waiting: Sequence[Outcome]) -> bool:
+def are_settled(core: "Core", waiting: Sequence[PartitionOutcome]) -> bool:
     """Whether all are; each that is keeps the result of the moment, whatever comes while others are waited for."""
     for outcome in waiting:
         if not outcome.is_settled:
@@ -93,7 +93,7 @@ def are_settled(core: "Core", waiting: Sequence[Outcome]) -> bool:
     return all(outcome.is_settled for outcome in waiting)
 
 
-def give_up(waiting: Sequence[Outcome]) -> None:
+def give_up(waiting: Sequence[PartitionOutcome]) -> None:
     """Answers REQUEST_TIMED_OUT for what is not settled; the records stay."""
     for outcome in waiting:
         if not outcome.is_settled:
@@ -101,7 +101,7 @@ def give_up(waiting: Sequence[Outcome]) -> None:
             outcome.error = ApiError(f"{place}: written, but not replicated in time", ErrorCode.REQUEST_TIMED_OUT)
 
 
-def _try_to_settle(core: "Core", outcome: Outcome) -> None:
+def _try_to_settle(core: "Core", outcome: PartitionOutcome) -> None:
     partition, info = outcome.partition, outcome.info
     assert partition is not None and info is not None
     if partition.leader_id != core.cluster.node_id or partition.high_watermark > info.last_offset:
@@ -109,7 +109,7 @@ def _try_to_settle(core: "Core", outcome: Outcome) -> None:
         outcome.error = _verdict(core, outcome, partition)
 
 
-def _verdict(core: "Core", outcome: Outcome, partition: Partition) -> ApiError | None:
+def _verdict(core: "Core", outcome: PartitionOutcome, partition: Partition) -> ApiError | None:
     """None for a success; NOT_LEADER, or NOT_ENOUGH_REPLICAS_AFTER_APPEND, where the records stay all the same."""
     place = f"{outcome.topic}-{outcome.index}"
     if partition.leader_id != core.cluster.node_id:
@@ -122,7 +122,7 @@ def _verdict(core: "Core", outcome: Outcome, partition: Partition) -> ApiError |
     return None
 
 
-def response_of(core: "Core", outcomes: Sequence[Outcome], call: "Call") -> ProduceResponse:
+def response_of(core: "Core", outcomes: Sequence[PartitionOutcome], call: "Call") -> ProduceResponse:
     by_topic: dict[str, list[PartitionProduceResponse]] = {}
     failed = []
     for outcome in outcomes:
@@ -133,7 +133,7 @@ def response_of(core: "Core", outcomes: Sequence[Outcome], call: "Call") -> Prod
     return make_response(responses=responses, node_endpoints=_new_leaders(core, failed, call) if failed else ())
 
 
-def _partition_response(outcome: Outcome, version: int) -> PartitionProduceResponse:
+def _partition_response(outcome: PartitionOutcome, version: int) -> PartitionProduceResponse:
     info, error = outcome.info, outcome.error
     if error is None:
         assert info is not None
@@ -159,7 +159,7 @@ def _partition_response(outcome: Outcome, version: int) -> PartitionProduceRespo
     )
 
 
-def _log_start(outcome: Outcome, error: ApiError) -> int:
+def _log_start(outcome: PartitionOutcome, error: ApiError) -> int:
     """Known once the records reached the log's checks; left out for failures that a producer handles by itself."""
     if outcome.info is not None:
         return outcome.info.log_start_offset
@@ -168,7 +168,7 @@ def _log_start(outcome: Outcome, error: ApiError) -> int:
     return outcome.partition.log.log_start_offset
 
 
-def _leader(outcome: Outcome, version: int) -> LeaderIdAndEpoch:
+def _leader(outcome: PartitionOutcome, version: int) -> LeaderIdAndEpoch:
     """The leader of a partition that this broker does not lead; an id of -1 for any other outcome."""
     partition, error = outcome.partition, outcome.error
     moved = error is not None and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -177,7 +177,7 @@ def _leader(outcome: Outcome, version: int) -> LeaderIdAndEpoch:
     return LeaderIdAndEpoch(leader_id=partition.leader_id, leader_epoch=partition.leader_epoch)
 
 
-def _new_leaders(core: "Core", outcomes: Sequence[Outcome], call: "Call") -> tuple[NodeEndpoint, ...]:
+def _new_leaders(core: "Core", outcomes: Sequence[PartitionOutcome], call: "Call") -> tuple[NodeEndpoint, ...]:
     """Where the leaders of moved partitions listen, on the caller's listener."""
     found = {}
     for outcome in outcomes:

@@ -45,7 +45,7 @@ class RulesByTopic:
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(self, topic: "Topic") -> AppendRules:
+    def rules_of(self, topic: "Topic") -> AppendRules:
         settings = topic.settings
         known = self._known.get(topic.name)
         if known is None or known[0] is not settings:

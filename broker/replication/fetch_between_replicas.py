@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...protocol.errors import ApiError, ErrorCode
 from .follower_progress import Follower
-from .replicated_partition import ReplicatedPartition, Written
+from .replicated_partition import ReplicatedPartition, WrittenBatch
 
 NO_EPOCH = -1
 
@@ -102,7 +102,7 @@ def take_in(partition: ReplicatedPartition, answer: ReplicaAnswer) -> None:
     partition.take(answer.high_watermark, answer.log_start_offset)
 
 
-def take_in_batch(partition: ReplicatedPartition, written: Written) -> bool:
+def take_in_batch(partition: ReplicatedPartition, written: WrittenBatch) -> bool:
     """Appends what the leader has just written, as the answer to a parked fetch: nothing reads the leader's log.
 
     False, and nothing is appended, where the follower is in another epoch, or this is not its next batch. Raises:

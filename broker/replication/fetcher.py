@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ...network.clock import Clock, Timer
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault, ErrorCode
 from .fetch_between_replicas import ask_of, fetch_next, reset, serve, take_in, take_in_batch
-from .replicated_partition import ReplicatedPartition, Written
+from .replicated_partition import ReplicatedPartition, WrittenBatch
 
 Key = tuple[str, int]
 STEPS_A_RUN = 8
@@ -98,7 +98,7 @@ class Fetcher:
             self._due[key] = None
             self._schedule()
 
-    def fetch_now(self, key: Key, written: Written | None) -> None:
+    def fetch_now(self, key: Key, written: WrittenBatch | None) -> None:
         """The fetch that is parked with the leader is answered, before anything else happens: it has `written`."""
         partition = self._following.get(key)
         if partition is None or self._is_paused(key):
@@ -141,7 +141,7 @@ class Fetcher:
         if self._due:
             self._schedule()
 
-    def _fetch(self, partition: ReplicatedPartition, written: Written | None = None) -> bool:
+    def _fetch(self, partition: ReplicatedPartition, written: WrittenBatch | None = None) -> bool:
         """Whether there may be more."""
         try:
             if written is not None and take_in_batch(partition, written) and self._parks_again(partition, written):
@@ -152,7 +152,7 @@ class Fetcher:
             self.leave(partition.key)
             return False
 
-    def _parks_again(self, partition: ReplicatedPartition, written: Written) -> bool:
+    def _parks_again(self, partition: ReplicatedPartition, written: WrittenBatch) -> bool:
         """Sends the next fetch after what was written; whether that is parked."""
         try:
             return fetch_next(partition, written.leader, self._node_id)

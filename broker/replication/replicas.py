@@ -10,7 +10,7 @@ from ...storage.directories.log_manager import LogManager
 from ..controller.controller import Controller
 from ..scheduling.periodic_task import Periodic
 from .fetcher import Fetcher
-from .replicated_partition import ReplicatedPartition, Written
+from .replicated_partition import ReplicatedPartition, WrittenBatch
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -62,7 +62,7 @@ class Replicas:
         if peer is not None and self.is_reachable:
             peer.fetcher.wake(partition.key)
 
-    def answer(self, follower: int, partition: ReplicatedPartition, written: Written | None) -> None:
+    def answer(self, follower: int, partition: ReplicatedPartition, written: WrittenBatch | None) -> None:
         peer = self._peers.get(follower)
         if peer is not None and self.is_reachable:
             peer.fetcher.fetch_now(partition.key, written)

@@ -27,7 +27,7 @@ from .follower_progress import Follower
 NOT_LEADING = -1
 
 
-class Written(NamedTuple):
+class WrittenBatch(NamedTuple):
     """A batch that a leader has just appended in this epoch, and its first offset."""
 
     leader: "ReplicatedPartition"
@@ -36,7 +36,7 @@ class Written(NamedTuple):
     first_offset: int
 
 
-class Host(Protocol):
+class ReplicaHost(Protocol):
     """The broker around a replica."""
 
     @property
@@ -59,7 +59,7 @@ class Host(Protocol):
         """Has that broker fetch the partition from here, in a turn of its own."""
         ...
 
-    def answer(self, follower: int, partition: "ReplicatedPartition", written: Written | None) -> None:
+    def answer(self, follower: int, partition: "ReplicatedPartition", written: WrittenBatch | None) -> None:
         """Answers the fetch that this broker has parked here, with what was written if that is why.
 
         It has fetched again when this returns.
@@ -76,7 +76,7 @@ class ReplicatedPartition(Partition):
 
     __slots__ = ("_high_watermark", "_host", "_topic", "epoch_start", "followers", "partition_epoch")
 
-    def __init__(self, topic: Topic, index: int, log: Log, host: Host, *, high_watermark: int) -> None:
+    def __init__(self, topic: Topic, index: int, log: Log, host: ReplicaHost, *, high_watermark: int) -> None:
         super().__init__(topic.name, index, log, leader_id=NOT_LEADING, leader_epoch=-1)
         self._topic = topic
         self._host = host
@@ -178,7 +178,7 @@ class ReplicatedPartition(Partition):
             raise ApiError(f"{place} is led by broker {self.leader_id}", ErrorCode.NOT_LEADER_OR_FOLLOWER)
         info = super().append(prepared)
         if info.last_offset >= 0 and not info.duplicate:
-            self._answer_waiting(Written(self, self.leader_epoch, prepared, info.first_offset))
+            self._answer_waiting(WrittenBatch(self, self.leader_epoch, prepared, info.first_offset))
             if self.is_leader:  # still: a follower's fetch may bring about that it is not
                 self._raise_high_watermark()
         return info
@@ -186,7 +186,7 @@ class ReplicatedPartition(Partition):
     def wake_followers(self) -> None:
         self._answer_waiting(None)
 
-    def _answer_waiting(self, written: Written | None) -> None:
+    def _answer_waiting(self, written: WrittenBatch | None) -> None:
         now_ms = self._host.now_ms()
         for follower in self.followers.values():
             if follower.is_waiting:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ...network.admission.peer_lines import PeerLines
+from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.sasl.mechanism import for_log
 from ...protocol.coordinator.transaction_log import TransactionRecord
 from ...protocol.errors import ApiError, ErrorCode
@@ -63,7 +63,7 @@ class TransactionCoordinator:
             core.rounds, self._topic, self.transactions, self._raise_producer_ids, self._resume
         )
         self._periodic: list[Periodic] = []
-        self._lines = PeerLines(core.clock)
+        self._lines = PeerLogLimit(core.clock)
         self._is_active = False
 
     # Life

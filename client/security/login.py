@@ -107,7 +107,7 @@ def _send_scram(sasl: SaslSettings) -> Tokens:
     client = ScramClient(sasl.mechanism, sasl.username, sasl.password)
     server_first = yield client.first()
     server_final = yield client.final(server_first)
-    client.check(server_final)
+    client.verify_server(server_final)
 
 
 def _send_bearer(token: str) -> Tokens:

@@ -56,7 +56,7 @@ class ScramClient:
         self._signature = self._sign(self._sign(salted, b"Server Key"), messages)
         return f"{bare},p={base64_text(proof)}".encode()
 
-    def check(self, server_final: bytes) -> None:
+    def verify_server(self, server_final: bytes) -> None:
         """Raises: ScramFailed unless the server has shown that it knows the password."""
         fields = _fields(server_final)
         if "e" in fields:

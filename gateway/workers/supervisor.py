@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ...config import Given, HostPort
 from ...network.admission.password_tries import PasswordTries
-from ...network.admission.peer_lines import PeerLines
+from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.clock import Clock, LoopClock
 from ...network.metrics.instruments import Instruments
 from ...network.page.page_access import PageAccess
@@ -78,7 +78,7 @@ class Supervisor:
         network = self.settings.network
         delay_ms = network.connection_failed_authentication_delay_ms
         failed = count_failed_logins(instruments)
-        tries = PasswordTries(self._clock, delay_ms, failed, PeerLines(self._clock))
+        tries = PasswordTries(self._clock, delay_ms, failed, PeerLogLimit(self._clock))
         return PageAccess(network.stepdown_page_password or "", tries)
 
     @property

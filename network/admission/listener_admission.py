@@ -22,7 +22,7 @@ from ..sasl.mechanisms import CredentialOf, mechanisms_of
 from ..sasl.sasl_gate import SaslGate
 from ..transport import PlainTransport
 from .address_budget import AddressBudget
-from .peer_lines import PeerLines
+from .peer_log_limit import PeerLogLimit
 
 if TYPE_CHECKING:
     from ...protocol.tls_records import TlsBuffers
@@ -46,7 +46,7 @@ class SecuredListeners:
         clock: Clock,
         timeout_ms: int,
         credential_of: CredentialOf,
-        lines: PeerLines,
+        lines: PeerLogLimit,
     ) -> None:
         """`meter_of` gives the meter of the requests of an API, by its name and version."""
         self.failed_authentications = failed_authentications

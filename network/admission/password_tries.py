@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ...config.keys.ip_address import network_of
 from ..clock import Clock
 from ..instruments import Counters
-from .peer_lines import PeerLines
+from .peer_log_limit import PeerLogLimit
 
 LISTENER = "HTTP"
 MECHANISM = "BASIC"
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 class PasswordTries:
     """`failed` counts by listener and mechanism."""
 
-    def __init__(self, clock: Clock, delay_ms: int, failed: Counters, lines: PeerLines) -> None:
+    def __init__(self, clock: Clock, delay_ms: int, failed: Counters, lines: PeerLogLimit) -> None:
         self._clock = clock
         self._delay_ms = delay_ms
         self._failed = failed
         self._lines = lines
         self._delays: dict[str, asyncio.Event] = {}
 
-    async def check(self, address: str, is_right: Callable[[], bool]) -> bool:
+    async def try_password(self, address: str, is_right: Callable[[], bool]) -> bool:
         """What `is_right` says of a password from that address, in its turn; when it is wrong, after the delay."""
         network = network_of(address)
         while network in self._delays:

@@ -7,7 +7,7 @@ from ..clock import Clock
 from ..memory_budget import MemoryBudget
 from .address_budget import AddressBudget
 from .kept_bytes import KeptBytes
-from .peer_lines import PeerLines
+from .peer_log_limit import PeerLogLimit
 
 UNREAD_SHARE = 2
 """How many times the request memory answers may have that wait, or that nobody takes: many clients that ask at once,
@@ -43,7 +43,7 @@ class SharedByConnections:
     half_frames: KeptBytes
     read_ahead: MemoryBudget
     unread: KeptBytes
-    lines: PeerLines
+    lines: PeerLogLimit
     rules: Callable[[], RequestRules]
 
     @classmethod
@@ -66,7 +66,7 @@ class SharedByConnections:
             half_frames=KeptBytes(quarter, 2 * quarter, clock, patience_ms),
             read_ahead=MemoryBudget(quarter),
             unread=unread,
-            lines=PeerLines(clock),
+            lines=PeerLogLimit(clock),
             rules=rules,
         )
 

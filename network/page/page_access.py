@@ -30,7 +30,7 @@ class PageAccess:
             return _forbid("pages of other origins are not answered")
         if self._password:
             authorization = given.get(b"authorization", "")
-            is_let_in = authorization and await self._tries.check(
+            is_let_in = authorization and await self._tries.try_password(
                 request.peer, lambda: self._is_password(authorization)
             )
             return None if is_let_in else _ask()

@@ -3,7 +3,7 @@
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from .exchange import SaslExchange, State
+from .exchange import SaslExchange, SaslState
 from .mechanism import Refused
 
 
@@ -11,7 +11,7 @@ def answer_handshake(
     exchange: SaslExchange | None, request: SaslHandshakeRequest, version: int
 ) -> SaslHandshakeResponse:
     """After version 0 bare tokens follow, after 1 SaslAuthenticate."""
-    if exchange is None or exchange.state is not State.HANDSHAKE:
+    if exchange is None or exchange.state is not SaslState.HANDSHAKE:
         raise ApiError("this listener has no SASL", ErrorCode.ILLEGAL_SASL_STATE)
     known = exchange.begin(request.mechanism, bare_tokens=version == 0)
     code = ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_SASL_MECHANISM
@@ -20,7 +20,7 @@ def answer_handshake(
 
 def answer_token(exchange: SaslExchange | None, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
     """One step of the login."""
-    if exchange is None or exchange.state is not State.TOKENS:
+    if exchange is None or exchange.state is not SaslState.TOKENS:
         raise ApiError("no login is under way", ErrorCode.ILLEGAL_SASL_STATE)
     try:
         token, lifetime_ms = exchange.step(request.auth_bytes)

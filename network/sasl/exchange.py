@@ -16,7 +16,7 @@ LEAST_REAUTHENTICATION_MS = 1_000
 """Earlier than that after the last one a SaslHandshake is an ordinary request, and refused."""
 
 
-class State(Enum):
+class SaslState(Enum):
     HANDSHAKE = auto()
     TOKENS = auto()
     DONE = auto()
@@ -35,7 +35,7 @@ class SaslExchange:
         max_session_ms: Mapping[str, int],
         clock: Clock,
     ) -> None:
-        self.state = State.HANDSHAKE
+        self.state = SaslState.HANDSHAKE
         self.principal: KafkaPrincipal | None = None
         self.refusal: str | None = None
         self.takes_bare_tokens = False
@@ -65,7 +65,7 @@ class SaslExchange:
         ):
             return False
         self._reauthenticated_ms = now_ms
-        self.state = State.HANDSHAKE
+        self.state = SaslState.HANDSHAKE
         return True
 
     def begin(self, mechanism: str, *, bare_tokens: bool) -> bool:
@@ -83,7 +83,7 @@ class SaslExchange:
         self.mechanism = self.mechanism or mechanism
         self.takes_bare_tokens = bare_tokens
         self._running = make()
-        self.state = State.TOKENS
+        self.state = SaslState.TOKENS
         return True
 
     def step(self, token: bytes | memoryview) -> tuple[bytes, int]:
@@ -122,9 +122,9 @@ class SaslExchange:
             lifetimes.append(max(0, expires_ms - now_ms))
         lifetime_ms = min(lifetimes, default=0)
         self._expires_ms = now_ms + lifetime_ms if lifetimes else None
-        self.principal, self.state, self._running = found, State.DONE, None
+        self.principal, self.state, self._running = found, SaslState.DONE, None
         return lifetime_ms
 
     def fail(self, why: str) -> None:
         """Not the exception itself: it would keep what the client sent."""
-        self.state, self.refusal, self._running = State.FAILED, why, None
+        self.state, self.refusal, self._running = SaslState.FAILED, why, None

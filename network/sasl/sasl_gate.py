@@ -19,7 +19,7 @@ from ..answerer import Answerer, CloseConnection, Reply
 from ..clock import Clock
 from ..instruments import RequestMeter
 from ..peer import Peer
-from .exchange import SaslExchange, State
+from .exchange import SaslExchange, SaslState
 from .mechanism import Refused
 
 MOST_NAME = 100
@@ -28,8 +28,8 @@ MOST_VERSION_REQUESTS = 2
 _KEY_AND_VERSION = struct.Struct(">hh")
 _SIZE = struct.Struct(">i")
 _BEFORE = {
-    State.HANDSHAKE: (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE),
-    State.TOKENS: (ApiKey.SASL_AUTHENTICATE,),
+    SaslState.HANDSHAKE: (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE),
+    SaslState.TOKENS: (ApiKey.SASL_AUTHENTICATE,),
 }
 
 
@@ -55,9 +55,9 @@ class SaslGate:
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
         exchange = self._exchange
-        if exchange.state is State.DONE and not self._begins_again(frame):
+        if exchange.state is SaslState.DONE and not self._begins_again(frame):
             return self._inside.answer(frame, peer)
-        if exchange.state is State.TOKENS and exchange.takes_bare_tokens:
+        if exchange.state is SaslState.TOKENS and exchange.takes_bare_tokens:
             return self._answer_token(frame, peer)
         if len(frame) < _KEY_AND_VERSION.size:
             raise CloseConnection("no request, and no login")
@@ -67,10 +67,10 @@ class SaslGate:
         if key == ApiKey.API_VERSIONS:
             self._count_version_request(version)
         reply = self._inside.answer(frame, peer)
-        if isinstance(reply, Reply) and exchange.state is not State.FAILED:
+        if isinstance(reply, Reply) and exchange.state is not SaslState.FAILED:
             self._note(peer)
             return reply
-        return self._check(reply, peer)
+        return self._close_on_failure(reply, peer)
 
     def note_reply(self, reply: Reply) -> None:
         self._inside.note_reply(reply)
@@ -91,10 +91,10 @@ class SaslGate:
             raise CloseConnection("its session has expired and was not renewed")
         return False
 
-    async def _check(self, reply: Reply | Coroutine[Any, Any, Reply], peer: Peer) -> Reply:
+    async def _close_on_failure(self, reply: Reply | Coroutine[Any, Any, Reply], peer: Peer) -> Reply:
         """The reply; after a failure it is the last. Raises: CloseConnection."""
         done = reply if isinstance(reply, Reply) else await reply
-        if self._exchange.state is State.FAILED:
+        if self._exchange.state is SaslState.FAILED:
             await self._clock.sleep(self._failure_delay_ms)
             raise CloseConnection(self._failure(), last=b"".join(done.pieces or ()))  # type: ignore[arg-type]
         self._note(peer)
@@ -123,7 +123,7 @@ class SaslGate:
         """Tells whom it concerns that the login is done. What a stranger calls itself is kept in short."""
         peer.client_id = peer.client_id[:MOST_NAME]
         peer.software_name, peer.software_version = peer.software_name[:MOST_NAME], peer.software_version[:MOST_NAME]
-        if self._exchange.principal is not None and self._exchange.state is State.DONE:
+        if self._exchange.principal is not None and self._exchange.state is SaslState.DONE:
             peer.principal = self._exchange.principal
             if self._on_authenticated is not None:
                 self._on_authenticated()

@@ -15,7 +15,7 @@ from ...protocol.records.conversion.up import convert_up
 from ...protocol.records.layout import MAGIC_V2, TimestampType
 from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Buffer
-from ...storage.validation.checksummed_batch_head import Head
+from ...storage.validation.checksummed_batch_head import BatchHead
 
 GROUP_BYTES = 16 * 1024
 
@@ -72,7 +72,7 @@ def _convert(group: list[LegacyBatch]) -> bytes:
     writer = compressor(first.codec, body, magic=MAGIC_V2)
     up = convert_up(group, writer.write)
     writer.finish()
-    head = Head(
+    head = BatchHead(
         codec=first.codec,
         timestamp_type=TimestampType.LOG_APPEND_TIME if append_time else TimestampType.CREATE_TIME,
         record_count=up.record_count,

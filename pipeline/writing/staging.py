@@ -29,7 +29,7 @@ from ...storage.files.files import Files
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ...storage.log.delayed_deletion import PendingDeletions
 from ...storage.log.log_config import FOREVER, LogConfig
-from ...storage.recovery.log_loading import Opening, open_log
+from ...storage.recovery.log_loading import LogOpening, open_log
 from ..failures import PipelineFailure
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Staging:
         check_no_records(self._files, f"{self._path}/{log_directory(topic, partition)}")
         directory = f"{self._path}/{_staging_name(topic, partition, self._job)}"
         self._files.make_directory(directory)
-        opening = Opening(
+        opening = LogOpening(
             files=self._files,
             clock=SystemClock(),
             deletions=PendingDeletions(self._files),

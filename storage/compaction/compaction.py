@@ -28,7 +28,7 @@ from ..log.segment_windows import windows
 from .aborted_transactions import AbortedData
 from .cleanable_range import Cleanable
 from .dirty_keys import DirtyKeys
-from .retained_records import LastOfProducer, RetainedRecords, Terms
+from .retained_records import CleaningTerms, LastOfProducer, RetainedRecords
 from .segment_groups import groups_of
 from .segment_replacement import CleanedSegment
 
@@ -40,7 +40,7 @@ ROOM_A_RECORD = 2  # what `sift` asks for in the worst case: 12 bytes more for a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class CompactionLimits:
     """`map_bytes` for the keys, of which `load_factor` may be used; `io_bytes` for reading."""
 
     map_bytes: int
@@ -50,7 +50,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class SegmentExchange:
     """`cleaned`, which is complete, is to be put in place of `replaced`."""
 
     cleaned: CleanedSegment
@@ -60,7 +60,7 @@ class Exchange:
 class Compaction:
     """Made where the log is appended to; `steps` may then run elsewhere."""
 
-    def __init__(self, what: Cleanable, limits: Limits, now_ms: int) -> None:
+    def __init__(self, what: Cleanable, limits: CompactionLimits, now_ms: int) -> None:
         log = self._log = what.log
         self._what = what
         self._limits = limits
@@ -70,7 +70,7 @@ class Compaction:
             entry.producer_id: LastOfProducer(data_offset=entry.last_data_offset, epoch=entry.epoch)
             for entry in log.producers.state.producers.values()
         }
-        self._terms = Terms(
+        self._terms = CleaningTerms(
             now_ms=now_ms,
             horizon_ms=min(now_ms + log.config.delete_retention_ms, FOREVER),
             max_opened_bytes=limits.max_opened_bytes,
@@ -101,7 +101,7 @@ class Compaction:
     def records_kept(self) -> int:
         return self._offsets.records_kept
 
-    def steps(self) -> Generator[int | Exchange, None, None]:
+    def steps(self) -> Generator[int | SegmentExchange, None, None]:
         """Bytes read and written by each step of work, and the exchanges that the caller has to carry out.
 
         Raises: CorruptRecord, RecordTooLarge, DiskFault.
@@ -156,13 +156,13 @@ class Compaction:
 
     def _clean(
         self, group: Sequence[Segment], aborted: AbortedData, retained: RetainedRecords, legacy_horizon_ms: int
-    ) -> Iterator[int | Exchange]:
+    ) -> Iterator[int | SegmentExchange]:
         cleaned = CleanedSegment.begin(self._log.files, self._log.directory, group[0].base_offset, self._terms.now_ms)
         try:
             yield from self._copy(group, cleaned, aborted, retained, legacy_horizon_ms)
             cleaned.complete(self._mtime_ms(group[-1]))
             self.bytes_written += cleaned.size
-            yield Exchange(cleaned=cleaned, replaced=group)
+            yield SegmentExchange(cleaned=cleaned, replaced=group)
         except BaseException:
             cleaned.discard()
             raise
@@ -201,7 +201,7 @@ class Compaction:
             batch = next(iter_batches(window[at:]))
             if status == BROKEN:
                 raise CorruptRecord(f"the batch at offset {batch.base_offset} has a wrong checksum or a broken record")
-            left = retained.of(batch)
+            left = retained.filter_batch(batch)
             if left is not None:
                 writer.add(left)
             at += batch.size_bytes
@@ -229,7 +229,7 @@ class _Writer:
         self.bytes_written = 0
         self._config = config
 
-    def sift(self, offsets: OffsetMap, window: memoryview, at: int, stop: int, terms: Terms) -> tuple[int, int]:
+    def sift(self, offsets: OffsetMap, window: memoryview, at: int, stop: int, terms: CleaningTerms) -> tuple[int, int]:
         """How it ended, and where in the window."""
         offsets.begin()
         status, at, self._filled = offsets.sift(

@@ -41,7 +41,7 @@ class LastOfProducer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class CleaningTerms:
     """What holds for one cleaning. `horizon_ms` is given to batches that get a delete horizon now."""
 
     now_ms: int
@@ -53,19 +53,19 @@ class Terms:
 class RetainedRecords:
     """Asks for each batch, in the order of the log, what stays of it."""
 
-    def __init__(self, offsets: OffsetMap, aborted: AbortedData, terms: Terms) -> None:
+    def __init__(self, offsets: OffsetMap, aborted: AbortedData, terms: CleaningTerms) -> None:
         self._offsets = offsets
         self._aborted = aborted
         self._terms = terms
         # Whether tombstones of the old magics stay in the segment at hand.
         self.keeps_old_tombstones = True
 
-    def of(self, batch: Batch) -> bytes | memoryview | None:
+    def filter_batch(self, batch: Batch) -> bytes | memoryview | None:
         """The batch as it is, one with fewer records, or None. Raises: CorruptRecord, RecordTooLarge."""
         batch.ensure_valid()
         if isinstance(batch, LegacyBatch):
-            return self._of_messages(batch)
-        left = self._of_control(batch) if batch.is_control else self._of_data(batch)
+            return self._filter_messages(batch)
+        left = self._filter_control(batch) if batch.is_control else self._filter_data(batch)
         if left is None and self._is_last_of_producer(batch):
             return without_records(batch)
         return left
@@ -78,7 +78,7 @@ class RetainedRecords:
             return batch.last_offset == last.data_offset
         return batch.is_control and batch.producer_epoch == last.epoch
 
-    def _of_control(self, batch: RecordBatch) -> bytes | memoryview | None:
+    def _filter_control(self, batch: RecordBatch) -> bytes | memoryview | None:
         is_done = self._aborted.is_done(batch)
         horizon_ms = batch.delete_horizon_ms
         if not batch.record_count or (is_done and horizon_ms is not None and horizon_ms <= self._terms.now_ms):
@@ -100,7 +100,7 @@ class RetainedRecords:
             delete_horizon_ms=self._terms.horizon_ms,
         )
 
-    def _of_data(self, batch: RecordBatch) -> bytes | memoryview | None:
+    def _filter_data(self, batch: RecordBatch) -> bytes | memoryview | None:
         if self._aborted.is_aborted(batch) or not batch.record_count:
             return None
         opened = decompress(batch.codec, batch.body, magic=batch.magic, max_bytes=self._terms.max_opened_bytes)
@@ -141,7 +141,7 @@ class RetainedRecords:
 
     # Magic 0 and 1
 
-    def _of_messages(self, batch: LegacyBatch) -> bytes | memoryview | None:
+    def _filter_messages(self, batch: LegacyBatch) -> bytes | memoryview | None:
         records = list(batch.records(self._terms.max_opened_bytes))
         kept = [record for record in records if self._stays(record)]
         if not kept:

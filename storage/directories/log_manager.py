@@ -30,7 +30,7 @@ from ..files.partition_metadata import prepare_topic_id, read_topic_id
 from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
-from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, Opening, open_log
+from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, LogOpening, open_log
 from .broker_identity import BrokerIdentity, identity_of, mark_directory, new_directories, settle_identity
 from .checkpoints import Checkpoints, late_starts, recovery_points
 from .directory_check import NotALogDirectory
@@ -219,7 +219,7 @@ class LogManager:
             self._open_or_do_without(path, key, opening)
         self.checkpoints.are_stale |= not self.logs.keys() >= starts.keys() | recovery_points.keys()
 
-    def _open_or_do_without(self, path: str, key: TopicPartition, opening: Opening) -> None:
+    def _open_or_do_without(self, path: str, key: TopicPartition, opening: LogOpening) -> None:
         """Of a log in which one file cannot be opened, only its partition is offline.
 
         Raises: DiskFault when the disk fails, or the contents contradict each other.
@@ -290,8 +290,8 @@ class LogManager:
         else:
             _logger.warning("%s is not served: it is a %s log", path, name.suffix.removeprefix("-"))
 
-    def _opening(self, clean: bool, log_start_offset: int = 0, recovery_point: int = 0) -> Opening:
-        return Opening(
+    def _opening(self, clean: bool, log_start_offset: int = 0, recovery_point: int = 0) -> LogOpening:
+        return LogOpening(
             files=self.files,
             clock=self.clock,
             deletions=self.deletions,

@@ -142,7 +142,7 @@ class Log(LogReading):
         """
         if not prepared.head:
             return AppendInfo(log_start_offset=self.log_start_offset)
-        if prepared.producer_id >= 0 and (repeated := self.producers.check(prepared)) is not None:
+        if prepared.producer_id >= 0 and (repeated := self.producers.find_repetition(prepared)) is not None:
             return self._duplicate(repeated)
         return self.append_from_leader(prepared, leader_epoch=leader_epoch)
 

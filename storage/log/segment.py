@@ -31,7 +31,7 @@ DEFAULT_INDEX_INTERVAL_BYTES = 4096
 _logger = logging.getLogger(__name__)
 
 
-class Place(NamedTuple):
+class BatchPlace(NamedTuple):
     """Where a batch is."""
 
     position: int
@@ -82,7 +82,7 @@ class Segment:
         self.max_timestamp_offset = base_offset
         self._first_timestamp: int | None = None
         self._last_append: tuple[int, int] | None = None  # first offset, position
-        self._last_found: tuple[int, Place] | None = None  # what offset was looked for
+        self._last_found: tuple[int, BatchPlace] | None = None  # what offset was looked for
         self._tail_is_dirty = False
         if self.time_index.count:
             self.read_max_timestamp()
@@ -192,7 +192,7 @@ class Segment:
         """
         return valid_batches(self.file, 0, self.size)
 
-    def locate(self, offset: int) -> Place | None:
+    def locate(self, offset: int) -> BatchPlace | None:
         """The first batch whose last offset is not below `offset`, or None.
 
         The last one found is remembered: a fetch that waits looks two or three times, and readers follow each other.
@@ -210,7 +210,7 @@ class Segment:
         found = self._find(offset, start)
         if found is None:
             return None
-        place = Place(*found)
+        place = BatchPlace(*found)
         self._last_found = offset, place
         return place
 

@@ -134,7 +134,7 @@ class ProducerState:
 
     # Before a batch is written
 
-    def check(self, batch: PreparedAppend) -> BatchSequence | None:
+    def find_repetition(self, batch: PreparedAppend) -> BatchSequence | None:
         """The batch of which this one is a repetition, or None when it may be appended.
 
         Raises: ApiError 45, 47, 48.

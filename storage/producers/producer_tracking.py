@@ -23,14 +23,14 @@ class ProducerTracking:
         self.state = state
         self.snapshots = snapshots
 
-    def check(self, prepared: PreparedAppend) -> BatchSequence | None:
+    def find_repetition(self, prepared: PreparedAppend) -> BatchSequence | None:
         """The batch that this append repeats, or None when it may be written.
 
         Raises: ApiError 45, 47, 48, 52; InvalidRecord for a marker that is not whole.
         """
         if prepared.producer_id < 0:
             return None
-        repeated = self.state.check(prepared)
+        repeated = self.state.find_repetition(prepared)
         if repeated is None and prepared.is_control and (marker := parse_marker(prepared.body)) is not None:
             self.state.check_marker(prepared.producer_id, marker)
         return repeated

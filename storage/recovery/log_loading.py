@@ -55,7 +55,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class LogOpening:
     """What opening a log needs beside its folder; `clean` tells that the last stop was one."""
 
     files: Files
@@ -68,7 +68,7 @@ class Opening:
     rolled: Callable[[Log], None] | None = None
 
 
-def open_log(directory: str, topic: str, partition: int, config: LogConfig, opening: Opening) -> Log:
+def open_log(directory: str, topic: str, partition: int, config: LogConfig, opening: LogOpening) -> Log:
     """The log in `directory`, which exists.
 
     Raises: DiskFault.
@@ -79,7 +79,7 @@ def open_log(directory: str, topic: str, partition: int, config: LogConfig, open
 class _LogLoader:
     """The steps of opening one log."""
 
-    def __init__(self, directory: str, topic: str, partition: int, config: LogConfig, opening: Opening) -> None:
+    def __init__(self, directory: str, topic: str, partition: int, config: LogConfig, opening: LogOpening) -> None:
         self.directory = directory
         self.topic = topic
         self.partition = partition

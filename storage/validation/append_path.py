@@ -11,7 +11,7 @@ from enum import Enum
 from itertools import product
 
 
-class Path(Enum):
+class AppendPath(Enum):
     """How a record set becomes batches of the log."""
 
     IN_PLACE = "in place, uncompressed"
@@ -21,7 +21,7 @@ class Path(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RecordSetShape:
     """What the choice of a path looks at."""
 
     source_compressed: bool
@@ -31,17 +31,17 @@ class Shape:
     control: bool
 
 
-def choose(shape: Shape) -> Path:
+def choose_path(shape: RecordSetShape) -> AppendPath:
     """The path for a record set, before its records have been looked at.
 
     `IN_PLACE_COMPRESSED` may still become `REBUILD`: some clients number the records inside a batch wrongly, and Kafka
     has always rewritten those batches instead of refusing them.
     """
     if not shape.source_compressed and not shape.target_compressed:
-        return Path.IN_PLACE if shape.magic_2 else Path.CONVERT
+        return AppendPath.IN_PLACE if shape.magic_2 else AppendPath.CONVERT
     if shape.control and not shape.source_compressed:
-        return Path.IN_PLACE
-    return Path.IN_PLACE_COMPRESSED if shape.same_codec and shape.magic_2 else Path.REBUILD
+        return AppendPath.IN_PLACE
+    return AppendPath.IN_PLACE_COMPRESSED if shape.same_codec and shape.magic_2 else AppendPath.REBUILD
 
 
 def path_table() -> str:
@@ -51,8 +51,10 @@ def path_table() -> str:
         possible = same == (source == target) or (source and target)
         if not possible or (control and not magic_2):
             continue
-        shape = Shape(source, target, same, magic_2, control)
+        shape = RecordSetShape(source, target, same, magic_2, control)
         names = ("compressed" if source else "plain", "compressed" if target else "plain", "same" if same else "other")
         line = "{:<10} {:<10} {:<8}".format(*names)
-        lines.append(f"{line} {'2' if magic_2 else '0, 1':<5} {'yes' if control else 'no':<7} {choose(shape).value}")
+        lines.append(
+            f"{line} {'2' if magic_2 else '0, 1':<5} {'yes' if control else 'no':<7} {choose_path(shape).value}"
+        )
     return "\n".join(lines)

@@ -27,7 +27,7 @@ _KEPT_IN_PLACE = CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_B
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class BatchHead:
     """The fields of a head that are under the checksum."""
 
     codec: Codec
@@ -40,7 +40,7 @@ class Head:
     base_sequence: int = NO_SEQUENCE
     transactional: bool = False
 
-    def with_producer_of(self, batch: RecordBatch) -> "Head":
+    def with_producer_of(self, batch: RecordBatch) -> "BatchHead":
         """The head with the producer fields and the transactional flag of `batch`."""
         return replace(
             self,
@@ -79,7 +79,7 @@ class Head:
         )
 
 
-def keep(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) -> PreparedAppend:
+def restamp(batch: RecordBatch, timestamp_type: TimestampType, max_timestamp: int) -> PreparedAppend:
     """The batch as it is, but for timestamp type and max timestamp; the checksum changes only with them."""
     body = batch.body
     if batch.timestamp_type is timestamp_type and batch.max_timestamp == max_timestamp:

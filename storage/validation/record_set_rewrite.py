@@ -20,7 +20,7 @@ from ...protocol.records.layout import MAGIC_V2, NO_TIMESTAMP, RECORD_BATCH_OVER
 from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Buffer, Record, encode_record
 from .append_rules import AppendRules
-from .checksummed_batch_head import Head
+from .checksummed_batch_head import BatchHead
 from .prepared_append import PreparedAppend
 from .record_checks import check_records, legacy_records, open_records, survey
 
@@ -50,7 +50,7 @@ def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms:
         tally = output.encode(batch.records(rules.max_decompressed_bytes))
         base_timestamp, written_bytes = tally.base_timestamp, tally.written_bytes
     body = output.finish()
-    head = Head(
+    head = BatchHead(
         codec=target,
         timestamp_type=rules.timestamp_type,
         record_count=batch.record_count,
@@ -139,7 +139,7 @@ def _seal(
     output: "_RewriteOutput", tally: "_Tally", batch_count: int, target: Codec, rules: AppendRules, now_ms: int
 ) -> Rebuilt:
     body = output.finish()
-    head = Head(
+    head = BatchHead(
         codec=target,
         timestamp_type=rules.timestamp_type,
         record_count=tally.count,

@@ -38,9 +38,9 @@ from ...protocol.records.layout import (
     Codec,
 )
 from ...protocol.records.legacy_batch import LegacyBatch
-from .append_path import Path, Shape, choose
+from .append_path import AppendPath, RecordSetShape, choose_path
 from .append_rules import AppendRules
-from .checksummed_batch_head import keep
+from .checksummed_batch_head import restamp
 from .errors import ChecksumMismatch, InvalidBatch, Reason
 from .prepared_append import EMPTY_APPEND, AppendOrigin, PreparedAppend
 from .record_checks import check_records, open_records, survey, survey_plain
@@ -190,7 +190,7 @@ def _check_each(records: memoryview, rules: AppendRules, origin: AppendOrigin) -
     """The codec of the set: that of its last compressed batch."""
     count, source, magic = 0, Codec.NONE, MAGIC_V2
     for batch in iter_batches(records):
-        _check(batch, rules, origin)
+        _ensure_valid_batch(batch, rules, origin)
         source = batch.codec or source
         magic = magic if count else batch.magic
         count += 1
@@ -199,7 +199,7 @@ def _check_each(records: memoryview, rules: AppendRules, origin: AppendOrigin) -
     return source
 
 
-def _check(batch: Batch, rules: AppendRules, origin: AppendOrigin) -> None:
+def _ensure_valid_batch(batch: Batch, rules: AppendRules, origin: AppendOrigin) -> None:
     if origin is AppendOrigin.CLIENT and batch.magic == MAGIC_V2 and batch.base_offset != 0:
         raise InvalidRecord(f"the base offset of a producer's batch is 0, found {batch.base_offset}")
     if batch.size_bytes > rules.max_message_bytes:
@@ -214,15 +214,17 @@ def _prepare_batch(
     batch: RecordBatch, source: Codec, rules: AppendRules, now_ms: int, origin: AppendOrigin
 ) -> PreparedAppend:
     target = rules.target(source)
-    path = choose(Shape(source != Codec.NONE, target != Codec.NONE, source == target, True, batch.is_control))
+    path = choose_path(
+        RecordSetShape(source != Codec.NONE, target != Codec.NONE, source == target, True, batch.is_control)
+    )
     if origin is AppendOrigin.CLIENT:
         _check_client_batch(batch)
-    if path is not Path.REBUILD:
+    if path is not AppendPath.REBUILD:
         found = survey_plain(batch) if source is Codec.NONE else survey(batch, open_records(batch, rules))
         check_records(batch, found, rules, now_ms)
-        if path is Path.IN_PLACE or found.in_order:
-            kept = keep(batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest)
-            opened_bytes = 0 if path is Path.IN_PLACE else RECORD_BATCH_OVERHEAD + found.opened_bytes
+        if path is AppendPath.IN_PLACE or found.in_order:
+            kept = restamp(batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest)
+            opened_bytes = 0 if path is AppendPath.IN_PLACE else RECORD_BATCH_OVERHEAD + found.opened_bytes
             return _whole(kept, batch.size_bytes, rules, now_ms, origin, temporary_bytes=opened_bytes)
     rebuilt = rebuild_batch(batch, target, rules, now_ms)
     return _new(rebuilt, batch.size_bytes, rules, now_ms, origin)

@@ -11,7 +11,7 @@ from stepdown.protocol.records.layout import ControlType
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.delayed_deletion import PendingDeletions
 from stepdown.storage.log.log_config import LogConfig
-from stepdown.storage.recovery.log_loading import Opening, open_log
+from stepdown.storage.recovery.log_loading import LogOpening, open_log
 from stepdown.storage.validation.append_rules import AppendRules
 from stepdown.storage.validation.prepared_append import AppendOrigin
 from stepdown.storage.validation.record_sets import prepare
@@ -77,7 +77,7 @@ def test_a_history_gets_the_same_answers(java_oracle: Callable[..., JavaOracle],
     attempts = _history(seed)
     theirs, their_log = append_to_kafka(java_oracle("append"), {}, attempts)
     files, clock = Files(), ManualClock(NOW)
-    opening = Opening(files=files, clock=clock, deletions=PendingDeletions(files))
+    opening = LogOpening(files=files, clock=clock, deletions=PendingDeletions(files))
     log = open_log(str(tmp_path), "topic", 0, LogConfig(), opening)
     refusals = 0
     for step, (attempt, expected) in enumerate(zip(attempts, theirs, strict=True)):

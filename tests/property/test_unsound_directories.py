@@ -24,7 +24,7 @@ from stepdown.storage.files.files import Files
 from stepdown.storage.log.delayed_deletion import PendingDeletions
 from stepdown.storage.log.log import Log
 from stepdown.storage.log.log_config import LogConfig
-from stepdown.storage.recovery.log_loading import Opening, open_log
+from stepdown.storage.recovery.log_loading import LogOpening, open_log
 from support.java_oracle import JavaError, java_oracle_for
 from support.kafka_log import load_by_kafka
 from support.logs_of_releases import RELEASES
@@ -80,7 +80,7 @@ def read(directory: UnsoundDirectory, **options: str) -> Found:
 def serve(directory: UnsoundDirectory, copy: Path) -> dict[int, Row]:
     """What a broker that starts on a copy after a crash serves."""
     files = Files()
-    opening = Opening(
+    opening = LogOpening(
         files=files,
         clock=SystemClock(),
         deletions=PendingDeletions(files),

@@ -25,7 +25,7 @@ from stepdown.broker.groups.offsets.offset_requests import Commits, Committer, N
 from stepdown.broker.groups.state.replay import Replay
 from stepdown.broker.scheduling.keyed_timers import Timers
 from stepdown.broker.scheduling.round_guard import RoundGuard
-from stepdown.network.admission.peer_lines import PeerLines
+from stepdown.network.admission.peer_log_limit import PeerLogLimit
 from stepdown.protocol.coordinator.consumer_group_records import TopicMetadata
 from stepdown.protocol.coordinator.consumer_protocol import ConsumerSubscription, encode_subscription
 from stepdown.protocol.coordinator.group_log import GroupRecord, decode_group_record, encode_group_record
@@ -93,7 +93,7 @@ class GroupWorld:
         self.topics: dict[str, TopicMetadata] = {}
         self.faults: list[str] = []  # of timers
         self.timers = Timers(self.clock, RoundGuard(self.clock, self.faults.append))
-        self.rebalancer = Rebalancer(self.settings, self.timers, self.store, GroupLines(PeerLines(self.clock)))
+        self.rebalancer = Rebalancer(self.settings, self.timers, self.store, GroupLines(PeerLogLimit(self.clock)))
         self.joins = Joins(self.settings, self.rebalancer, self.store)
         self.members = Members(self.rebalancer, self.store, 5000)
         self.commits = Commits(self.settings, self.groups, self.offsets, self.rebalancer, self.store, 5000)

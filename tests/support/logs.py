@@ -12,7 +12,7 @@ from stepdown.storage.files.files import Files
 from stepdown.storage.log.delayed_deletion import PendingDeletions
 from stepdown.storage.log.log import AppendInfo, Log
 from stepdown.storage.log.log_config import LogConfig
-from stepdown.storage.recovery.log_loading import Opening, open_log
+from stepdown.storage.recovery.log_loading import LogOpening, open_log
 from stepdown.storage.validation.prepared_append import AppendOrigin, PreparedAppend
 from support.clock import ManualClock
 
@@ -33,7 +33,7 @@ def make_log(
     """The log in `directory`, made if missing; `config` are fields of LogConfig."""
     directory.mkdir(parents=True, exist_ok=True)
     files = files or Files()
-    opening = Opening(
+    opening = LogOpening(
         files=files,
         clock=clock or ManualClock(NOW),
         deletions=PendingDeletions(files),

@@ -34,7 +34,7 @@ async def log_in(client: RawClient, mechanism: str = "PLAIN", user: str = USER, 
         return first
     final = await authenticate(client, scram.final(bytes(first.auth_bytes)))
     if not final.error_code:
-        scram.check(bytes(final.auth_bytes))
+        scram.verify_server(bytes(final.auth_bytes))
     return final
 
 

@@ -12,9 +12,9 @@ from .duplicate import DuplicateFault
 from .error import ErrorFault
 from .hold import HoldFault
 from .hook import HookFault
-from .lose import LoseFault
 from .lose_marker import LoseMarkerFault
-from .metadata import MetadataFault
+from .lose_records import LoseRecordsFault
+from .metadata_leader import MetadataLeaderFault
 from .stale_metadata import StaleMetadataFault
 from .throttle import ThrottleFault
 from .versions import VersionsFault
@@ -32,9 +32,9 @@ KINDS: Final[dict[str, type[Fault]]] = {
         CorruptFault,
         WatermarkFault,
         DuplicateFault,
-        LoseFault,
+        LoseRecordsFault,
         VersionsFault,
-        MetadataFault,
+        MetadataLeaderFault,
         StaleMetadataFault,
         DiskWriteFault,
         LoseMarkerFault,

@@ -15,6 +15,6 @@ class BlackHoleFault(Fault):
 
     kind: ClassVar[str] = "black_hole"
 
-    async def begin(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
         await request.hold(state.released)
         raise CloseConnection("a fault swallowed the request")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from ....protocol.api import ApiKey
-from ..fault import OF_REQUESTS, Fault, Place, field_with_parser
+from ..fault import OF_REQUESTS, Fault, FaultPlace, field_with_parser
 from ..field_parsers import one_of, positive
 
 ERRORS: Final = {"full": errno.ENOSPC, "error": errno.EIO}
@@ -25,5 +25,5 @@ class DiskWriteFault(Fault):
         """What the operating system would say."""
         return ERRORS[self.what]
 
-    def place(self, key: ApiKey) -> Place:
-        return Place.NOWHERE
+    def place(self, key: ApiKey) -> FaultPlace:
+        return FaultPlace.NOWHERE

@@ -7,7 +7,7 @@ from ....network.answerer import CloseConnection
 from ....protocol.api import ApiKey
 from ....protocol.schema import Piece
 from ..corrupt_responses import truncate_after
-from ..fault import Fault, Place, field_with_parser
+from ..fault import Fault, FaultPlace, field_with_parser
 from ..fault_state import FaultState
 from ..field_parsers import WHEN, count
 from ..passing_request import PassingRequest
@@ -23,15 +23,15 @@ class DropFault(Fault):
     when: str = field_with_parser(WHEN, "before")
     bytes: int | None = field_with_parser(count, None)
 
-    def place(self, key: ApiKey) -> Place:
-        return Place(self.when) if self.bytes is None else Place.ENCODED
+    def place(self, key: ApiKey) -> FaultPlace:
+        return FaultPlace(self.when) if self.bytes is None else FaultPlace.ENCODED
 
-    async def begin(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
         raise CloseConnection("a fault of kind drop closes the connection")
 
-    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
         raise CloseConnection("a fault closes the connection instead of answering")
 
-    def encode(self, pieces: list[Piece]) -> list[Piece]:
+    def act_on_bytes(self, pieces: list[Piece]) -> list[Piece]:
         assert self.bytes is not None
         return truncate_after(pieces, self.bytes)

@@ -27,7 +27,7 @@ class DuplicateFault(Fault):
     def is_for(self, request: PassingRequest) -> bool:
         return Fault.is_for(self, request) and not request.call.request.transactional_id
 
-    async def begin(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
         _, part = split(request.call.request, self.is_about, request.topic_name)
         if part is not None:
             await request.handle(_without_producer(part))

@@ -10,7 +10,7 @@ from ....protocol.messages.fetch import FetchableTopicResponse, FetchResponse, P
 from ...fetch.session import FIRST_VERSION_WITH_SESSIONS, FIRST_VERSION_WITH_TOPIC_IDS
 from .. import field_parsers
 from ..error_responses import with_error
-from ..fault import Fault, Place, field_with_parser
+from ..fault import Fault, FaultPlace, field_with_parser
 from ..fault_state import FaultState
 from ..field_parsers import WHEN
 from ..passing_request import PassingRequest
@@ -37,10 +37,10 @@ class ErrorFault(Fault):
     code: ErrorCode = field_with_parser(field_parsers.code)
     when: str = field_with_parser(WHEN, "before")
 
-    def place(self, key: ApiKey) -> Place:
-        return Place(self.when)
+    def place(self, key: ApiKey) -> FaultPlace:
+        return FaultPlace(self.when)
 
-    async def begin(self, request: PassingRequest, state: FaultState) -> Any | None:
+    async def act_before(self, request: PassingRequest, state: FaultState) -> Any | None:
         call = request.call
         if call.key is ApiKey.FETCH:
             call.request = replace(call.request, max_wait_ms=0)
@@ -52,7 +52,7 @@ class ErrorFault(Fault):
             raise error
         return request.take_away(self.is_about, lambda part: request.refuse(error, part))
 
-    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
         return self._change(request, response)
 
     def _change(self, request: PassingRequest, response: Any) -> Any:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ....protocol.api import ApiKey
-from ..fault import Fault, Place, field_with_parser
+from ..fault import Fault, FaultPlace, field_with_parser
 from ..fault_state import FaultState
 from ..field_parsers import WHEN
 from ..passing_request import PassingRequest
@@ -17,12 +17,12 @@ class HoldFault(Fault):
     kind: ClassVar[str] = "hold"
     when: str = field_with_parser(WHEN, "before")
 
-    def place(self, key: ApiKey) -> Place:
-        return Place(self.when)
+    def place(self, key: ApiKey) -> FaultPlace:
+        return FaultPlace(self.when)
 
-    async def begin(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
         await request.hold(state.released)
 
-    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
         await request.hold(state.released)
         return response

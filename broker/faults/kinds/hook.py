@@ -23,7 +23,7 @@ class HookFault(Fault):
     times: int | None = field_with_parser(positive, None)
     function: Hook = field_with_parser(async_function)
 
-    async def begin(self, request: PassingRequest, state: FaultState) -> Any | None:
+    async def act_before(self, request: PassingRequest, state: FaultState) -> Any | None:
         """The function's response, None to go on. Raises: CloseConnection, also when the function fails."""
         try:
             outcome = await ask(self.function, request.call.key, _describe(request))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ....protocol.api import ApiKey
-from ..fault import OF_REQUESTS, Fault, Place
+from ..fault import OF_REQUESTS, Fault, FaultPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,5 +14,5 @@ class LoseMarkerFault(Fault):
     kind: ClassVar[str] = "lose_marker"
     missing_fields: ClassVar[tuple[str, ...]] = OF_REQUESTS
 
-    def place(self, key: ApiKey) -> Place:
-        return Place.NOWHERE
+    def place(self, key: ApiKey) -> FaultPlace:
+        return FaultPlace.NOWHERE

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....protocol.api import ApiKey
-from ..fault import Fault, Place, field_with_parser
+from ..fault import Fault, FaultPlace, field_with_parser
 from ..fault_state import FaultState
 from ..field_parsers import apis, positive
 from ..metadata_responses import leaders_now, with_old_leaders
@@ -23,11 +23,11 @@ class StaleMetadataFault(Fault):
     api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.METADATA,))
     times: int | None = field_with_parser(positive, None)
 
-    def place(self, key: ApiKey) -> Place:
-        return Place.AFTER
+    def place(self, key: ApiKey) -> FaultPlace:
+        return FaultPlace.AFTER
 
-    def note(self, state: FaultState, services: "Services") -> None:
+    def arm(self, state: FaultState, services: "Services") -> None:
         state.leaders[services.cluster.node_id] = leaders_now(services.cluster)
 
-    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
         return with_old_leaders(response, state.leaders[request.services.cluster.node_id], self.is_about)

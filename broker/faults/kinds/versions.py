@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from ....network.answerer import CloseConnection
 from ....protocol.api import API, ApiKey
 from .. import field_parsers
-from ..fault import Fault, Place, Versions, field_with_parser
+from ..fault import Fault, FaultPlace, Versions, field_with_parser
 from ..fault_state import FaultState
 from ..field_parsers import NO_VERSIONS, apis, positive
 from ..passing_request import PassingRequest
@@ -22,7 +22,7 @@ class VersionsFault(Fault):
     times: int | None = field_with_parser(positive, None)
     only: Versions = field_with_parser(field_parsers.versions, NO_VERSIONS)
 
-    def check(self) -> None:
+    def ensure_can_fire(self) -> None:
         for key in self.api:
             spec = API[key]
             if self.only != NO_VERSIONS and not (self.only[0] <= spec.max_version and spec.min_version <= self.only[1]):
@@ -35,13 +35,13 @@ class VersionsFault(Fault):
         is_served = self.only[0] <= call.version <= self.only[1]
         return call.key is ApiKey.API_VERSIONS or (call.key in self.api and not is_served)
 
-    def place(self, key: ApiKey) -> Place:
-        return Place.AFTER if key is ApiKey.API_VERSIONS else Place.BEFORE
+    def place(self, key: ApiKey) -> FaultPlace:
+        return FaultPlace.AFTER if key is ApiKey.API_VERSIONS else FaultPlace.BEFORE
 
-    async def begin(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
         raise CloseConnection("a fault of kind versions closes the connection")
 
-    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
         first, last = self.only
         left = []
         for each in response.api_keys:

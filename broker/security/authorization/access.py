@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 
 from ....config.keys.ip_address import network_of
-from ....network.admission.peer_lines import PeerLines
+from ....network.admission.peer_log_limit import PeerLogLimit
 from ....network.principal import KafkaPrincipal
 from ....protocol.acls import CLUSTER_NAME, AclOperation, ResourceType
 from ....protocol.errors import ApiError, ErrorCode
@@ -78,7 +78,7 @@ class Access:
         """Whether it is allowed for any resource of that type."""
         return True
 
-    def check(self, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME) -> None:
+    def ensure_allows(self, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME) -> None:
         """Raises ApiError 29, 30, 31 or 53 when it is not allowed."""
         if not self.may(operation, kind, name):
             raise denial(operation, kind, name)
@@ -97,7 +97,7 @@ class RestrictedAccess(Access):
     __slots__ = ("_authorizer", "_denied", "_host", "_known", "_lines", "_principal", "_request")
 
     def __init__(
-        self, authorizer: Authorizer, principal: KafkaPrincipal, host: str, request: str, lines: PeerLines
+        self, authorizer: Authorizer, principal: KafkaPrincipal, host: str, request: str, lines: PeerLogLimit
     ) -> None:
         self._authorizer = authorizer
         self._lines = lines

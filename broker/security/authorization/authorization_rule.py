@@ -19,7 +19,7 @@ Judge = Callable[[Any], ApiError | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Items:
+class AuthorizedItems:
     """Parts of a request: the field that has them, the field of the response that answers them, and who judges them."""
 
     field: str
@@ -28,9 +28,9 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class AuthorizationRule:
     """What is checked before a handler; the first check that fails counts. `asks`: what the handler asks for itself."""
 
     whole: tuple[Check, ...] = ()
-    items: Items | None = None
+    items: AuthorizedItems | None = None
     asks: str = ""

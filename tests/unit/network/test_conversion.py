@@ -5,7 +5,7 @@ import re
 import pytest
 from stepdown.network import conversion
 from stepdown.network.clock import LoopClock
-from stepdown.network.conversion import NEXT, Conversion, ConversionMemory, State
+from stepdown.network.conversion import NEXT, Conversion, ConversionMemory, ConversionState
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.output_buffer_pool import STANDARD_BYTES, BufferPool
 from stepdown.network.worker_threads import WorkerThreads
@@ -43,15 +43,17 @@ def memory(limit_bytes: int = 16 << 20) -> ConversionMemory:
 
 def test_the_page_of_states_is_the_table() -> None:
     rows = re.findall(r"^\| (\w+) \| .* \| ([a-z, ]+) \|$", conversion.__doc__ or "", re.MULTILINE)
-    told = {state: set(events.split(", ")) for state, events in rows if state in set(State)}
-    assert told == {state: {event for event, then in NEXT[state].items() if then is not state} for state in State}
+    told = {state: set(events.split(", ")) for state, events in rows if state in set(ConversionState)}
+    assert told == {
+        state: {event for event, then in NEXT[state].items() if then is not state} for state in ConversionState
+    }
 
 
-@pytest.mark.parametrize("state", State)
-def test_every_state_ends_with_nothing_held(state: State) -> None:
+@pytest.mark.parametrize("state", ConversionState)
+def test_every_state_ends_with_nothing_held(state: ConversionState) -> None:
     """By a drop, at once or when a thread is done."""
     after = NEXT[state]["drop"]
-    assert State.EMPTY in (after, NEXT[after].get("take back"))
+    assert ConversionState.EMPTY in (after, NEXT[after].get("take back"))
 
 
 def test_what_a_state_does_not_allow_is_refused() -> None:
@@ -65,9 +67,9 @@ async def test_what_the_promise_made_is_offered_and_made_again_once_it_was_taken
     stream, shared = Stream(b"first", b"second"), memory()
     piece = Conversion(stream, shared)
     await piece.promise()
-    assert (piece.state, bytes(piece.data), piece.size_bytes) == (State.OFFERED, b"first", 11)
+    assert (piece.state, bytes(piece.data), piece.size_bytes) == (ConversionState.OFFERED, b"first", 11)
     with await shared.budget.claim(16 << 20):
-        assert (piece.state, len(piece.data)) == (State.EMPTY, 0)
+        assert (piece.state, len(piece.data)) == (ConversionState.EMPTY, 0)
     piece.withdraw()
     await piece.claim(lambda: None)
     piece.fill()
@@ -85,4 +87,4 @@ async def test_a_promise_keeps_nothing_when_half_of_the_memory_is_used() -> None
     with await shared.budget.claim(3 * STANDARD_BYTES):
         piece = Conversion(stream, shared)
         await piece.promise()
-        assert (piece.state, piece.size_bytes, stream.at) == (State.EMPTY, 5, 0)
+        assert (piece.state, piece.size_bytes, stream.at) == (ConversionState.EMPTY, 5, 0)

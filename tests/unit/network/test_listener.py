@@ -10,7 +10,7 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.config.keys.endpoints import parse_overrides_per_ip
 from stepdown.network.admission import descriptor_reserve
-from stepdown.network.listener import Limits
+from stepdown.network.listener import ConnectionLimits
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -138,7 +138,7 @@ async def test_clients_wait_when_few_descriptors_are_left(
 @pytest.mark.parametrize("written", ["[::1]", "::1", "0:0:0:0:0:0:0:1", "0::0001"])
 def test_the_limit_of_an_address_holds_however_it_is_written(written: str) -> None:
     """An override for `::1` held only for clients whose address was written in the same way."""
-    limits = Limits(
+    limits = ConnectionLimits(
         connections=9,
         at_listener={},
         per_ip=7,

@@ -39,6 +39,6 @@ def test_what_kafka_allows_is_taken() -> None:
 def test_a_server_s_text_has_no_control_characters_and_is_cut() -> None:
     client = ScramClient("SCRAM-SHA-256", "u", "p", "n")
     with pytest.raises(ScramFailed) as caught:
-        client.check(b"e=no\nWARN forged\x1b[2J" + b"x" * 5000)
+        client.verify_server(b"e=no\nWARN forged\x1b[2J" + b"x" * 5000)
     assert str(caught.value).startswith("no\\nWARN forged\\x1b[2J")
     assert len(str(caught.value)) < MAX_SHOWN_CHARACTERS + 20

@@ -33,9 +33,9 @@ def test_the_scram_of_rfc_7677_comes_out() -> None:
     assert client.first() == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
     final = client.final(b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096")
     assert final.endswith(b",p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
-    client.check(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+    client.verify_server(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
     with pytest.raises(ScramFailed, match="signature"):
-        client.check(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl96G4=")
+        client.verify_server(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl96G4=")
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -49,7 +49,7 @@ def test_another_scram_server_believes_it(mechanism: str, password: str, right: 
     final = client.final(server.get_server_first().encode()).decode()
     if right:
         server.set_client_final(final)
-        client.check(server.get_server_final().encode())
+        client.verify_server(server.get_server_final().encode())
     else:
         with pytest.raises(ScramException):
             server.set_client_final(final)

@@ -11,7 +11,7 @@ from stepdown.storage.files.clock import SystemClock
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.delayed_deletion import PendingDeletions
 from stepdown.storage.log.log_config import LogConfig
-from stepdown.storage.recovery.log_loading import Opening, open_log
+from stepdown.storage.recovery.log_loading import LogOpening, open_log
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.planned_rows import offsets_of
 
@@ -52,7 +52,7 @@ def test_rows_are_those_of_a_broker_that_starts_on_the_directory(tmp_path: Path,
     write_topic(tmp_path, "topic")
     damage(tmp_path / "topic-0", CASES[case])
     found = rows(tmp_path)
-    opening = Opening(files=Files(), clock=SystemClock(), deletions=PendingDeletions(Files()))
+    opening = LogOpening(files=Files(), clock=SystemClock(), deletions=PendingDeletions(Files()))
     open_log(str(tmp_path / "topic-0"), "topic", 0, LogConfig(), opening).close()
     assert found == rows(tmp_path)
     assert found == list(range(40, 80) if "deleted" in case else range(80))

@@ -8,7 +8,7 @@ from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
-from stepdown.storage.compaction.compaction import Compaction, Exchange
+from stepdown.storage.compaction.compaction import Compaction, SegmentExchange
 from stepdown.storage.compaction.segment_replacement import swap_in
 from stepdown.storage.log.log import Log
 from stepdown.storage.validation.prepared_append import AppendOrigin
@@ -339,7 +339,7 @@ def test_nothing_is_exchanged_when_the_log_lost_a_segment_meanwhile(tmp_path: Pa
     log.roll()
     put(log, (b"b", b"1"))
     for step in Compaction(part(log), limits(), NOW).steps():
-        if isinstance(step, Exchange):
+        if isinstance(step, SegmentExchange):
             log.set_aside([log.segments[0]], NOW)
             assert not swap_in(log, step.cleaned, step.replaced, NOW)
     assert [segment.base_offset for segment in log.segments] == [2]

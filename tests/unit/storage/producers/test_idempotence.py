@@ -10,7 +10,7 @@ from stepdown.storage.files.files import Files
 from stepdown.storage.log.delayed_deletion import PendingDeletions
 from stepdown.storage.log.log import AppendInfo, Log
 from stepdown.storage.log.log_config import LogConfig
-from stepdown.storage.recovery.log_loading import Opening, open_log
+from stepdown.storage.recovery.log_loading import LogOpening, open_log
 from stepdown.storage.validation.append_rules import AppendRules
 from stepdown.storage.validation.prepared_append import AppendOrigin
 from stepdown.storage.validation.record_sets import prepare
@@ -23,7 +23,7 @@ LAST_SEQUENCE = (1 << 31) - 1
 def opened(directory: Path, *, clean: bool = True) -> Log:
     files, clock = Files(), ManualClock(NOW)
     directory.mkdir(exist_ok=True)
-    opening = Opening(files=files, clock=clock, deletions=PendingDeletions(files), clean=clean)
+    opening = LogOpening(files=files, clock=clock, deletions=PendingDeletions(files), clean=clean)
     return open_log(str(directory), "orders", 0, LogConfig(), opening)
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from stepdown.broker.faults.fault import Fault, Place
+from stepdown.broker.faults.fault import Fault, FaultPlace
 from stepdown.broker.faults.fault_fields import fault_of, fields_of
 from stepdown.broker.faults.kinds import KINDS
 from stepdown.protocol.api import ApiKey
@@ -19,7 +19,7 @@ NEEDED = {
     "watermark": {"high_watermark": 5},
     "disk": {"what": "full"},
 }
-STEPS = {Place.BEFORE: Fault.begin, Place.AFTER: Fault.end, Place.ENCODED: Fault.encode}
+STEPS = {FaultPlace.BEFORE: Fault.begin, FaultPlace.AFTER: Fault.end, FaultPlace.ENCODED: Fault.encode}
 
 
 def every_kind_but_hooks() -> list[str]:
@@ -56,4 +56,4 @@ def test_each_kind_does_something_at_the_place_where_it_fires(kind: str, when: s
         name = STEPS[place].__name__
         assert getattr(KINDS[kind], name) is not getattr(Fault, name)
     else:
-        assert place is Place.NOWHERE
+        assert place is FaultPlace.NOWHERE

@@ -3,7 +3,7 @@
 import pytest
 from stepdown.broker.security.authorization.access import MOST_NAME_LOGGED, RestrictedAccess
 from stepdown.broker.security.authorization.authorizer import Authorizer
-from stepdown.network.admission.peer_lines import MOST_OF_A_NETWORK, PeerLines
+from stepdown.network.admission.peer_log_limit import MOST_OF_A_NETWORK, PeerLogLimit
 from stepdown.network.principal import KafkaPrincipal
 from stepdown.protocol.acls import AclOperation, ResourceType
 from support.clock import ManualClock
@@ -12,13 +12,13 @@ REQUESTS = 1_000
 MOST_AFTERWARDS = 4
 
 
-def restricted(lines: PeerLines, host: str) -> RestrictedAccess:
+def restricted(lines: PeerLogLimit, host: str) -> RestrictedAccess:
     authorizer = Authorizer(frozenset(), allows_without_acls=False)
     return RestrictedAccess(authorizer, KafkaPrincipal("User", "eve"), host, "METADATA", lines)
 
 
 def test_a_client_without_rights_has_a_few_lines_and_others_have_theirs(caplog: pytest.LogCaptureFixture) -> None:
-    lines = PeerLines(ManualClock())
+    lines = PeerLogLimit(ManualClock())
     with caplog.at_level("INFO"):
         for number in range(REQUESTS):
             access = restricted(lines, "10.0.0.1")
@@ -30,7 +30,7 @@ def test_a_client_without_rights_has_a_few_lines_and_others_have_theirs(caplog: 
 
 
 def test_a_request_has_one_line_for_what_it_asks_again(caplog: pytest.LogCaptureFixture) -> None:
-    access = restricted(PeerLines(ManualClock()), "10.0.0.1")
+    access = restricted(PeerLogLimit(ManualClock()), "10.0.0.1")
     with caplog.at_level("INFO"):
         for _ in range(REQUESTS):
             access.may(AclOperation.READ, ResourceType.GROUP, "g" * 10_000)

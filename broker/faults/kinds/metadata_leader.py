@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from ....protocol.api import ApiKey
 from .. import field_parsers
-from ..fault import Fault, Place, field_with_parser
+from ..fault import Fault, FaultPlace, field_with_parser
 from ..fault_state import FaultState
 from ..field_parsers import apis, positive
 from ..metadata_responses import with_leader
@@ -13,7 +13,7 @@ from ..passing_request import PassingRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetadataFault(Fault):
+class MetadataLeaderFault(Fault):
     """Metadata names this leader; -1: none, LEADER_NOT_AVAILABLE."""
 
     kind: ClassVar[str] = "metadata"
@@ -22,8 +22,8 @@ class MetadataFault(Fault):
     times: int | None = field_with_parser(positive, None)
     leader: int = field_with_parser(field_parsers.leader)
 
-    def place(self, key: ApiKey) -> Place:
-        return Place.AFTER
+    def place(self, key: ApiKey) -> FaultPlace:
+        return FaultPlace.AFTER
 
-    async def end(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
         return with_leader(response, self.leader, self.is_about)

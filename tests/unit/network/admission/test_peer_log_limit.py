@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from stepdown.network.admission.peer_lines import MOST_OF_A_NETWORK, MOST_OF_ALL, WINDOW_MS, PeerLines
+from stepdown.network.admission.peer_log_limit import MOST_OF_A_NETWORK, MOST_OF_ALL, WINDOW_MS, PeerLogLimit
 from support.clock import ManualClock
 
 log = logging.getLogger("stepdown.test")
@@ -13,7 +13,7 @@ def test_a_thousand_failures_of_an_address_have_a_few_lines_and_others_have_thei
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Each failed login had a line: who tries passwords filled the disk."""
-    lines = PeerLines(ManualClock())
+    lines = PeerLogLimit(ManualClock())
     for _ in range(1_000):
         lines.warn(log, "10.0.0.1", "closing 10.0.0.1:1: no")
     said = [each.getMessage() for each in caplog.records]
@@ -24,7 +24,7 @@ def test_a_thousand_failures_of_an_address_have_a_few_lines_and_others_have_thei
 
 
 def test_many_addresses_have_a_limit_together(caplog: pytest.LogCaptureFixture) -> None:
-    lines = PeerLines(ManualClock())
+    lines = PeerLogLimit(ManualClock())
     for number in range(10_000):
         lines.warn(log, f"10.0.{number // 250}.{number % 250}", "closing one")
     assert MOST_OF_ALL <= len(caplog.records) <= MOST_OF_ALL + 4
@@ -32,7 +32,7 @@ def test_many_addresses_have_a_limit_together(caplog: pytest.LogCaptureFixture) 
 
 async def test_the_next_minute_has_its_own(caplog: pytest.LogCaptureFixture) -> None:
     clock = ManualClock()
-    lines = PeerLines(clock)
+    lines = PeerLogLimit(clock)
     for _ in range(50):
         lines.warn(log, "10.0.0.1", "closing one")
     before = len(caplog.records)

@@ -30,7 +30,7 @@ NOBODY = -1
 PARTITIONS_A_STEP = 16
 
 
-class Terms(NamedTuple):
+class FetchParams(NamedTuple):
     """What holds for all partitions of one fetch. `rack` is the consumer's where followers are chosen by racks."""
 
     version: int
@@ -63,7 +63,7 @@ class Divergence:
 
 
 @dataclass(slots=True)
-class Reading:
+class PartitionReading:
     """What one partition has for this fetch. Offsets are -1 when the error leaves them unknown.
 
     `limit_bytes` is the partition's limit, or what the partitions before left of the response's.
@@ -109,13 +109,15 @@ def _readable_topic(cluster: MetadataImage, interest: Interest, access: Access, 
         raise ApiError("CLUSTER_ACTION is not allowed", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if not is_follower:
         name = find_topic(cluster, interest).name if interest.topic_id.int else interest.topic
-        access.check(AclOperation.READ, ResourceType.TOPIC, name)
+        access.ensure_allows(AclOperation.READ, ResourceType.TOPIC, name)
     return find_topic(cluster, interest)
 
 
-async def read_all(cluster: MetadataImage, interests: Sequence[Interest], terms: Terms, turn: Turn) -> list[Reading]:
-    """One `Reading` for each interest, in order; others get the loop in between."""
-    readings: list[Reading] = []
+async def read_all(
+    cluster: MetadataImage, interests: Sequence[Interest], terms: FetchParams, turn: Turn
+) -> list[PartitionReading]:
+    """One `PartitionReading` for each interest, in order; others get the loop in between."""
+    readings: list[PartitionReading] = []
     taken = 0
     for at in range(0, len(interests), PARTITIONS_A_STEP):
         few = read_few(cluster, interests[at : at + PARTITIONS_A_STEP], terms, taken)
@@ -125,14 +127,16 @@ async def read_all(cluster: MetadataImage, interests: Sequence[Interest], terms:
     return readings
 
 
-def read_few(cluster: MetadataImage, interests: Sequence[Interest], terms: Terms, taken: int = 0) -> list[Reading]:
+def read_few(
+    cluster: MetadataImage, interests: Sequence[Interest], terms: FetchParams, taken: int = 0
+) -> list[PartitionReading]:
     """As `read_all`, at once; the bytes that other partitions have `taken` count towards the limits."""
     left = max(0, terms.max_bytes - taken)
     is_soft = terms.limits_are_soft
     allow_partial, owes_one_batch = not is_soft, is_soft and not taken
     readings = []
     for interest in interests:
-        reading = Reading(interest, min(interest.max_bytes, left))
+        reading = PartitionReading(interest, min(interest.max_bytes, left))
         try:
             _read(cluster, reading, terms, reading.limit_bytes, owes_one_batch, allow_partial)
         except ApiError as error:
@@ -145,7 +149,7 @@ def read_few(cluster: MetadataImage, interests: Sequence[Interest], terms: Terms
     return readings
 
 
-class Enough:
+class DelayedFetch:
     """Whether a parked fetch is to wait no longer: enough bytes are there, or something that the client needs to know.
 
     What counts is what each partition could give on its own. Nothing is waited on that cannot grow, as a segment once
@@ -153,7 +157,7 @@ class Enough:
     event on one partition only that one is looked at: a fetch may have thousands.
     """
 
-    def __init__(self, cluster: MetadataImage, readings: Sequence[Reading], terms: Terms) -> None:
+    def __init__(self, cluster: MetadataImage, readings: Sequence[PartitionReading], terms: FetchParams) -> None:
         self._cluster, self._terms = cluster, terms
         self._interests: dict[Hashable, Interest] = {
             reading.partition.key: reading.interest for reading in readings if reading.partition is not None
@@ -173,7 +177,7 @@ class Enough:
     def _look(self, key: Hashable) -> bool:
         """Whether the wait is over, with what that partition could give now."""
         interest = self._interests[key]
-        reading = Reading(interest)
+        reading = PartitionReading(interest)
         try:
             _read(self._cluster, reading, self._terms, interest.max_bytes, False, True)
         except ApiError:
@@ -187,7 +191,7 @@ class Enough:
         return self._size_bytes >= self._terms.min_bytes
 
 
-def _cannot_grow(reading: Reading, terms: Terms) -> bool:
+def _cannot_grow(reading: PartitionReading, terms: FetchParams) -> bool:
     """Whether the offset asked for lies beyond what is visible, or in a segment that visible data has left."""
     partition = reading.partition
     if partition is None:
@@ -199,7 +203,12 @@ def _cannot_grow(reading: Reading, terms: Terms) -> bool:
 
 
 def _read(
-    cluster: MetadataImage, reading: Reading, terms: Terms, max_bytes: int, owes_one_batch: bool, allow_partial: bool
+    cluster: MetadataImage,
+    reading: PartitionReading,
+    terms: FetchParams,
+    max_bytes: int,
+    owes_one_batch: bool,
+    allow_partial: bool,
 ) -> None:
     interest = reading.interest
     if terms.access is EVERYTHING:
@@ -242,7 +251,7 @@ def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
     return None if found is None else Divergence(epoch=found[0], end_offset=found[1])
 
 
-def aborted_transactions(reading: Reading, terms: Terms) -> list[tuple[int, int]] | None:
+def aborted_transactions(reading: PartitionReading, terms: FetchParams) -> list[tuple[int, int]] | None:
     """(producer id, first offset) of the aborted transactions in what was read.
 
     None unless read_committed, or where reading failed. A partition that is not here has an empty list, as in Kafka.

@@ -17,7 +17,7 @@ MOST_OF_ALL: Final = 100
 MOST_NETWORKS: Final = 1_000
 
 
-class PeerLines:
+class PeerLogLimit:
     """What was said in the minute that runs."""
 
     def __init__(self, clock: Clock) -> None:

@@ -17,14 +17,14 @@ from ..passing_request import PassingRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoseFault(Fault):
+class LoseRecordsFault(Fault):
     """A Produce is answered as a success and not appended."""
 
     kind: ClassVar[str] = "lose"
     only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.PRODUCE,)
     api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.PRODUCE,))
 
-    async def begin(self, request: PassingRequest, state: FaultState) -> Any | None:
+    async def act_before(self, request: PassingRequest, state: FaultState) -> Any | None:
         return request.take_away(self.is_about, lambda part: _acknowledge(request, part))
 
 
