@@ -81,7 +81,7 @@ class FastAppend:
         delivery.value_size = -1 if value is None else len(value)
         delivery._begin()
         if self._line:
-            if not self._wait(key, value, partition, headers, delivery, now_ms):
+            if not self._enqueue(key, value, partition, headers, delivery, now_ms):
                 return None
         else:
             if not self._append(key, value, partition, headers, delivery):
@@ -133,7 +133,7 @@ class FastAppend:
             self._accumulator.look_at_choice(self._built_in, choice, self._view)
         return True
 
-    def _wait(
+    def _enqueue(
         self,
         key: bytes | None,
         value: bytes | None,

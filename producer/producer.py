@@ -22,7 +22,7 @@ from ..protocol.records.record import Header
 from .accumulator.appender import Appender
 from .accumulator.buffer_memory import BufferMemory
 from .accumulator.record_accumulator import Accumulator
-from .accumulator.sequence_numbers import Sequences
+from .accumulator.sequence_numbers import SequenceNumbers
 from .awaited_result import AwaitedResult
 from .backoff import Backoff
 from .delivery import Callback, Delivery, RecordMetadata
@@ -134,7 +134,7 @@ class Producer(FastSend, TransactionCalls):
     def _make_caller(self, backoff: Backoff) -> Caller | None:
         if self.settings.transactional_id is not None:
             return TransactionManager(self.settings, self._clock.now_ms)
-        return ProducerIdCaller(Sequences(), backoff.delay_ms) if self.settings.idempotent else None
+        return ProducerIdCaller(SequenceNumbers(), backoff.delay_ms) if self.settings.idempotent else None
 
     # --- life ---------------------------------------------------------------------------------------------------------
 

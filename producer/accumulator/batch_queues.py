@@ -10,7 +10,7 @@ from ..metadata import Leader, Metadata
 from .producer_batch import Batch
 
 
-class Queue(deque[Batch]):
+class BatchQueue(deque[Batch]):
     """The batches of a partition, oldest first. `leader` is None while there is none."""
 
     __slots__ = ("leader", "partition", "topic", "topic_partition")
@@ -22,30 +22,30 @@ class Queue(deque[Batch]):
         self.leader: Leader | None = None
 
 
-class Queues:
+class BatchQueues:
     """All of them, by topic and partition in the order of their first use; `led` has those of each node, in order."""
 
     def __init__(self) -> None:
-        self.topics: dict[str, dict[int, Queue]] = {}
-        self.led: dict[int, list[Queue]] = {}
+        self.topics: dict[str, dict[int, BatchQueue]] = {}
+        self.led: dict[int, list[BatchQueue]] = {}
         self._generation = -1
 
-    def __iter__(self) -> Iterator[Queue]:
+    def __iter__(self) -> Iterator[BatchQueue]:
         return (queue for queues in self.topics.values() for queue in queues.values())
 
-    def of(self, topic: str) -> dict[int, Queue]:
+    def of_topic(self, topic: str) -> dict[int, BatchQueue]:
         """The queues of a topic, by partition."""
         queues = self.topics.get(topic)
         if queues is None:
             queues = self.topics[topic] = {}
         return queues
 
-    def at(self, topic: str, partition: int) -> Queue:
+    def of_partition(self, topic: str, partition: int) -> BatchQueue:
         """The queue of a partition, which may be new."""
-        queues = self.of(topic)
+        queues = self.of_topic(topic)
         queue = queues.get(partition)
         if queue is None:
-            queue = queues[partition] = Queue(topic, partition)
+            queue = queues[partition] = BatchQueue(topic, partition)
             self._generation = -1
         return queue
 
@@ -53,7 +53,7 @@ class Queues:
         """Takes the leaders that metadata has now."""
         if self._generation == metadata.generation:
             return
-        led: dict[int, list[Queue]] = {}
+        led: dict[int, list[BatchQueue]] = {}
         for queue in self:
             queue.leader = metadata.leader(queue.topic, queue.partition)
             if queue.leader is not None:

@@ -19,11 +19,11 @@ from ..partitioners.partitioner import TopicView
 from ..partitioners.sticky_partition import StickyPartition
 from ..pending_record import PendingRecord
 from ..settings import ProducerSettings
-from .batch_queues import Queue, Queues
+from .batch_queues import BatchQueue, BatchQueues
 from .buffer_memory import BufferMemory
 from .compression_estimator import INITIAL, CompressionRatios
 from .producer_batch import Batch, TopicPartition
-from .sequence_numbers import Sequences, comes_before
+from .sequence_numbers import SequenceNumbers, comes_before
 
 WOULD_OPEN = -1
 NO_MEMORY = -2
@@ -57,7 +57,7 @@ class Accumulator:
         settings: ProducerSettings,
         memory: BufferMemory,
         ratios: CompressionRatios,
-        sequences: Sequences | None = None,
+        sequences: SequenceNumbers | None = None,
         draws: random.Random | None = None,
     ) -> None:
         self.settings, self.memory, self.ratios, self.sequences = settings, memory, ratios, sequences
@@ -71,7 +71,7 @@ class Accumulator:
         self._backoff = Backoff(
             initial_ms=settings.retry_backoff_ms, max_ms=settings.retry_backoff_max_ms, draws=self._draws
         )
-        self._queues = Queues()
+        self._queues = BatchQueues()
         self._built_in: dict[str, BuiltInPartitioner] = {}
         self._drain_index: dict[int, int] = {}
         self._node_times: dict[int, _NodeTimes] = {}
@@ -84,7 +84,7 @@ class Accumulator:
         self, view: TopicView, partition: int, record: PendingRecord, now_ms: int, *, new_batch: bool = True
     ) -> int:
         """The partition; WOULD_OPEN a batch while `new_batch` is not allowed, or NO_MEMORY."""
-        queue = self._queues.at(view.topic, partition)
+        queue = self._queues.of_partition(view.topic, partition)
         taken = queue[-1].take(record) if queue else 0
         if taken:
             self.needs_pass |= queue[-1].is_full
@@ -104,7 +104,7 @@ class Accumulator:
             batch = choice.batch
             taken = batch.take(record) if batch is not None else 0
             if not taken or batch is None:
-                queue = self._queues.at(view.topic, choice.partition)
+                queue = self._queues.of_partition(view.topic, choice.partition)
                 taken = queue[-1].take(record) if queue else 0
                 if not taken:
                     if _last_is_full(queue) and built_in.count_append(choice, 0, view, True):
@@ -119,9 +119,9 @@ class Accumulator:
                 self.look_at_choice(built_in, choice, view)
             return choice.partition
 
-    def queues_of(self, topic: str) -> dict[int, Queue]:
+    def queues_of(self, topic: str) -> dict[int, BatchQueue]:
         """The queues of a topic by partition, as they are now and as they come."""
-        return self._queues.of(topic)
+        return self._queues.of_topic(topic)
 
     def look_at_choice(self, built_in: BuiltInPartitioner, choice: StickyPartition, view: TopicView) -> None:
         """Ends a choice that has enough bytes; notes whether its batch is full."""
@@ -136,7 +136,7 @@ class Accumulator:
             built_in = self._built_in[topic] = BuiltInPartitioner(self.settings.batch_size, self._draws)
         return built_in
 
-    def _append_to_new(self, topic: str, partition: int, queue: Queue, record: PendingRecord, now_ms: int) -> int:
+    def _append_to_new(self, topic: str, partition: int, queue: BatchQueue, record: PendingRecord, now_ms: int) -> int:
         """The size of the batch that was opened for the record, or NO_MEMORY. The last one gets no more."""
         if queue:
             queue[-1].buffer.full = True
@@ -179,19 +179,19 @@ class Accumulator:
                         batch = queue[0]
                         if leader.epoch > batch.leader_epoch:
                             batch.leader_epoch = leader.epoch
-                        self._check(queue, leader.node_id, now_ms, result)
+                        self._note_if_ready(queue, leader.node_id, now_ms, result)
             if len(queues) > 1 and self.settings.adaptive and self.settings.partitioner is None:
                 known = metadata.topics.get(topic)
                 self._measure(topic, list(queues.values()), known.view.partitions if known is not None else 0)
         return result
 
-    def _measure(self, topic: str, queues: Sequence[Queue], partitions: int) -> None:
+    def _measure(self, topic: str, queues: Sequence[BatchQueue], partitions: int) -> None:
         """Tells the built-in partitioner the lengths of the queues, once every partition has one."""
         measured = [each for each in queues if each.leader is not None and not self._unavailable(each.leader.node_id)]
         lengths = list(map(len, measured)) if 0 < partitions <= len(queues) else None
         self.partitioner_of(topic).learn(lengths, [queue.partition for queue in measured], len(queues))
 
-    def _check(self, queue: Queue, node_id: int, now_ms: int, result: Ready) -> None:
+    def _note_if_ready(self, queue: BatchQueue, node_id: int, now_ms: int, result: Ready) -> None:
         batch = queue[0]
         if node_id in result.nodes or (self.muted and queue.topic_partition in self.muted):
             return
@@ -234,7 +234,7 @@ class Accumulator:
             taken = into[node_id] = []
             self._drain_node(node_id, self._queues.led[node_id], now_ms, taken)
 
-    def _drain_node(self, node_id: int, queues: Sequence[Queue], now_ms: int, taken: list[Batch]) -> None:
+    def _drain_node(self, node_id: int, queues: Sequence[BatchQueue], now_ms: int, taken: list[Batch]) -> None:
         sequences, size = self.sequences, 0
         start = at = self._drain_index.get(node_id, 0) % len(queues)
         while True:
@@ -295,7 +295,7 @@ class Accumulator:
         return len(children)
 
     def _insert(self, batch: Batch) -> None:
-        queue = self._queues.at(batch.topic, batch.partition)
+        queue = self._queues.of_partition(batch.topic, batch.partition)
         if self.sequences is None or not batch.has_sequence:
             queue.appendleft(batch)
             return
@@ -376,11 +376,11 @@ def _shut(batches: list[Batch]) -> list[Batch]:
     return batches
 
 
-def _last_is_full(queue: Queue) -> bool:
+def _last_is_full(queue: BatchQueue) -> bool:
     return not queue or queue[-1].is_full
 
 
-def _overdue_batches(queue: Queue, now_ms: int, timeout_ms: int) -> Iterator[Batch]:
+def _overdue_batches(queue: BatchQueue, now_ms: int, timeout_ms: int) -> Iterator[Batch]:
     """The batches past their delivery timeout. Only batches that came back for a retry may precede older ones."""
     for batch in queue:
         if batch.is_expired(now_ms, timeout_ms):
@@ -389,7 +389,7 @@ def _overdue_batches(queue: Queue, now_ms: int, timeout_ms: int) -> Iterator[Bat
             return
 
 
-def _first_ages(queue: Queue) -> Iterator[int]:
+def _first_ages(queue: BatchQueue) -> Iterator[int]:
     """When those that came back, and the first one behind them, were created."""
     for batch in queue:
         yield batch.created_ms

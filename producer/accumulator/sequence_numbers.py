@@ -24,7 +24,7 @@ MAX_EPOCH = 32767
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ProducerIdAndEpoch:
     """A producer id and its epoch."""
 
     producer_id: int = NO_PRODUCER_ID
@@ -37,7 +37,7 @@ class Identity:
 
 @dataclass(slots=True)
 class _Partition:
-    identity: Identity
+    identity: ProducerIdAndEpoch
     next: int = 0
     last_acked: int = NO_SEQUENCE
     in_flight: list[Batch] = field(default_factory=list)
@@ -45,22 +45,22 @@ class _Partition:
     """The producer id from which a broker took a batch."""
 
 
-class Sequences:
+class SequenceNumbers:
     """The table of one idempotent producer."""
 
     def __init__(self) -> None:
-        self.identity = Identity()
+        self.identity = ProducerIdAndEpoch()
         self.unresolved: dict[TopicPartition, int] = {}
         self._partitions: dict[TopicPartition, _Partition] = {}
         self._to_rewrite: set[TopicPartition] = set()
 
-    def at(self, topic_partition: TopicPartition) -> _Partition:
+    def entry_of(self, topic_partition: TopicPartition) -> _Partition:
         entry = self._partitions.get(topic_partition)
         if entry is None:
             entry = self._partitions[topic_partition] = _Partition(self.identity)
         return entry
 
-    def take_identity(self, identity: Identity) -> None:
+    def take_identity(self, identity: ProducerIdAndEpoch) -> None:
         """Takes a producer id from a coordinator; partitions that waited for it number their batches from 0 again."""
         self.identity = identity
         self._rewrite(self._ready_to_rewrite())
@@ -70,7 +70,7 @@ class Sequences:
         key = batch.topic_partition
         if not self.identity.valid:
             return False
-        entry = self.at(key)
+        entry = self.entry_of(key)
         if not batch.has_sequence:
             if entry.in_flight and (entry.identity != self.identity or self._must_settle(entry.in_flight[0])):
                 return False
@@ -94,14 +94,14 @@ class Sequences:
         A broker that knows nothing of a producer takes any sequence. So when it refuses the first batch for a moment
         and takes the second one, they change places; Kafka's client runs into that.
         """
-        entry = self.at(batch.topic_partition)
+        entry = self.entry_of(batch.topic_partition)
         return bool(entry.in_flight) and not batch.has_sequence and entry.known_id != self.identity.producer_id
 
     def assign(self, batch: Batch) -> None:
         """Gives a drained batch its sequence, unless it has one from an earlier try."""
         if batch.has_sequence:
             return
-        entry = self.at(batch.topic_partition)
+        entry = self.entry_of(batch.topic_partition)
         if entry.identity != self.identity and not entry.in_flight:
             self._restart(entry)
         batch.set_producer(self.identity.producer_id, self.identity.epoch, entry.next)
@@ -110,7 +110,7 @@ class Sequences:
 
     def register(self, batch: Batch) -> None:
         """Counts a batch with a sequence as in flight; also the children of a split."""
-        in_flight = self.at(batch.topic_partition).in_flight
+        in_flight = self.entry_of(batch.topic_partition).in_flight
         at = len(in_flight)
         while at and comes_before(batch, in_flight[at - 1]):
             at -= 1
@@ -118,7 +118,7 @@ class Sequences:
 
     def forget(self, batch: Batch) -> None:
         """The batch has ended, or was split."""
-        in_flight = self.at(batch.topic_partition).in_flight
+        in_flight = self.entry_of(batch.topic_partition).in_flight
         if batch in in_flight:
             in_flight.remove(batch)
 
@@ -127,7 +127,7 @@ class Sequences:
 
         An expired batch may be answered after the epoch was raised: such an answer says nothing about the new epoch.
         """
-        entry = self.at(batch.topic_partition)
+        entry = self.entry_of(batch.topic_partition)
         last = batch.last_sequence
         if (batch.producer_id, batch.producer_epoch) != (entry.identity.producer_id, entry.identity.epoch):
             self.forget(batch)
@@ -140,7 +140,7 @@ class Sequences:
     def retriable(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
         """Whether to send it again after that answer; asks for a new epoch where nothing else helps."""
         key = batch.topic_partition
-        entry = self.at(key)
+        entry = self.entry_of(key)
         follows = batch.base_sequence == self._following(entry.last_acked)
         if code is ErrorCode.UNKNOWN_PRODUCER_ID:
             return self._retry_unknown_id(batch, log_start_offset)
@@ -159,7 +159,7 @@ class Sequences:
 
         That happens when the first batch is split. Kafka 3.9 sends the children again until they expire.
         """
-        last_acked = self.at(batch.topic_partition).last_acked
+        last_acked = self.entry_of(batch.topic_partition).last_acked
         return last_acked != NO_SEQUENCE and 0 < (last_acked - batch.base_sequence) & MAX_INT32 < 1 << 30
 
     def _retry_unknown_id(self, batch: Batch, log_start_offset: int) -> bool:
@@ -190,7 +190,7 @@ class Sequences:
         """Lets partitions go on whose answers closed the gap; for the others asks for a new epoch."""
         lost = []
         for key in list(self.unresolved):
-            entry = self.at(key)
+            entry = self.entry_of(key)
             if entry.in_flight:
                 continue
             del self.unresolved[key]
@@ -203,11 +203,11 @@ class Sequences:
         if not self._to_rewrite or not self.identity.valid:
             return
         settled = self._ready_to_rewrite()
-        if any(self.at(key).identity == self.identity for key in settled):
+        if any(self.entry_of(key).identity == self.identity for key in settled):
             if self.identity.epoch >= MAX_EPOCH:
-                self.identity = Identity()
+                self.identity = ProducerIdAndEpoch()
                 return
-            self.identity = Identity(self.identity.producer_id, self.identity.epoch + 1)
+            self.identity = ProducerIdAndEpoch(self.identity.producer_id, self.identity.epoch + 1)
         self._rewrite(settled)
 
     def _ready_to_rewrite(self) -> list[TopicPartition]:
@@ -215,7 +215,7 @@ class Sequences:
 
         Brokers write without gaps: when the first batch in flight was not written, no later one was.
         """
-        in_flight = {key: self.at(key).in_flight for key in self._to_rewrite}
+        in_flight = {key: self.entry_of(key).in_flight for key in self._to_rewrite}
         return [
             key
             for key, batches in in_flight.items()
@@ -224,7 +224,7 @@ class Sequences:
 
     def _rewrite(self, keys: Iterable[TopicPartition]) -> None:
         for key in keys:
-            self._restart(self.at(key))
+            self._restart(self.entry_of(key))
             self.unresolved.pop(key, None)
             self._to_rewrite.discard(key)
 

@@ -25,7 +25,7 @@ from ...protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsRes
 from ...protocol.records.layout import MAX_INT32
 from ...protocol.records.record import Buffer
 from ..errors import AuthenticationFailed, ProducerError
-from ..sender.network_interface import Answer
+from ..sender.network_interface import NetworkAnswer
 from ..sender.produce_request_template import RequestTemplate, TemplateRequest
 from .login import Login
 
@@ -49,7 +49,7 @@ class _InFlight(NamedTuple):
     key: ApiKey
     version: int
     sent_ms: int
-    done: Callable[[Answer], None]
+    done: Callable[[NetworkAnswer], None]
     template: RequestTemplate | None
 
 
@@ -75,7 +75,7 @@ class Connection(asyncio.BufferedProtocol):
         self._view = memoryview(bytearray(READ_BYTES))
         self._parser = FrameParser(MAX_FIRST_RESPONSE_BYTES)
         self._in_flight: deque[_InFlight] = deque()
-        self._unanswered: list[Callable[[Answer], None]] = []
+        self._unanswered: list[Callable[[NetworkAnswer], None]] = []
         self._correlation_id = self._outgoing_bytes = 0
         self._outgoing: list[Buffer] = []
         self._writable = True
@@ -101,7 +101,9 @@ class Connection(asyncio.BufferedProtocol):
         """When the oldest request without answer was sent."""
         return self._in_flight[0].sent_ms if self._in_flight else None
 
-    def send(self, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool) -> None:
+    def send(
+        self, key: ApiKey, version: int, request: Any, done: Callable[[NetworkAnswer], None], *, answered: bool
+    ) -> None:
         assert self._transport is not None, "not connected"
         self._correlation_id = correlation_id = (self._correlation_id + 1) & MAX_INT32
         self.used_ms = now_ms = self._now()
@@ -187,13 +189,13 @@ class Connection(asyncio.BufferedProtocol):
     def _complete_unanswered_requests(self) -> None:
         unanswered, self._unanswered = self._unanswered, []
         for done in unanswered:
-            asyncio.get_running_loop().call_soon(done, Answer())
+            asyncio.get_running_loop().call_soon(done, NetworkAnswer())
 
     def _ask_versions(self, version: int) -> None:
         request = ApiVersionsRequest(client_software_name="stepdown", client_software_version=__version__)
         self.send(ApiKey.API_VERSIONS, version, request, self._take_versions, answered=True)
 
-    def _take_versions(self, answer: Answer) -> None:
+    def _take_versions(self, answer: NetworkAnswer) -> None:
         response = answer.response
         if not isinstance(response, ApiVersionsResponse):
             return
@@ -238,7 +240,7 @@ class Connection(asyncio.BufferedProtocol):
             response = _decode(sent, frame)
         self._in_flight.popleft()
         self.used_ms = now_ms = self._now()
-        sent.done(Answer(response, None, now_ms - sent.sent_ms, alone))
+        sent.done(NetworkAnswer(response, None, now_ms - sent.sent_ms, alone))
 
     def _end(self) -> None:
         if self.closed:
@@ -247,9 +249,9 @@ class Connection(asyncio.BufferedProtocol):
         in_flight, self._in_flight = self._in_flight, deque()
         unanswered, self._unanswered = self._unanswered, []
         for sent in in_flight:
-            sent.done(Answer(failure=self.ending, latency_ms=self._now() - sent.sent_ms))
+            sent.done(NetworkAnswer(failure=self.ending, latency_ms=self._now() - sent.sent_ms))
         for done in unanswered:
-            done(Answer(failure=self.ending))
+            done(NetworkAnswer(failure=self.ending))
         self._changed()
 
 

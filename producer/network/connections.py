@@ -19,7 +19,7 @@ from ..clock import NEVER_MS, Clock
 from ..errors import ProducerError
 from ..limited_log import LimitedLog
 from ..metadata import MAX_BROKERS
-from ..sender.network_interface import Answer
+from ..sender.network_interface import NetworkAnswer
 from ..settings import ProducerSettings
 from .connection import Connection, tls_fault
 
@@ -90,7 +90,14 @@ class Network:
         return connection.versions if connection is not None else {}
 
     def send(
-        self, node_id: int, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool
+        self,
+        node_id: int,
+        key: ApiKey,
+        version: int,
+        request: Any,
+        done: Callable[[NetworkAnswer], None],
+        *,
+        answered: bool,
     ) -> None:
         connection = self._nodes[node_id].connection
         assert connection is not None, f"node {node_id} is not connected"
@@ -100,7 +107,7 @@ class Network:
         next_ms = NEVER_MS
         for node in self._nodes.values():
             if node.connection is not None:
-                left_ms = self._check(node.connection, now_ms)
+                left_ms = self._flush_and_expire(node.connection, now_ms)
             elif node.task is None and node.again_ms > now_ms:
                 left_ms = node.again_ms - now_ms
             else:
@@ -132,7 +139,7 @@ class Network:
             if node.connection is not None:
                 node.connection.close()
 
-    def _check(self, connection: Connection, now_ms: int) -> int:
+    def _flush_and_expire(self, connection: Connection, now_ms: int) -> int:
         """Writes what was sent, closes what waited or idled too long; how long until the next such moment."""
         connection.flush()
         oldest_ms = connection.oldest_ms

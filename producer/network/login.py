@@ -11,13 +11,15 @@ from ...client.security.settings import SaslSettings, TokenProvider
 from ...client.versions import VersionRanges
 from ...protocol.api import ApiKey
 from ..errors import AuthenticationFailed
-from ..sender.network_interface import Answer
+from ..sender.network_interface import NetworkAnswer
 
 
 class Carrier(Protocol):
     """What a login asks of its connection."""
 
-    def send(self, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool) -> None:
+    def send(
+        self, key: ApiKey, version: int, request: Any, done: Callable[[NetworkAnswer], None], *, answered: bool
+    ) -> None:
         """Sends a request, see `Connection`."""
 
     def send_bare(self, token: bytes, done: Callable[[bytes], None]) -> None:
@@ -57,7 +59,7 @@ class Login:
             self._asking = asyncio.get_running_loop().create_task(_ask_for_token(step))
             self._asking.add_done_callback(self._take_token)
 
-    def _take_answer(self, answer: Answer) -> None:
+    def _take_answer(self, answer: NetworkAnswer) -> None:
         if answer.response is not None:
             self._go_on(lambda: self._steps.send(answer.response))
 

@@ -7,9 +7,9 @@ from typing import Any
 from ...client.versions import ANY_VERSION
 from ...config.keys.endpoints import HostPort
 from ...protocol.api import ApiKey
-from ..accumulator.sequence_numbers import Sequences
+from ..accumulator.sequence_numbers import SequenceNumbers
 from ..errors import FATAL_CODES, ProducerError
-from .network_interface import Answer
+from .network_interface import NetworkAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Call:
 
     key: ApiKey
     request: Callable[[int], Any]
-    done: Callable[[Answer], None]
+    done: Callable[[NetworkAnswer], None]
     versions: tuple[int, int] = ANY_VERSION
     nodes: Mapping[int, HostPort] | None = None
 
@@ -26,7 +26,7 @@ class Call:
 class Caller:
     """Something that has requests to send, one at a time."""
 
-    sequences: Sequences
+    sequences: SequenceNumbers
     fatal: ProducerError | None = None
 
     def prepare(self) -> None:

@@ -10,7 +10,7 @@ from ...protocol.errors import ErrorCode
 from ..errors import ProducerError
 
 
-class Answer(NamedTuple):
+class NetworkAnswer(NamedTuple):
     """A response, or why there is none: NETWORK_EXCEPTION, REQUEST_TIMED_OUT. Both None: none was expected.
 
     `alone`: nothing more was read with it, so there is no reason to wait before acting on it.
@@ -32,11 +32,18 @@ class NetworkClient(Protocol):
         """What a connected broker speaks."""
 
     def send(
-        self, node_id: int, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool
+        self,
+        node_id: int,
+        key: ApiKey,
+        version: int,
+        request: Any,
+        done: Callable[[NetworkAnswer], None],
+        *,
+        answered: bool,
     ) -> None:
         """Sends; `done` is called once, later. Without `answered` that is when the request is written.
 
-        `request` is a message, or a Produce request as `TemplateRequest`; that may be answered by `Written`.
+        `request` is a message, or a Produce request as `TemplateRequest`; that may be answered by `BatchAnswer`.
         """
 
     def tick(self, now_ms: int) -> int:

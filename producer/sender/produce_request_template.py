@@ -25,7 +25,7 @@ from ...protocol.messages.produce import (
 from ...protocol.primitives import Buffer, Piece, write_uvarint
 
 SINCE_VERSION: Final = 5
-"""From here on answers have all the numbers of `Written`."""
+"""From here on answers have all the numbers of `BatchAnswer`."""
 _PRODUCE: Final = ApiKey.PRODUCE
 _SPEC: Final = API[_PRODUCE]
 _START: Final = Struct(">ihhi")
@@ -34,7 +34,7 @@ _OFFSETS: Final = Struct(">qqq")
 _ONE: Final = b"\x01"
 
 
-class Written(NamedTuple):
+class BatchAnswer(NamedTuple):
     """Where a broker has written the one batch of a request, and its throttle time."""
 
     base_offset: int
@@ -75,14 +75,14 @@ class RequestTemplate:
         # An empty piece keeps the transport of Python 3.12 and later busy for ever.
         return [start + self._before + length, records, *self._after]
 
-    def read_answer(self, correlation_id: int, frame: memoryview) -> Written | None:
+    def read_answer(self, correlation_id: int, frame: memoryview) -> BatchAnswer | None:
         """What the answer in the frame tells; None: it is one for the schema."""
         if len(frame) != self._answer.size:
             return None
         answered, head, base_offset, append_time, _, middle, throttle_ms, end = self._answer.unpack_from(frame)
         if answered != correlation_id or (head, middle, end) != self._between:
             return None
-        return Written(base_offset, append_time, throttle_ms)
+        return BatchAnswer(base_offset, append_time, throttle_ms)
 
 
 class TemplateRequest(NamedTuple):

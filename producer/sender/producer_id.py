@@ -5,10 +5,10 @@ from collections.abc import Callable
 from ...protocol.api import ApiKey
 from ...protocol.errors import ErrorCode, code_of
 from ...protocol.messages.init_producer_id import InitProducerIdRequest
-from ..accumulator.sequence_numbers import Identity, Sequences
+from ..accumulator.sequence_numbers import ProducerIdAndEpoch, SequenceNumbers
 from ..errors import error_of
 from .caller_interface import Call, Caller
-from .network_interface import Answer
+from .network_interface import NetworkAnswer
 
 MAX_TIMEOUT_MS = 2**31 - 1
 UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
@@ -17,7 +17,7 @@ UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
 class ProducerIdCaller(Caller):
     """Gets an id, and a new one when the last epoch of the old one is used up."""
 
-    def __init__(self, sequences: Sequences, backoff_ms: Callable[[int], int]) -> None:
+    def __init__(self, sequences: SequenceNumbers, backoff_ms: Callable[[int], int]) -> None:
         self.sequences = sequences
         self._backoff_ms = backoff_ms
         self._asking = False
@@ -50,12 +50,14 @@ class ProducerIdCaller(Caller):
     def _request(self, version: int) -> InitProducerIdRequest:
         return InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=MAX_TIMEOUT_MS)
 
-    def _done(self, answer: Answer) -> None:
+    def _done(self, answer: NetworkAnswer) -> None:
         self._asking = False
         code = answer.failure or code_of(answer.response.error_code)
         if code is ErrorCode.NONE:
             self._failures = self._again_ms = 0
-            self.sequences.take_identity(Identity(answer.response.producer_id, answer.response.producer_epoch))
+            self.sequences.take_identity(
+                ProducerIdAndEpoch(answer.response.producer_id, answer.response.producer_epoch)
+            )
         elif code.retriable:
             self._failures += 1
         else:

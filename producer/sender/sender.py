@@ -25,9 +25,9 @@ from ..metadata import Leader, Metadata
 from ..metrics.metrics import Note, ProducerMetrics
 from ..settings import ProducerSettings
 from .caller_interface import Caller
-from .network_interface import Answer, NetworkClient
+from .network_interface import NetworkAnswer, NetworkClient
 from .produce_request_builder import ProduceRequestBuilder
-from .produce_request_template import Written
+from .produce_request_template import BatchAnswer
 from .produce_results import Result, Results
 from .wake_up import PAUSE_MS, WakeUp
 
@@ -124,17 +124,17 @@ class Sender:
                 self._link.send(node_id, call.key, version, call.request(version), done, answered=True)
             except Exception as fault:
                 self._log.fault(f"sending {call.key.name}", fault)
-                done(Answer(failure=ErrorCode.NETWORK_EXCEPTION))
+                done(NetworkAnswer(failure=ErrorCode.NETWORK_EXCEPTION))
             return 1 << 62
         caller.not_ready(now_ms)
         return 1 << 62
 
-    def _deliver_answer(self, done: Callable[[Answer], None], answer: Answer) -> None:
+    def _deliver_answer(self, done: Callable[[NetworkAnswer], None], answer: NetworkAnswer) -> None:
         try:
             done(answer)
         except Exception as fault:  # asked again as after a lost answer; else nothing would ever be
             self._log.fault("taking an answer", fault)
-            done(Answer(failure=ErrorCode.NETWORK_EXCEPTION))
+            done(NetworkAnswer(failure=ErrorCode.NETWORK_EXCEPTION))
         finally:
             self._wake()
 
@@ -247,7 +247,7 @@ class Sender:
         self._results.fail(batch, error_of(ErrorCode.UNSUPPORTED_VERSION, f"{where} cannot be written to: {fault}"))
         return None
 
-    def _handle_produce_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: Answer) -> None:
+    def _handle_produce_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: NetworkAnswer) -> None:
         batches = list(sent.values())
         try:
             self._take_answer(sent, magic, answer)
@@ -265,7 +265,7 @@ class Sender:
             # Nothing is left to send: those who were told have their turn first, and what they send goes with the pass.
             self._wake()
 
-    def _take_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: Answer) -> None:
+    def _take_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: NetworkAnswer) -> None:
         now_ms = self._now()
         if answer.failure is not None:
             failed = Result(code=answer.failure)
@@ -274,7 +274,7 @@ class Sender:
         elif answer.response is None:
             for batch in sent.values():
                 self._results.succeed(batch)
-        elif answer.response.__class__ is Written:
+        elif answer.response.__class__ is BatchAnswer:
             base_offset, append_time, throttle_ms = answer.response
             self._meters.count_answer(answer.latency_ms, throttle_ms, now_ms)
             for batch in sent.values():
@@ -340,7 +340,7 @@ class Sender:
             reasons = "; ".join(f"{server.host}:{server.port} ({failures[server]})" for server in servers)
             self._log.warning("unreachable", "no broker answers so far, which is tried again: %s", reasons)
 
-    def _take_metadata(self, topics: list[str], answer: Answer) -> None:
+    def _take_metadata(self, topics: list[str], answer: NetworkAnswer) -> None:
         now_ms = self._now()
         self._asking_metadata = False
         try:

@@ -30,12 +30,12 @@ from ...protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from ..accumulator.producer_batch import TopicPartition
-from ..accumulator.sequence_numbers import Identity
+from ..accumulator.sequence_numbers import ProducerIdAndEpoch
 from ..awaited_result import AwaitedResult
 from .offset_and_group_metadata import GroupMetadata, OffsetAndMetadata
 
 
-class Verdict(Enum):
+class RequestVerdict(Enum):
     DONE = auto()
     LOOK_UP = auto()
     AGAIN = auto()
@@ -46,16 +46,16 @@ class Verdict(Enum):
     FATAL = auto()
 
 
-Meanings = Mapping[ErrorCode, Verdict]
+Meanings = Mapping[ErrorCode, RequestVerdict]
 COMMON: Meanings = {
-    ErrorCode.NONE: Verdict.DONE,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: Verdict.LOOK_UP,
-    ErrorCode.NOT_COORDINATOR: Verdict.LOOK_UP,
-    ErrorCode.UNKNOWN_PRODUCER_ID: Verdict.BUMP,
-    ErrorCode.INVALID_PRODUCER_ID_MAPPING: Verdict.BUMP,
-    ErrorCode.TRANSACTION_ABORTABLE: Verdict.ABORT,
-    ErrorCode.INVALID_PRODUCER_EPOCH: Verdict.FENCED,
-    ErrorCode.PRODUCER_FENCED: Verdict.FENCED,
+    ErrorCode.NONE: RequestVerdict.DONE,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: RequestVerdict.LOOK_UP,
+    ErrorCode.NOT_COORDINATOR: RequestVerdict.LOOK_UP,
+    ErrorCode.UNKNOWN_PRODUCER_ID: RequestVerdict.BUMP,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: RequestVerdict.BUMP,
+    ErrorCode.TRANSACTION_ABORTABLE: RequestVerdict.ABORT,
+    ErrorCode.INVALID_PRODUCER_EPOCH: RequestVerdict.FENCED,
+    ErrorCode.PRODUCER_FENCED: RequestVerdict.FENCED,
 }
 GROUP, TRANSACTION = 0, 1
 """Kinds of coordinators, as FindCoordinator numbers them."""
@@ -70,17 +70,17 @@ class Owner:
 
     transactional_id: str
     timeout_ms: int
-    identity: Identity
+    identity: ProducerIdAndEpoch
 
 
-class Request:
+class TransactionRequest:
     """One of them. `order`: lower ones go first. `again_ms`: not before then. `waits_since_ms`: for its node."""
 
     key: ClassVar[ApiKey]
     order: int = 2
     versions: tuple[int, int] = ANY_VERSION
     meanings: ClassVar[Meanings] = COMMON
-    otherwise: ClassVar[Verdict] = Verdict.FATAL
+    otherwise: ClassVar[RequestVerdict] = RequestVerdict.FATAL
 
     def __init__(self, coordinator: Coordinator | None, result: AwaitedResult | None = None) -> None:
         self.coordinator = coordinator
@@ -95,30 +95,30 @@ class Request:
         """Those of the answer, one or many."""
         return (code_of(response.error_code),)
 
-    def judge(self, response: Any) -> tuple[Verdict, ErrorCode]:
+    def judge(self, response: Any) -> tuple[RequestVerdict, ErrorCode]:
         """The first verdict that is not DONE, and its code."""
         for code in self.codes(response):
             verdict = self.meaning(code)
-            if verdict is not Verdict.DONE:
+            if verdict is not RequestVerdict.DONE:
                 return verdict, code
-        return Verdict.DONE, ErrorCode.NONE
+        return RequestVerdict.DONE, ErrorCode.NONE
 
-    def meaning(self, code: ErrorCode) -> Verdict:
+    def meaning(self, code: ErrorCode) -> RequestVerdict:
         known = self.meanings.get(code)
         if known is not None:
             return known
-        return Verdict.AGAIN if code.retriable else self.otherwise
+        return RequestVerdict.AGAIN if code.retriable else self.otherwise
 
 
-class FindCoordinator(Request):
+class FindCoordinator(TransactionRequest):
     """Asks any broker who coordinates a group or a transactional id."""
 
     key = ApiKey.FIND_COORDINATOR
     order = 0
     meanings: ClassVar[Meanings] = {
-        ErrorCode.NONE: Verdict.DONE,
-        ErrorCode.GROUP_AUTHORIZATION_FAILED: Verdict.ABORT,
-        ErrorCode.TRANSACTION_ABORTABLE: Verdict.ABORT,
+        ErrorCode.NONE: RequestVerdict.DONE,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED: RequestVerdict.ABORT,
+        ErrorCode.TRANSACTION_ABORTABLE: RequestVerdict.ABORT,
     }
 
     def __init__(self, wanted: Coordinator) -> None:
@@ -141,17 +141,17 @@ class FindCoordinator(Request):
         return (code_of(self.coordinator_in(response).error_code),)
 
 
-class InitProducerId(Request):
+class InitProducerId(TransactionRequest):
     """Gets an id, or with `bump` the next epoch of the one that the producer has (KIP-360)."""
 
     key = ApiKey.INIT_PRODUCER_ID
     meanings: ClassVar[Meanings] = {
         **COMMON,
-        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Verdict.REFUSED,
-        ErrorCode.CLUSTER_AUTHORIZATION_FAILED: Verdict.REFUSED,
-        ErrorCode.TRANSACTION_ABORTABLE: Verdict.REFUSED,
-        ErrorCode.UNKNOWN_PRODUCER_ID: Verdict.FATAL,
-        ErrorCode.INVALID_PRODUCER_ID_MAPPING: Verdict.FATAL,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: RequestVerdict.REFUSED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED: RequestVerdict.REFUSED,
+        ErrorCode.TRANSACTION_ABORTABLE: RequestVerdict.REFUSED,
+        ErrorCode.UNKNOWN_PRODUCER_ID: RequestVerdict.FATAL,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING: RequestVerdict.FATAL,
     }
 
     def __init__(self, coordinator: Coordinator, *, bump: bool, result: AwaitedResult | None = None) -> None:
@@ -161,7 +161,7 @@ class InitProducerId(Request):
         self.order = 4 if bump else 1
 
     def message(self, version: int, owner: Owner) -> InitProducerIdRequest:
-        identity = owner.identity if self.bump else Identity()
+        identity = owner.identity if self.bump else ProducerIdAndEpoch()
         return InitProducerIdRequest(
             transactional_id=owner.transactional_id,
             transaction_timeout_ms=owner.timeout_ms,
@@ -170,17 +170,17 @@ class InitProducerId(Request):
         )
 
 
-class AddPartitions(Request):
+class AddPartitions(TransactionRequest):
     """Tells the coordinator which partitions the transaction will write to. v4 and later are for brokers."""
 
     key = ApiKey.ADD_PARTITIONS_TO_TXN
     versions = (0, 3)
     meanings: ClassVar[Meanings] = {
         **COMMON,
-        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Verdict.FATAL,
-        ErrorCode.INVALID_TXN_STATE: Verdict.FATAL,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: RequestVerdict.FATAL,
+        ErrorCode.INVALID_TXN_STATE: RequestVerdict.FATAL,
     }
-    otherwise = Verdict.ABORT
+    otherwise = RequestVerdict.ABORT
 
     def __init__(self, coordinator: Coordinator, partitions: frozenset[TopicPartition]) -> None:
         super().__init__(coordinator)
@@ -207,11 +207,11 @@ class AddPartitions(Request):
         return sorted(found, key=lambda code: code is ErrorCode.OPERATION_NOT_ATTEMPTED)
 
 
-class AddOffsets(Request):
+class AddOffsets(TransactionRequest):
     """Tells the transaction's coordinator which group's offsets the transaction will hold."""
 
     key = ApiKey.ADD_OFFSETS_TO_TXN
-    meanings: ClassVar[Meanings] = {**COMMON, ErrorCode.GROUP_AUTHORIZATION_FAILED: Verdict.ABORT}
+    meanings: ClassVar[Meanings] = {**COMMON, ErrorCode.GROUP_AUTHORIZATION_FAILED: RequestVerdict.ABORT}
 
     def __init__(
         self, coordinator: Coordinator, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata
@@ -228,22 +228,22 @@ class AddOffsets(Request):
         )
 
 
-_HARMLESS = {Verdict.LOOK_UP: 1, Verdict.AGAIN: 2}
+_HARMLESS = {RequestVerdict.LOOK_UP: 1, RequestVerdict.AGAIN: 2}
 
 
-class CommitOffsets(Request):
+class CommitOffsets(TransactionRequest):
     """Hands the offsets to the group's coordinator; those that it took are not sent again."""
 
     key = ApiKey.TXN_OFFSET_COMMIT
     meanings: ClassVar[Meanings] = {
         **COMMON,
-        ErrorCode.REQUEST_TIMED_OUT: Verdict.LOOK_UP,
-        ErrorCode.GROUP_AUTHORIZATION_FAILED: Verdict.ABORT,
-        ErrorCode.FENCED_INSTANCE_ID: Verdict.ABORT,
-        ErrorCode.UNKNOWN_MEMBER_ID: Verdict.ABORT,
-        ErrorCode.ILLEGAL_GENERATION: Verdict.ABORT,
-        ErrorCode.UNKNOWN_PRODUCER_ID: Verdict.FATAL,
-        ErrorCode.INVALID_PRODUCER_ID_MAPPING: Verdict.FATAL,
+        ErrorCode.REQUEST_TIMED_OUT: RequestVerdict.LOOK_UP,
+        ErrorCode.GROUP_AUTHORIZATION_FAILED: RequestVerdict.ABORT,
+        ErrorCode.FENCED_INSTANCE_ID: RequestVerdict.ABORT,
+        ErrorCode.UNKNOWN_MEMBER_ID: RequestVerdict.ABORT,
+        ErrorCode.ILLEGAL_GENERATION: RequestVerdict.ABORT,
+        ErrorCode.UNKNOWN_PRODUCER_ID: RequestVerdict.FATAL,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING: RequestVerdict.FATAL,
     }
 
     def __init__(self, added: AddOffsets) -> None:
@@ -284,7 +284,7 @@ class CommitOffsets(Request):
         return sorted(found, key=lambda code: _HARMLESS.get(self.meaning(code), 0))
 
 
-class EndTxn(Request):
+class EndTxn(TransactionRequest):
     """Commits or aborts."""
 
     key = ApiKey.END_TXN

@@ -21,7 +21,7 @@ from enum import Enum, auto
 from ..errors import ProducerError, WrongState
 
 
-class State(Enum):
+class TransactionManagerState(Enum):
     UNINITIALIZED = auto()
     INITIALIZING = auto()
     READY = auto()
@@ -32,30 +32,42 @@ class State(Enum):
     FATAL_ERROR = auto()
 
 
-NEXT: dict[State, frozenset[State]] = {
-    State.UNINITIALIZED: frozenset({State.INITIALIZING}),
-    State.INITIALIZING: frozenset({State.READY, State.ABORTABLE_ERROR}),
-    State.READY: frozenset({State.IN_TRANSACTION}),
-    State.IN_TRANSACTION: frozenset({State.COMMITTING, State.ABORTING, State.ABORTABLE_ERROR}),
-    State.COMMITTING: frozenset({State.READY, State.ABORTABLE_ERROR}),
-    State.ABORTING: frozenset({State.READY, State.INITIALIZING}),
-    State.ABORTABLE_ERROR: frozenset({State.ABORTING, State.UNINITIALIZED, State.ABORTABLE_ERROR}),
-    State.FATAL_ERROR: frozenset(),
+NEXT: dict[TransactionManagerState, frozenset[TransactionManagerState]] = {
+    TransactionManagerState.UNINITIALIZED: frozenset({TransactionManagerState.INITIALIZING}),
+    TransactionManagerState.INITIALIZING: frozenset(
+        {TransactionManagerState.READY, TransactionManagerState.ABORTABLE_ERROR}
+    ),
+    TransactionManagerState.READY: frozenset({TransactionManagerState.IN_TRANSACTION}),
+    TransactionManagerState.IN_TRANSACTION: frozenset(
+        {TransactionManagerState.COMMITTING, TransactionManagerState.ABORTING, TransactionManagerState.ABORTABLE_ERROR}
+    ),
+    TransactionManagerState.COMMITTING: frozenset(
+        {TransactionManagerState.READY, TransactionManagerState.ABORTABLE_ERROR}
+    ),
+    TransactionManagerState.ABORTING: frozenset({TransactionManagerState.READY, TransactionManagerState.INITIALIZING}),
+    TransactionManagerState.ABORTABLE_ERROR: frozenset(
+        {
+            TransactionManagerState.ABORTING,
+            TransactionManagerState.UNINITIALIZED,
+            TransactionManagerState.ABORTABLE_ERROR,
+        }
+    ),
+    TransactionManagerState.FATAL_ERROR: frozenset(),
 }
-COMPLETING = frozenset({State.COMMITTING, State.ABORTING})
-ERRORS = frozenset({State.ABORTABLE_ERROR, State.FATAL_ERROR})
+COMPLETING = frozenset({TransactionManagerState.COMMITTING, TransactionManagerState.ABORTING})
+ERRORS = frozenset({TransactionManagerState.ABORTABLE_ERROR, TransactionManagerState.FATAL_ERROR})
 
 
-class Machine:
+class TransactionStateMachine:
     """The state of one producer, and the error that it is in."""
 
     def __init__(self) -> None:
-        self.state = State.UNINITIALIZED
+        self.state = TransactionManagerState.UNINITIALIZED
         self.error: ProducerError | None = None
 
-    def go(self, target: State, error: ProducerError | None = None) -> None:
+    def go(self, target: TransactionManagerState, error: ProducerError | None = None) -> None:
         """Raises: WrongState, and nothing has changed, where the table has no such step."""
-        if target is not State.FATAL_ERROR and target not in NEXT[self.state]:
+        if target is not TransactionManagerState.FATAL_ERROR and target not in NEXT[self.state]:
             raise WrongState(f"a producer that is {self.state.name} cannot become {target.name}")
         self.state, self.error = target, error
 

@@ -14,12 +14,12 @@ from typing import Protocol
 from ...config.keys.endpoints import HostPort
 from ...protocol.errors import ErrorCode
 from ..accumulator.producer_batch import TopicPartition
-from ..accumulator.sequence_numbers import Identity
+from ..accumulator.sequence_numbers import ProducerIdAndEpoch
 from ..awaited_result import AwaitedResult
 from ..clock import NEVER_MS
 from ..errors import FATAL_CODES, Fenced, ProducerError, TransactionAborted, WrongState, error_of
 from ..sender.caller_interface import Call, Caller
-from ..sender.network_interface import Answer
+from ..sender.network_interface import NetworkAnswer
 from ..settings import ProducerSettings
 from .requests import (
     TRANSACTION,
@@ -31,10 +31,10 @@ from .requests import (
     FindCoordinator,
     InitProducerId,
     Owner,
-    Request,
-    Verdict,
+    RequestVerdict,
+    TransactionRequest,
 )
-from .state import Machine, State
+from .state import TransactionManagerState, TransactionStateMachine
 from .transactional_sequences import TransactionalSequences
 
 BUMP_SINCE = 3
@@ -60,25 +60,25 @@ class TransactionManager(Caller):
     def __init__(self, settings: ProducerSettings, now: Callable[[], int]) -> None:
         assert settings.transactional_id is not None
         self.sequences = TransactionalSequences()
-        self.machine = Machine()
+        self.machine = TransactionStateMachine()
         self.batches: Batches
         self._settings, self._now, self._id = settings, now, settings.transactional_id
         self.own: Coordinator = (TRANSACTION, self._id)
         self._coordinators: dict[Coordinator, tuple[int, HostPort]] = {}
-        self._queue: list[Request] = []
-        self._head: Request | None = None
-        self._open: Request | None = None
+        self._queue: list[TransactionRequest] = []
+        self._head: TransactionRequest | None = None
+        self._open: TransactionRequest | None = None
         self._new: set[TopicPartition] = set()
         self._adding: set[TopicPartition] = set()
         self._started = self._can_bump = self.bump_wanted = self.unmapped = self._aborting = False
 
     # --- what the application's calls ask -----------------------------------------------------------------------------
 
-    def enqueue(self, request: Request) -> AwaitedResult:
+    def enqueue(self, request: TransactionRequest) -> AwaitedResult:
         self._queue.append(request)
         return request.result
 
-    def go(self, state: State, error: ProducerError | None = None) -> None:
+    def go(self, state: TransactionManagerState, error: ProducerError | None = None) -> None:
         """Raises: WrongState where that step is not allowed."""
         was = self.machine.completing
         self.machine.go(state, error)
@@ -103,7 +103,7 @@ class TransactionManager(Caller):
         if self.fatal is not None:
             return
         self.fatal = error
-        self.go(State.FATAL_ERROR, error)
+        self.go(TransactionManagerState.FATAL_ERROR, error)
         queue, self._queue = self._queue, []
         for request in (*queue, *([self._open] if self._open is not None else [])):
             request.result.fail(error)
@@ -117,7 +117,7 @@ class TransactionManager(Caller):
     def refusal(self) -> ProducerError | None:
         if self.machine.failed:
             return self.machine.error
-        if self.machine.state is not State.IN_TRANSACTION:
+        if self.machine.state is not TransactionManagerState.IN_TRANSACTION:
             raise WrongState(f"records need a transaction: the producer is {self.machine.state.name}")
         return None
 
@@ -130,7 +130,7 @@ class TransactionManager(Caller):
 
     def next_call(self, now_ms: int) -> Call | None:
         self._head = None
-        if self.machine.state in (State.ABORTABLE_ERROR, State.ABORTING):
+        if self.machine.state in (TransactionManagerState.ABORTABLE_ERROR, TransactionManagerState.ABORTING):
             self.abort_unsent(self.machine.error)
         if self._open is not None or self.fatal is not None:
             return None
@@ -183,7 +183,10 @@ class TransactionManager(Caller):
 
     def add_partition(self, topic: str, partition: int) -> None:
         place = (topic, partition)
-        if self.machine.state is State.IN_TRANSACTION and place not in self.sequences.partitions | self._adding:
+        if (
+            self.machine.state is TransactionManagerState.IN_TRANSACTION
+            and place not in self.sequences.partitions | self._adding
+        ):
             self._new.add(place)
 
     def handle_failed_batch(self, error: ProducerError) -> None:
@@ -196,7 +199,7 @@ class TransactionManager(Caller):
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _next_request(self) -> Request | None:
+    def _next_request(self) -> TransactionRequest | None:
         """The first that may go; those on the way to it that are of no use any more are ended."""
         while self._queue:
             request = min(self._queue, key=_order)
@@ -216,29 +219,29 @@ class TransactionManager(Caller):
                 return request
         return None
 
-    def _message(self, request: Request, version: int) -> object:
+    def _message(self, request: TransactionRequest, version: int) -> object:
         if isinstance(request, InitProducerId):
             self._can_bump = version >= BUMP_SINCE
         return request.message(version, Owner(self._id, self._settings.transaction_timeout_ms, self.sequences.identity))
 
-    def _take_answer(self, request: Request, answer: Answer) -> None:
+    def _take_answer(self, request: TransactionRequest, answer: NetworkAnswer) -> None:
         self._open = None
         if self.fatal is not None:
             return
         if answer.failure is not None:
-            verdict, code = Verdict.LOOK_UP, answer.failure
+            verdict, code = RequestVerdict.LOOK_UP, answer.failure
         else:
             verdict, code = request.judge(answer.response)
         match verdict:
-            case Verdict.DONE:
+            case RequestVerdict.DONE:
                 self._done(request, answer)
-            case Verdict.LOOK_UP | Verdict.AGAIN:
-                self._again(request, code, look_up=verdict is Verdict.LOOK_UP)
+            case RequestVerdict.LOOK_UP | RequestVerdict.AGAIN:
+                self._again(request, code, look_up=verdict is RequestVerdict.LOOK_UP)
             case _:
                 self._handle_refusal(request, verdict, code)
 
-    def _again(self, request: Request, code: ErrorCode, *, look_up: bool) -> None:
-        if isinstance(request, CommitOffsets) and self.machine.state is State.ABORTING:
+    def _again(self, request: TransactionRequest, code: ErrorCode, *, look_up: bool) -> None:
+        if isinstance(request, CommitOffsets) and self.machine.state is TransactionManagerState.ABORTING:
             request.result.fail(self._abort_error())
             return
         if look_up and request.coordinator is not None:
@@ -250,34 +253,38 @@ class TransactionManager(Caller):
         request.again_ms = self._now() + delay_ms
         self._queue.append(request)
 
-    def _handle_refusal(self, request: Request, verdict: Verdict, code: ErrorCode) -> None:
+    def _handle_refusal(self, request: TransactionRequest, verdict: RequestVerdict, code: ErrorCode) -> None:
         error = error_of(code, f"{request.key.name} for {self._id} was refused: {code.name}")
-        if verdict is Verdict.FENCED:
+        if verdict is RequestVerdict.FENCED:
             error = Fenced(f"another producer has taken {self._id} over: {code.name}")
-        if isinstance(request, EndTxn) and not request.commit and verdict is Verdict.BUMP and self._can_bump:
+        if isinstance(request, EndTxn) and not request.commit and verdict is RequestVerdict.BUMP and self._can_bump:
             # Kafka 3.9 gives up here. The coordinator has nothing to abort, so only the new start is left.
             if not self.bump_wanted:
                 self.enqueue(InitProducerId(self.own, bump=True, result=request.result))
             return
-        aborting = self.machine.state is State.ABORTING
-        if verdict in (Verdict.FENCED, Verdict.FATAL) or (aborting and isinstance(request, EndTxn | InitProducerId)):
+        aborting = self.machine.state is TransactionManagerState.ABORTING
+        if verdict in (RequestVerdict.FENCED, RequestVerdict.FATAL) or (
+            aborting and isinstance(request, EndTxn | InitProducerId)
+        ):
             self.fail(error)
         elif not aborting:
             self.unmapped |= code is ErrorCode.INVALID_PRODUCER_ID_MAPPING
             self._cannot_go_on(
-                error, bump=verdict is Verdict.BUMP and self._can_bump, needs_bump=verdict is Verdict.BUMP
+                error, bump=verdict is RequestVerdict.BUMP and self._can_bump, needs_bump=verdict is RequestVerdict.BUMP
             )
-            if verdict is Verdict.REFUSED and self.fatal is None:
-                self.go(State.UNINITIALIZED)
+            if verdict is RequestVerdict.REFUSED and self.fatal is None:
+                self.go(TransactionManagerState.UNINITIALIZED)
         request.result.fail(error)
 
-    def _done(self, request: Request, answer: Answer) -> None:
+    def _done(self, request: TransactionRequest, answer: NetworkAnswer) -> None:
         match request:
             case FindCoordinator():
                 found = request.coordinator_in(answer.response)
                 self._coordinators[request.wanted] = (found.node_id, HostPort(found.host, found.port))
             case InitProducerId():
-                self.sequences.take_identity(Identity(answer.response.producer_id, answer.response.producer_epoch))
+                self.sequences.take_identity(
+                    ProducerIdAndEpoch(answer.response.producer_id, answer.response.producer_epoch)
+                )
                 self.bump_wanted = False
                 self._complete()
             case AddPartitions():
@@ -286,7 +293,7 @@ class TransactionManager(Caller):
                 self._started = True
             case AddOffsets():
                 self._started = True
-                if self.machine.state is State.ABORTING:
+                if self.machine.state is TransactionManagerState.ABORTING:
                     request.result.fail(self._abort_error())
                 else:
                     self.enqueue(CommitOffsets(request))
@@ -301,18 +308,22 @@ class TransactionManager(Caller):
         self._new.clear()
         self._adding.clear()
         self._started = self.unmapped = False
-        self.go(State.INITIALIZING if self.bump_wanted else State.READY)
+        self.go(TransactionManagerState.INITIALIZING if self.bump_wanted else TransactionManagerState.READY)
 
     def _cannot_go_on(self, error: ProducerError, *, bump: bool = True, needs_bump: bool = True) -> None:
         """The transaction can only be aborted; with a new epoch, where that is needed. Fatal without one."""
         if needs_bump and not self._can_bump:
             self.fail(error)
             return
-        if self.machine.state in (State.IN_TRANSACTION, State.COMMITTING, State.INITIALIZING):
-            self.go(State.ABORTABLE_ERROR, error)
-        if self.machine.state is State.ABORTABLE_ERROR:
+        if self.machine.state in (
+            TransactionManagerState.IN_TRANSACTION,
+            TransactionManagerState.COMMITTING,
+            TransactionManagerState.INITIALIZING,
+        ):
+            self.go(TransactionManagerState.ABORTABLE_ERROR, error)
+        if self.machine.state is TransactionManagerState.ABORTABLE_ERROR:
             self.bump_wanted |= bump
 
 
-def _order(request: Request) -> int:
+def _order(request: TransactionRequest) -> int:
     return request.order

@@ -10,7 +10,7 @@ from ..errors import ProducerError, WrongState
 from ..metrics.metrics import ProducerMetrics
 from ..sender.produce_results import Results
 from .offset_and_group_metadata import GroupMetadata, Offsets
-from .state import State
+from .state import TransactionManagerState
 from .transactions import Transactions
 
 
@@ -74,7 +74,7 @@ class TransactionCalls:
         """Sends what is left, and commits. Raises: what any of the transaction's records has failed with."""
         transactions = self._ensure_transactions()
         with self._measure("txn-commit"):
-            while transactions.state is State.IN_TRANSACTION and (waiting := self._appender.waiting):
+            while transactions.state is TransactionManagerState.IN_TRANSACTION and (waiting := self._appender.waiting):
                 await waiting[0].delivery.accepted()
             await transactions.commit()
 

@@ -13,12 +13,12 @@ Source: Kafka 3.9, TransactionManager.canRetry, handleFailedBatch, maybeResolveS
 from ...protocol.errors import ErrorCode
 from ...protocol.records.layout import MAX_INT32
 from ..accumulator.producer_batch import Batch, TopicPartition
-from ..accumulator.sequence_numbers import Identity, Sequences, comes_before
+from ..accumulator.sequence_numbers import ProducerIdAndEpoch, SequenceNumbers, comes_before
 
 NO_OFFSET = -1
 
 
-class TransactionalSequences(Sequences):
+class TransactionalSequences(SequenceNumbers):
     """`partitions`: those that the transaction has; only batches for them may go."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class TransactionalSequences(Sequences):
         self.partitions: set[TopicPartition] = set()
         self._acked_offsets: dict[TopicPartition, int] = {}
 
-    def take_identity(self, identity: Identity) -> None:
+    def take_identity(self, identity: ProducerIdAndEpoch) -> None:
         """Takes the id and epoch of the coordinator; every partition counts from 0 again."""
         self._partitions.clear()
         self._acked_offsets.clear()
@@ -50,7 +50,7 @@ class TransactionalSequences(Sequences):
         if code is ErrorCode.UNKNOWN_PRODUCER_ID:
             return self._retry_unknown_id(batch, log_start_offset)
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            follows = batch.base_sequence == self._following(self.at(batch.topic_partition).last_acked)
+            follows = batch.base_sequence == self._following(self.entry_of(batch.topic_partition).last_acked)
             waits = batch.sequence_was_reset or not follows
             # Kafka 3.9 sends one that was overtaken again until it expires.
             return batch.topic_partition not in self.unresolved and waits and not self._overtaken(batch)
@@ -61,7 +61,7 @@ class TransactionalSequences(Sequences):
             return True
         if self._acked_offsets.get(batch.topic_partition, NO_OFFSET) >= log_start_offset:
             return False
-        self._restart(self.at(batch.topic_partition))
+        self._restart(self.entry_of(batch.topic_partition))
         return True
 
     def fail(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
@@ -76,7 +76,7 @@ class TransactionalSequences(Sequences):
 
     def _close_gap(self, lost: Batch) -> None:
         """Those behind a batch that was refused take its numbers."""
-        entry = self.at(lost.topic_partition)
+        entry = self.entry_of(lost.topic_partition)
         entry.next = (entry.next - lost.count) & MAX_INT32
         for batch in entry.in_flight:
             if comes_before(lost, batch):
@@ -87,7 +87,7 @@ class TransactionalSequences(Sequences):
         """Whether an expired batch left a gap that no answer can close any more. Lets partitions without one go on."""
         found = False
         for key in list(self.unresolved):
-            entry = self.at(key)
+            entry = self.entry_of(key)
             if entry.in_flight:
                 continue
             del self.unresolved[key]

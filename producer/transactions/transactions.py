@@ -15,7 +15,7 @@ from ..clock import Clock
 from ..errors import ProducerError, WrongState
 from .offset_and_group_metadata import GroupMetadata, Offsets, places_of
 from .requests import AddOffsets, EndTxn, InitProducerId
-from .state import State
+from .state import TransactionManagerState
 from .transaction_manager import TransactionManager
 
 
@@ -27,30 +27,36 @@ class Transactions:
         self._pending: tuple[str, AwaitedResult] | None = None
 
     @property
-    def state(self) -> State:
+    def state(self) -> TransactionManagerState:
         return self._caller.machine.state
 
     @property
     def ongoing(self) -> bool:
         """Whether there is a transaction that has not ended."""
-        return self.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR) or self._caller.machine.completing
+        return (
+            self.state in (TransactionManagerState.IN_TRANSACTION, TransactionManagerState.ABORTABLE_ERROR)
+            or self._caller.machine.completing
+        )
 
     @property
     def can_abort(self) -> bool:
         """Whether an abort is the call that is allowed now."""
-        return self._pending is None and self.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR)
+        return self._pending is None and self.state in (
+            TransactionManagerState.IN_TRANSACTION,
+            TransactionManagerState.ABORTABLE_ERROR,
+        )
 
     async def init(self) -> None:
         await self._last("init_transactions", self._begin_init)
 
     def begin(self) -> None:
         self._ensure_ready("begin_transaction")
-        self._caller.go(State.IN_TRANSACTION)
+        self._caller.go(TransactionManagerState.IN_TRANSACTION)
 
     async def send_offsets(self, offsets: Offsets, group: GroupMetadata) -> None:
         call = "send_offsets_to_transaction"
         self._ensure_ready(call)
-        if self.state is not State.IN_TRANSACTION:
+        if self.state is not TransactionManagerState.IN_TRANSACTION:
             raise WrongState(f"offsets need a transaction: the producer is {self.state.name}")
         if not offsets:
             return
@@ -80,19 +86,19 @@ class Transactions:
 
     def _begin_init(self) -> AwaitedResult:
         self._ensure_sound()
-        self._caller.go(State.INITIALIZING)
+        self._caller.go(TransactionManagerState.INITIALIZING)
         return self._caller.enqueue(InitProducerId(self._caller.own, bump=False))
 
     def _begin_commit(self) -> AwaitedResult:
         self._ensure_sound()
-        self._caller.go(State.COMMITTING)
+        self._caller.go(TransactionManagerState.COMMITTING)
         return self._caller.enqueue(EndTxn(self._caller.own, commit=True))
 
     def _begin_abort(self) -> AwaitedResult:
         caller, error = self._caller, self._caller.machine.error
-        if self.state is not State.ABORTABLE_ERROR:
+        if self.state is not TransactionManagerState.ABORTABLE_ERROR:
             self._ensure_sound()
-        caller.go(State.ABORTING)
+        caller.go(TransactionManagerState.ABORTING)
         caller.add_no_more()
         caller.abort_unsent(error)
         ending = None if caller.unmapped else caller.enqueue(EndTxn(caller.own, commit=False))

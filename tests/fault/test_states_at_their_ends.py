@@ -305,7 +305,7 @@ def _at_the_end(group: Any, member_id: str) -> list[GroupRecord]:
     return [
         epoch_record(GROUP, LAST_INT32),
         assignment_epoch_record(GROUP, LAST_INT32),
-        member.at(LAST_INT32, MemberState.STABLE, member.assigned, {}).assignment_record(GROUP),
+        member.after_step(LAST_INT32, MemberState.STABLE, member.assigned, {}).assignment_record(GROUP),
     ]
 
 

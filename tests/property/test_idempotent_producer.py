@@ -20,9 +20,9 @@ from stepdown.producer import ProducerError, RecordMetadata
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.accumulator.producer_batch import Batch, TopicPartition
 from stepdown.producer.accumulator.record_accumulator import Accumulator
-from stepdown.producer.accumulator.sequence_numbers import Sequences
+from stepdown.producer.accumulator.sequence_numbers import SequenceNumbers
 from stepdown.producer.sender import produce_results
-from stepdown.producer.sender.network_interface import Answer
+from stepdown.producer.sender.network_interface import NetworkAnswer
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.layout import NO_SEQUENCE, Codec
 from support.producing import Asked, Cluster, Stage, producing
@@ -102,7 +102,7 @@ class Network:
 
         return told
 
-    def process(self, asked: Asked, code: ErrorCode | None = None) -> Answer:
+    def process(self, asked: Asked, code: ErrorCode | None = None) -> NetworkAnswer:
         """What the partition answers; `code` instead of what it would say."""
         numbers = [int.from_bytes(value[:4]) for value in asked.values(partition=asked.node_id)]
         if code is None:
@@ -112,7 +112,7 @@ class Network:
                 self.refused.update(numbers)
             elif len(numbers) > MOST_RECORDS or any(map(is_too_large, numbers)):
                 code = ErrorCode.MESSAGE_TOO_LARGE
-        return Answer(response=asked._response(lambda *_: code, None, {"log_start_offset": 0}))
+        return NetworkAnswer(response=asked._response(lambda *_: code, None, {"log_start_offset": 0}))
 
     def reply(self, asked: Asked, what: str, code: ErrorCode | None = None) -> None:
         answer = self.process(asked, code)
@@ -203,22 +203,22 @@ def test_no_record_is_lost_doubled_reordered_or_stalled(script: Script) -> None:
 # --- that the model sees faults -------------------------------------------------------------------------------------
 
 
-def renumber_what_is_on_the_wire(sequences: Sequences) -> list[TopicPartition]:
+def renumber_what_is_on_the_wire(sequences: SequenceNumbers) -> list[TopicPartition]:
     return list(sequences._to_rewrite)
 
 
-def renumber_what_may_be_written(sequences: Sequences) -> list[TopicPartition]:
+def renumber_what_may_be_written(sequences: SequenceNumbers) -> list[TopicPartition]:
     keys = sequences._to_rewrite
-    return [key for key in keys if not any(batch.is_on_wire for batch in sequences.at(key).in_flight)]
+    return [key for key in keys if not any(batch.is_on_wire for batch in sequences.entry_of(key).in_flight)]
 
 
-def restart_and_go_on_counting(sequences: Sequences, entry: Any) -> None:
+def restart_and_go_on_counting(sequences: SequenceNumbers, entry: Any) -> None:
     following = entry.next
     RESTART(sequences, entry)
     entry.next = entry.next if entry.in_flight else following
 
 
-def restart_without_those_in_flight(sequences: Sequences, entry: Any) -> None:
+def restart_without_those_in_flight(sequences: SequenceNumbers, entry: Any) -> None:
     entry.identity, entry.next, entry.last_acked = sequences.identity, 0, NO_SEQUENCE
 
 
@@ -228,23 +228,23 @@ def hand_over_with_the_parents_sequence(batch: Batch, children: list[Batch]) -> 
         child.base_sequence = batch.base_sequence
 
 
-def leave_a_gap(sequences: Sequences, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
+def leave_a_gap(sequences: SequenceNumbers, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
     sequences.forget(batch)
 
 
-def drain_retries_in_any_order(sequences: Sequences, batch: Batch) -> bool:
+def drain_retries_in_any_order(sequences: SequenceNumbers, batch: Batch) -> bool:
     return batch.has_sequence or MAY_DRAIN(sequences, batch)
 
 
 def insert_in_front(accumulator: Accumulator, batch: Batch) -> None:
-    accumulator._queues.at(batch.topic, batch.partition).appendleft(batch)
+    accumulator._queues.of_partition(batch.topic, batch.partition).appendleft(batch)
 
 
-RESTART, MAY_DRAIN, HAND_OVER = Sequences._restart, Sequences.may_drain, Batch._hand_over
+RESTART, MAY_DRAIN, HAND_OVER = SequenceNumbers._restart, SequenceNumbers.may_drain, Batch._hand_over
 TELL = produce_results.TELL_NOT_WRITTEN
 FAULTS: dict[str, tuple[Any, str, Any]] = {
-    "what is on the wire is renumbered": (Sequences, "_ready_to_rewrite", renumber_what_is_on_the_wire),
-    "what may be written is renumbered": (Sequences, "_ready_to_rewrite", renumber_what_may_be_written),
+    "what is on the wire is renumbered": (SequenceNumbers, "_ready_to_rewrite", renumber_what_is_on_the_wire),
+    "what may be written is renumbered": (SequenceNumbers, "_ready_to_rewrite", renumber_what_may_be_written),
     "a lost answer tells that nothing was written": (
         *(produce_results, "TELL_NOT_WRITTEN"),
         (*TELL, ErrorCode.NETWORK_EXCEPTION),
@@ -253,15 +253,19 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
         *(produce_results, "TELL_NOT_WRITTEN"),
         (*TELL, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
     ),
-    "what expired is forgotten": (Sequences, "expire", lambda sequences, batch: None),
-    "a refused batch leaves a gap": (Sequences, "fail", leave_a_gap),
+    "what expired is forgotten": (SequenceNumbers, "expire", lambda sequences, batch: None),
+    "a refused batch leaves a gap": (SequenceNumbers, "fail", leave_a_gap),
     "children have their parent's sequence": (Batch, "_hand_over", hand_over_with_the_parents_sequence),
-    "a new epoch goes on counting": (Sequences, "_restart", restart_and_go_on_counting),
-    "a new epoch leaves those in flight as they were": (Sequences, "_restart", restart_without_those_in_flight),
-    "retries go in any order": (Sequences, "may_drain", drain_retries_in_any_order),
+    "a new epoch goes on counting": (SequenceNumbers, "_restart", restart_and_go_on_counting),
+    "a new epoch leaves those in flight as they were": (SequenceNumbers, "_restart", restart_without_those_in_flight),
+    "retries go in any order": (SequenceNumbers, "may_drain", drain_retries_in_any_order),
     "what comes back goes in front": (Accumulator, "_insert", insert_in_front),
-    "the second batch does not wait for the first": (Sequences, "waits_for_first", lambda sequences, batch: False),
-    "out of order is an end": (Sequences, "retriable", lambda sequences, batch, code, start: code.retriable),
+    "the second batch does not wait for the first": (
+        SequenceNumbers,
+        "waits_for_first",
+        lambda sequences, batch: False,
+    ),
+    "out of order is an end": (SequenceNumbers, "retriable", lambda sequences, batch, code, start: code.retriable),
 }
 
 

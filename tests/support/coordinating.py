@@ -9,7 +9,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepdown.producer.sender.network_interface import Answer
+from stepdown.producer.sender.network_interface import NetworkAnswer
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
@@ -73,7 +73,7 @@ class Coordinators:
         codes = self.codes.get(asked.key, [])
         code = codes.pop(0) if codes else ErrorCode.NONE
         response = None if code is ErrorCode.NETWORK_EXCEPTION else self._response(asked, code)
-        answer = Answer(response=response, failure=code if response is None else None)
+        answer = NetworkAnswer(response=response, failure=code if response is None else None)
         asked.cluster.clock.call_later(0, lambda: asked.done(answer))
 
     def _response(self, asked: Asked, code: ErrorCode) -> Any:

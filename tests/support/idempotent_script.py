@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from stepdown.producer import ProducerError, RecordMetadata
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.accumulator.producer_batch import Batch
-from stepdown.producer.sender.network_interface import Answer
+from stepdown.producer.sender.network_interface import NetworkAnswer
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.layout import Codec
@@ -115,7 +115,7 @@ class Player:
         self._sequences._must_settle = self._settles  # type: ignore[method-assign,assignment]
 
     def _bump(self) -> None:
-        identities = [self._sequences.at(key).identity for key in self._sequences._to_rewrite]
+        identities = [self._sequences.entry_of(key).identity for key in self._sequences._to_rewrite]
         if any(identity != self._sequences.identity for identity in identities):
             self._differs()  # another partition has raised the epoch since, and that one is new enough here
         self._bump_when_due()
@@ -218,7 +218,7 @@ class Player:
         response = asked._response(lambda *_: code, None, {"log_start_offset": log_start})
         [part] = response.responses[0].partition_responses
         self._concrete(1, place + struct.pack(">hqq", part.error_code, part.base_offset, part.log_start_offset))
-        asked.finish(Answer(response=response))
+        asked.finish(NetworkAnswer(response=response))
         return True
 
     async def heal(self) -> None:

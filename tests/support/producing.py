@@ -21,7 +21,7 @@ from stepdown.producer.accumulator.compression_estimator import CompressionRatio
 from stepdown.producer.clock import Clock
 from stepdown.producer.injected_dependencies import Dependencies
 from stepdown.producer.producer import Producer
-from stepdown.producer.sender.network_interface import Answer, VersionRanges
+from stepdown.producer.sender.network_interface import NetworkAnswer, VersionRanges
 from stepdown.producer.sender.produce_request_template import TemplateRequest
 from stepdown.producer.settings import ProducerSettings
 from stepdown.protocol.api import API, ApiKey
@@ -56,7 +56,7 @@ class Asked:
     key: ApiKey
     version: int
     request: Any
-    done: Callable[[Answer], None]
+    done: Callable[[NetworkAnswer], None]
     sent_ms: int
 
     @property
@@ -76,7 +76,7 @@ class Asked:
         self.answer_each(lambda topic, index: code, offset, **fields)
 
     def answer_each(self, code_of: Callable[[str, int], ErrorCode], offset: int | None = None, **fields: Any) -> None:
-        self.finish(Answer(response=self._response(code_of, offset, fields)))
+        self.finish(NetworkAnswer(response=self._response(code_of, offset, fields)))
 
     def lose(self) -> None:
         """The broker writes everything, and the connection breaks before it says so."""
@@ -110,9 +110,9 @@ class Asked:
 
     def drop(self, why: ErrorCode = ErrorCode.NETWORK_EXCEPTION) -> None:
         """The connection breaks."""
-        self.finish(Answer(failure=why))
+        self.finish(NetworkAnswer(failure=why))
 
-    def finish(self, answer: Answer) -> None:
+    def finish(self, answer: NetworkAnswer) -> None:
         self.cluster.open.remove(self)
         self.done(answer)
 
@@ -159,7 +159,14 @@ class Cluster:
         return self.spoken
 
     def send(
-        self, node_id: int, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool
+        self,
+        node_id: int,
+        key: ApiKey,
+        version: int,
+        request: Any,
+        done: Callable[[NetworkAnswer], None],
+        *,
+        answered: bool,
     ) -> None:
         if isinstance(request, TemplateRequest):
             request = request.template.request(request.records)
@@ -167,13 +174,13 @@ class Cluster:
         if key is ApiKey.PRODUCE and answered:
             self.open.append(asked)
         elif key is ApiKey.PRODUCE:
-            self.clock.call_later(0, lambda: done(Answer()))
+            self.clock.call_later(0, lambda: done(NetworkAnswer()))
         elif key is ApiKey.METADATA:
             response = self._metadata(asked)
-            self.clock.call_later(0, lambda: done(Answer(response=response)))
+            self.clock.call_later(0, lambda: done(NetworkAnswer(response=response)))
         elif key is ApiKey.INIT_PRODUCER_ID and self.other is None:
             response = self._producer_id()
-            self.clock.call_later(0, lambda: done(Answer(response=response)))
+            self.clock.call_later(0, lambda: done(NetworkAnswer(response=response)))
         else:
             assert self.other is not None, f"nobody answers {key.name}"
             self.other(asked)

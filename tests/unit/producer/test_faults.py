@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from stepdown.producer import ProducerError
 from stepdown.producer.accumulator.appender import Appender
-from stepdown.producer.accumulator.batch_queues import Queues
+from stepdown.producer.accumulator.batch_queues import BatchQueues
 from stepdown.producer.accumulator.buffer_memory import BufferMemory
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.accumulator.producer_batch import Batch
 from stepdown.producer.accumulator.record_accumulator import Accumulator
-from stepdown.producer.accumulator.sequence_numbers import Sequences
+from stepdown.producer.accumulator.sequence_numbers import SequenceNumbers
 from stepdown.producer.metadata import Metadata
 from stepdown.producer.metrics.metrics import ProducerMetrics
 from stepdown.producer.sender.produce_request_builder import ProduceRequestBuilder
@@ -26,7 +26,7 @@ from support.producing import Stage, producing
 
 PATH = (
     Appender,
-    Queues,
+    BatchQueues,
     BufferMemory,
     CompressionRatios,
     Batch,
@@ -37,7 +37,7 @@ PATH = (
     Results,
     ProducerIdCaller,
     Sender,
-    Sequences,
+    SequenceNumbers,
 )
 # What a caller waits on by itself, and what catches the faults of all others.
 LEFT_OUT = {

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from stepdown.producer.sender.network_interface import Answer
+from stepdown.producer.sender.network_interface import NetworkAnswer
 from stepdown.producer.sender.sender import Sender
 from support.producing import Asked, producing
 
@@ -25,7 +25,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def answer_alone(asked: Asked) -> None:
     """As a connection does that has read this answer and no more."""
     done = asked.done
-    asked.done = lambda answer: done(Answer(answer.response, alone=True))
+    asked.done = lambda answer: done(NetworkAnswer(answer.response, alone=True))
     asked.answer()
 
 

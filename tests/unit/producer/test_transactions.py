@@ -18,7 +18,7 @@ from stepdown.producer import (
     TransactionAborted,
     WrongState,
 )
-from stepdown.producer.transactions.state import NEXT, Machine, State
+from stepdown.producer.transactions.state import NEXT, TransactionManagerState, TransactionStateMachine
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.batch import RecordBatch
@@ -336,7 +336,7 @@ async def test_a_failed_record_makes_the_commit_fail_and_an_abort_raises_the_epo
         producer.begin_transaction()
         # The broker knows the producer, so that several batches may be in flight.
         assert producer._caller is not None
-        producer._caller.sequences.at(("t", 0)).known_id = 5
+        producer._caller.sequences.entry_of(("t", 0)).known_id = 5
         delivery, behind = producer.send("t", b"1" * 80), producer.send("t", b"2" * 80)
         first, second = await stage.produced()
         first.answer(ErrorCode.INVALID_RECORD)
@@ -623,10 +623,10 @@ async def test_the_calls_are_timed() -> None:
 
 def test_the_states_follow_each_other_as_the_table_says() -> None:
     for state, following in NEXT.items():
-        for target in State:
-            machine = Machine()
+        for target in TransactionManagerState:
+            machine = TransactionStateMachine()
             machine.state = state
-            if target in following or target is State.FATAL_ERROR:
+            if target in following or target is TransactionManagerState.FATAL_ERROR:
                 machine.go(target, ProducerError("x"))
                 assert machine.state is target
             else:

@@ -11,7 +11,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from stepdown.broker.fetch import read as fetch_read
+from stepdown.broker.fetch import partition_reading as fetch_read
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from stepdown.protocol.records.builder import build_batch, build_control_marker

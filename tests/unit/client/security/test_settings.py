@@ -15,7 +15,7 @@ from stepdown.config import ConfigError
 from stepdown.producer import AuthenticationFailed, Producer
 from stepdown.producer.network.connection import Connection
 from stepdown.producer.network.login import Login
-from stepdown.producer.sender.network_interface import Answer
+from stepdown.producer.sender.network_interface import NetworkAnswer
 from stepdown.producer.settings import producer_settings
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode
@@ -89,10 +89,12 @@ class Carrier:
         self.answers = list(answers)
         self.sent: list[tuple[str, int, Any]] = []
 
-    def send(self, key: ApiKey, version: int, request: Any, done: Callable[[Answer], None], *, answered: bool) -> None:
+    def send(
+        self, key: ApiKey, version: int, request: Any, done: Callable[[NetworkAnswer], None], *, answered: bool
+    ) -> None:
         self.sent.append((key.name, version, request))
         if self.answers:
-            done(Answer(response=self.answers.pop(0)))
+            done(NetworkAnswer(response=self.answers.pop(0)))
 
     def send_bare(self, token: bytes, done: Callable[[bytes], None]) -> None:
         self.sent.append(("bare", 0, token))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from stepdown.producer import Delivery, ProducerError
 from stepdown.producer.accumulator.producer_batch import Batch
-from stepdown.producer.accumulator.sequence_numbers import Identity, Sequences, comes_before
+from stepdown.producer.accumulator.sequence_numbers import ProducerIdAndEpoch, SequenceNumbers, comes_before
 from stepdown.producer.errors import FATAL_CODES
 from stepdown.producer.pending_record import PendingRecord
 from stepdown.protocol.errors import ErrorCode
@@ -27,7 +27,7 @@ def header(asked: Asked) -> tuple[int, int, int]:
 def known(stage: Stage, producer_id: int = 1001) -> None:
     """As if the broker had taken a batch, so that several may be in flight."""
     assert stage.producer._caller is not None
-    stage.producer._caller.sequences.at(("t", 0)).known_id = producer_id
+    stage.producer._caller.sequences.entry_of(("t", 0)).known_id = producer_id
 
 
 async def sent(stage: Stage, count: int) -> list[Asked]:
@@ -230,7 +230,7 @@ async def test_other_partitions_go_on_while_one_waits_to_be_numbered_anew() -> N
 async def test_after_the_last_epoch_a_new_id_is_asked_for() -> None:
     async with producing(**IDEMPOTENT) as stage:
         assert stage.producer._caller is not None
-        stage.producer._caller.sequences.identity = Identity(1001, 32767)
+        stage.producer._caller.sequences.identity = ProducerIdAndEpoch(1001, 32767)
         [first] = await sent(stage, 1)
         first.answer(ErrorCode.INVALID_RECORD)
         stage.producer.send("t", b"v")
@@ -341,9 +341,9 @@ def batch(count: int) -> Batch:
 
 
 def test_sequences_wrap_to_zero() -> None:
-    sequences = Sequences()
-    sequences.take_identity(Identity(1, 0))
-    sequences.at(("t", 0)).next = 2**31 - 2
+    sequences = SequenceNumbers()
+    sequences.take_identity(ProducerIdAndEpoch(1, 0))
+    sequences.entry_of(("t", 0)).next = 2**31 - 2
     one, two = batch(3), batch(1)
     sequences.assign(one)
     sequences.assign(two)

@@ -6,7 +6,7 @@ import pytest
 from stepdown.config import HostPort
 from stepdown.producer.network.connection import Connection
 from stepdown.producer.network.connections import Network, _Node
-from stepdown.producer.sender.network_interface import Answer
+from stepdown.producer.sender.network_interface import NetworkAnswer
 from stepdown.producer.settings import producer_settings
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import ErrorCode
@@ -40,7 +40,7 @@ class Stage:
 
     def __init__(self, **settings: Any) -> None:
         self.clock = ManualClock()
-        self.answers: list[Answer] = []
+        self.answers: list[NetworkAnswer] = []
         made = producer_settings({"bootstrap.servers": "127.0.0.1:1", **settings})
         self.network = Network(made, self.clock, lambda: None)
         self.connection = Connection("c", self.clock.now_ms, lambda: None)

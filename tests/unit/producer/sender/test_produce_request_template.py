@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from stepdown.producer.sender.produce_request_template import SINCE_VERSION, RequestTemplate, Written
+from stepdown.producer.sender.produce_request_template import SINCE_VERSION, BatchAnswer, RequestTemplate
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import encode_request, encode_response
 from stepdown.protocol.messages.produce import (
@@ -51,9 +51,9 @@ def test_records_are_not_copied() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_answer_to_a_batch_that_was_written_tells_offset_time_and_throttle(version: int) -> None:
     kept = template(version)
-    assert kept.read_answer(9, memoryview(answer(version))) == Written(1 << 40, -1, 3)
+    assert kept.read_answer(9, memoryview(answer(version))) == BatchAnswer(1 << 40, -1, 3)
     stamped = memoryview(answer(version, throttle_ms=0, log_append_time_ms=1_700_000_000_000))
-    assert kept.read_answer(9, stamped) == Written(1 << 40, 1_700_000_000_000, 0)
+    assert kept.read_answer(9, stamped) == BatchAnswer(1 << 40, 1_700_000_000_000, 0)
 
 
 @pytest.mark.parametrize(
