@@ -1,9 +1,9 @@
-"""The two requests that docs/architecture.md follows from the socket to bytes go through those files, in that order."""
+"""The requests that docs/architecture.md follows from the socket to bytes go through those files, in that order."""
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -12,25 +12,52 @@ import pytest
 import stepdown
 from stepdown.protocol.messages.create_topics import CreateTopicsRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
+from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stepdown.protocol.records.record import Record
 from support.admin import new_topic
 from support.client import RawClient
+from support.gateway import running_gateway
 from support.record_sets import record_set
 from support.running import running_broker
 
 ROOT = Path(stepdown.__file__).parent
 PAGE = (Path(__file__).parents[3] / "docs" / "architecture.md").read_text()
 MOST_FILES = 10
-LARGE = Record(offset=0, timestamp=1, key=None, value=bytes(80_000))
-WRITTEN = PartitionProduceData(index=0, records=record_set(2, content=[LARGE]))
 READ = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 17)
-REQUESTS: dict[str, tuple[Any, int]] = {
-    "Produce v9": (
-        ProduceRequest(acks=-1, timeout_ms=9000, topic_data=(TopicProduceData(name="t", partition_data=(WRITTEN,)),)),
-        9,
-    ),
-    "Fetch v2": (FetchRequest(max_wait_ms=0, min_bytes=0, topics=(FetchTopic(topic="t", partitions=(READ,)),)), 2),
+FETCH = FetchRequest(max_wait_ms=0, min_bytes=0, topics=(FetchTopic(topic="t", partitions=(READ,)),))
+OFFSETS = ListOffsetsRequest(
+    topics=(ListOffsetsTopic(name="t", partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),)),)
+)
+JOIN = JoinGroupRequest(
+    group_id="g",
+    session_timeout_ms=10_000,
+    rebalance_timeout_ms=10_000,
+    protocol_type="consumer",
+    protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+)
+
+
+def produce(value_bytes: int) -> ProduceRequest:
+    record = Record(offset=0, timestamp=1, key=None, value=bytes(value_bytes))
+    data = PartitionProduceData(index=0, records=record_set(2, content=[record]))
+    return ProduceRequest(acks=-1, timeout_ms=9000, topic_data=(TopicProduceData(name="t", partition_data=(data,)),))
+
+
+SMALL, LARGE = produce(100), produce(80_000)
+"""What is small is converted in the event loop, where its steps are seen."""
+
+# The requests before it, and the one that is followed.
+OF_A_BROKER: dict[str, list[tuple[Any, int]]] = {
+    "Fetch v2": [(LARGE, 9), (FETCH, 2), (FETCH, 2)],
+    "Produce v9": [(LARGE, 9), (LARGE, 9)],
+    "JoinGroup v3": [(FindCoordinatorRequest(key="g"), 0), (JOIN, 3)],
+}
+OF_A_GATEWAY: dict[str, list[tuple[Any, int]]] = {
+    "Fetch v2 through a gateway": [(SMALL, 9), (FETCH, 2), (FETCH, 2)],
+    "ListOffsets v7 through a gateway": [(OFFSETS, 7), (OFFSETS, 7)],
 }
 
 
@@ -57,20 +84,50 @@ def files_called() -> Iterator[list[str]]:
         sys.setprofile(before)
 
 
-@pytest.mark.parametrize("name", REQUESTS)
-async def test_a_request_goes_the_way_that_the_page_of_the_house_shows(name: str, tmp_path: Path) -> None:
-    request, version = REQUESTS[name]
-    async with running_broker(tmp_path) as broker:
-        client = await RawClient.connect(broker.address.host, broker.address.port)
-        await client.send(CreateTopicsRequest(topics=(new_topic("t"),)), 7)
-        for warming, its_version in REQUESTS.values():
-            await client.send(warming, its_version)
-        frame = client.frame(request, version)
-        with files_called() as called:
-            await client.send_raw(frame)
-            await client.read_frame()
-        await client.close()
+@asynccontextmanager
+async def client_of_a_broker(folder: Path) -> AsyncIterator[RawClient]:
+    async with running_broker(folder, group_initial_rebalance_delay_ms=0) as broker:
+        yield await RawClient.connect(broker.address.host, broker.address.port)
+
+
+@asynccontextmanager
+async def client_of_a_gateway(folder: Path) -> AsyncIterator[RawClient]:
+    async with running_gateway(folder) as stage:
+        yield await stage.connect()
+
+
+async def files_of(client: RawClient, requests: list[tuple[Any, int]]) -> list[str]:
+    await client.send(CreateTopicsRequest(topics=(new_topic("t"),)), 7)
+    *before, (request, version) = requests
+    for each, its_version in before:
+        await client.send(each, its_version)
+    frame = client.frame(request, version)
+    with files_called() as called:
+        await client.send_raw(frame)
+        await client.read_frame()
+    await client.close()
+    return called
+
+
+def assert_goes_as_on_the_page(name: str, called: list[str]) -> None:
     calls = iter(called)
     page = walk_on_the_page(name)
     assert [path for path in page if path not in calls] == []
-    assert len(page) == len(set(page)) <= MOST_FILES
+    assert 0 < len(page) == len(set(page)) <= MOST_FILES
+
+
+@pytest.mark.parametrize("name", OF_A_BROKER)
+async def test_a_request_goes_the_way_that_the_page_of_the_house_shows(name: str, tmp_path: Path) -> None:
+    async with client_of_a_broker(tmp_path) as client:
+        assert_goes_as_on_the_page(name, await files_of(client, OF_A_BROKER[name]))
+
+
+@pytest.mark.parametrize("name", OF_A_GATEWAY)
+async def test_a_request_goes_through_a_gateway_as_the_page_shows(name: str, tmp_path: Path) -> None:
+    async with client_of_a_gateway(tmp_path) as client:
+        assert_goes_as_on_the_page(name, await files_of(client, OF_A_GATEWAY[name]))
+
+
+def test_each_walk_of_the_page_is_followed() -> None:
+    titles = re.findall(r"^## .*?: (.+), from the socket to bytes$", PAGE, re.MULTILINE)
+    assert titles == [*OF_A_BROKER, *OF_A_GATEWAY]
