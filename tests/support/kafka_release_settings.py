@@ -12,19 +12,15 @@ from stepdown.config.tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 
 from .clients_raw import string
 from .java_oracle import java_oracle_for
+from .kafka_releases import LAST_OF_LINE
 from .maven import REPOSITORY_ROOT, class_path
 
 TABLE = REPOSITORY_ROOT / "config" / "tables" / "release_table.py"
-JARS = {
-    "0.10.2": "kafka_2.11:0.10.2.2",
-    "1.1": "kafka_2.12:1.1.1",
-    "2.8": "kafka_2.13:2.8.2",
-    "3.9": "kafka_2.13:3.9.1",
-    "4.0": "kafka_2.13:4.0.1",
-    "4.1": "kafka_2.13:4.1.1",
-    "4.4": "kafka_2.13:4.4.0",
-}
-"""A release that a broker may act as, to the jar that stands for it."""
+RELEASES = ("0.10.2", "1.1", "2.8", "3.9", "4.0", "4.1", "4.4")
+"""What a broker may act as."""
+
+SCALA = {"0.10.2": "2.11", "1.1": "2.12"}
+"""The version in the name of a jar, where it is not 2.13."""
 
 COMPARED_WITH = "3.9"
 WITHOUT_SETTING = {"group.initial.rebalance.delay.ms": "0"}
@@ -66,9 +62,10 @@ class ReleaseSettings:
     topic: dict[str, str] = field(default_factory=dict)
 
 
-def settings_of(jar: str) -> ReleaseSettings:
-    """What the jar of this version of Kafka's broker says."""
-    jars = os.pathsep.join(map(str, class_path(f"org.apache.kafka:{jar}")))
+def settings_of(release: str) -> ReleaseSettings:
+    """What the jar of this release of Kafka's broker says."""
+    jar = f"org.apache.kafka:kafka_{SCALA.get(release, '2.13')}:{LAST_OF_LINE[release]}"
+    jars = os.pathsep.join(map(str, class_path(jar)))
     found = ReleaseSettings()
     for line in java_oracle_for("api_ranges").call("SettingDefaults.ofJars", string(jars)).decode().splitlines():
         kind, _, setting = line.partition(" ")
@@ -79,7 +76,7 @@ def settings_of(jar: str) -> ReleaseSettings:
 
 def table() -> str:
     """The text of the module."""
-    releases = {release: settings_of(jar) for release, jar in JARS.items()}
+    releases = {release: settings_of(release) for release in RELEASES}
     topics = {
         name: ["yes" if name in settings.topic else "-" for settings in releases.values()]
         for name in TOPIC_KEYS
@@ -120,7 +117,7 @@ def _is_accepted(key: Key, text: str) -> bool:
 
 
 def _text(cells: Mapping[str, list[str]]) -> str:
-    rows = [["setting", *JARS], *([name, *values] for name, values in cells.items())]
+    rows = [["setting", *RELEASES], *([name, *values] for name, values in cells.items())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         " ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

@@ -11,19 +11,7 @@ from .java_oracle import java_oracle_for
 from .maven import REPOSITORY_ROOT, class_path
 
 TABLE = REPOSITORY_ROOT / "protocol" / "kafka_release_table.py"
-BROKERS = {
-    "0.10.2": "0.10.2.2",
-    "1.1": "1.1.1",
-    "2.8": "2.8.2",
-    "3.9.1": "3.9.1",
-    "4.0.0": "4.0.0",
-    "4.0.1": "4.0.1",
-    "4.1": "4.1.1",
-    "4.2": "4.2.1",
-    "4.3": "4.3.1",
-    "4.4": "4.4.0",
-}
-CLIENTS = {
+LAST_OF_LINE = {
     "0.8.2": "0.8.2.2",
     "0.9": "0.9.0.1",
     "0.10.0": "0.10.0.1",
@@ -37,9 +25,16 @@ CLIENTS = {
     "2.4": "2.4.1",
     "2.8": "2.8.2",
     "3.9": "3.9.1",
+    "4.0": "4.0.1",
+    "4.1": "4.1.1",
+    "4.2": "4.2.1",
+    "4.3": "4.3.1",
     "4.4": "4.4.0",
 }
-"""Name of a line to the jar that stands for it."""
+"""Name of a line to the release whose jar stands for it."""
+
+BROKERS = ("0.10.2", "1.1", "2.8", "3.9.1", "4.0.0", "4.0.1", "4.1", "4.2", "4.3", "4.4")
+CLIENTS = tuple(line for line in LAST_OF_LINE if line not in ("4.0", "4.1", "4.2", "4.3"))
 
 LISTENERS = {"2.8": "ZK_BROKER"}
 """What 2.8 has with ZooKeeper: with KRaft, which was new, it lacked half of the requests."""
@@ -69,9 +64,10 @@ Ranges = dict[int, tuple[str, int, int]]
 """Key of an API to its name, oldest and newest version."""
 
 
-def ranges_of(jar: str, listeners: str = ANY_LISTENER) -> Ranges:
-    """What this version of kafka-clients says of listeners whose names match."""
-    jars = os.pathsep.join(map(str, class_path(f"org.apache.kafka:kafka-clients:{jar}")))
+def ranges_of(release: str, listeners: str = ANY_LISTENER) -> Ranges:
+    """What kafka-clients of a release or line says of listeners whose names match."""
+    version = LAST_OF_LINE.get(release, release)
+    jars = os.pathsep.join(map(str, class_path(f"org.apache.kafka:kafka-clients:{version}")))
     answer = java_oracle_for("api_ranges").call("ApiRanges.ofJars", string(jars) + string(listeners))
     rows = [line.split() for line in answer.decode().splitlines()]
     return {int(key): (name, int(first), int(last)) for key, name, first, last in rows}
@@ -79,8 +75,8 @@ def ranges_of(jar: str, listeners: str = ANY_LISTENER) -> Ranges:
 
 def table() -> str:
     """The text of the module."""
-    brokers = {line: ranges_of(jar, LISTENERS.get(line, ANY_LISTENER)) for line, jar in BROKERS.items()}
-    clients = {line: ranges_of(jar) for line, jar in CLIENTS.items()}
+    brokers = {release: ranges_of(release, LISTENERS.get(release, ANY_LISTENER)) for release in BROKERS}
+    clients = {line: ranges_of(line) for line in CLIENTS}
     names = {key: row[0] for ranges in brokers.values() for key, row in ranges.items() if key not in BROKERS_OWN}
     return HEAD.format(
         brokers=_text(names, brokers, is_range=True),

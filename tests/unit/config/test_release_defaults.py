@@ -7,7 +7,7 @@ from stepdown.config.layered_values import Source
 from stepdown.config.release_defaults import defaults_of, missing_topic_settings
 from stepdown.config.tables.all_keys import BROKER_KEYS
 from stepdown.config.topic_settings_builder import topic_settings
-from support.kafka_release_settings import JARS, NOT_FELT, TABLE, table
+from support.kafka_release_settings import NOT_FELT, RELEASES, TABLE, table
 
 
 @pytest.mark.java
@@ -16,13 +16,13 @@ def test_the_table_is_what_kafkas_jars_say() -> None:
 
 
 def test_a_broker_acts_as_each_release_of_the_table_and_no_other() -> None:
-    for release in JARS:
+    for release in RELEASES:
         assert load(overrides=[f"stepdown.act.as={release}"]).settings.stepdown_act_as == release
     with pytest.raises(ConfigError, match=r"4\.4"):
         load(overrides=["stepdown.act.as=5.0"])
 
 
-@pytest.mark.parametrize("release", JARS)
+@pytest.mark.parametrize("release", RELEASES)
 def test_each_default_of_a_release_is_the_value_in_force(release: str) -> None:
     """A pinned client met the defaults of 3.9 in every test."""
     layers = load(overrides=[f"stepdown.act.as={release}"]).layers
@@ -42,7 +42,7 @@ def test_a_topic_has_the_defaults_of_the_release_and_they_are_told_as_defaults()
     assert topic_settings(layers, {}).message_timestamp_after_max_ms == 3_600_000
 
 
-@pytest.mark.parametrize("release", JARS)
+@pytest.mark.parametrize("release", RELEASES)
 def test_a_topic_may_not_set_what_the_release_does_not_have(release: str) -> None:
     """Kafka 4 refuses `message.format.version`, which a topic could still set in a test."""
     layers = load(overrides=[f"stepdown.act.as={release}"]).layers
