@@ -19,7 +19,6 @@ from .verdict import Verdict, find_mend, judge
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 FIRST_FETCH_WITH_TIMESTAMPS = 2
 FIRST_FETCH_WITH_HEADERS = 4
-FIRST_PRODUCE_WITH_HEADERS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,11 +124,6 @@ class Batch:
         return self.buffer.count
 
     @property
-    def uncompressed_bytes(self) -> int:
-        """The size of its records."""
-        return self.buffer.size_bytes
-
-    @property
     def estimated_bytes(self) -> int:
         """What it will take, header included; exact once its bytes are made."""
         return self.buffer.estimated_bytes if self._bytes is None else len(self._bytes)

@@ -128,7 +128,7 @@ async def test_a_child_holds_at_most_batch_size() -> None:
         held = [delivery.follow() for delivery in deliveries]
         children = {id(batch): batch for batch in held if batch is not None and batch.is_split_child}
         assert len(children) > 2
-        assert all(61 + child.uncompressed_bytes * 1.05 <= 1000 or child.count == 1 for child in children.values())
+        assert all(61 + child.buffer.size_bytes * 1.05 <= 1000 or child.count == 1 for child in children.values())
 
 
 async def test_a_split_that_gives_one_child_is_halved_until_single_records_fail() -> None:
