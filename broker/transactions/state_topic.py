@@ -121,7 +121,7 @@ class StateTopic:
         for offset, record in enumerate(records):
             key, value = encode_transaction_record(record)
             encoded.append(Record(offset=offset, timestamp=now_ms, key=key, value=value))
-        rules = self._core.append_rules.of(topic)
+        rules = self._core.append_rules.rules_of(topic)
         data = memoryview(build_batch(encoded))
         prepared = prepare(data, rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         info = self._core.append(partition, prepared)
