@@ -19,7 +19,7 @@ NEEDED = {
     "watermark": {"high_watermark": 5},
     "disk": {"what": "full"},
 }
-STEPS = {FaultPlace.BEFORE: Fault.begin, FaultPlace.AFTER: Fault.end, FaultPlace.ENCODED: Fault.encode}
+STEPS = {FaultPlace.BEFORE: Fault.act_before, FaultPlace.AFTER: Fault.act_after, FaultPlace.ENCODED: Fault.act_on_bytes}
 
 
 def every_kind_but_hooks() -> list[str]:
