@@ -2,7 +2,7 @@
 # make setup   install what developers need as well
 # make wheel-producer  build dist/stepdown_producer-*.whl, the producer alone, install it in a fresh environment and try it
 # make wheel   build dist/stepdown-*.whl, install it without a compiler and try it
-# make quick   run what is fast and needs neither Java nor Spark (a minute; TESTS=tests/unit/storage for a room)
+# make quick   check style and run what is fast and needs neither Java nor Spark (a minute; TESTS=tests/unit/storage for a room)
 # make test    set everything up, check style and types, run all tests, on other Pythons those that differ there
 # make pythons run those tests on the other versions of Python that are here
 # make times   how long starts, fixtures, imports and others under attack take, beside what was kept (KEEP=--keep)
@@ -136,6 +136,7 @@ format: setup
 TESTS ?= $(addprefix tests/unit/,house config protocol storage network client broker producer support)
 
 quick: $(PREPARED)
+	$(STYLE)
 	$(BIN)/python $(PYTEST) -m "not (slow or java or spark or browser or docker or wheel)" $(TESTS)
 
 test: setup build/types/stepdown
