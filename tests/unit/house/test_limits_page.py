@@ -19,7 +19,7 @@ from stepdown.network.admission import (
     descriptor_reserve,
     listener_admission,
     long_requests,
-    peer_lines,
+    peer_log_limit,
     request_cost,
     shared_by_connections,
 )
@@ -66,7 +66,7 @@ SAID = {
         f"OAUTHBEARER {kib(oauthbearer.OAuthBearer.most_bytes)}",
     ),
     "what is read ahead": (kib(connection.READ_AHEAD_BYTES), kib(connection.RESTRICTED_BYTES)),
-    "lines about connections": (f"{peer_lines.MOST_OF_A_NETWORK} for", f"{peer_lines.MOST_OF_ALL} in all"),
+    "lines about connections": (f"{peer_log_limit.MOST_OF_A_NETWORK} for", f"{peer_log_limit.MOST_OF_ALL} in all"),
     "TLS handshakes and unfinished requests": (
         mib(listener_admission.MEMORY_BYTES),
         f"{kib(tls_wire.HANDSHAKE_BYTES)} a handshake",
