@@ -126,7 +126,7 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Text of a form; `form` names it in words."""
+    """Text of a form, or a list whose items make one, with commas between; `form` names it in words."""
 
     pattern: str
     form: str
@@ -136,7 +136,8 @@ class Matching:
         return f"such as {self.form}"
 
     def accepts(self, value: Value) -> bool:
-        return isinstance(value, str) and re.fullmatch(self.pattern, value) is not None
+        text = ",".join(value) if isinstance(value, tuple) else value
+        return isinstance(text, str) and re.fullmatch(self.pattern, text) is not None
 
 
 _RELEASES = (

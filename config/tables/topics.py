@@ -7,13 +7,14 @@ applies to open logs at once.
 from __future__ import annotations
 
 from ..keys.key import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, Key, Status, active
-from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, OneOf, Only, ReleaseVersion
+from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, Matching, OneOf, Only, ReleaseVersion
 from ..keys.value_types import Value, ValueType
 
 DAY_MS = 86_400_000
 WEEK_MS = 7 * DAY_MS
 NO_TIERS = "stepdown keeps all segments in the log directories"
 COMPRESSION_TYPES = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+_THROTTLED = Matching(r"\*|([0-9]+:[0-9]+)?(,([0-9]+:[0-9]+)?)*", "0:1,1:1 (partition and broker), or *")
 
 
 def _topic(
@@ -30,7 +31,7 @@ def _topic(
 
 def _replicas(name: str) -> Key:
     doc = "Replicas whose replication is throttled. Accepted; replication is not throttled here."
-    return _topic(name, LIST, (), None, (), doc, Status.ACCEPTED)
+    return _topic(name, LIST, (), _THROTTLED, (), doc, Status.ACCEPTED)
 
 
 SIZES = (
