@@ -19,6 +19,7 @@ from .zookeeper_snapshot import DamagedSnapshot, read_snapshot
 
 VERSION_FOLDER = "version-2"
 _NAME = re.compile(r"(snapshot|log)\.([0-9a-f]{1,16})")
+_PACKED = (".gz", ".snappy")
 _EPOCH_SHIFT = 32
 
 
@@ -46,23 +47,35 @@ class _Reading:
         self._files = files
         self._paths = paths
         self._found = DataDirectory()
-        folders = [_version_folder(files, path) for path in paths]
-        self._snapshots = self._list_files("snapshot", folders)
-        self._logs = self._list_files("log", folders)
+        self._folders = [_version_folder(files, path) for path in paths]
+        self._snapshots = self._list_files("snapshot")
+        self._logs = self._list_files("log")
+        self._has_snapshot = False
 
-    def _list_files(self, kind: str, folders: Sequence[str]) -> list[tuple[int, str]]:
+    def _list_files(self, kind: str) -> list[tuple[int, str]]:
         """Transaction id and path of the files of a kind, in order."""
-        matches = [(folder, _NAME.fullmatch(name)) for folder in folders for name in self._files.names(folder)]
+        matches = [(folder, _NAME.fullmatch(name)) for folder in self._folders for name in self._files.names(folder)]
         return sorted({(int(m[2], 16), f"{folder}/{m[0]}") for folder, m in matches if m and m[1] == kind})
 
     def read(self) -> DataDirectory:
         if not self._snapshots and not self._logs:
             raise UnreadableDirectory(
-                f"{' and '.join(self._paths)}: no snapshot.* and no log.* of a ZooKeeper here or in {VERSION_FOLDER}"
+                f"{' and '.join(self._paths)}: no snapshot.* and no log.* of a ZooKeeper here or in {VERSION_FOLDER} "
+                "that is not compressed"
             )
         self._read_newest_snapshot()
         self._read_logs()
+        self._say_archives()
         return self._found
+
+    def _say_archives(self) -> None:
+        """Snapshots of `zookeeper.snapshot.compression.method`, where there is a gap, which they may fill."""
+        if self._found.gaps:
+            names = [f"{folder}/{name}" for folder in self._folders for name in sorted(self._files.names(folder))]
+            packed = [name for name in names if name.endswith(_PACKED) and "/snapshot." in name]
+            self._found.gaps += [
+                f"{name} is compressed, and was not read: unpack it, and read again" for name in packed
+            ]
 
     def _read_newest_snapshot(self) -> None:
         for zxid, path in reversed(self._snapshots):
@@ -72,7 +85,7 @@ class _Reading:
             except DamagedSnapshot as fault:
                 self._found.notes.append(f"{path} is damaged ({fault}), the snapshot before it is taken")
             else:
-                self._found.zxid = zxid
+                self._found.zxid, self._has_snapshot = zxid, True
                 return
 
     def _read_logs(self) -> None:
@@ -104,13 +117,18 @@ class _Reading:
             yield JuteFile(handle, self._files.size(path))
 
     def _say_gap(self, zxid: int, path: str) -> None:
-        """A new leader of the ensemble begins to count again."""
         known = self._found.zxid
-        if zxid > known + 1 and zxid >> _EPOCH_SHIFT == known >> _EPOCH_SHIFT:
+        if not self._follows(zxid, known):
             self._found.gaps.append(
                 f"the transactions {known + 1:#x} to {zxid - 1:#x} are in no file (before {path}): "
                 "what they changed is not known"
             )
+
+    def _follows(self, zxid: int, known: int) -> bool:
+        """A new leader of the ensemble begins again with 1; without a snapshot all leaders' transactions are needed."""
+        epoch, number = divmod(zxid, 1 << _EPOCH_SHIFT)
+        is_first = number == 1 and epoch > known >> _EPOCH_SHIFT
+        return zxid == known + 1 or (is_first and (known > 0 or self._has_snapshot or epoch == 1))
 
 
 def _version_folder(files: Files, path: str) -> str:

@@ -59,7 +59,8 @@ def find_cluster(tree: ZnodeTree, cluster_id: str | None) -> ZnodeTree:
         found = [each for each in found if read_object(each, CLUSTER_ID).get("id") == cluster_id]
     if len(found) != 1:
         raise MalformedZnode(
-            f"no cluster of Kafka is in this ZooKeeper: {TOPICS} expected, alone or below a chroot"
+            f"no cluster of Kafka is in this ZooKeeper: {TOPICS} expected, alone or below a chroot, which a live one "
+            "has to be asked for (HOST:PORT/CHROOT)"
             if not ends
             else f"this ZooKeeper has {len(ends)} clusters of Kafka, and {len(found)} of them have the id {cluster_id}"
         )

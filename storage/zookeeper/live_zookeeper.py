@@ -46,7 +46,9 @@ def read_live_zookeeper(hosts: str) -> ZnodeTree:
         while level:
             level = _read_level(client, tree, level)
     except (KazooException, KazooTimeoutError, OSError, ValueError) as fault:
-        raise LiveZookeeperFault(f"ZooKeeper at {hosts} cannot be read: {fault!r}") from fault
+        raise LiveZookeeperFault(
+            f"ZooKeeper at {hosts} cannot be read: {fault!r}; its files say the same (--zookeeper-data)"
+        ) from fault
     finally:
         client.stop()
         client.close()

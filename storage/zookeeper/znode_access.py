@@ -11,6 +11,7 @@ Names of users and clients are percent-encoded, `<default>` is the default. Sour
 """
 
 from collections.abc import Iterator
+from math import isfinite, nan
 from urllib.parse import unquote
 
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
@@ -123,6 +124,9 @@ def _settings(tree: ZnodeTree, path: str) -> dict[str, str]:
 
 def _rate(path: str, text: str) -> float:
     try:
-        return float(text)
+        rate = float(text)
     except ValueError:
-        raise MalformedZnode(f"ZooKeeper's {path}: a number expected, found {text[:100]!r}") from None
+        rate = nan
+    if not isfinite(rate):
+        raise MalformedZnode(f"ZooKeeper's {path}: a number expected, found {text[:100]!r}")
+    return rate

@@ -37,9 +37,14 @@ class ZookeeperTopic:
 
 
 def read_topics(tree: ZnodeTree) -> dict[str, ZookeeperTopic]:
-    """All topics by name, those that are being deleted too. Raises: MalformedZnode."""
+    """All topics by name, those that are being deleted too. Raises: MalformedZnode.
+
+    A node without data is no topic for Kafka either: where one was removed by hand, a broker that writes the state of
+    a partition makes the nodes above it again.
+    """
     reassignments = dict(_read_reassignments(tree))
-    return {name: _read_topic(tree, name, reassignments) for name in tree.children(TOPICS)}
+    names = [name for name in tree.children(TOPICS) if tree.get(f"{TOPICS}/{name}")]
+    return {name: _read_topic(tree, name, reassignments) for name in names}
 
 
 def read_deleted_topics(tree: ZnodeTree) -> frozenset[str]:

@@ -97,6 +97,28 @@ def test_a_new_leader_of_the_ensemble_is_no_gap(tmp_path: Path) -> None:
     assert not read(leave(tmp_path, files)).gaps
 
 
+def test_a_new_leader_whose_first_transactions_are_missing_is_a_gap(tmp_path: Path) -> None:
+    first = (2 << 32) + 7
+    files = {"snapshot.2": snapshot({"/a": b""}), f"log.{first:x}": log(first, [set_data("/a", b"5")])}
+    (gap,) = read(leave(tmp_path, files)).gaps
+    assert "0x3 to 0x200000006 are in no file" in gap
+
+
+def test_without_a_snapshot_the_log_has_to_begin_with_the_first_leader(tmp_path: Path) -> None:
+    """Fault: of an ensemble whose snapshots were lost, what was left of the logs was taken for all of it."""
+    for epoch in (1, 3):
+        first = (epoch << 32) + 1
+        found = read(leave(tmp_path / str(epoch), {f"log.{first:x}": log(first, [create("/a")])}))
+        assert ["are in no file" in gap for gap in found.gaps] == [True] * (epoch > 1)
+
+
+def test_a_compressed_snapshot_that_may_fill_a_gap_is_named(tmp_path: Path) -> None:
+    files = {"snapshot.4.gz": b"", "log.5": log(5, [set_data("/a", b"5")])}
+    gap, hint = read(leave(tmp_path, files)).gaps
+    assert "0x1 to 0x4 are in no file" in gap
+    assert "snapshot.4.gz is compressed" in hint
+
+
 def test_a_damaged_transaction_is_said(tmp_path: Path) -> None:
     data = bytearray(log(1, [create("/a"), create("/b"), create("/c")]))
     data[data.index(b"/b")] ^= 1

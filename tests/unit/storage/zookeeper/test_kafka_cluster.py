@@ -28,6 +28,13 @@ def test_a_topic_has_leader_isr_and_epoch_of_its_state() -> None:
     assert (partition.replicas, partition.leader, partition.leader_epoch, partition.isr) == ((1, 2), 1, 4, (1,))
 
 
+def test_a_node_that_a_broker_made_again_is_no_topic() -> None:
+    """Fault: one such node, left of a topic that was removed by hand, kept the whole cluster from being read."""
+    state = {"leader": 1, "leader_epoch": 3, "isr": [1]}
+    found = cluster_of({"/brokers/topics/gone/partitions/0/state": state})
+    assert found.topics.keys() == {"orders"}
+
+
 def test_a_topic_of_2_8_has_an_id_and_its_reassignment() -> None:
     path = "/brokers/topics/orders"
     fields = {"version": 3, "topic_id": CLUSTER_ID, "partitions": {"0": [1, 2, 3]}}
@@ -133,6 +140,7 @@ def test_a_cluster_is_found_below_its_chroot() -> None:
         ("/kafka-acl/Nothing/a", {"acls": [{}]}),
         ("/config/users/a", {"config": {"SCRAM-SHA-256": "salt=secret"}}),
         ("/config/clients/a", {"config": {"producer_byte_rate": "much"}}),
+        ("/config/clients/a", {"config": {"producer_byte_rate": "NaN"}}),
         ("/config/brokers/one", {"config": {"a": "b"}}),
         ("/latest_producer_id_block", {"block_end": "many"}),
     ],
