@@ -29,7 +29,7 @@ def describe_topics(cluster: KafkaCluster, lines: list[str]) -> ToolOutput:
     for name, topic in cluster.topics.items():
         if name not in cluster.deleted_topics:
             within = limits.topic_configs(name, cluster.topic_configs.get(name, {}))
-            configs = drop_unreadable(name, within, lines)
+            configs = drop_unreadable(name, within, lines, has_tiers=False)
             unknown = [key for key in configs if key not in TOPIC_KEYS]
             lines += [f"{name}: {key} is left out, no topic has such a setting" for key in unknown]
             known = {key: value for key, value in configs.items() if key not in unknown}

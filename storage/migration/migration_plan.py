@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from ...protocol.schema import NO_UUID
+from ..files.partition_metadata import encode_uuid
 from ..metadata.cluster_state import ClusterState, StoredTopic
 from ..metadata.partition_record import PartitionRecord
-from .directory_survey import PlannedBroker
+from .directory_survey import PlannedBroker, RefusedDirectory
 
 MOST_VOTERS = 3
 
@@ -48,11 +49,7 @@ class MigrationPlan:
 
 
 def _directories_by_log(broker: PlannedBroker) -> dict[tuple[str, int], UUID]:
-    return {
-        (each.topic, each.partition): broker.directories[each.disk].directory_id
-        for each in broker.folders
-        if each.disk < len(broker.directories)
-    }
+    return {(each.topic, each.partition): broker.directories[each.disk].directory_id for each in broker.folders}
 
 
 def _locate(
@@ -67,6 +64,14 @@ def _locate(
         by_broker.get(replica, {}).get((topic, index), firsts.get(replica, NO_UUID)) for replica in record.replicas
     )
     return replace(record, directories=found)
+
+
+def cluster_id_of(brokers: Mapping[int, PlannedBroker]) -> str:
+    """What the directories say, or a new one: brokers before 0.10.1 have none. Raises: RefusedDirectory."""
+    found = {broker.cluster_id for broker in brokers.values() if broker.cluster_id}
+    if len(found) > 1:
+        raise RefusedDirectory(f"these directories are of several clusters: {', '.join(sorted(found))}")
+    return next(iter(found), None) or encode_uuid(uuid4())
 
 
 def choose_voters(broker_ids: list[int]) -> tuple[int, ...]:

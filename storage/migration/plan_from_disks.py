@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from uuid import UUID, uuid4
 
-from ..files.partition_metadata import encode_uuid
 from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, StoredTopic
 from ..metadata.partition_record import NO_LEADER, PartitionRecord, next_epoch
 from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import NO_MAGIC, FolderSurvey
-from .migration_plan import MigrationPlan, choose_voters
-from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, strays
+from .migration_plan import MigrationPlan, choose_voters, cluster_id_of
+from .plan_check import faults_of_ids
+from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, doubles, strays
 
 KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 INTERNAL = {
@@ -31,6 +31,8 @@ INTERNAL = {
 }
 """As Kafka makes these topics. `min.insync.replicas` is 1, so that the one replica that is left can go on."""
 MAGIC_WITH_EPOCHS = 2
+MOST_PARTITIONS = 200_000
+"""Of a topic, more than any cluster had: a folder that somebody named by a date looks like a partition."""
 UNKNOWN_SETTINGS = (
     "the settings of topics: all of them keep everything now (cleanup.policy=delete, retention.ms=-1); set them in "
     "this plan, or in Kafka"
@@ -44,7 +46,7 @@ def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms:
     """Raises: RefusedDirectory."""
     plan = MigrationPlan(
         release=release,
-        cluster_id=_cluster_id(brokers),
+        cluster_id=cluster_id_of(brokers),
         made_ms=made_ms,
         source="the disks alone",
         brokers=dict(brokers),
@@ -54,6 +56,11 @@ def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms:
     topics: dict[str, dict[int, Replicas]] = {}
     for broker in brokers.values():
         for folder in broker.folders:
+            if folder.partition >= MOST_PARTITIONS:
+                raise RefusedDirectory(
+                    f"{broker.directories[folder.disk].path}/{folder.topic}-{folder.partition}: no topic has so many "
+                    "partitions, move this folder out of the log directory"
+                )
             topics.setdefault(folder.topic, {}).setdefault(folder.partition, {})[broker.broker_id] = folder
     last_id = max((each.last_producer_id for each in brokers.values()), default=-1)
     plan.state = ClusterState(
@@ -62,17 +69,10 @@ def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms:
         features={METADATA_VERSION: HIGHEST_METADATA_VERSION},
     )
     _set_aside(plan, topics)
-    plan.stops += _gaps(plan.state)
+    plan.stops += [*doubles(brokers), *_gaps(plan.state), *faults_of_ids(plan.state)]
     plan.lost += _differences(plan.state, topics)
     plan.notes += [f"set aside by Kafka: {line}" for line in strays(plan, frozenset())]
     return plan
-
-
-def _cluster_id(brokers: Mapping[int, PlannedBroker]) -> str:
-    found = {broker.cluster_id for broker in brokers.values() if broker.cluster_id is not None}
-    if len(found) > 1:
-        raise RefusedDirectory(f"these directories are of several clusters: {', '.join(sorted(found))}")
-    return next(iter(found), None) or encode_uuid(uuid4())
 
 
 def _topic(name: str, partitions: Mapping[int, Replicas]) -> StoredTopic:

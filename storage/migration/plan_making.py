@@ -5,11 +5,14 @@ one of the ISR whose disks are in the plan. The epoch is above ZooKeeper's and e
 the history of a higher one.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid4, uuid5
 
 from ...config import TOPIC_KEYS
+from ...config.keys.value_checks import Only
+from ...config.keys.value_types import parse
 from ...protocol.acls import Acl
 from ..index.time_index import TimeIndex
 from ..log.segment import DEFAULT_INDEX_INTERVAL_BYTES
@@ -19,7 +22,7 @@ from ..zookeeper.kafka_cluster import KafkaCluster
 from ..zookeeper.znode_topics import ZookeeperTopic
 from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import FolderSurvey
-from .migration_plan import MigrationPlan, choose_voters
+from .migration_plan import MigrationPlan, choose_voters, cluster_id_of
 from .release_preparation import INDEX_BYTES, RELEASES, Preparation, raise_index_bytes
 
 DEFAULT_INDEX_BYTES = "log.index.size.max.bytes"
@@ -59,13 +62,14 @@ class PlanMaking:
         self._check_cluster(cluster)
         plan = MigrationPlan(
             release=self.release,
-            cluster_id=cluster.cluster_id,
+            cluster_id=cluster.cluster_id or cluster_id_of(self.brokers),
             made_ms=self.made_ms,
             source=source,
             brokers=dict(self.brokers),
             voters=choose_voters(list(self.brokers)),
         )
-        self._sort_replicas(plan)
+        self._sort_replicas()
+        plan.stops += doubles(self.brokers)
         topics = {name: topic for name, topic in cluster.topics.items() if name not in cluster.deleted_topics}
         plan.state = self._prepare(plan, self._state(cluster, topics))
         self._explain(plan, cluster)
@@ -81,16 +85,10 @@ class PlanMaking:
                     f"is that of cluster {cluster.cluster_id}"
                 )
 
-    def _sort_replicas(self, plan: MigrationPlan) -> None:
+    def _sort_replicas(self) -> None:
         for broker in self.brokers.values():
             for each in broker.folders:
-                known = self._replicas.setdefault((each.topic, each.partition), {})
-                if broker.broker_id in known:
-                    plan.stops.append(
-                        f"{each.topic}-{each.partition} is in two directories of broker {broker.broker_id}, and Kafka "
-                        "does not start then: move one of them out of the log directory, and plan again"
-                    )
-                known[broker.broker_id] = each
+                self._replicas.setdefault((each.topic, each.partition), {})[broker.broker_id] = each
 
     def _state(self, cluster: KafkaCluster, topics: Mapping[str, ZookeeperTopic]) -> ClusterState:
         last_id = max((each.last_producer_id for each in self.brokers.values()), default=-1)
@@ -228,8 +226,6 @@ class PlanMaking:
     def _notes(self, cluster: KafkaCluster) -> Iterator[str]:
         if self._narrowed:
             yield f"{_count(self._narrowed)} have a smaller ISR than in ZooKeeper: a disk lacks their folder"
-        if cluster.registered:
-            yield f"the brokers {cluster.registered} seemed to run when ZooKeeper was read: they must be stopped"
         absent = {id for topic in cluster.topics.values() for each in topic.partitions for id in each.replicas}
         absent -= self.brokers.keys()
         if absent:
@@ -237,6 +233,18 @@ class PlanMaking:
         deleted = sum(each.deleted_folders for each in self.brokers.values())
         if deleted:
             yield f"{deleted} folders of deleted topics (-delete) are deleted by Kafka, as the old broker would have"
+
+
+def doubles(brokers: Mapping[int, PlannedBroker]) -> Iterator[str]:
+    """A line for each partition that a broker has twice."""
+    for broker_id, broker in brokers.items():
+        counts = Counter((each.topic, each.partition) for each in broker.folders)
+        for (topic, partition), count in counts.items():
+            if count > 1:
+                yield (
+                    f"{topic}-{partition} is in two directories of broker {broker_id}, and Kafka does not start then: "
+                    "move one of them out of the log directory, and plan again"
+                )
 
 
 def index_bytes(folders: Sequence[FolderSurvey], configs: Mapping[str, str], defaults: Mapping[str, str]) -> int:
@@ -253,13 +261,21 @@ def number_acls(acls: Sequence[Acl]) -> dict[Acl, UUID]:
     return {acl: uuid5(UUID(int=0), repr(acl)) for acl in acls}
 
 
-def drop_unreadable(name: str, configs: Mapping[str, str], lines: list[str]) -> dict[str, str]:
-    """The settings of a topic that can be understood; one that cannot keeps all of Kafka from starting."""
+def drop_unreadable(
+    name: str, configs: Mapping[str, str], lines: list[str], *, has_tiers: bool = True
+) -> dict[str, str]:
+    """The settings of a topic that can be understood; one that cannot keeps all of Kafka from starting.
+
+    `has_tiers`: they are for Kafka, which keeps segments elsewhere where a topic says so; stepdown does not.
+    """
     kept = {}
     for key, value in configs.items():
         try:
-            if key in TOPIC_KEYS:
-                TOPIC_KEYS[key].value_of(value)
+            known = TOPIC_KEYS.get(key)
+            if known is not None and has_tiers and isinstance(known.check, Only):
+                parse(known.kind, value)
+            elif known is not None:
+                known.value_of(value)
             kept[key] = value
         except ValueError:
             lines.append(f"{name}: {key}={value} is left out, {TOPIC_KEYS[key].expected} was expected")

@@ -13,13 +13,21 @@ from ...config import TOPIC_KEYS
 from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
 
 INDEX_BYTES = "segment.index.bytes"
-LEAST: Mapping[str, int] = {"segment.ms": 1, "flush.messages": 1, INDEX_BYTES: 12, "retention.ms": -1}
+LEAST: Mapping[str, int] = {
+    "segment.ms": 1,
+    "flush.messages": 1,
+    INDEX_BYTES: 12,
+    "retention.ms": -1,
+    "local.retention.ms": -2,
+    "local.retention.bytes": -2,
+}
 """An entry of a time index has 12 bytes: of less Kafka makes no index, although it takes 4 as a setting."""
 LEAST_IN_4: Mapping[str, int] = {**LEAST, "segment.bytes": 1 << 20}
 TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
 TIMESTAMP_LIMITS = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
 REMOVED_IN_4 = ("message.format.version", "message.downconversion.enable", TIMESTAMP_DIFFERENCE)
 LOWEST_IN_4 = 7
+PROVIDED = "${"
 OF_STEPDOWN = "stepdown."
 
 
@@ -99,9 +107,10 @@ class Preparation:
         return self._settle(owner, configs, {name: name for name in TOPIC_KEYS})
 
     def broker_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
-        """Dynamic settings of brokers, likewise."""
+        """Dynamic settings of brokers, likewise; what a config provider has the value of stays (KIP-421)."""
         names = {key.synonyms[0]: name for name, key in TOPIC_KEYS.items() if key.synonyms}
-        return self._settle(owner, configs, names)
+        provided = {name: value for name, value in configs.items() if PROVIDED in value}
+        return self._settle(owner, {name: configs[name] for name in configs if name not in provided}, names) | provided
 
     def _settle(self, owner: str, configs: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
         """`names`: the topic setting that each setting is."""

@@ -1,8 +1,12 @@
 """Without ZooKeeper: the replica with the highest epoch, then the highest end, leads alone."""
 
+import shutil
 from pathlib import Path
+from uuid import UUID
 
 import pytest
+from stepdown.storage.files.files import Files
+from stepdown.storage.files.partition_metadata import write_topic_id
 from stepdown.storage.migration.directory_survey import RefusedDirectory
 from support.migrating import Migration, write_directory, write_replica
 
@@ -46,6 +50,30 @@ def contents_without_times(found: dict[str, tuple[bytes, int]]) -> dict[str, byt
 def test_a_partition_on_no_disk_stops(migration: Migration) -> None:
     write_replica(migration.brokers[1][0], "orders", 2)
     assert "2 of 3 partitions are on no disk (0, 1)" in migration.plan().stops[0]
+
+
+def test_a_partition_in_two_directories_stops(migration: Migration, tmp_path: Path) -> None:
+    """Fault: one of both was taken without a word, and Kafka did not start."""
+    migration.brokers[1].append(write_directory(tmp_path / "more", 1))
+    for path in migration.brokers[1]:
+        write_replica(path, "orders", 0)
+    assert ["in two directories" in line for line in migration.plan().stops] == [True]
+
+
+def test_a_copied_folder_of_another_name_stops(migration: Migration) -> None:
+    """Its id is that of the topic that it was copied from, and Kafka would have one topic of both."""
+    path = migration.brokers[1][0]
+    folder = write_replica(path, "orders", 0)
+    write_topic_id(Files(), str(folder), UUID(int=7777))
+    shutil.copytree(folder, path / "backup-0")
+    assert ["the topics backup, orders have one id" in line for line in migration.plan().stops] == [True]
+
+
+def test_a_folder_that_is_named_by_a_date_is_no_partition(migration: Migration) -> None:
+    """Fault: a topic of twenty million partitions was planned for it."""
+    write_replica(migration.brokers[1][0], "backup", 20261128)
+    with pytest.raises(RefusedDirectory, match="backup-20261128: no topic has so many partitions"):
+        migration.plan()
 
 
 def test_disks_of_several_clusters_are_refused(migration: Migration, tmp_path: Path) -> None:

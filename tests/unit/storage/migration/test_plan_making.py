@@ -116,11 +116,29 @@ def test_what_cannot_be_taken_is_said(tmp_path: Path, disks: Any) -> None:
     assert "migration to KRaft" in made.stops[0]
 
 
+def test_topics_whose_segments_are_elsewhere_stay_so(tmp_path: Path, disks: Any) -> None:
+    """Fault: `remote.storage.enable` was left out, since stepdown has no such topics, and Kafka forgot the segments."""
+    fill(disks, 1)
+    tiered = {"remote.storage.enable": "true", "local.retention.ms": "1000"}
+    made = plan(tmp_path, disks, ([1], 1, 4, [1]), nodes={"/config/topics/orders": {"config": tiered}})
+    assert made.state.topics["orders"].configs == tiered
+    assert not made.changes
+
+
 def test_producer_ids_begin_far_above_zookeepers_and_the_disks(tmp_path: Path, disks: Any) -> None:
     write_replica(disks[1][0], "orders", 0)
     for end, expected in ((4999, 1_005_000), (0, 1_000_001)):
         block = {"/latest_producer_id_block": {"block_end": str(end)}}
         assert plan(tmp_path, disks, ([1], 1, 4, [1]), nodes=block).state.next_producer_id == expected
+
+
+def test_a_cluster_of_0_10_0_gets_an_id(tmp_path: Path, disks: Any) -> None:
+    """Fault: the id was empty. Before 0.10.1 neither ZooKeeper nor a broker has one."""
+    write_replica(disks[1][0], "orders", 0)
+    (disks[1][0] / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    cluster = cluster_of({"orders": [([1], 1, 4, [1])]})
+    cluster.cluster_id = ""
+    assert len(Migration(tmp_path, {1: disks[1]}, cluster).plan().cluster_id) == 22
 
 
 def test_a_partition_in_two_directories_stops(tmp_path: Path, disks: Any) -> None:

@@ -20,13 +20,8 @@ public final class SettingDefaults {
 
     /** string class path -> lines of `broker name=default` and `topic name=default`; nothing after `=` is no default. */
     public static byte[] ofJars(byte[] payload) throws Exception {
-        String[] paths = new Bytes(payload).string().split(File.pathSeparator);
-        URL[] urls = new URL[paths.length];
-        for (int i = 0; i < paths.length; i++) {
-            urls[i] = new File(paths[i]).toURI().toURL();
-        }
         ClassLoader own = Thread.currentThread().getContextClassLoader();
-        try (URLClassLoader jars = new URLClassLoader(urls, ClassLoader.getPlatformClassLoader())) {
+        try (URLClassLoader jars = jarsOf(new Bytes(payload).string())) {
             Thread.currentThread().setContextClassLoader(jars); // a default that is a class is looked for there
             String lines = lines("broker", definition(jars, "num.partitions", OF_BROKERS));
             lines += lines("topic", definition(jars, "max.message.bytes", OF_TOPICS));
@@ -34,6 +29,16 @@ public final class SettingDefaults {
         } finally {
             Thread.currentThread().setContextClassLoader(own);
         }
+    }
+
+    /** A class loader that has these jars and Java's own classes, and no others. */
+    static URLClassLoader jarsOf(String classPath) throws Exception {
+        String[] paths = classPath.split(File.pathSeparator);
+        URL[] urls = new URL[paths.length];
+        for (int i = 0; i < paths.length; i++) {
+            urls[i] = new File(paths[i]).toURI().toURL();
+        }
+        return new URLClassLoader(urls, ClassLoader.getPlatformClassLoader());
     }
 
     /** The ConfigDef with this setting that a static field has, or a field of a Scala object. */
