@@ -113,7 +113,7 @@ def _directories_by_broker(texts: Sequence[str]) -> dict[int, list[str]]:
         if not equals or not broker_id.isdecimal() or not all(paths.split(",")):
             raise CommandFailure(f"--broker: ID=DIR,DIR expected, found {text!r}", "", EXIT_BAD_USAGE)
         found.setdefault(int(broker_id), []).extend(str(Path(path).absolute()) for path in paths.split(","))
-    used = [path for paths in found.values() for path in paths]
+    used = [str(Path(path).resolve()) for paths in found.values() for path in paths]
     twice = sorted({path for path in used if used.count(path) > 1})
     if twice:
         raise CommandFailure(f"--broker: {twice[0]} is named twice", "", EXIT_BAD_USAGE)
@@ -127,12 +127,22 @@ def _survey(out: Path, directories: Mapping[int, Sequence[str]]) -> dict[int, Pl
     from ...storage.migration.plan_document import read_plan
 
     known: dict[int, PlannedBroker] = {}
+    inside = [
+        path for paths in directories.values() for path in paths if out.resolve().is_relative_to(Path(path).resolve())
+    ]
+    if inside:
+        raise CommandFailure(f"--out: {out} is within the log directory {inside[0]}", "", EXIT_BAD_USAGE)
     if out.exists():
         before = read_plan(Files(read_only=True), str(out))
         known = {key: replace(each, cluster_id=before.cluster_id) for key, each in before.brokers.items()}
     with hold_locks(Files(), [path for paths in directories.values() for path in paths], only_existing=True):
         files = Files(read_only=True)
         found = {broker_id: survey_broker(files, broker_id, paths) for broker_id, paths in directories.items()}
+    for broker_id in known.keys() & found.keys():
+        before_it = known[broker_id]
+        found[broker_id] = replace(
+            found[broker_id], host=before_it.host, port=before_it.port, controller_port=before_it.controller_port
+        )
     return dict(sorted({**known, **found}.items()))
 
 

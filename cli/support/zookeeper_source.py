@@ -27,17 +27,28 @@ def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) 
     """What one of both says; of several clusters that with the id. Raises: CommandFailure."""
     try:
         if hosts is not None:
-            tree = read_live_zookeeper(hosts)
-            return ZookeeperSource(cluster=read_cluster(find_cluster(tree, cluster_id)), name=f"ZooKeeper at {hosts}")
+            cluster = read_cluster(find_cluster(read_live_zookeeper(hosts), cluster_id))
+            return ZookeeperSource(cluster=cluster, name=f"ZooKeeper at {hosts}", gaps=_sessions(cluster))
         paths = (data or "").split(",")
         found = read_data_directory(Files(read_only=True), paths)
+        cluster = read_cluster(find_cluster(found.tree, cluster_id))
         return ZookeeperSource(
-            cluster=read_cluster(find_cluster(found.tree, cluster_id)),
+            cluster=cluster,
             name=f"ZooKeeper's files in {data}, up to transaction {found.zxid:#x}",
-            notes=found.notes,
+            notes=[*found.notes, *_sessions(cluster)],
             gaps=found.gaps,
         )
     except LiveZookeeperFault as fault:
         raise CommandFailure(str(fault)) from fault
     except DiskFault as fault:
         raise CommandFailure(str(fault), "Nothing was changed.") from fault
+
+
+def _sessions(cluster: KafkaCluster) -> list[str]:
+    """A line where brokers have a session: with a live ZooKeeper they run, or ended within its session timeout."""
+    if not cluster.registered:
+        return []
+    return [
+        f"the brokers {cluster.registered} had a session when ZooKeeper was read: if they run, an ISR may have changed "
+        "since. Stop them, wait for the end of their sessions, and do this again"
+    ]

@@ -292,6 +292,11 @@ class Files:
         with self._disk(path):
             return os.stat(path).st_mtime_ns // 1_000_000
 
+    def is_of_other_user(self, path: str) -> bool:
+        """Whether the file belongs to another user than this process runs as."""
+        with self._disk(path):
+            return os.stat(path).st_uid != os.geteuid()
+
     def set_modified_ms(self, path: str, time_ms: int) -> None:
         with self._disk(path):
             os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))

@@ -125,13 +125,11 @@ def _credential(value: object) -> tuple[tuple[str, str], ScramCredential]:
     """No message shows what is stored."""
     fields = read_mapping(value, "scram_credentials")
     user, mechanism = fields.get("user"), fields.get("mechanism")
-    if not isinstance(user, str) or mechanism not in HASHES:
+    if not isinstance(user, str) or not isinstance(mechanism, str) or mechanism not in HASHES:
         raise MalformedDocument("scram_credentials: a user and a mechanism expected")
     try:
-        salt, stored_key, server_key = (
-            base64_bytes(str(fields.get(name))) for name in ("salt", "stored_key", "server_key")
-        )
-    except ValueError:
+        salt, stored_key, server_key = (base64_bytes(fields[name]) for name in ("salt", "stored_key", "server_key"))
+    except (KeyError, TypeError, ValueError):
         raise MalformedDocument("scram_credentials: salt and keys in base64 expected") from None
     iterations = _whole(fields, "iterations", "scram_credentials")
     return (user, mechanism), ScramCredential(

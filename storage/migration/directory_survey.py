@@ -23,6 +23,7 @@ from ..metadata.metadata_store import DOCUMENT
 from .folder_survey import FolderSurvey, survey_folder
 
 JOURNAL = "stepdown-migration.json"
+MOST_META_BYTES = 1 << 16
 _TEMPORARY = ".tmp"
 _WRITTEN_BY_PLANS = frozenset({LOCK, JOURNAL, META_PROPERTIES, METADATA_FOLDER})
 

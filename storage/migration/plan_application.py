@@ -29,6 +29,7 @@ from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
 from ..metadata.state_difference import difference
 from .directory_survey import (
     JOURNAL,
+    MOST_META_BYTES,
     PlannedBroker,
     PlannedDirectory,
     RefusedDirectory,
@@ -39,10 +40,12 @@ from .directory_survey import (
 from .local_brokers import local_brokers
 from .migration_journal import MigrationJournal, read_journal, write_journal
 from .migration_plan import MigrationPlan
+from .plan_check import faults_of_plan
 
 SNAPSHOT_END, SNAPSHOT_EPOCH = 100, 1
 NO_BROKER = -1
-MOST_META_BYTES = 1 << 16
+DIGITS_SHOWN = 8
+FAULTS_SHOWN = 20
 
 
 class PlanApplication:
@@ -57,6 +60,7 @@ class PlanApplication:
     def apply(self) -> list[PlannedBroker]:
         """The brokers that are ready for Kafka now. Raises: RefusedDirectory before any change; DiskFault."""
         self._refuse_stops()
+        self._refuse_faults()
         brokers = local_brokers(self._files, self._plan)
         snapshot = self._snapshot()
         had_lock = {path: self._files.exists(f"{path}/{LOCK}") for path in _paths(brokers)}
@@ -74,13 +78,22 @@ class PlanApplication:
             for directory, journal in journals:
                 self._write_meta_properties(directory, journal.broker_id)
         for broker in brokers:
-            self._say(f"broker {broker.broker_id}: ready for Kafka {self._plan.release}")
+            self._say(
+                f"broker {broker.broker_id}: ready for Kafka {self._plan.release} by the plan "
+                f"{self._plan.digest[:DIGITS_SHOWN]}, which has to be that of every broker"
+            )
         return brokers
 
     def _refuse_stops(self) -> None:
         if self._plan.stops:
             lines = "\n  ".join(self._plan.stops)
             raise RefusedDirectory(f"the plan has stops, which have to be settled first:\n  {lines}")
+
+    def _refuse_faults(self) -> None:
+        faults = faults_of_plan(self._plan)
+        if faults:
+            lines = "\n  ".join(faults[:FAULTS_SHOWN])
+            raise RefusedDirectory(f"the plan cannot be applied as it is, {len(faults)} faults:\n  {lines}")
 
     # What is checked before
 
@@ -99,6 +112,8 @@ class PlanApplication:
         if known is not None:
             return known
         meta = read_meta_properties(files, path)
+        if meta is not None and meta.cluster_id not in (None, self._plan.cluster_id):
+            raise RefusedDirectory(f"{path} is of cluster {meta.cluster_id}, the plan of {self._plan.cluster_id}")
         if meta is None or meta.version != 0 or files.exists(f"{path}/{METADATA_FOLDER}"):
             raise RefusedDirectory(f"{path} is KRaft's already, and no plan was applied there")
         return MigrationJournal(

@@ -142,9 +142,7 @@ def _list_lines(name: str, rows: Iterator[Any]) -> Iterator[str]:
 
 def _quotas(state: ClusterState) -> Iterator[dict[str, Any]]:
     for entity, quotas in state.client_quotas.items():
-        # YAML takes 1e+16 for a text.
-        rates = {key: int(rate) if rate.is_integer() else rate for key, rate in quotas.items()}
-        yield {"entity": dict(entity), "quotas": rates}
+        yield {"entity": dict(entity), "quotas": quotas}
 
 
 def _credentials(state: ClusterState) -> Iterator[dict[str, Any]]:
@@ -224,7 +222,7 @@ def decode_plan(document: Any, digest: str) -> MigrationPlan:
         raise MalformedPlan(f"to: {' or '.join(RELEASES)} expected, found {release}")
     plan = MigrationPlan(
         release=release,
-        cluster_id=str(fields.get("cluster_id")),
+        cluster_id=_text(fields.get("cluster_id"), "cluster_id"),
         made_ms=read_whole(fields.get("made_ms"), "made_ms"),
         source=str(fields.get("source", "")),
         state=_state(fields),
@@ -250,13 +248,27 @@ def _state(fields: Mapping[str, Any]) -> ClusterState:
         "cluster_configs": fields.get("cluster_configs"),
         "configs_of_brokers": {str(key): each for key, each in of_brokers.items()},
         "next_producer_id": fields.get("next_producer_id"),
-        "client_quotas": fields.get("client_quotas"),
+        "client_quotas": [_quota(each) for each in read_list(fields.get("client_quotas"), "client_quotas")],
         "acls": [_acl_codes(each) for each in read_list(fields.get("acls"), "acls")],
         "scram_credentials": fields.get("scram_credentials"),
         "features": {METADATA_VERSION: fields.get("metadata_version")},
     }
     _, state = decode_state(document, 0)
     return replace(state, acls=number_acls(list(state.acls)))
+
+
+def _quota(value: Any) -> dict[str, Any]:
+    row = read_mapping(value, "client_quotas")
+    rates = read_mapping(row.get("quotas"), "client_quotas.quotas")
+    return row | {"quotas": {_text(key, "client_quotas"): _rate(rate) for key, rate in rates.items()}}
+
+
+def _rate(value: Any) -> float:
+    """YAML takes 1e+16 for a text."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise MalformedPlan(f"client_quotas: a rate expected, found {value!r:.100}") from None
 
 
 def _topic_document(name: str, value: Any) -> dict[str, Any]:
@@ -271,8 +283,11 @@ def _topic_document(name: str, value: Any) -> dict[str, Any]:
 
 def _partition_list(place: str, value: Any) -> list[Any]:
     row = read_mapping(value, place)
-    replicas, isr, leader = row.get("replicas"), row.get("isr"), row.get("leader")
-    if not isinstance(replicas, list) or not isinstance(isr, list) or not set(isr) <= set(replicas):
+    replicas, isr = (
+        [read_whole(each, place) for each in read_list(row.get(key), place)] for key in ("replicas", "isr")
+    )
+    leader = row.get("leader")
+    if not set(isr) <= set(replicas):
         raise MalformedPlan(f"{place}: an isr of some of the replicas expected, found {isr} of {replicas}")
     if len(set(replicas)) < len(replicas):
         raise MalformedPlan(f"{place}: each replica once expected, found {replicas}")
@@ -291,8 +306,15 @@ def _acl_codes(value: Any) -> list[Any]:
     return rule
 
 
+def _text(value: Any, place: str) -> str:
+    """YAML takes words such as `no` and `1e3` for other things where they stand without quotes."""
+    if not isinstance(value, str):
+        raise MalformedPlan(f"{place}: a text in quotes expected, found {value!r:.100}")
+    return value
+
+
 def _entry_name(value: Any, place: str) -> str:
-    name = str(value)
+    name = _text(value, place)
     if not is_entry_name(name):
         raise MalformedPlan(f"{place}: {name!r:.100} names nothing within a log directory")
     return name
@@ -311,12 +333,15 @@ def _broker(key: Any, value: Any) -> PlannedBroker:
     )
     if not directories:
         raise MalformedPlan(f"{place}.directories: at least one expected")
+    folders = tuple(_folders(place, read_mapping(fields.get("found"), f"{place}.found")))
+    if not all(0 <= each.disk < len(directories) for each in folders):
+        raise MalformedPlan(f"{place}.found: the number of one of the {len(directories)} directories expected, from 0")
     return PlannedBroker(
         broker_id=read_whole(key, "brokers"),
         directories=directories,
-        folders=tuple(_folders(place, read_mapping(fields.get("found"), f"{place}.found"))),
+        folders=folders,
         last_producer_id=read_whole(fields.get("last_producer_id"), place),
-        host=str(fields.get("host")),
+        host=_text(fields.get("host"), f"{place}.host"),
         port=read_whole(fields.get("port"), f"{place}.port"),
         controller_port=read_whole(fields.get("controller_port"), f"{place}.controller_port"),
         set_aside=tuple(_entry_name(each, place) for each in read_list(fields.get("set_aside"), f"{place}.set_aside")),
@@ -327,7 +352,7 @@ def _broker(key: Any, value: Any) -> PlannedBroker:
 def _directory(place: str, value: Any) -> PlannedDirectory:
     fields = read_mapping(value, f"{place}.directories")
     return PlannedDirectory(
-        path=str(fields.get("path")),
+        path=_text(fields.get("path"), f"{place}.directories"),
         directory_id=read_uuid(fields.get("id"), f"{place}.directories"),
         fingerprint=str(fields.get("fingerprint")),
     )

@@ -9,7 +9,7 @@ leader drops from its history what is above its own. Its followers, which have i
 nobody knows, and never come back into the ISR (`LeaderEpochFileCache.assign`, 2.8.2).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ..directories.log_directory import LOCK
 from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
@@ -19,10 +19,11 @@ from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..log.leader_epochs import LeaderEpochs
 from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
 from ..metadata.metadata_store import BOOTSTRAP
-from .directory_survey import JOURNAL, RefusedDirectory, hold_locks
+from .directory_survey import JOURNAL, MOST_META_BYTES, RefusedDirectory, hold_locks
 from .local_brokers import local_brokers
 from .migration_journal import MigrationJournal, read_journal
 from .migration_plan import MigrationPlan
+from .plan_check import faults_of_epochs
 
 _UNIQUE = 33  # a dot and 32 hexadecimal digits
 
@@ -38,21 +39,39 @@ class PlanReversal:
 
     def undo(self) -> None:
         """Raises: RefusedDirectory before any change; DiskFault."""
-        brokers = local_brokers(self._files, self._plan)
-        paths = [directory.path for broker in brokers for directory in broker.directories]
+        brokers = local_brokers(self._files, self._plan, needs_all=False)
+        planned = [directory.path for broker in brokers for directory in broker.directories]
+        paths = [path for path in planned if self._files.exists(f"{path}/{META_PROPERTIES}")]
+        for path in sorted(set(planned) - set(paths)):
+            self._say(f"{path}: it is not there; when its disk is back, undo again before the broker starts")
         found = [(path, journal) for path in paths if (journal := read_journal(self._files, path)) is not None]
         for path in sorted(set(paths) - {path for path, _ in found}):
             self._files.remove(f"{path}/{JOURNAL}.tmp")
             self._say(f"{path}: no plan was applied, nothing is changed")
+        self._check_epochs([journal for _, journal in found])
         with hold_locks(self._files, [path for path, _ in found]):
             renames = {path: self._check(path, journal) for path, journal in found}
             # Kafka starts no more from here on, whatever comes between.
             for path, journal in found:
-                self._files.replace(f"{path}/{META_PROPERTIES}", journal.meta_properties)
+                self._restore_meta_properties(path, journal.meta_properties)
             for path, journal in found:
                 self._restore(path, journal, renames[path])
         for path, journal in found:
             self._finish(path, journal)
+
+    def _check_epochs(self, journals: Sequence[MigrationJournal]) -> None:
+        """Of a plan that was edited since."""
+        is_other = any(journal.plan != self._plan.digest for journal in journals)
+        faults = list(faults_of_epochs(self._plan)) if is_other else []
+        if faults:
+            raise RefusedDirectory(f"the plan was changed since it was applied: {faults[0]}")
+
+    def _restore_meta_properties(self, path: str, data: bytes) -> None:
+        """Nothing is written where nothing has changed: the disk may be full, which `apply` stopped at."""
+        name = f"{path}/{META_PROPERTIES}"
+        self._files.remove(f"{name}.tmp")
+        if self._files.read_whole(name, MOST_META_BYTES) != data:
+            self._files.replace(name, data)
 
     def _check(self, path: str, journal: MigrationJournal) -> list[tuple[str, str]]:
         """The folders to rename, new name and old one. Raises: RefusedDirectory where records would be lost."""

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from ..metadata.cluster_state import ClusterState
 
+PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+"""Kafka asks for the controllers' protocol as soon as a listener of clients is not PLAINTEXT (`KafkaConfig`, 3.9)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerNode:
@@ -36,6 +39,7 @@ def server_properties(
         "controller.quorum.voters=" + ",".join(f"{each.node_id}@{each.host}:{each.controller_port}" for each in voters),
         f"listeners=PLAINTEXT://{node.host}:{node.port}{controller}",
         "controller.listener.names=CONTROLLER",
+        f"listener.security.protocol.map={PROTOCOLS}",
         f"log.dirs={','.join(node.directories)}",
         f"metadata.log.dir={metadata_dir}",
         *(f"{name}={count}" for name, count in counts.items()),

@@ -9,10 +9,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from stepdown.storage.files.files import Files
 from stepdown.storage.migration.plan_document import read_plan
+from stepdown.storage.zookeeper.kafka_cluster import read_cluster
+from stepdown.storage.zookeeper.live_zookeeper import read_live_zookeeper
 from support.clients_raw import wait_until
 from support.command import run_command
 from support.deadline import DEADLINE_S
 from support.migrated_records import consume
+from support.migrating import set_hosts
 from support.zookeeper_cluster import IDS, Acknowledged, NewCluster, OldCluster, check_records, produce_acknowledged
 from support.zookeeper_directory import TOPIC_TOOL
 
@@ -71,6 +74,7 @@ def migrate(folder: Path, *source: object) -> Path:
     brokers = [word for each in IDS for word in ("--broker", f"{each}={folder / str(each) / 'data'}")]
     planned = run_command("migrate", "plan", *brokers, "--out", plan, *source)
     assert planned.exit_code == 0, planned.stderr
+    set_hosts(plan)
     applied = run_command("migrate", "apply", plan)
     assert applied.exit_code == 0, planned.stdout + applied.stderr
     return plan
@@ -131,6 +135,9 @@ def test_no_acknowledged_record_is_lost(tmp_path: Path, version: str, source: st
             "live": ("--zookeeper", old.brokers[1].zookeeper),
             "none": ("--without-zookeeper",),
         }[source]
+        if source == "live":
+            zookeeper = old.brokers[1].zookeeper
+            wait_until(lambda: not read_cluster(read_live_zookeeper(zookeeper)).registered, "all sessions end")
         if source == "older":
             without_newest_snapshot(files)
         plan = migrate(tmp_path, *words, "--to", release[:3])

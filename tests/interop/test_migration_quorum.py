@@ -76,7 +76,7 @@ def test_the_printed_settings_are_enough(tmp_path: Path) -> None:
     text = migration.path.read_text()
     for name, place in (("port", kafka.address), ("controller_port", kafka._controller)):
         text = re.sub(rf"(\b{name}): \d+", rf"\1: {place.rpartition(':')[2]}", text)
-    migration.path.write_text(text.replace('host: "localhost"', 'host: "127.0.0.1"'))
+    migration.path.write_text(text.replace('host: "host-1"', 'host: "127.0.0.1"'))
     applied = run_command("migrate", "apply", migration.path)
     assert applied.exit_code == 0, applied.stderr
     lines = [line for line in applied.stdout.splitlines() if not line.startswith("#")]

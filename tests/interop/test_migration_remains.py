@@ -23,7 +23,7 @@ from support.kafka_4 import LATEST, ApacheKafka4
 from support.kafka_old import OldKafka
 from support.kafka_tools import KafkaTools
 from support.migrated_records import consume
-from support.migrating import Migration, cluster_of, write_directory, write_replica
+from support.migrating import Migration, cluster_of, set_hosts, write_directory, write_replica
 from support.zookeeper_cluster import IDS, Acknowledged, NewCluster, OldCluster, check_records, produce_acknowledged
 from support.zookeeper_directory import CONFIG_TOOL, TOPIC_TOOL
 
@@ -76,6 +76,22 @@ def test_undo_gives_folders_back_that_kafka_replaced_by_empty_ones(tmp_path: Pat
     assert sorted(path.name for path in disk.iterdir() if path.is_dir() and not path.name.startswith("__")) == [
         "orders-0", "orders-1", "unknown-0", stray.name
     ]  # fmt: skip
+
+
+def test_names_that_collide_and_an_id_that_was_given_are_taken(tmp_path: Path) -> None:
+    """`a.b` and `a_b`, of which Kafka makes only one today, and an id above 1000, as brokers without one had them."""
+    disk = write_directory(tmp_path / "data", 1001)
+    topics = {name: [([1001], 1001, 3, [1001])] for name in ("a.b", "a_b")}
+    for number, name in enumerate(topics):
+        write_replica(disk, name, 0, 10 * (1 + number))
+    migration = Migration(tmp_path, {1001: [disk]}, cluster_of(topics))
+    assert not migration.plan().stops
+    migration.apply()
+    kafka = ApacheKafka4(tmp_path, release=LATEST)
+    own = {"node.id": "1001", "controller.quorum.voters": f"1001@{kafka._controller}"}
+    kafka._properties |= {**SOON, **own, "log.dirs": str(disk), "metadata.log.dir": str(disk)}
+    with kafka:
+        assert [len(consume(kafka.address, name, 0)) for name in topics] == [10, 20]
 
 
 def test_delegation_tokens_are_lost_with_a_line(tmp_path: Path) -> None:
@@ -167,6 +183,7 @@ def test_a_reassignment_under_way_goes_on(tmp_path: Path, version: str) -> None:
     assert record.adding == ((3,) if version >= "2" else (2, 3))
     assert record.removing == (1,)
     assert not re.search("^(lost|STOP)", planned.stdout, re.MULTILINE), planned.stdout
+    set_hosts(plan)
     assert run_command("migrate", "apply", plan).exit_code == 0
     with NewCluster(tmp_path) as new:
         admin = AdminClient({"bootstrap.servers": new.addresses})

@@ -1,8 +1,10 @@
 """Log directories as brokers with ZooKeeper left them, made by hand, and plans for them."""
 
+import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -113,6 +115,7 @@ class Migration:
             made = plan_from_disks(found, self.release, NOW)
         else:
             made = PlanMaking(found, self.release, NOW).make(self.cluster, "a test")
+        made.brokers = {key: replace(each, host=f"host-{key}") for key, each in made.brokers.items()}
         write_plan(Files(), str(self.path), made)
         return self.read()
 
@@ -135,6 +138,12 @@ class Migration:
         moved = {key: [folder / path.relative_to(self.folder) for path in paths] for key, paths in self.brokers.items()}
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         return Migration(folder, moved, self.cluster, self.release)
+
+
+def set_hosts(plan: Path) -> None:
+    """Give each broker of a plan a host of its own, as a person does."""
+    numbers = count(1)
+    plan.write_text(re.sub('host: "localhost"', lambda _: f'host: "host-{next(numbers)}"', plan.read_text()))
 
 
 def contents(roots: Sequence[Path]) -> dict[str, tuple[bytes, int]]:

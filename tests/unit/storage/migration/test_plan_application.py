@@ -179,6 +179,45 @@ def test_a_full_disk_leaves_what_a_second_apply_mends(migration: Migration) -> N
     assert bytes_of(migration.contents()) == bytes_of(before)
 
 
+def test_undo_needs_no_space_after_apply_filled_the_disk(migration: Migration) -> None:
+    before = migration.contents()
+    migration.plan()
+    for space in (1000, 2000):
+        full = FaultyFiles()
+        full.space_left = space
+        with pytest.raises(DiskFault, match="No space"):
+            migration.apply(full)
+        migration.undo(full)
+        assert bytes_of(migration.contents()) == bytes_of(before)
+
+
+def test_undo_goes_on_without_a_disk_that_is_gone(migration: Migration, tmp_path: Path) -> None:
+    before = migration.contents()
+    migration.plan()
+    migration.apply()
+    gone = migration.brokers[1][1]
+    gone.rename(tmp_path / "gone")
+    with pytest.raises(RefusedDirectory, match="is not there"):
+        migration.apply()
+    migration.undo()
+    assert f"{gone}: it is not there" in str(migration.said)
+    (tmp_path / "gone").rename(gone)
+    migration.undo()
+    assert bytes_of(migration.contents()) == bytes_of(before)
+
+
+def test_directories_of_another_user_are_refused(migration: Migration, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fault: what root had written for its eyes only, the broker's user could not read."""
+    migration.plan()
+    before = migration.contents()
+    owner = migration.folder.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    for work in (migration.apply, migration.undo):
+        with pytest.raises(RefusedDirectory, match="is of another user"):
+            work()
+    assert migration.contents() == before
+
+
 @pytest.mark.parametrize("change", ["touched", "longer", "new", "gone", "renamed"])
 def test_a_directory_that_has_changed_since_is_refused(migration: Migration, change: str) -> None:
     migration.plan()
