@@ -58,8 +58,8 @@ def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms:
         for folder in broker.folders:
             if folder.partition >= MOST_PARTITIONS:
                 raise RefusedDirectory(
-                    f"{broker.directories[folder.disk].path}/{folder.topic}-{folder.partition}: no topic has so many "
-                    "partitions, move this folder out of the log directory"
+                    f"{broker.directories[folder.disk].path}/{folder.topic}-{folder.partition}: a topic has at most "
+                    f"{MOST_PARTITIONS} partitions, move this folder out of the log directory"
                 )
             topics.setdefault(folder.topic, {}).setdefault(folder.partition, {})[broker.broker_id] = folder
     last_id = max((each.last_producer_id for each in brokers.values()), default=-1)
