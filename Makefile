@@ -24,6 +24,7 @@
 # make mutated-gateway  throw a million mutated requests at a gateway, and as many answers of its cluster, by both address schemes (FRAMES=… SEED=…)
 # make gateway-cost  the CPU time and latency of the gateway beside HAProxy and none, before a Kafka 4.4.0; CONNECTIONS=2000: memory (needs haproxy)
 # make gateway-clients  the matrix of clients, their groups and transactions, Kafka 4's tools and moving leaders, through a gateway to Kafka 4.4.0; 80 setups and their verdicts (needs Go, Node)
+# make gateway-suites  the clients' own tests through a gateway to Kafka 4.4.0, beside direct runs: kafka-python, franz-go (needs Go), librdkafka (needs Debian's sources)
 # make gateway-soak  old and new clients through a gateway, while brokers of three Kafka 4.4.0 and its workers are killed (SECONDS=3600)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
 # make producer-splits  batches above the topic's limit and one record that is too large, 200 runs each on stepdown and on Kafka, in peace and with cut connections
@@ -62,7 +63,7 @@ PYTEST  = -m pytest -n $(WORKERS) --dist loadfile -rfEs
 GENERATED := $(shell find protocol storage network broker producer -name "*.c")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format audit docker-check pictures bench-reference gate sanitize client-suites mutated-frames mutated-logins mutated-gateway gateway-cost gateway-clients gateway-soak crowd-soak producer-storm producer-splits handovers access-cases random-migrations same-seed soak clean
+.PHONY: help setup serve wheel wheel-producer quick pythons test times margins check format audit docker-check pictures bench-reference gate sanitize client-suites mutated-frames mutated-logins mutated-gateway gateway-cost gateway-clients gateway-suites gateway-soak crowd-soak producer-storm producer-splits handovers access-cases random-migrations same-seed soak clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -242,6 +243,9 @@ gateway-clients: setup
 	STEPDOWN_TEST_BROKER=gateway $(BIN)/python $(PYTEST) $(MATRIX)
 	STEPDOWN_TEST_BROKER=gateway-single $(BIN)/python $(PYTEST) $(MATRIX)
 	$(BIN)/python -m pytest -m slow $(addprefix tests/interop/test_,gateway_clients.py client_verdicts.py gateway_tools.py gateway_moving_leaders.py)
+
+gateway-suites: setup
+	$(BIN)/python -m pytest -m slow tests/interop/test_gateway_suites.py
 
 SECONDS ?= 3600
 

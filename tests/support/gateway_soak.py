@@ -35,8 +35,8 @@ from .kafka_cluster import ApacheKafkaCluster
 
 PARTITIONS = 6
 OLD, NEW = "old", "new"
-WRITERS = {OLD: 10, NEW: 20}
-READERS = {OLD: 8, NEW: 13}
+WRITERS = {OLD: 13, NEW: 26}
+READERS = {OLD: 11, NEW: 16}
 WRITE_EVERY_S = 0.2
 POLL_S = 0.5
 KILL_BROKER_S, KILL_WORKER_S = 120.0, 300.0
