@@ -9,6 +9,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
+from ..support.completion_values import complete_topics
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
 from .partition_requests import by_leader
 
@@ -29,7 +30,7 @@ HINTS = {
 
 @delete_records.command(name="delete-records")
 def delete_records_command(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=complete_topics, show_default=False)],
     before: Annotated[
         str,
         typer.Option("--before", metavar="OFFSET|end", help="The first offset that stays; end: nothing stays."),

@@ -9,6 +9,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
+from ..support.completion_values import complete_topics
 from .partition_requests import offsets_of
 
 offsets = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -16,7 +17,9 @@ offsets = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @offsets.command(name="offsets")
 def offsets_command(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
+    topics: Annotated[
+        list[str], typer.Argument(metavar="TOPIC...", autocompletion=complete_topics, show_default=False)
+    ],
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,

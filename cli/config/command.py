@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ...config import BROKER_KEYS, TOPIC_KEYS
+from ..support.completion_values import complete_settings
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from .settings_table import markdown, plain_text, rows
 
@@ -18,7 +19,9 @@ config = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @config.command(name="config")
 def config_command(
-    keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY]...", help="Show only these.")] = None,
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY]...", autocompletion=complete_settings, help="Show only these.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON array of objects.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="The page docs/configuration.md.")] = False,
     file: Annotated[

@@ -9,6 +9,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
 from ..support.client_properties import CommandConfig
+from ..support.completion_values import complete_topics
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.message_format_versions import NEWEST, AsFormat, RecordFormat, format_of
@@ -24,7 +25,9 @@ FETCH_ABORTED_FROM = 4
 
 @consume.command()
 def consume_command(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)],
+    topics: Annotated[
+        list[str], typer.Argument(metavar="TOPIC...", autocompletion=complete_topics, show_default=False)
+    ],
     from_beginning: Annotated[
         bool,
         typer.Option(

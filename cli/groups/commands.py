@@ -11,6 +11,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
+from ..support.completion_values import complete_groups
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
 from ..support.outcomes import fail_for_outcomes, print_outcomes
 
@@ -26,7 +27,7 @@ groups = typer.Typer(
     help="List, describe and delete groups of a broker, and move their offsets.",
 )
 
-Names = Annotated[list[str], typer.Argument(metavar="GROUP...", show_default=False)]
+Names = Annotated[list[str], typer.Argument(metavar="GROUP...", autocompletion=complete_groups, show_default=False)]
 
 DEAD = "Dead"
 HINTS = {
@@ -102,7 +103,7 @@ def delete(
 
 @groups.command(name="reset-offsets")
 def reset_offsets(
-    name: Annotated[str, typer.Argument(metavar="GROUP", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="GROUP", autocompletion=complete_groups, show_default=False)],
     topic: Annotated[
         list[str] | None,
         typer.Option("--topic", "-t", metavar="TOPIC[:N,N...]", help="All or some partitions; may be repeated."),

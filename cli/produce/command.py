@@ -13,6 +13,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect_by
 from ..support.client_properties import PREFIXES, CommandConfig, security_properties
+from ..support.completion_values import complete_topics
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.message_format_versions import AsFormat, format_of
@@ -48,7 +49,12 @@ class ProduceOptions:
 @produce.command()
 def produce_command(
     topic: Annotated[
-        str | None, typer.Argument(metavar="[TOPIC]", help="Topic to write to; not needed if lines of JSON name it.")
+        str | None,
+        typer.Argument(
+            metavar="[TOPIC]",
+            autocompletion=complete_topics,
+            help="Topic to write to; not needed if lines of JSON name it.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Lines are JSON, as `stepdown consume --json` prints them.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...config.keys.endpoints import parse_host_port
+from ...config.keys.endpoints import HostPort, parse_host_port
 from .client_properties import security_of, security_properties
 from .failures import EXIT_BAD_USAGE, CommandFailure
 
@@ -28,7 +28,8 @@ Bootstrap = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-LOCAL = "127.0.0.1:9092"
+DEFAULT_PORT = 9092
+LOCAL = f"127.0.0.1:{DEFAULT_PORT}"
 NO_HINTS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -39,15 +40,19 @@ def connect(bootstrap: str, command_config: Path | None = None, hints: Mapping[s
 
 def connect_by(bootstrap: str, properties: Mapping[str, str], hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
     """The same, with the security that properties ask for. Raises: CommandFailure."""
-    from .command_client import DEFAULT_PORT, CommandClient
+    from .command_client import CommandClient
 
+    client = CommandClient(parse_addresses(bootstrap), security_of(properties), hints)
+    client.connect()
+    return client
+
+
+def parse_addresses(bootstrap: str) -> list[HostPort]:
+    """Raises: CommandFailure."""
     texts = [each.strip().rstrip("/") for each in bootstrap.split(",")]
     try:
-        addresses = [parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}") for text in texts]
+        return [parse_host_port(text if ":" in text else f"{text}:{DEFAULT_PORT}") for text in texts]
     except ValueError as fault:
         raise CommandFailure(
             f"--bootstrap-server: expected {fault}, found {bootstrap!r}", "", EXIT_BAD_USAGE
         ) from fault
-    client = CommandClient(addresses, security_of(properties), hints)
-    client.connect()
-    return client

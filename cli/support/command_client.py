@@ -23,7 +23,6 @@ from .failures import CommandFailure
 from .stop_signals import StopSignals
 
 T = TypeVar("T")
-DEFAULT_PORT = 9092
 CLIENT_ID = "stepdown-cli"
 SECURITY_HINT = "A TLS or SASL listener takes --command-config FILE, a client.properties that says how."
 ADVERTISED_HINT = (

@@ -12,6 +12,7 @@ import typer
 from ...protocol.errors import ApiError, DiskFault
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
 from ..support.client_properties import CommandConfig
+from ..support.completion_values import complete_topics
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.outcomes import fail_for_outcomes
 from ..support.standard_streams import print_error
@@ -31,7 +32,11 @@ NO_TOPIC_FILE_HINT = "Have `kafka-topics.sh --describe` or `kafka-configs.sh --d
 def adopt(
     patterns: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TOPIC|PATTERN]...", help="Such as orders, 'audit-*'. Default: all."),
+        typer.Argument(
+            metavar="[TOPIC|PATTERN]...",
+            autocompletion=complete_topics,
+            help="Such as orders, 'audit-*'. Default: all.",
+        ),
     ] = None,
     defaults: Annotated[bool, typer.Option("--defaults", help="They have the broker's defaults.")] = False,
     override: Annotated[

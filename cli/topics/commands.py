@@ -10,6 +10,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
+from ..support.completion_values import complete_topics
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
 from ..support.outcomes import print_outcomes
 from .adopt import adopt
@@ -23,7 +24,7 @@ topics = typer.Typer(
     help="Create, list, describe, delete and alter topics of a broker, adopt those of a directory.",
 )
 
-Names = Annotated[list[str], typer.Argument(metavar="TOPIC...", show_default=False)]
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC...", autocompletion=complete_topics, show_default=False)]
 Configs = Annotated[
     list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting; may be repeated.")
 ]
@@ -91,7 +92,7 @@ def list_command(
 
 @topics.command()
 def describe(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]...")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC]...", autocompletion=complete_topics)] = None,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
@@ -128,7 +129,7 @@ def delete(
 
 @topics.command()
 def alter(
-    name: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=complete_topics, show_default=False)],
     partitions: Annotated[int | None, typer.Option("--partitions", "-p", help="The new, larger number.")] = None,
     config: Configs = None,
     delete_config: Annotated[

@@ -4,8 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from stepdown.client import Admin
+from support.broker import Stepdown
 from support.command import run_command
 from support.deadline import DEADLINE_S
 
@@ -31,6 +34,8 @@ def candidates(words: str) -> list[str]:
         ("stepdown to", ["topics"]),
         ("stepdown topics cre", ["create"]),
         ("stepdown configs alter --conf", ["--config"]),
+        ("stepdown config num.part", ["num.partitions"]),
+        ("stepdown topics describe -b 127.0.0.1:1 ", []),
         ("stepdown serve --log-", ["--log-dir", "--log-format", "--log-level"]),
         ("stepdown serve --log-level ", ["debug", "info", "warning", "error"]),
         ("stepdown serve --log-dir ", []),
@@ -41,6 +46,18 @@ def candidates(words: str) -> list[str]:
 )
 def test_commands_and_options_are_completed(words: str, found: list[str]) -> None:
     assert candidates(words) == found
+
+
+def test_names_of_topics_and_groups_are_those_of_the_broker(tmp_path: Path) -> None:
+    with Stepdown(tmp_path) as broker:
+        for topic in ("orders", "ordinary", "audit"):
+            broker.create_topic(topic)
+        with Admin(broker.address) as admin:
+            admin.commit_offsets("billing", {("orders", 0): 0})
+        given = f"-b {broker.address}"
+        assert candidates(f"stepdown consume {given} ord") == ["orders", "ordinary"]
+        assert candidates(f"stepdown topics delete {given} audit or") == ["orders", "ordinary"]
+        assert candidates(f"stepdown groups describe {given} ") == ["billing"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
