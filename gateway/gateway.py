@@ -140,6 +140,8 @@ class Gateway:
         self._refreshing: asyncio.Task[None] | None = None
         self._looking_for_hosts: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self._fault = ""
+        """Why the cluster did not answer when it was asked last."""
         self.metrics.show(self._count_connections, self._answer_memory)
 
     async def start(self) -> str:
@@ -266,6 +268,10 @@ class Gateway:
 
     async def _refresh(self) -> str:
         """Asks the cluster for its brokers; "" or why it did not answer."""
+        self._fault = await self._ask_cluster()
+        return self._fault
+
+    async def _ask_cluster(self) -> str:
         try:
             await self.upstream.fetch_versions()
             if self.upstream.sasl is None and self.settings.brokers:
@@ -426,8 +432,10 @@ class Gateway:
         answered_ms = self.upstream.answered_ms
         if self._is_stopping:
             return unready_page("shutting down")
-        if answered_ms is None or self.clock.now_ms() - answered_ms > READY_MS:
-            return unready_page("no broker of the cluster has answered within a minute")
+        if answered_ms is None:
+            return unready_page(f"no broker of the cluster has answered yet: {self._fault or 'it is being asked'}")
+        if (silent_ms := self.clock.now_ms() - answered_ms) > READY_MS:
+            return unready_page(f"no broker of the cluster has answered for {silent_ms // 1000} s: {self._fault}")
         return Page(body=b"ready\n")
 
 

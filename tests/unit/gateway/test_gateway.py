@@ -1,6 +1,7 @@
 """What passes through the gateway, what it changes, and what it refuses."""
 
 import asyncio
+import socket
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stepdown.protocol.messages.heartbeat import HeartbeatRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.records.builder import build_batch
+from support.clock import ManualClock
 from support.fetching import create, fetch, fetched, produce, records
 from support.gateway import gateway_to, running_gateway, started
 from support.running import until
@@ -227,3 +229,21 @@ async def test_rules_of_the_cluster_that_name_hosts_are_named_at_the_start(
         async with started(gateway_to(str(stage.broker.address))):
             await until(lambda: "that name hosts" in caplog.text)
     assert "ACLs of the cluster that name hosts: 1, such as User:old from 10.1.2.3; clients" in caplog.text
+
+
+async def test_a_gateway_whose_cluster_is_gone_says_since_when_and_why() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        clock = ManualClock()
+        gateway = gateway_to(address, clock)
+        try:
+            why = await gateway.start()
+            assert why == f"no broker answers at {address}: Connection refused"
+            told = (await gateway.show_ready()).body.decode()
+            assert told == f"not ready: no broker of the cluster has answered yet: {why}\n"
+            gateway.upstream.answered_ms = clock.now_ms() - 75_000
+            told = (await gateway.show_ready()).body.decode()
+            assert told == f"not ready: no broker of the cluster has answered for 75 s: {why}\n"
+        finally:
+            await gateway.stop(drain_ms=0)
