@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from typing import Final
 
+from ..protocol.plural import plural
 from .clock import Clock
 
 SILENCE_MS: Final = 60_000
@@ -32,4 +33,4 @@ class LineLimit:
 
 def repetition_text(left_out: int) -> str:
     """What such a line says of those that were left out."""
-    return f" ({left_out} times more since the last line)" if left_out else ""
+    return f" ({plural(left_out, 'time')} more since the last line)" if left_out else ""

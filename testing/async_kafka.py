@@ -13,6 +13,7 @@ from ..client.security.settings import OPEN, SecuritySettings
 from ..producer.partitioners.murmur2 import partition_for_key
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.metadata import MetadataRequest
+from ..protocol.plural import plural
 from ..protocol.records.record import Record
 from .clock import AsyncClock
 from .cluster import AsyncCluster
@@ -152,7 +153,7 @@ class AsyncKafka:
             lambda found: len(found) >= count,
             timeout,
             str(count),
-            lambda found: f"{topic} has {len(found)} records",
+            lambda found: f"{topic} has {plural(len(found), 'record')}",
         )
 
     async def assert_produces(
@@ -360,13 +361,13 @@ class AsyncKafka:
         """
         if state not in STATES:
             raise ValueError(f"a group is {', '.join(STATES)}, not {state!r}")
-        wanted = state if members is None else f"{state} with {members} members"
+        wanted = state if members is None else f"{state} with {plural(members, 'member')}"
         return await wait_for(
             lambda: self.group(name),
             lambda found: found.state == state and members in (None, len(found.members)),
             timeout,
             wanted,
-            lambda found: f"group {name} is {found.state} with {len(found.members)} members",
+            lambda found: f"group {name} is {found.state} with {plural(len(found.members), 'member')}",
         )
 
     async def wait_for_consumers(self, group: str, members: int = 1, *, timeout: float = TIMEOUT_S) -> Group:
@@ -429,4 +430,6 @@ class AsyncKafka:
 
 def _check_partition(topic: str, partition: int, partitions: Sequence[int]) -> None:
     if partition not in partitions:
-        raise ValueError(f"{topic} has {len(partitions)} partitions, from 0 on, and none with the number {partition}")
+        raise ValueError(
+            f"{topic} has {plural(len(partitions), 'partition')}, from 0 on, and none with the number {partition}"
+        )

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypedDict, Unpack
 
 from ..broker.faults.request_hook import Hook
+from ..protocol.plural import plural
 from .blocking_front import BlockingFront, blocking
 from .control_client import ControlClient, ControlFailed, LocalControl
 
@@ -87,7 +88,9 @@ class AsyncArmedFault:
         """Returns when it has fired so often. Raises: AssertionError when it has not by then."""
         found = await self._control.ask("POST", f"faults/{self.number}/wait", {"hits": hits, "timeout": timeout})
         assert "failure" not in found, f"a hook failed:\n{found['failure']}"
-        assert found["hits"] >= hits, f"{found['fault']} has fired {found['hits']} times in {timeout}, not {hits}"
+        assert found["hits"] >= hits, (
+            f"{found['fault']} has fired {plural(found['hits'], 'time')} in {timeout}, not {hits}"
+        )
 
     async def release(self) -> None:
         """Lets go what it holds now."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from ..broker.faults.hard_linked_files import link_directory
+from ..protocol.plural import plural
 from .async_kafka import AsyncKafka
 from .control_client import LocalControl
 from .make_brokers import Brokers, make_brokers
@@ -57,7 +58,7 @@ class OwnBrokers:
         if brokers < 1:
             raise ValueError(f"there is at least one broker, not {brokers}")
         if len(racks) > brokers:
-            raise ValueError(f"{brokers} brokers cannot be in {len(racks)} racks")
+            raise ValueError(f"{plural(brokers, 'broker')} cannot be in {plural(len(racks), 'rack')}")
         if data is not None and not Path(data).is_dir():
             raise ValueError(f"data is the log directory of a broker that has stopped; there is no folder {data}")
         self._number, self._racks, self._seed = brokers, racks, seed

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...protocol.api import API
 from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.plural import plural
 from .fault import Fault
 from .fault_fields import fields_of
 from .fault_state import FaultState
@@ -113,7 +114,8 @@ def describe_near(armed: ArmedFault, requests: Iterable[RequestEvent]) -> str:
     """What a test is told of a fault that never fired: the requests that differ in the fewest of its fields."""
     fault = armed.fault
     if armed.seen:
-        return f"{armed.seen} requests matched, after={fault.after} and probability={fault.probability:g} let them pass"
+        why = f"after={fault.after} and probability={fault.probability:g}"
+        return f"{plural(armed.seen, 'request')} matched, {why} let them pass"
     near = _find_near(list(_conditions(fault)), requests)
     if not near:
         return "no request came near it"

@@ -9,6 +9,7 @@ from ...protocol.coordinator.consumer_protocol import partitions_in_assignment
 from ...protocol.coordinator.partitioning import partition_of
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from ...protocol.plural import plural
 from ..groups.classic.group import ClassicGroup
 from ..handlers.create_topics import create_topic
 from ..metadata.partition import Partition
@@ -211,7 +212,7 @@ class Contents:
             return f"there is no group {group}"
         state, members = await _state_and_members(broker, group)
         if state != STABLE or len(members) != wanted:
-            return f"group {group} is {state} with {len(members)} members, not {STABLE} with {wanted}"
+            return f"group {group} is {state} with {plural(len(members), 'member')}, not {STABLE} with {wanted}"
         for member in members:
             missing = self.fetched.missing(member.client_id, member.member_id, member.partitions)
             if missing:

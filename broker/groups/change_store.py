@@ -7,6 +7,7 @@ Source: Kafka 3.9, GroupMetadataManager.
 """
 
 from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.plural import plural
 from ..scheduling.keyed_timers import Timers
 from .classic.group import ClassicGroup
 from .classic.rebalance import Rebalancer
@@ -96,7 +97,7 @@ class ChangeStore:
     def check_room(self, group: ConsumerGroup, member_id: str) -> None:
         """Raises: ApiError GROUP_MAX_SIZE_REACHED."""
         if len(group.members) >= self.settings.consumer_max_size and member_id not in group.members:
-            message = f"group {group.group_id} has its {self.settings.consumer_max_size} members"
+            message = f"group {group.group_id} has its {plural(self.settings.consumer_max_size, 'member')}"
             raise ApiError(message, ErrorCode.GROUP_MAX_SIZE_REACHED)
 
     def store(self, change: GroupChange) -> None:
@@ -116,7 +117,7 @@ class ChangeStore:
             group.refresh_at_ms = change.refresh_at_ms
         if group.epoch > epoch:
             self.rebalances += 1
-            self.lines.inform(group.group_id, "epoch %d has %d members", group.epoch, len(group.members))
+            self.lines.inform(group.group_id, f"epoch %d has {plural(len(group.members), 'member')}", group.epoch)
         for act in change.stored:
             act()
 

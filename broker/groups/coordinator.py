@@ -18,6 +18,7 @@ from ...protocol.messages.heartbeat import HeartbeatRequest
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ...protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from ...protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ...protocol.plural import plural
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import OFFSETS_TOPIC
@@ -138,7 +139,9 @@ class GroupCoordinator:
         for member in group.members.values():
             self._rebalancer.keep_alive(group, member)
         if len(group.members) > self.settings.max_size:
-            self._rebalancer.prepare(group, f"{len(group.members)} members, {self.settings.max_size} are allowed")
+            self._rebalancer.prepare(
+                group, f"{plural(len(group.members), 'member')}, {self.settings.max_size} are allowed"
+            )
 
     # What may be asked
 

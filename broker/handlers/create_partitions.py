@@ -15,6 +15,7 @@ from ...protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+from ...protocol.plural import plural
 from ..dispatch.call import Call
 from ..metadata.topic_rules import check_number, check_replica_lists
 
@@ -39,7 +40,7 @@ async def handle(broker: "Services", request: CreatePartitionsRequest, call: Cal
             if not request.validate_only:
                 assignment = [tuple(each.broker_ids) for each in topic.assignments or ()]
                 await broker.topics.grow(topic.name, topic.count, assignment)
-                log.info("topic %s is given %d partitions by %s", topic.name, topic.count, call.requester)
+                log.info("topic %s is given %s by %s", topic.name, plural(topic.count, "partition"), call.requester)
         except ApiError as fault:
             forget_frames(fault)
             error = fault
@@ -61,7 +62,7 @@ def _count_new_partitions(broker: "Services", asked: CreatePartitionsTopic, *, i
     present = len(topic.partitions)
     if asked.count <= present:
         raise ApiError(
-            f"topic {asked.name} has {present} partitions, {asked.count} would not be more",
+            f"topic {asked.name} has {plural(present, 'partition')}, {asked.count} would not be more",
             ErrorCode.INVALID_PARTITIONS,
         )
     added = asked.count - present

@@ -24,6 +24,7 @@ from ...protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from ...protocol.plural import plural
 from ..dispatch.call import Call
 from ..metadata.topic_rules import METADATA_TOPIC, check_assignments, check_layout, check_number
 from ..metadata.topics import NewTopic
@@ -56,8 +57,8 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
     if not request.validate_only and planned:
         failed |= await broker.topics.create(planned.values())
         for new in (each for each in planned.values() if each.name not in failed):
-            log.info("topic %s is created by %s: %d partitions, settings %s",
-                     new.name, call.requester, new.partitions, dict(new.overrides))  # fmt: skip
+            log.info("topic %s is created by %s: %s, settings %s",
+                     new.name, call.requester, plural(new.partitions, "partition"), dict(new.overrides))  # fmt: skip
     answers = []
     configs_of = cache(partial(_configs, broker))
     for name in counts:

@@ -29,6 +29,7 @@ from ...protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from ...protocol.plural import plural
 from ..dispatch.call import Call
 from ..metadata.image import MetadataImage, Topic
 from ..metadata.partition import Partition
@@ -194,7 +195,8 @@ async def _create(broker: "Services", names: Sequence[str], call: Call) -> set[s
     failed = await broker.topics.create(planned)
     created = {topic.name: topic.partitions for topic in planned if topic.name not in failed}
     for name, partitions in created.items():
-        log.info("topic %s is created, since %s asked for it: %d partitions", name, call.requester, partitions)
+        size = plural(partitions, "partition")
+        log.info("topic %s is created, since %s asked for it: %s", name, call.requester, size)
     return set(created)
 
 

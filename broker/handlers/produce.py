@@ -30,6 +30,7 @@ from ...protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ...protocol.plural import plural
 from ...protocol.records.layout import (
     LOG_OVERHEAD,
     LOW_ATTRIBUTES_OFFSET,
@@ -263,7 +264,7 @@ def _admit(
         broker.cluster.check_led_here(partition)
     if request.acks == ACKS_ALL and len(partition.isr) < outcome.min_in_sync:
         raise ApiError(
-            f"{outcome.place} has {len(partition.isr)} replicas in sync,"
+            f"{outcome.place} has {plural(len(partition.isr), 'replica')} in sync,"
             f" min.insync.replicas asks for {outcome.min_in_sync}",
             ErrorCode.NOT_ENOUGH_REPLICAS,
         )

@@ -26,6 +26,7 @@ from dataclasses import replace
 from uuid import UUID, uuid4
 
 from ...protocol.errors import DiskFault, ErrorCode
+from ...protocol.plural import plural
 from ...protocol.schema import NO_UUID
 from ...storage.directories.log_manager import LogManager
 from ...storage.files.partition_metadata import encode_uuid, write_topic_id
@@ -106,7 +107,9 @@ def _check_new_directories(store: MetadataStore, log_manager: LogManager) -> Non
     if new:
         missing = [] if log_manager.offline else sorted(_without_folder(store, log_manager))
         if store.is_new or missing:
-            lost = "the metadata" if store.is_new else f"{len(missing)} partitions ({', '.join(missing[:5])} …)"
+            lost = (
+                "the metadata" if store.is_new else f"{plural(len(missing), 'partition')} ({', '.join(missing[:5])} …)"
+            )
             raise DiskFault(
                 f"{new} has no meta.properties, and the other log directories, which were used before, do not have "
                 f"{lost}: is a disk not mounted? If it is lost for good, start once without it in log.dirs"
@@ -129,7 +132,7 @@ def _why_stray(opened: Log, index: int, stored: StoredTopic | None, node_id: int
     if opened.topic_id not in (None, stored.topic_id):
         return f"the metadata have another topic of that name, with the id {encode_uuid(stored.topic_id)}"
     if index >= stored.partitions:
-        return f"the topic has {stored.partitions} partitions in the metadata"
+        return f"the topic has {plural(stored.partitions, 'partition')} in the metadata"
     replicas = stored.replicas[index].replicas
     if replicas and node_id not in replicas:
         return f"its replicas are on the brokers {list(replicas)} by the metadata, and this is {node_id}"

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from ...protocol.plural import plural
+
 if TYPE_CHECKING:
     from .image import Topic
 
@@ -30,7 +32,7 @@ def warn_of_unknown(topics: Iterable["Topic"]) -> None:
     if waiting:
         more = ", …" if len(waiting) > NAMES_SHOWN else ""
         log.warning(
-            "the settings of %d topics are not known (%s%s): nothing of them is deleted or compacted until "
+            "the settings of %s are not known (%s%s): nothing of them is deleted or compacted until "
             "`stepdown topics adopt` says what they are; `stepdown topics adopt --help` shows how",
-            len(waiting), ", ".join(waiting[:NAMES_SHOWN]), more,
+            plural(len(waiting), "topic"), ", ".join(waiting[:NAMES_SHOWN]), more,
         )  # fmt: skip

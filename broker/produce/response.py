@@ -18,6 +18,7 @@ from ...protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ...protocol.plural import plural
 from ...protocol.schema import maker
 from ...storage.log.log import AppendInfo
 from ...storage.validation.errors import RecordErrors
@@ -116,7 +117,7 @@ def _verdict(core: "Core", outcome: PartitionOutcome, partition: Partition) -> A
         return ApiError(f"{place} is led by broker {partition.leader_id} now", ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if len(partition.isr) < outcome.min_in_sync:
         return ApiError(
-            f"{place}: written, but only {len(partition.isr)} replicas are in sync",
+            f"{place}: written, but to {plural(len(partition.isr), 'replica')} in sync only",
             ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         )
     return None

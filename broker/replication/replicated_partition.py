@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.plural import plural
 from ...storage.log.log import AppendInfo, Log
 from ...storage.metadata.partition_record import PartitionRecord
 from ...storage.validation.prepared_append import PreparedAppend
@@ -113,7 +114,7 @@ class ReplicatedPartition(Partition):
     def check_enough_in_sync(self) -> None:
         if len(self.isr) < self.min_in_sync:
             place = f"{self.topic_name}-{self.index}"
-            message = f"{place} has {len(self.isr)} replicas in sync, {self.min_in_sync} are asked for"
+            message = f"{place} has {plural(len(self.isr), 'replica')} in sync, {self.min_in_sync} are asked for"
             raise ApiError(message, ErrorCode.NOT_ENOUGH_REPLICAS)
 
     def choose_reader(self, rack: str, fetch_offset: int, racks: Mapping[int, str | None]) -> int | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...protocol.plural import plural
 from ..support.bootstrap_server import AsJson
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.standard_streams import print_error
@@ -94,9 +95,9 @@ def _read_log(path: Path) -> dict[str, Any]:
             "Set the logger kafka.request.logger of the broker to DEBUG and pass the file that it writes.",
         )
     of_brokers = f", {log.requests_of_brokers} of brokers" if log.requests_of_brokers else ""
-    print_error(f"{log.requests} requests of clients{of_brokers} in {log.lines} lines")
+    print_error(f"{plural(log.requests, 'request')} of clients{of_brokers} in {log.lines} lines")
     if log.unreadable:
-        print_error(f"{log.unreadable} requests could not be read: {'; '.join(log.examples)}")
+        print_error(f"{plural(log.unreadable, 'request')} could not be read: {'; '.join(log.examples)}")
     return log.report.document()
 
 
@@ -113,11 +114,12 @@ def _print_text(rows: list[ClientRow], forgotten: int) -> None:
     other = len(works) - sum(map(works.count, ("yes", "no", "unknown")))
     some = f", {other} with some releases" if other else ""
     typer.echo(
-        f"{len(works)} clients: {works.count('yes')} work with Kafka 4 by what was seen, {works.count('no')} do not"
+        f"{plural(len(works), 'client')}: {works.count('yes')} work with Kafka 4 by what was seen, "
+        f"{works.count('no')} do not"
         f"{some}, of {works.count('unknown')} it is not known yet"
     )
     if forgotten:
-        typer.echo(f"{forgotten} clients were forgotten to make room for others")
+        typer.echo(f"{plural(forgotten, 'client')} forgotten to make room for others")
 
 
 def _cells(row: ClientRow) -> tuple[object, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...protocol.plural import plural
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.failures import fail_for
@@ -70,7 +71,9 @@ def _show(directories: list[dict[str, Any]]) -> None:
     for each in directories:
         partitions = each["partitions"]
         total = sum(row["size_bytes"] for row in partitions)
-        typer.echo(f"broker {each['broker']}: {each['directory']}, {len(partitions)} partitions, {total} bytes")
+        typer.echo(
+            f"broker {each['broker']}: {each['directory']}, {plural(len(partitions), 'partition')}, {total} bytes"
+        )
         if partitions:
             rows = [[*list(row.values())[:-1], "future" if row["is_future"] else ""] for row in partitions]
             print_table(("topic", "partition", "bytes", "lag", ""), rows, numeric=("partition", "bytes", "lag"))

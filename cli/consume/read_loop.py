@@ -10,6 +10,7 @@ from typing import BinaryIO
 from ...client.operation import TopicPartition
 from ...client.operations.offsets import LATEST
 from ...client.operations.partition_leaders import PartitionLeaders
+from ...protocol.plural import plural
 from ..support.command_client import CommandClient, is_broken_connection
 from ..support.failures import CommandFailure
 from ..support.standard_streams import print_error
@@ -47,7 +48,7 @@ def _topic_partitions(options: ConsumeOptions, counts: dict[str, int]) -> list[T
         for partition in options.partitions:
             if partition >= count:
                 hint = "`stepdown topics describe` shows partitions."
-                raise CommandFailure(f"topic {topic} has {count} partitions, no partition {partition}", hint)
+                raise CommandFailure(f"topic {topic} has {plural(count, 'partition')}, no partition {partition}", hint)
     return [(topic, partition) for topic in counts for partition in options.partitions]
 
 

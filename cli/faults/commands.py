@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...protocol.plural import plural
 from ..support.bootstrap_server import AsJson
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
@@ -84,7 +85,7 @@ def list_command(control: Control = LOCAL, token: Token = "", as_json: AsJson = 
         typer.echo(json.dumps(found, indent=2))
         return
     for each in found:
-        typer.echo(f"{each['id']}  {each['state']}  {each['hits']} hits  {json.dumps(each['fault'])}")
+        typer.echo(f"{each['id']}  {each['state']}  {plural(each['hits'], 'hit')}  {json.dumps(each['fault'])}")
 
 
 @faults.command()
@@ -98,7 +99,7 @@ def wait(
     """Wait until a fault has fired."""
     found = _ask(control, token, "POST", f"faults/{number}/wait", {"hits": hits, "timeout": timeout})
     if found["hits"] < hits:
-        raise CommandFailure(f"fault {number} has fired {found['hits']} times in {timeout}, not {hits}")
+        raise CommandFailure(f"fault {number} has fired {plural(found['hits'], 'time')} in {timeout}, not {hits}")
     _print(found)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...protocol.errors import DiskFault
+from ...protocol.plural import plural
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.standard_streams import print_error
 
@@ -167,9 +168,10 @@ def _make(
 def _show(made: MigrationPlan, out: Path) -> None:
     partitions = sum(topic.partitions for topic in made.state.topics.values())
     typer.echo(
-        f"{out}: {len(made.state.topics)} topics, {partitions} partitions, {len(made.state.acls)} access rules, "
+        f"{out}: {plural(len(made.state.topics), 'topic')}, {plural(partitions, 'partition')}, "
+        f"{plural(len(made.state.acls), 'access rule')}, "
         f"{len(made.state.scram_credentials)} passwords, {len(made.state.client_quotas)} quotas, "
-        f"{len(made.brokers)} brokers"
+        f"{plural(len(made.brokers), 'broker')}"
     )
     for title, lines in (("lost", made.lost), ("changed", made.changes), ("note", made.notes), ("STOP", made.stops)):
         for line in lines:

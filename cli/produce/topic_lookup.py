@@ -11,6 +11,7 @@ from ...client.errors import Unreachable
 from ...client.operation import ask
 from ...client.operations.topics import metadata_request
 from ...protocol.errors import ErrorCode, error_name
+from ...protocol.plural import plural
 from ..support.command_client import CommandClient
 from ..support.failures import CommandFailure
 
@@ -36,7 +37,7 @@ class TopicLookup:
         self._partitions[topic] = count = self._ask(topic)
         if partition is not None and partition >= count:
             hint = f"Give it more with `stepdown topics alter {topic} -p {partition + 1}`."
-            raise CommandFailure(f"topic {topic} has {count} partitions, no partition {partition}", hint)
+            raise CommandFailure(f"topic {topic} has {plural(count, 'partition')}, no partition {partition}", hint)
 
     def _ask(self, topic: str) -> int:
         for left in reversed(range(TRIES)):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...config.remark import Remark
+from ...protocol.plural import plural
 from ..support.standard_streams import discard_output
 
 if TYPE_CHECKING:
@@ -48,5 +49,5 @@ def summarize(broker: Broker, layers: Layers) -> str:
     directories = ", ".join(broker.settings.log_dirs) + (" (Kafka's default)" if is_default else "")
     return (
         f"serving {directories}: cluster {broker.cluster.cluster_id}, node {broker.cluster.node_id}, "
-        f"{len(broker.cluster.topics)} topics; listeners {listeners}; http {broker.http_address}"
+        f"{plural(len(broker.cluster.topics), 'topic')}; listeners {listeners}; http {broker.http_address}"
     )

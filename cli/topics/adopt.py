@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...protocol.errors import ApiError, DiskFault
+from ...protocol.plural import plural
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topics
@@ -112,7 +113,7 @@ def adopt(
     for line in adoption.missing_partitions(known, described) if described is not None else ():
         print_error(f"missing: {line}")
     if left:
-        print_error(f"{left} topics stay without settings: no file names them")
+        print_error(f"{plural(left, 'topic')} without settings: no file names them")
     elif not adoptions:
         typer.echo("no topic of these is without settings: nothing was changed")
 
@@ -249,7 +250,7 @@ def describe_adoption(place: TopicPlace, each: Adoption) -> str:
         return f"{each.topic}: {_settings(each)}; what that deletes cannot be told: {fault}"
     if found is None:
         return f"{each.topic}: {_settings(each)}; its folders cannot be read from here, so records are not counted"
-    text = f"retention would delete {found.retained_away} records ({found.retained_away_bytes} bytes)"
+    text = f"retention would delete {plural(found.retained_away, 'record')} ({found.retained_away_bytes} bytes)"
     return f"{each.topic}: {_settings(each)}; {text}, compaction {found.compacted_away}"
 
 

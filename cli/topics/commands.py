@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...protocol.plural import plural
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topics
@@ -172,7 +173,8 @@ def show_topics(found: Sequence[dict[str, Any]]) -> None:
     from ..support.terminal_tables import print_table
 
     for topic in found:
-        heading = f"{topic['name']}  {len(topic['partitions'])} partitions, {replica_count(topic)} replicas"
+        counts = plural(len(topic["partitions"]), "partition"), plural(replica_count(topic), "replica")
+        heading = f"{topic['name']}  {', '.join(counts)}"
         typer.echo(f"{heading}, id {topic['id']}" if topic["id"] else heading)
         for key, value in topic["configs"].items():
             typer.echo(f"  {key}={value}")

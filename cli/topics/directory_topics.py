@@ -9,6 +9,7 @@ from ...broker.broker import Broker
 from ...broker.metadata.configuration import log_config
 from ...client.operations.outcome import Outcome
 from ...protocol.errors import ApiError, error_name
+from ...protocol.plural import plural
 from ...storage.log.log_config import LogConfig
 from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
@@ -73,7 +74,8 @@ def partition_changes(present: Mapping[str, StoredTopic], counts: Mapping[str, i
 def describe_changes(before: Mapping[str, StoredTopic], after: Mapping[str, StoredTopic]) -> list[str]:
     """A line for each topic of `after`."""
     return [
-        f"{name}: {topic.partitions} partitions instead of {before[name].partitions}" for name, topic in after.items()
+        f"{name}: {plural(topic.partitions, 'partition')} instead of {before[name].partitions}"
+        for name, topic in after.items()
     ]
 
 
@@ -85,7 +87,7 @@ def with_partitions(name: str, topic: StoredTopic, count: int) -> StoredTopic:
     surplus = [index for index in range(count, topic.partitions) if topic.replicas[index].replicas]
     if surplus:
         raise CommandFailure(
-            f"{name} has {count} partitions by the file, but a folder of partition {surplus[-1]} is here",
+            f"{name} has {plural(count, 'partition')} by the file, but a folder of partition {surplus[-1]} is here",
             "Groups and transactions are found by that number: find out which of both is the old cluster's.",
         )
     absent = PartitionRecord(replicas=(), isr=(), leader=NO_LEADER)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ...protocol.plural import plural
 from ...protocol.records.layout import Codec
 from ...storage.directories.log_directory import CLEAN_MARK
 from ...storage.directories.meta_properties import FILE_NAME as META_PROPERTIES
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
     made_for = f"magic {arguments.magic}, zstd to {arguments.recompress or 'nothing'}"
     done = done_before(files, out, made_for, tasks)
     left = [task for task in tasks if task.key not in done]
-    say(f"{len(left)} segments to convert, {len(done)} are done")
+    say(f"{plural(len(left), 'segment')} to convert, {len(done)} are done")
     session = build_session("convert", master=arguments.master)
     size_bytes = sum(task.segment.counted_bytes for task in left)
     with progress(session, "convert", segments=len(left), size_bytes=size_bytes):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
+from ...protocol.plural import plural
 from ..files.checkpoint_file import LOG_STARTS, RECOVERY_POINTS, TopicPartition
 from ..files.clock import Clock
 from ..files.file_names import (
@@ -207,7 +208,7 @@ class LogManager:
         recovery_points, starts = directory.recovery_points(), directory.log_starts()
         folders = list(directory.log_folders())
         if folders and not directory.was_clean:
-            _logger.info("%s was not closed cleanly: its %d logs are recovered", directory.path, len(folders))
+            _logger.info("%s was not closed cleanly: %s to recover", directory.path, plural(len(folders), "log"))
         for path, name in folders:
             key = name.topic, name.partition
             if name.suffix:

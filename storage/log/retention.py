@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
+from ...protocol.plural import plural
 from .log_config import LogConfig
 from .segment import Segment
 from .segments import Segments
@@ -50,7 +51,7 @@ def describe_deletion(log: LogForRetention, reasons: Sequence[str]) -> Iterator[
         end = log.segments.end_of(at + count - 1)
         last = (log.log_end_offset if end is None else end) - 1
         size_bytes = sum(segment.size for segment in segments)
-        yield f"offsets {segments[0].base_offset} to {last}, {count} segments of {size_bytes} bytes: {reason}"
+        yield f"offsets {segments[0].base_offset} to {last}, {plural(count, 'segment')} of {size_bytes} bytes: {reason}"
         at += count
 
 

@@ -14,6 +14,7 @@ from ...config import TOPIC_KEYS
 from ...config.keys.value_checks import Only
 from ...config.keys.value_types import parse
 from ...protocol.acls import Acl
+from ...protocol.plural import plural
 from ..index.time_index import TimeIndex
 from ..log.segment import DEFAULT_INDEX_INTERVAL_BYTES
 from ..metadata.cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, StoredTopic
@@ -221,7 +222,7 @@ class PlanMaking:
             yield f"the reassignment of {_count(cluster.waiting_reassignments)}, which had not begun: ask for it again"
         if cluster.groups:
             names = ", ".join(cluster.groups[:NAMES_SHOWN])
-            yield f"the offsets that {len(cluster.groups)} groups kept in ZooKeeper, not in Kafka ({names})"
+            yield f"the offsets that {plural(len(cluster.groups), 'group')} kept in ZooKeeper, not in Kafka ({names})"
 
     def _notes(self, cluster: KafkaCluster) -> Iterator[str]:
         if self._narrowed:
@@ -304,7 +305,7 @@ def _reason_for_stray(topic: StoredTopic | None, folder: FolderSurvey, broker_id
     if topic is None:
         return "its topic is being deleted" if folder.topic in deleted else "its topic is not known"
     if folder.partition >= topic.partitions:
-        return f"its topic has {topic.partitions} partitions"
+        return f"its topic has {plural(topic.partitions, 'partition')}"
     if broker_id not in topic.replicas[folder.partition].replicas:
         return "its broker is no replica"
     return "" if folder.topic_id in (None, topic.topic_id) else "it is of an earlier topic of that name"
@@ -312,4 +313,4 @@ def _reason_for_stray(topic: StoredTopic | None, folder: FolderSurvey, broker_id
 
 def _count(labels: Sequence[str]) -> str:
     more = ", …" if len(labels) > NAMES_SHOWN else ""
-    return f"{len(labels)} partitions ({', '.join(labels[:NAMES_SHOWN])}{more})"
+    return f"{plural(len(labels), 'partition')} ({', '.join(labels[:NAMES_SHOWN])}{more})"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import CorruptRecord, DiskFault
+from ...protocol.plural import plural
 from ..files.clock import Clock
 from ..files.file_names import (
     LOG,
@@ -258,8 +259,8 @@ class _LogLoader:
         later = self.segments.from_number(at + 1)
         if later:
             _logger.warning(
-                "%s: %d segments after the cut are deleted, from offset %d on",
-                self.directory, len(later), later[0].base_offset,
+                "%s: deletes %s after the cut, from offset %d on",
+                self.directory, plural(len(later), "segment"), later[0].base_offset,
             )  # fmt: skip
             self._delete(later)
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from ...broker.faults.field_parsers import duration_ms
 from ...producer import Delivery, Producer, ProducerError
+from ...protocol.plural import plural
 from .simulation import Sent, Simulation
 
 Step = Callable[[Simulation, Any], Awaitable[None]]
@@ -73,7 +74,7 @@ async def send(simulation: Simulation, what: Mapping[str, Any]) -> None:
 
 async def _send_many(simulation: Simulation, producer: Producer, what: Mapping[str, Any]) -> None:
     count, every_ms = what["count"], duration_ms(what.get("every", 0))
-    simulation.tell(f"{what['producer']} sends {count} records to {what['topic']}, one every {every_ms} ms")
+    simulation.tell(f"{what['producer']} sends {plural(count, 'record')} to {what['topic']}, one every {every_ms} ms")
     for number in range(count):
         producer.send(what["topic"], b"record %d" % number)
         await simulation.clock.advance(every_ms)
@@ -179,13 +180,13 @@ async def _shares(simulation: Simulation, topics: Mapping[str, Mapping[int, str]
             words, number = limit.rsplit(" ", 1)
             count = found.get(partition, 0)
             is_met = count >= int(number) if words == "at least" else count <= int(number)
-            assert is_met, f"{topic}-{partition} holds {count} records, not {limit}"
+            assert is_met, f"{topic}-{partition} holds {plural(count, 'record')}, not {limit}"
 
 
 async def _requests(simulation: Simulation, counts: Mapping[str, int]) -> None:
     for api, count in counts.items():
         found = sum(event.api == api for event in simulation.control.events.requests())
-        assert found == count, f"{found} requests {api}, not {count}"
+        assert found == count, f"{plural(found, 'request')} {api}, not {count}"
 
 
 async def _expect_assignments(simulation: Simulation, members: Mapping[str, list[str]]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from ....network.admission.remembered_names import RememberedNames
 from ....protocol.errors import ApiError, ErrorCode
+from ....protocol.plural import plural
 from ...scheduling.keyed_timers import Timers
 from ..group_lines import GroupLines
 from ..group_record_log import GroupRecordLog
@@ -193,7 +194,7 @@ class Rebalancer:
             self.store_empty(group)
 
     def _announce(self, group: ClassicGroup) -> None:
-        self.lines.inform(group.group_id, "generation %d has %d members", group.generation, len(group.members))
+        self.lines.inform(group.group_id, f"generation %d has {plural(len(group.members), 'member')}", group.generation)
         for member in tuple(group.members.values()):
             is_leader = member.member_id == group.leader_id
             group.answer_join(member, group.join_response(member.member_id, with_members=is_leader))

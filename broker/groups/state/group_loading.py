@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from ....protocol.errors import ApiError
+from ....protocol.plural import plural
 from ...maintenance.internal_topic_loading import PartitionLoading
 from ...scheduling.round_guard import RoundGuard
 from ..classic.group import ClassicGroup
@@ -59,7 +60,8 @@ class GroupLoading(PartitionLoading):
             with self._rounds.item("loading", f"__consumer_offsets-{partition}"):
                 await self._load(partition, loading)
         seconds = perf_counter() - began
-        log.info("loaded %d groups and %d offsets in %.3f s", len(self._groups), len(self._offsets), seconds)
+        found = f"{plural(len(self._groups), 'group')} and {plural(len(self._offsets), 'offset')}"
+        log.info("loaded %s in %.3f s", found, seconds)
 
     async def _load(self, partition: int, loading: object) -> None:
         self._damaged.discard(partition)

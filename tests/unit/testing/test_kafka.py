@@ -88,7 +88,7 @@ async def test_a_duplicate_is_not_for_transactions() -> None:
 @pytest.mark.parametrize(
     ("act", "said"),
     [
-        (lambda kafka: kafka.produce("one", b"x", partition=7), "one has 1 partitions, from 0 on, and none with .* 7"),
+        (lambda kafka: kafka.produce("one", b"x", partition=7), "one has 1 partition, from 0 on, and none with .* 7"),
         (lambda kafka: kafka.records("one", 7), "none with the number 7"),
         (lambda kafka: kafka.records("one", isolation="committed"), "isolation is read_uncommitted or read_committed"),
         (lambda kafka: kafka.wait_for_group("g", "stable"), "a group is Stable, Empty, .* not 'stable'"),
@@ -167,7 +167,7 @@ def test_what_a_wait_did_not_find_is_told(kafka: Kafka) -> None:
             wait()
     with consuming(kafka, "told", "some"):
         kafka.wait_for_consumers("some", timeout=DEADLINE_S)
-        with pytest.raises(AssertionError, match="group some is Stable with 1 members, not Stable with 2"):
+        with pytest.raises(AssertionError, match="group some is Stable with 1 member, not Stable with 2"):
             kafka.wait_for_consumers("some", 2, timeout=0)
 
 

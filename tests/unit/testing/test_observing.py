@@ -164,5 +164,5 @@ def test_assignors_see_racks() -> None:
 def test_one_broker_has_a_rack_too() -> None:
     with running(racks=["a"]) as kafka:
         assert kafka.control.ask("GET", "brokers") == {"controller": 1, "brokers": [{"broker": 1, "rack": "a"}]}
-    with pytest.raises(ValueError, match="1 brokers cannot be in 2 racks"):
+    with pytest.raises(ValueError, match="1 broker cannot be in 2 racks"):
         running(racks=["a", "b"])

@@ -188,7 +188,7 @@ def test_a_failure_shows_what_the_brokers_did_last(tmp_path: Path) -> None:
     """One had to know that there is a log, and to print it in the test."""
     told = run(tmp_path, FAILING)
     assert "3 failed, 1 passed" in told, told
-    assert "group 'shop': generation 1 has 1 members" in told and "group 'shop': empty at generation 2" in told, told
+    assert "group 'shop': generation 1 has 1 member" in told and "group 'shop': empty at generation 2" in told, told
     assert re.search(r"broker (\d) is fenced", told) and re.search(r"t-0 is led by \d in epoch 1, ISR", told), told
     assert "kafka: what happened last" in told and "the clock moves on by 5000 ms" in told
     assert "broker 1 Metadata v" in told and "7000 ms" not in told

@@ -42,7 +42,7 @@ async def test_what_requests_change_is_said_with_who_asked(tmp_path: Path, caplo
     ):
         await create(client, "orders", configs={"retention.ms": "5"})
         assert lines(caplog, "is created") == [
-            f"topic orders is created {BY}: 1 partitions, settings {{'retention.ms': '5'}}"
+            f"topic orders is created {BY}: 1 partition, settings {{'retention.ms': '5'}}"
         ]
         await change(client, 2, "orders", segment_ms="7", retention_ms="6")
         await change(client, 2, "orders", segment_ms="7")

@@ -30,7 +30,7 @@ def test_the_table_says_who_works_and_why_not(log: Path) -> None:
     assert "3 clients: 1 work with Kafka 4 by what was seen, 1 do not, of 1 it is not known yet" in done.stdout
     assert "kp, correlationId=7) (0, 9): mend by a client library that knows Kafka 2.1 or later" in done.stdout
     assert "3 requests of clients in 4 lines" in done.stderr
-    assert "1 requests could not be read: line 4: " in done.stderr
+    assert "1 request could not be read: line 4: " in done.stderr
 
 
 def test_stdin_is_read_as_a_file_is() -> None:

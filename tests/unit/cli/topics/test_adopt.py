@@ -91,7 +91,7 @@ async def test_from_a_file_and_what_is_missing_is_named(adopt: Adopt, tmp_path: 
     assert found["audit-1"] == {}
     assert found["audit-2"]["stepdown.settings.unknown"] == "true"
     assert "missing: gone: 2 partitions were described, 0 are here" in done.stderr
-    assert "1 topics stay without settings" in done.stderr
+    assert "1 topic without settings" in done.stderr
 
 
 async def test_a_file_that_names_more_partitions_than_are_here_is_not_taken_at_rest(

@@ -42,7 +42,7 @@ async def test_topics_are_listed_and_described_in_tables(topics: Topics) -> None
     listed = (await topics("list")).stdout.splitlines()
     assert [line.split() for line in listed[2:]] == [["a", "2", "1"], ["b", "2", "1"]]
     described = (await topics("describe", "b")).stdout
-    assert described.startswith("b  2 partitions, 1 replicas, id ")
+    assert described.startswith("b  2 partitions, 1 replica, id ")
 
 
 async def test_a_topic_that_is_there_is_an_error_unless_that_is_fine(topics: Topics) -> None:

@@ -134,8 +134,8 @@ def test_every_deletion_is_said_with_offsets_bytes_and_reason(tmp_path: Path, ca
     with caplog.at_level(logging.INFO):
         assert log.delete_old_segments(NOW + 8500) == 4
     assert [line.getMessage() for line in caplog.records] == [
-        f"orders-0: deletes offsets 0 to 0, 1 segments of {SIZE} bytes: the log starts at 1",
-        f"orders-0: deletes offsets 1 to 1, 1 segments of {SIZE} bytes: retention.bytes={4 * SIZE}",
+        f"orders-0: deletes offsets 0 to 0, 1 segment of {SIZE} bytes: the log starts at 1",
+        f"orders-0: deletes offsets 1 to 1, 1 segment of {SIZE} bytes: retention.bytes={4 * SIZE}",
         f"orders-0: deletes offsets 2 to 3, 2 segments of {2 * SIZE} bytes: retention.ms=5000",
     ]
     assert due == [line.getMessage().removeprefix("orders-0: deletes ") for line in caplog.records]

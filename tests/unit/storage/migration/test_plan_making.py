@@ -90,7 +90,7 @@ def test_folders_that_kafka_will_set_aside_are_named_with_their_reason(tmp_path:
     assert reasons == [
         "it is of an earlier topic of that name",
         "its broker is no replica",
-        "its topic has 1 partitions",
+        "its topic has 1 partition",
         "its topic is being deleted",
         "its topic is not known",
     ]
