@@ -65,15 +65,30 @@ def test_output_that_cannot_be_written_is_a_sentence(
     assert stderr.getvalue() == f"stepdown: standard output: {reason}\n"
 
 
+SHOWN_WITHOUT_A_BROKER = (
+    "config",
+    "faults kinds",
+    "faults kinds --json",
+    "scenario list",
+    "completion bash",
+    "--version",
+)
+
+
 @pytest.mark.parametrize(
-    "words", ["stepdown", "stepdown config", *(f"stepdown {each}" for each in OF_ARGPARSE), "stepdown.pipeline"]
+    "words",
+    [
+        *(f"stepdown {each} --help" for each in ("", "topics", *OF_ARGPARSE)),
+        *(f"stepdown {each}" for each in SHOWN_WITHOUT_A_BROKER),
+        "stepdown.pipeline --help",
+    ],
 )
 @pytest.mark.parametrize("buffering", ["", "1"], ids=["buffered", "unbuffered"])
 def test_a_full_disk_is_no_success_of_a_process(words: str, buffering: str) -> None:
     """`gateway --help >/dev/full` ended with 0 where Python does not buffer, as in most containers."""
     with open("/dev/full", "wb") as full:
         environment = {**os.environ, "PYTHONUNBUFFERED": buffering}
-        command = [sys.executable, "-m", *words.split(), "--help"]
+        command = [sys.executable, "-m", *words.split()]
         ended = subprocess.run(
             command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=DEADLINE_S, check=False
         )
@@ -103,8 +118,14 @@ def test_no_file_takes_the_number_of_a_closed_stream(redirection: str) -> None:
     assert b"Traceback" not in ended.stderr
 
 
-@pytest.mark.parametrize("imports", [0, 3, 30, 150])
-def test_an_interrupt_at_any_moment_is_no_traceback(imports: int) -> None:
+@pytest.mark.parametrize(
+    ("words", "imports"),
+    [
+        *((["topics", "list", "-b", "127.0.0.1:1"], imports) for imports in (0, 3, 30, 150)),
+        *(([command, "--help"], imports) for command in OF_ARGPARSE for imports in (3, 12)),
+    ],
+)
+def test_an_interrupt_at_any_moment_is_no_traceback(words: list[str], imports: int) -> None:
     """Here at the n-th import: it was a traceback until Typer had been imported."""
     script = (
         "import signal, sys\n"
@@ -115,7 +136,8 @@ def test_an_interrupt_at_any_moment_is_no_traceback(imports: int) -> None:
         "        if self.left == -1: signal.raise_signal(signal.SIGINT)\n"
         "import stepdown.cli.main\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "sys.meta_path.insert(0, Interrupt()); sys.argv = ['stepdown', 'topics', 'list', '-b', '127.0.0.1:1']\n"
+        "sys.meta_path.insert(0, Interrupt()); "
+        f"sys.argv = {['stepdown', *words]!r}\n"
         "stepdown.cli.main.main()"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=DEADLINE_S, check=False)
