@@ -8,7 +8,10 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.page import record_reading
 from stepdown.broker.page.record_reading import MOST_FIELD_BYTES
+from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.messages.produce import ProduceRequest
 from stepdown.protocol.records.layout import Codec
 from support.admin import write
 from support.client import RawClient
@@ -42,6 +45,17 @@ async def test_what_is_wrong_comes_with_what_helps(broker: Broker, client: RawCl
     found = problems(await get_json(broker.http_address, "overview"))
     assert [(each["count"], each["names"]) for each in found] == [(1, ["orders-1"]), (1, ["orders-2"])]
     assert all("stepdown topics describe" in each["help"] for each in found)
+
+
+async def test_old_requests_of_others_are_wrong_and_those_of_our_commands_are_not(broker: Broker) -> None:
+    """The page blamed `stepdown produce --as v1`."""
+    for client_id, software in (("app", "lib"), ("stepdown-cli", "stepdown"), ("me", "stepdown-cli")):
+        async with await RawClient.connect(broker.address.host, broker.address.port, client_id=client_id) as client:
+            await client.send(ApiVersionsRequest(client_software_name=software, client_software_version="1"), 3)
+            await client.send(MetadataRequest(topics=()), 0)
+            await client.send(ProduceRequest(transactional_id=None, acks=1, timeout_ms=1_000, topic_data=()), 0)
+    (old,) = problems(await get_json(broker.http_address, "overview"))
+    assert (old["names"], "deprecated" in old["what"]) == (["lib 1"], True)
 
 
 async def test_topics_and_their_partitions(broker: Broker, client: RawClient) -> None:
