@@ -24,8 +24,8 @@ from ...gateway.workers.worker import Worker
 from ...network.clock import LoopClock
 from ..serve.greeting import announce
 from ..serve.log_format import configure_logging
+from ..serve.log_options import add_log_options
 from ..support.event_loop import run_in_loop
-from ..support.log_options import add_log_options
 from ..support.process_resources import allow_open_files, return_memory
 
 DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests that Kafka 4 removed; the rest passes.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...config import Given, Origin
 from ...config.sources.command_parser import CommandParser
-from ..support.log_options import add_log_options
+from .log_options import add_log_options
 
 DESCRIPTION = """Serve log directories until SIGTERM or SIGINT.
 
