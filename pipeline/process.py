@@ -67,7 +67,7 @@ def run_process(words: Sequence[str], program: str) -> int:
                 sys.stderr.write(sentence)
                 return EXIT_INTERRUPTED
             finally:
-                signal.signal(signal.SIGINT, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # Spark ends in a second or two
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -76,6 +76,12 @@ def interrupt(*_: object) -> None:
     """A handler of signals. Raises: KeyboardInterrupt, of which no library prints a traceback, as py4j does."""
     import logging
 
+    from pyspark import SparkContext
+
+    from .temporary_files import child_processes, end_processes
+
     logging.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ^C once more ends it at once
+    if SparkContext._gateway is None:  # a JVM that starts would print that it misses what Spark removes now
+        end_processes(child_processes())
     raise KeyboardInterrupt

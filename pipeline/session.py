@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pyspark import RDD
+from pyspark import RDD, SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -59,21 +59,22 @@ def build_session(name: str, *, master: str | None = None, settings: Mapping[str
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit started us, with a master of its own
     if master is None and not submitted:
         master = "local[*]"
-    builder = SparkSession.builder.appName(f"stepdown {name}")
+    conf = SparkConf().setAppName(f"stepdown {name}")
     if master is not None:
-        builder = builder.master(master)
+        conf.setMaster(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={QUIET.as_uri()}")
     for key, value in (_settings(master) | dict(settings or {})).items():
-        builder = builder.config(key, value)
+        conf.set(key, value)
     on_interrupt = signal.getsignal(signal.SIGINT)
     try:
-        session = builder.getOrCreate()
+        SparkContext.getOrCreate(conf)
     except PySparkRuntimeError as error:
         if "spark.jars.packages" not in (settings or {}):
             raise
         raise PipelineFailure(_NO_PACKAGES) from error
     _restore_handler(on_interrupt)
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     key, value = SHUFFLE_PARTITIONS
     if not session.sparkContext.getConf().contains(key):

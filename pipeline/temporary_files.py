@@ -5,14 +5,20 @@ killed leaves it, and the next process removes what dead ones have left. A lock 
 """
 
 import fcntl
+import logging
 import os
 import select
 import shutil
 import signal
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 PREFIX = "stepdown-pipeline-"
 END_WITHIN_S = 10.0
@@ -23,14 +29,26 @@ END_WITHIN_S = 10.0
 def spark_files() -> Iterator[Path]:
     """A folder for all temporary files that this process, and those that it starts, make in the block.
 
-    As the block ends the processes that were started in it are ended, and the folder is removed.
+    As the block ends, Spark is stopped and the processes that were started in it are ended, and the folder is removed.
     """
+    from pyspark import SparkContext
+
     with temporary_folder() as folder:
-        before = child_processes()
+        before, context = child_processes(), SparkContext._active_spark_context
         try:
             yield folder
         finally:
+            started = SparkContext._active_spark_context
+            if started is not None and started is not context:
+                _stop(started)
             end_processes(child_processes() - before)
+
+
+def _stop(context: "SparkContext") -> None:
+    """Stop Spark in order: else it prints that the other end of its connections has gone."""
+    logging.disable()  # py4j prints a traceback where the JVM has died before
+    with suppress(Exception), warnings.catch_warnings(action="ignore"):
+        context.stop()
 
 
 @contextmanager

@@ -29,6 +29,7 @@ class JobProcess:
         temporary.mkdir(exist_ok=True)
         environment = os.environ | {"SPARK_CONF_DIR": str(log.parent / "spark"), "TMPDIR": str(temporary)}
         with log.open("ab") as errors:
+            self._said_before = errors.tell()
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -57,8 +58,9 @@ class JobProcess:
         return True
 
     def succeed(self) -> None:
-        """Return when it has ended with exit code 0."""
+        """Return when it has ended with exit code 0, and printed no traceback."""
         assert self._process.wait(JOB_DEADLINE_S) == 0, self._said()
+        assert b"Traceback" not in self._log.read_bytes()[self._said_before :], self._said()
 
     def _kill(self, victim: Victim) -> None:
         driver = self._process.pid

@@ -1,5 +1,6 @@
 """^C ends a job with one sentence and status 130 wherever it is, and neither a process nor a file of it stays."""
 
+import json
 import os
 import random
 import signal
@@ -15,6 +16,11 @@ from support.deadline import DEADLINE_S, JOB_DEADLINE_S
 from support.log_directories import write_topic
 
 SENTENCE = "stepdown-pipeline: interrupted\n"
+JOBS = (
+    ("census", "logs", "--out", "out"),
+    ("archive", "logs", "out"),
+    ("convert", "logs", "out", "--magic", "1"),
+)
 
 
 @pytest.mark.parametrize("imports", [0, 40, 400])
@@ -49,9 +55,9 @@ def tasks_run(names: list[str]) -> bool:
 def test_while_spark_starts_or_runs(tmp_path: Path, moment: Callable[[list[str]], bool]) -> None:
     """A JVM that was starting stayed for ever; later ^C was a traceback of py4j."""
     write_topic(tmp_path / "logs", "topic", segments=3)
-    job, temporary = start_census(tmp_path)
+    job, temporary = start_job(tmp_path, *JOBS[0])
     wait_until(lambda: moment(names_of(temporary)), "the moment", timeout_s=JOB_DEADLINE_S)
-    check_end(job, temporary)
+    assert interrupt(job, temporary) == [SENTENCE]
 
 
 @pytest.mark.java
@@ -59,24 +65,38 @@ def test_while_spark_starts_or_runs(tmp_path: Path, moment: Callable[[list[str]]
 @pytest.mark.parametrize("seed", range(20))
 def test_at_any_moment(tmp_path: Path, seed: int) -> None:
     write_topic(tmp_path / "logs", "topic", segments=3)
-    job, temporary = start_census(tmp_path)
+    job, temporary = start_job(tmp_path, *JOBS[seed % len(JOBS)])
     with suppress(subprocess.TimeoutExpired):
         job.wait(random.Random(seed).uniform(0.5, 15.0))
-    if job.poll() is None:
-        check_end(job, temporary)
+    assert interrupt(job, temporary) in ([SENTENCE], [])
 
 
-def start_census(folder: Path) -> tuple[subprocess.Popen[str], Path]:
-    """A census of `logs` as the foreground job of a terminal, and the folder of its temporary files."""
+@pytest.mark.java
+@pytest.mark.slow
+def test_an_archive_that_goes_on_ends_in_order(tmp_path: Path) -> None:
+    write_topic(tmp_path / "logs", "topic", segments=3)
+    job, temporary = start_job(tmp_path, "archive", "logs", "out", "--trigger", "1", "--json")
+    state = tmp_path / "out" / "_archive.json"
+    wait_until(lambda: state.exists() and json.loads(state.read_text())["done"], "a batch", timeout_s=JOB_DEADLINE_S)
+    os.killpg(job.pid, signal.SIGINT)
+    printed, told = job.communicate(timeout=JOB_DEADLINE_S)
+    assert job.returncode == 0, told
+    assert json.loads(printed)["rows"] == 120
+    assert "Traceback" not in told
+    assert list(temporary.iterdir()) == []
+
+
+def start_job(folder: Path, *words: str) -> tuple[subprocess.Popen[str], Path]:
+    """A job in `folder`, in the foreground of a terminal, and the folder of its temporary files."""
     temporary = folder / "tmp"
     temporary.mkdir()
-    words = ["env", "--default-signal=INT", sys.executable, "-m", "stepdown.pipeline", "census", "logs", "--out", "out"]
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "stepdown.pipeline"]
     environment = os.environ | {"TMPDIR": str(temporary)}
     job = subprocess.Popen(
-        words,
+        [*command, *words],
         cwd=folder,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -85,13 +105,17 @@ def start_census(folder: Path) -> tuple[subprocess.Popen[str], Path]:
     return job, temporary
 
 
-def check_end(job: subprocess.Popen[str], temporary: Path) -> None:
-    os.killpg(job.pid, signal.SIGINT)
+def interrupt(job: subprocess.Popen[str], temporary: Path) -> list[str]:
+    """What the job says then; nothing where it had been done."""
+    with suppress(ProcessLookupError):
+        os.killpg(job.pid, signal.SIGINT)
     _, told = job.communicate(timeout=JOB_DEADLINE_S)
-    lines = [line for line in told.splitlines(keepends=True) if "incubator" not in line and "segments" not in line]
-    assert (job.returncode, lines) == (130, [SENTENCE]), told
+    usual = ("incubator", "segments", "batch 0")
+    lines = [line for line in told.splitlines(keepends=True) if not any(word in line for word in usual)]
+    assert job.returncode == (130 if lines else 0), told
     assert names_of(temporary) == []
     assert list(temporary.iterdir()) == []
+    return lines
 
 
 def names_of(temporary: Path) -> list[str]:
