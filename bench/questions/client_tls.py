@@ -19,7 +19,7 @@ import sys
 import tempfile
 from asyncio import sslproto
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -66,6 +66,10 @@ async def connect_by_asyncio(
     )
 
 
+def keep_limits(self: Any, high: int | None = None, low: int | None = None) -> None:
+    """In the place of asyncio's own."""
+
+
 async def produce(address: str, tls: ssl.SSLContext, size: str) -> float:
     """CPU seconds."""
     value = bytes(SIZES[size])
@@ -101,14 +105,14 @@ async def ask(address: str, tls: ssl.SSLContext, size: str) -> float:
         return process_time() - before
 
 
-WORK: dict[str, Callable[[str, ssl.SSLContext, str], Awaitable[float]]] = {"producer": produce, "admin": ask}
+WORK: dict[str, Callable[[str, ssl.SSLContext, str], Coroutine[Any, Any, float]]] = {"producer": produce, "admin": ask}
 
 
 def use(way: str) -> None:
     if way == "asyncio":
-        TcpConnect.__call__ = connect_by_asyncio  # type: ignore[method-assign, assignment]
+        TcpConnect.__call__ = connect_by_asyncio  # type: ignore[method-assign]
         # With a limit of 0, which is the producer's, asyncio's TLS waits for ever after all is sent.
-        sslproto._SSLProtocolTransport.set_write_buffer_limits = lambda self, high=None, low=None: None
+        sslproto._SSLProtocolTransport.set_write_buffer_limits = keep_limits  # type: ignore[method-assign]
 
 
 def run_client(way: str, work: str, size: str, address: str, authority: str) -> None:
