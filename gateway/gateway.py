@@ -434,7 +434,7 @@ class Gateway:
             return unready_page("shutting down")
         if answered_ms is None:
             return unready_page(f"no broker of the cluster has answered yet: {self._fault or 'it is being asked'}")
-        if (silent_ms := self.clock.now_ms() - answered_ms) > READY_MS:
+        if (silent_ms := self.clock.monotonic_ms() - answered_ms) > READY_MS:
             return unready_page(f"no broker of the cluster has answered for {silent_ms // 1000} s: {self._fault}")
         return Page(body=b"ready\n")
 

@@ -197,7 +197,7 @@ class Upstream:
             raise UpstreamFailed(str(fault)) from None
         finally:
             connection.close()
-        self.answered_ms = self._clock.now_ms()
+        self.answered_ms = self._clock.monotonic_ms()
         self._versions[address] = versions = true_ranges(connection.versions)
         return versions
 

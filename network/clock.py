@@ -30,8 +30,14 @@ class Clock(Protocol):
 
     async def sleep(self, delay_ms: float) -> None: ...
 
+    def monotonic_ms(self) -> int:
+        """Milliseconds since some moment. What measures how long ago something was asks this: unlike the time of day it
+        is never set back.
+        """
+        ...
+
     def elapsed_s(self) -> float:
-        """Seconds since some moment, to measure a turn of the loop by; they pass with the clock's time."""
+        """The same in seconds with their fractions, to measure a turn of the loop by."""
         ...
 
     def work_begins(self) -> None:
@@ -68,6 +74,9 @@ class LoopClock:
 
     async def sleep(self, delay_ms: float) -> None:
         await asyncio.sleep(delay_ms / 1000)
+
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
 
     elapsed_s = staticmethod(perf_counter)
 

@@ -59,7 +59,7 @@ class Connection:
     ) -> None:
         self.peer = peer
         self.asked_ms: int | None = None
-        self.last_active_ms = shared.clock.now_ms()
+        self.last_active_ms = shared.clock.monotonic_ms()
         self.is_busy = False
         self.is_waiting = False
         self.is_restricted = False
@@ -109,7 +109,7 @@ class Connection:
                 if self._claim is not None:
                     self._claim.in_use()
                 self.is_busy = self.is_waiting = True
-                self.last_active_ms = self.asked_ms = self._clock.now_ms()
+                self.last_active_ms = self.asked_ms = self._clock.monotonic_ms()
                 cost = cost_of(frame)
                 if cost and not self.is_restricted:
                     await self._charge_request(cost, answerer)
@@ -210,7 +210,7 @@ class Connection:
         """Counts it as activity when the peer has read anything since the last look."""
         if self._wire.sent_bytes != self._seen_sent_bytes:
             self._seen_sent_bytes = self._wire.sent_bytes
-            self.last_active_ms = self._clock.now_ms()
+            self.last_active_ms = self._clock.monotonic_ms()
 
     def drain(self) -> None:
         """Finishes the request at hand, then hangs up."""
@@ -269,7 +269,7 @@ class Connection:
         for reply in replies:
             answerer.note_reply(reply)
         self._seen_sent_bytes = self._wire.sent_bytes
-        self.last_active_ms = self._clock.now_ms()
+        self.last_active_ms = self._clock.monotonic_ms()
         self.is_busy = False
 
     async def _more(self) -> None:
@@ -428,7 +428,7 @@ class Connection:
         if data is None:
             return False
         if data:
-            self.last_active_ms = self._clock.now_ms()
+            self.last_active_ms = self._clock.monotonic_ms()
             self._parser.feed(data)
             if self._claim is not None:
                 self._claim.progress(len(data) * self._ms_a_byte)

@@ -20,7 +20,7 @@ class LineLimit:
 
     def count_left_out(self, key: Hashable) -> int | None:
         """How many lines were left out since the last one, which is now to be written; None: this one is left out."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.monotonic_ms()
         if now_ms - self._said_ms.get(key, now_ms - SILENCE_MS) < SILENCE_MS:
             self._left_out[key] = self._left_out.get(key, 0) + 1
             return None

@@ -195,7 +195,7 @@ class Server:
         """For how long nobody is to be taken at a listener that has all its connections, or got them too fast."""
         if self._per_listener[name] >= self._limits.at_listener[name]:
             return RETRY_MS
-        return max(0, self._too_fast_until_ms.get(name, 0) - self._clock.now_ms())
+        return max(0, self._too_fast_until_ms.get(name, 0) - self._clock.monotonic_ms())
 
     def _hold(self, listener: socket.socket, name: str, duration_ms: int) -> None:
         """As `_pause`, at one listener; `_accept` looks again whenever it is called."""
@@ -219,11 +219,11 @@ class Server:
 
     def _pause_for_rate(self, duration_ms: int) -> None:
         """As `_pause`, but for all of that time."""
-        self._pause_end_ms = self._clock.now_ms() + duration_ms
+        self._pause_end_ms = self._clock.monotonic_ms() + duration_ms
         self._pause(duration_ms)
 
     def _resume(self) -> None:
-        if self._is_full and self._clock.now_ms() >= self._pause_end_ms:
+        if self._is_full and self._clock.monotonic_ms() >= self._pause_end_ms:
             self._is_full = False
             self._unwatch()
             self._watch()
@@ -282,8 +282,8 @@ class Server:
                 continue
             self.welcome(sock, peer)
             too_fast_ms = self._rates.pause_at_ms(name)
-            if too_fast_ms:  # a clock that a test sets back would make a pause of none a long one
-                self._too_fast_until_ms[name] = self._clock.now_ms() + too_fast_ms
+            if too_fast_ms:
+                self._too_fast_until_ms[name] = self._clock.monotonic_ms() + too_fast_ms
             pause_ms = self._rates.pause_ms()
             if pause_ms:
                 self._pause_for_rate(pause_ms)
@@ -331,7 +331,7 @@ class Server:
 
     def _close_strangers(self) -> None:
         """Connections that ask for nothing must not take the places of those that do."""
-        for closed in self._strangers.take_surplus(self._limits.silent, self._clock.now_ms()):
+        for closed in self._strangers.take_surplus(self._limits.silent, self._clock.monotonic_ms()):
             left_out = self._lines.count_left_out(SILENT_SETTING)
             if left_out is not None:
                 log.warning(
@@ -363,7 +363,7 @@ class Server:
         self._sweep = self._clock.sweep_later(interval_ms, self._close_idle)
 
     def _close_idle(self) -> None:
-        oldest_ms = self._clock.now_ms() - self._limits.idle_ms
+        oldest_ms = self._clock.monotonic_ms() - self._limits.idle_ms
         for connection in list(self._open):
             connection.note_progress()
             if connection.last_active_ms < oldest_ms and not connection.is_waiting:

@@ -197,19 +197,19 @@ class MemoryBudget:
 
     def _offer(self, claim: Claim, drop: Callable[[], None]) -> None:
         if claim.stalled_since_ms is None:
-            claim.stalled_since_ms = self._now_ms()
+            claim.stalled_since_ms = self._monotonic_ms()
         self._offers[claim] = drop
         self._serve_queue()
 
     def _forgive(self, claim: Claim, ms: float) -> None:
         if claim.stalled_since_ms is not None:
-            claim.stalled_since_ms = min(self._now_ms(), claim.stalled_since_ms + ms)
+            claim.stalled_since_ms = min(self._monotonic_ms(), claim.stalled_since_ms + ms)
 
     def _withdraw(self, claim: Claim) -> None:
         self._offers.pop(claim, None)
 
-    def _now_ms(self) -> int:
-        return 0 if self._clock is None else self._clock.now_ms()
+    def _monotonic_ms(self) -> int:
+        return 0 if self._clock is None else self._clock.monotonic_ms()
 
     def _reclaim(self, first: Waiter) -> bool:
         """Asks a stalled holder to release for the first in line; whether one did."""
@@ -236,7 +236,7 @@ class MemoryBudget:
     def _if_patience_is_over(self, claim: Claim, patience_ms: int) -> Claim | None:
         if self._clock is None:
             return claim
-        left_ms = stalled_since_ms(claim) + patience_ms - self._clock.now_ms()
+        left_ms = stalled_since_ms(claim) + patience_ms - self._clock.monotonic_ms()
         if left_ms <= 0:
             return claim
         if self._timer is not None:

@@ -257,12 +257,12 @@ class Control:
     async def _reset(self, given: Given) -> Answer:
         """Topics, groups, transactions, faults, clock and log as new; what never fired is answered."""
         answer = await self._reset_faults({})
+        self.clock.reset()  # first: what begins again begins in the machine's time
         await self.on_reset()
         for broker in self.running():
             if broker.transactions_in_use is not None:
                 broker.transactions_in_use.release_markers()
         await self.contents.delete_all()
-        self.clock.reset()
         self.events.clear()
         return answer
 

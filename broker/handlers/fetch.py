@@ -54,7 +54,7 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 def handle(broker: "Services", request: FetchRequest, call: Call) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
     try:
-        context = broker.sessions.open(request, call.version, broker.clock.now_ms())
+        context = broker.sessions.open(request, call.version, broker.clock.monotonic_ms())
     except ApiError as error:
         return FetchResponse(error_code=error.code)
     fetch = Fetch(broker, context, _terms(broker, request, call), request.max_wait_ms, call)

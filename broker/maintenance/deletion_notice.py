@@ -55,7 +55,7 @@ class DeletionNotice:
         if partition.key not in self._waiting:
             return True
         given_ms = self._given_ms.get(partition.key)
-        if given_ms is not None and self._clock.now_ms() - given_ms < NOTICE_MS:
+        if given_ms is not None and self._clock.monotonic_ms() - given_ms < NOTICE_MS:
             return False
         texts = describe()
         if not texts:
@@ -63,7 +63,7 @@ class DeletionNotice:
         if given_ms is not None:
             self._waiting.discard(partition.key)
             return True
-        self._given_ms[partition.key] = self._clock.now_ms()
+        self._given_ms[partition.key] = self._clock.monotonic_ms()
         for text in texts:
             log.warning(
                 "%s-%d was taken over; in a minute its first records are deleted: %s. "

@@ -56,7 +56,7 @@ class Cleaner:
     @property
     def idle_s(self) -> float | None:
         """Seconds since it looked for work; None before it did."""
-        return None if self._looked_ms is None else (self._core.clock.now_ms() - self._looked_ms) / 1000
+        return None if self._looked_ms is None else (self._core.clock.monotonic_ms() - self._looked_ms) / 1000
 
     @property
     def active(self) -> int:
@@ -147,7 +147,7 @@ class Cleaner:
 
     async def _dirtiest(self) -> tuple[Partition, Cleanable] | None:
         best: tuple[Partition, Cleanable] | None = None
-        self._looked_ms = now_ms = self._core.clock.now_ms()
+        self._looked_ms, now_ms = self._core.clock.monotonic_ms(), self._core.clock.now_ms()
         highest, turn = 0.0, self._core.turns.begin()
         for partition in await self._find_compacted_partitions():
             what = self._cleanable(partition, now_ms)

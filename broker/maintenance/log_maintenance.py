@@ -109,7 +109,7 @@ class LogMaintenance:
             await turn.next()
 
     async def _flush(self) -> None:
-        for due in list(self._core.log_manager.due_for_flush(self._core.clock.now_ms())):
+        for due in list(self._core.log_manager.due_for_flush(self._core.clock.monotonic_ms())):
             with self._core.rounds.item("flush", due.name):
                 await self._sync(due, due.plan_flush())
 
@@ -129,7 +129,7 @@ class LogMaintenance:
             with self._core.rounds.item("flush", rolled.name):
                 await self._sync(rolled, rolled.plan_flush_of_closed_segments())
         taken = []
-        for missing in await self._core.heavy(self._tidy_directories, self._core.clock.now_ms()):
+        for missing in await self._core.heavy(self._tidy_directories, self._core.clock.monotonic_ms()):
             with self._core.rounds.item("look for folders", missing.name):
                 if self._core.log_manager.take_offline(missing):
                     taken.append(missing)

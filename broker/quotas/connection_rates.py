@@ -29,7 +29,7 @@ class ConnectionRates:
         bound = self._quotas.connection_creation_rate.of_address(address)
         if bound is None:
             return 0
-        now_ms = self._quotas.clock.now_ms()
+        now_ms = self._quotas.clock.monotonic_ms()
         rate = self._of_address.of((address, ""))
         rate.record(1, now_ms)
         refuse_ms = self._limit(rate.excess_ms(bound, now_ms))
@@ -54,7 +54,7 @@ class ConnectionRates:
     def _count(self, rate: Rate, bound: int) -> int:
         if bound >= NO_RATE:
             return 0
-        now_ms = self._quotas.clock.now_ms()
+        now_ms = self._quotas.clock.monotonic_ms()
         rate.record(1, now_ms)
         return self._limit(rate.excess_ms(max(bound, 1), now_ms))
 

@@ -65,7 +65,7 @@ class LimitedRequest(RequestQuota):
         """Counts a produce request."""
         quota = self._quotas.producer_byte_rate.find(self._user, self._client_id)
         if quota is not None:
-            now_ms = self._quotas.clock.now_ms()
+            now_ms = self._quotas.clock.monotonic_ms()
             rate = self._quotas.produced.of(quota.entity)
             rate.record(size_bytes, now_ms)
             self._quotas.usage.took(PRODUCE, quota.entity, size_bytes)
@@ -79,7 +79,7 @@ class LimitedRequest(RequestQuota):
         quota = self._quotas.consumer_byte_rate.find(self._user, self._client_id)
         if quota is None:
             return 0
-        now_ms = self._quotas.clock.now_ms()
+        now_ms = self._quotas.clock.monotonic_ms()
         rate = self._quotas.fetched.of(quota.entity)
         is_idle = rate.measure(now_ms) <= 0
         rate.record(size_bytes, now_ms)
@@ -94,7 +94,7 @@ class LimitedRequest(RequestQuota):
         """Counts the time that the request kept the broker busy; of that nobody waits longer than a window."""
         quota = self._quotas.request_percentage.find(self._user, self._client_id)
         if quota is not None:
-            now_ms = self._quotas.clock.now_ms()
+            now_ms = self._quotas.clock.monotonic_ms()
             rate = self._quotas.busy.of(quota.entity)
             rate.record(100 * seconds, now_ms)
             throttle_ms = min(rate.excess_ms(quota.bound, now_ms), self._quotas.window_s * 1000)
@@ -104,7 +104,7 @@ class LimitedRequest(RequestQuota):
         quota = self._quotas.controller_mutation_rate.find(self._user, self._client_id)
         if quota is None:
             return
-        now_ms = self._quotas.clock.now_ms()
+        now_ms = self._quotas.clock.monotonic_ms()
         bucket = self._quotas.mutations.of(quota.entity)
         is_strict = self._version >= strict_from
         if is_strict and self._wait(bucket.debt_ms(quota.bound, now_ms), MUTATION, quota.entity):

@@ -42,16 +42,25 @@ class MovableClock:
         self._nobody_works = asyncio.Event()
         self._nobody_works.set()
         self._end_ms = self._spread_ms = 0.0
+        self._ahead_ms = 0.0
         self._stands_at_ms: float | None = None if start_ms is None else float(start_ms)
-        self._ahead_ms = (SystemClock().now_ms() if start_ms is None else start_ms) - self._loop_ms()
+        self._day_ms = 0 if start_ms is not None else self._machine_day_ms()
 
     def _loop_ms(self) -> float:
         return self._loop.time() * 1000
 
     def _now(self) -> float:
+        """What has passed, in ms: it never goes back. Timers go by it."""
         return self._loop_ms() + self._ahead_ms if self._stands_at_ms is None else self._stands_at_ms
 
+    def _machine_day_ms(self) -> int:
+        """How much more the machine's time of day is."""
+        return SystemClock().now_ms() - int(self._now())
+
     def now_ms(self) -> int:
+        return int(self._now()) + self._day_ms
+
+    def monotonic_ms(self) -> int:
         return int(self._now())
 
     @property
@@ -108,13 +117,13 @@ class MovableClock:
             self._wake_for_next()
 
     def reset(self) -> None:
-        """It has the machine's time again, and runs. Timers ring when as much time has passed as was left to them."""
+        """It has the machine's time of day again, and runs.
+
+        What has passed stays passed: what was noted by `monotonic_ms` is as long ago as before, and timers ring when as
+        much time has passed as was left to them.
+        """
         self.resume()
-        by_ms = SystemClock().now_ms() - self._now()
-        self._ahead_ms += by_ms
-        self._timers = [(due_ms + by_ms, number, timer) for due_ms, number, timer in self._timers]
-        self._end_ms = 0.0
-        self._wake_for_next()
+        self._day_ms = self._machine_day_ms()
 
     async def advance(self, by_ms: float) -> None:
         """Moves time on, and rings each timer at its time; what it wakes goes on before the next one rings."""

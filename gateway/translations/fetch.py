@@ -105,7 +105,7 @@ class _Fetch:
         self._partitions = partitions
         self._target = 1 if call.version >= MAGIC_1_VERSION else 0
         self._is_hard = call.version < SOFT_LIMITS_VERSION
-        self._ends_ms = call.clock.now_ms() + request.max_wait_ms
+        self._ends_ms = call.clock.monotonic_ms() + request.max_wait_ms
         self._throttle_ms = 0
         self._transactional = 0
 
@@ -125,7 +125,7 @@ class _Fetch:
                 each.offset = each.converted.next_offset if each.converted is not None else each.offset
             keys = list(self._partitions)
             self._call.release()
-            wait_ms, min_bytes = self._ends_ms - self._call.clock.now_ms(), max(1, min_bytes)
+            wait_ms, min_bytes = self._ends_ms - self._call.clock.monotonic_ms(), max(1, min_bytes)
         if self._transactional:
             self._call.lose("transactions", self._transactional)
 

@@ -35,7 +35,7 @@ class KeptBytes:
 
     def keep(self, key: Hashable, network: str, size_bytes: int, give_up: Callable[[], None]) -> None:
         """Counts what is kept for `network` until `release`, or until it gives way: then `give_up` is called."""
-        self._of.setdefault(network, {})[key] = KeptItem(size_bytes, self._clock.now_ms(), give_up)
+        self._of.setdefault(network, {})[key] = KeptItem(size_bytes, self._clock.monotonic_ms(), give_up)
         self._bytes_of[network] += size_bytes
         self.in_use_bytes += size_bytes
         self._make_room()
@@ -58,7 +58,7 @@ class KeptBytes:
             if len(self._of) == len(own) == 1:
                 return
             key, oldest = next(iter(own.items()))
-            kept_ms = self._clock.now_ms() - oldest.since_ms
+            kept_ms = self._clock.monotonic_ms() - oldest.since_ms
             if kept_ms < self._patience_ms and self.in_use_bytes <= self.limit_bytes:
                 return
             self.release(key, network)

@@ -124,7 +124,7 @@ class ListenerAdmission:
         if suffices:
             authenticated()
         else:
-            connection.asked_ms = self._shared.clock.now_ms()
+            connection.asked_ms = self._shared.clock.monotonic_ms()
 
     def _admit(self, connection: Connection, timer: Timer) -> None:
         timer.cancel()

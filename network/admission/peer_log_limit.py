@@ -22,7 +22,7 @@ class PeerLogLimit:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._began_ms = clock.now_ms()
+        self._began_ms = clock.monotonic_ms()
         self._of: Counter[str] = Counter()
         self._count = 0
 
@@ -42,8 +42,8 @@ class PeerLogLimit:
 
     def _count_left_out(self, network: str) -> int | None:
         """None: this line is left out."""
-        now_ms = self._clock.now_ms()
-        if not 0 <= now_ms - self._began_ms < WINDOW_MS:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._began_ms >= WINDOW_MS:
             self._began_ms, self._count = now_ms, 0
             self._of.clear()
         if network in self._of or len(self._of) < MOST_NETWORKS:

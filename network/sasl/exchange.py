@@ -55,11 +55,11 @@ class SaslExchange:
 
     @property
     def has_expired(self) -> bool:
-        return self._expires_ms is not None and self._clock.now_ms() >= self._expires_ms
+        return self._expires_ms is not None and self._clock.monotonic_ms() >= self._expires_ms
 
     def may_begin_again(self) -> bool:
         """Whether a SaslHandshake now is a re-authentication; if so it has begun."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.monotonic_ms()
         if self._expires_ms is None or (
             self._reauthenticated_ms is not None and now_ms - self._reauthenticated_ms < LEAST_REAUTHENTICATION_MS
         ):
@@ -115,13 +115,12 @@ class SaslExchange:
             before = f"{self.principal.type}.{self.principal.name}"
             told = f"Cannot change principals during re-authentication from {before}: {found.type}.{found.name}"
             raise Refused(f"{for_log(user)} after {for_log(self.principal.name)}", told)
-        now_ms = self._clock.now_ms()
         most_ms = self._max_session_ms.get(self.mechanism, 0)
         lifetimes = [most_ms] if most_ms > 0 else []
         if expires_ms is not None:
-            lifetimes.append(max(0, expires_ms - now_ms))
+            lifetimes.append(max(0, expires_ms - self._clock.now_ms()))
         lifetime_ms = min(lifetimes, default=0)
-        self._expires_ms = now_ms + lifetime_ms if lifetimes else None
+        self._expires_ms = self._clock.monotonic_ms() + lifetime_ms if lifetimes else None
         self.principal, self.state, self._running = found, SaslState.DONE, None
         return lifetime_ms
 

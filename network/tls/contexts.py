@@ -53,14 +53,14 @@ class TlsContexts:
         self._clock = clock
         self._settings = now
         self._stamp = _stamp(self._settings)
-        self._looked_ms = clock.now_ms()
+        self._looked_ms = clock.monotonic_ms()
         self._context = server_context(listener, self._settings)
         self.principal_rules = _principal_rules(listener, self._settings.principal_rules)
 
     def current(self) -> ssl.SSLContext:
         """For a connection that begins now."""
-        now_ms = self._clock.now_ms()
-        if not 0 <= now_ms - self._looked_ms < LOOK_MS:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = now_ms
             self._look()
         return self._context

@@ -66,7 +66,7 @@ def swap_in(log: Log, cleaned: CleanedSegment, replaced: Sequence[Segment], now_
     base_offset = cleaned.base_offset
     try:
         _rename(cleaned, CLEANED, SWAP)
-        log.set_aside(replaced, now_ms, keep_snapshot_at=base_offset)
+        log.set_aside(replaced, keep_snapshot_at=base_offset)
         _rename(cleaned, SWAP, "")
         log.segments.insert(open_segment(log.files, log.directory, base_offset, now_ms))
     except DiskFault as fault:

@@ -283,11 +283,11 @@ class LogManager:
         """Rename a log's folder so that it is removed once its time has come."""
         target = f"{self._directory_of(path).path}/{deletion_directory(topic, partition, uuid4().hex)}"
         self.files.rename(path, target)
-        self.deletions.add_directory(target, self.clock.now_ms() + self.default_config.file_delete_delay_ms)
+        self.deletions.add_directory(target, self.clock.monotonic_ms() + self.default_config.file_delete_delay_ms)
 
     def _leave_aside(self, path: str, name: LogDirectoryName) -> None:
         if name.suffix == DELETE_DIRECTORY:
-            self.deletions.add_directory(path, self.clock.now_ms() + self.default_config.file_delete_delay_ms)
+            self.deletions.add_directory(path, self.clock.monotonic_ms() + self.default_config.file_delete_delay_ms)
         else:
             _logger.warning("%s is not served: it is a %s log", path, name.suffix.removeprefix("-"))
 
@@ -395,7 +395,7 @@ class LogManager:
         self._forget(log)
         self.checkpoints.are_stale = True
         self.files.rename(log.directory, target)
-        self.deletions.add_directory(target, self.clock.now_ms() + log.config.file_delete_delay_ms)
+        self.deletions.add_directory(target, self.clock.monotonic_ms() + log.config.file_delete_delay_ms)
 
     def set_aside_as_stray(self, log: Log, cause: str = "") -> None:
         """Rename the folder of a log that the metadata do not know, for `cause`; it is kept, and not served.

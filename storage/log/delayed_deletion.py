@@ -13,7 +13,7 @@ _logger = logging.getLogger(__name__)
 
 
 class PendingDeletions:
-    """Paths waiting for their time, earliest first."""
+    """Paths waiting for their time, earliest first. Times are those of `Clock.monotonic_ms`."""
 
     __slots__ = ("_due", "_files", "_number")
 

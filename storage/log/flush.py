@@ -77,7 +77,7 @@ class Flush:
             log.fault = fault
             raise
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
-        log.last_flush_ms = log.clock.now_ms()
+        log.last_flush_ms = log.clock.monotonic_ms()
 
     def _sync(self, segment: Segment) -> None:
         try:

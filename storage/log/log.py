@@ -114,7 +114,7 @@ class Log(LogReading):
         self.producers = producers
         self.fault: DiskFault | None = None
         self.is_offline = self.is_released = False
-        self.last_flush_ms = clock.now_ms()
+        self.last_flush_ms = clock.monotonic_ms()
         self._deletions = deletions
         self._rolled = rolled
         self._closed: list[Segment] = []  # since the last flush
@@ -324,11 +324,11 @@ class Log(LogReading):
         for text in retention.describe_deletion(self, reasons[:count]):
             _logger.info("%s: deletes %s", self.name, text)
         doomed = [self.segments[at] for at in range(count)]
-        self.set_aside(doomed, now_ms)
+        self.set_aside(doomed)
         self.advance_log_start(self.segments[0].base_offset)
         return len(doomed)
 
-    def set_aside(self, segments: Sequence[Segment], now_ms: int, *, keep_snapshot_at: int | None = None) -> None:
+    def set_aside(self, segments: Sequence[Segment], *, keep_snapshot_at: int | None = None) -> None:
         """Take these segments out; their files are renamed, and go after `file.delete.delay.ms`.
 
         `keep_snapshot_at` is the base offset of a segment that comes in their place.
@@ -336,7 +336,7 @@ class Log(LogReading):
         Raises: DiskFault.
         """
         self.segments.remove(segments)
-        self._deletions.add_segments(segments, now_ms + self.config.file_delete_delay_ms)
+        self._deletions.add_segments(segments, self.clock.monotonic_ms() + self.config.file_delete_delay_ms)
         for segment in segments:
             if segment.base_offset != keep_snapshot_at and segment.base_offset in self.producers.snapshots.offsets:
                 self.producers.snapshots.remove(segment.base_offset)
@@ -357,7 +357,7 @@ class Log(LogReading):
         doomed = [segment for segment in self.segments if segment.base_offset > offset]
         if len(doomed) == len(self.segments):
             self.segments.add(Segment.create(self.files, self.directory, offset, self.config, now_ms))
-        self.set_aside(doomed, now_ms)
+        self.set_aside(doomed)
         active = self.segments.active
         active.truncate_to(offset, now_ms)
         self.log_end_offset = offset
@@ -378,7 +378,7 @@ class Log(LogReading):
         now_ms = self.clock.now_ms()
         doomed = list(self.segments)
         self.segments.add(Segment.create(self.files, self.directory, offset, self.config, now_ms))
-        self.set_aside(doomed, now_ms)
+        self.set_aside(doomed)
         self.log_end_offset = self.log_start_offset = self.recovery_point = offset
         self.epochs.clear()
         self._latest_epoch = None

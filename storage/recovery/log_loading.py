@@ -267,7 +267,7 @@ class _LogLoader:
     def _delete(self, segments: list[Segment]) -> None:
         self.was_changed = True
         self.segments.remove(segments)
-        due_ms = self.opening.clock.now_ms() + self.config.file_delete_delay_ms
+        due_ms = self.opening.clock.monotonic_ms() + self.config.file_delete_delay_ms
         self.opening.deletions.add_segments(segments, due_ms)
 
     # Ends

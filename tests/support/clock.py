@@ -37,6 +37,9 @@ class ManualClock:
         self.call_later(delay_ms, lambda: done.done() or done.set_result(None))
         await done
 
+    def monotonic_ms(self) -> int:
+        return self.now
+
     def elapsed_s(self) -> float:
         return self.now / 1000
 

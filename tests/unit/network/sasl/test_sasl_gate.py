@@ -136,8 +136,8 @@ class Hours:
 
     def __init__(self, broker: Broker) -> None:
         self.ahead_ms = 0
-        now_ms = broker.clock.now_ms
-        broker.clock.now_ms = lambda: now_ms() + self.ahead_ms  # type: ignore[method-assign]
+        elapsed_ms = broker.clock.monotonic_ms
+        broker.clock.monotonic_ms = lambda: elapsed_ms() + self.ahead_ms  # type: ignore[method-assign]
 
 
 async def test_a_session_may_be_renewed_and_ends_if_it_is_not(tmp_path: Path, settings: dict[str, str]) -> None:

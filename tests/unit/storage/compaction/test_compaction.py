@@ -340,7 +340,7 @@ def test_nothing_is_exchanged_when_the_log_lost_a_segment_meanwhile(tmp_path: Pa
     put(log, (b"b", b"1"))
     for step in Compaction(part(log), limits(), NOW).steps():
         if isinstance(step, SegmentExchange):
-            log.set_aside([log.segments[0]], NOW)
+            log.set_aside([log.segments[0]])
             assert not swap_in(log, step.cleaned, step.replaced, NOW)
     assert [segment.base_offset for segment in log.segments] == [2]
     assert not [name for name in file_names(tmp_path) if name.endswith((".cleaned", ".swap"))]

@@ -121,8 +121,8 @@ def test_files_are_renamed_first_and_removed_when_the_delay_is_over(tmp_path: Pa
         f"{0:020d}.{kind}.deleted" for kind in ("index", "log", "timeindex")
     ]
     deletions = log._deletions
-    assert deletions.delete_due(NOW + 999) == 0
-    assert deletions.delete_due(NOW + 1000) == 3
+    assert deletions.delete_due(NOW + 499) == 0
+    assert deletions.delete_due(NOW + 500) == 3
     assert not [name for name in file_names(tmp_path / "orders-0") if name.endswith(".deleted")]
 
 
