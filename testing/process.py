@@ -94,12 +94,13 @@ class RunningProcess:
 
 def _options(access: Superuser | None, config: Mapping[str, str]) -> list[str]:
     """Of `stepdown serve`, which makes the certificates itself where users log in by SASL."""
-    settings, options = dict(config), []
+    settings, options = dict(config), list[str]()
     if access is not None:
         settings = access.broker_settings(config)
+        options = ["--security-dir", str(access.listener.folder)]  # so it is removed when we are killed
         if access.listener.has_sasl:
             settings = {**config, "super.users": settings["super.users"]}
-            options = ["--security-dir", str(access.listener.folder), *(["--tls"] if access.listener.has_tls else [])]
+            options += ["--tls"] if access.listener.has_tls else []
             for name, password in access.listener.users.items():
                 options += ["--user", f"{name}:{password}"]
     for key, value in settings.items():

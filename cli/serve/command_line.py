@@ -19,6 +19,7 @@ Options win over environment variables (KAFKA_LOG_DIRS for log.dirs), and those 
 lists every setting."""
 
 MOST_BROKERS = 100
+SECURITY_DIR = Path("stepdown-security")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,13 +32,15 @@ def main(arguments: Sequence[str]) -> int:
     with ExitStack() as stack:
         settings: list[str] = []
         if given.temporary:
-            from .temporary_process import FREE, SETTINGS, temporary_directory
+            from .temporary_process import FREE, SETTINGS, remove_certificates, temporary_directory
 
             given.listen, given.http, given.control = (
                 each or FREE for each in (given.listen, given.http, given.control)
             )
             given.log_dir = given.log_dir or [stack.enter_context(temporary_directory())]
             settings = SETTINGS
+            if given.security_dir or given.tls or given.user:
+                stack.callback(remove_certificates, given.security_dir or SECURITY_DIR)
         return _serve(given, settings)
 
 
@@ -50,7 +53,7 @@ def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
     if given.tls or given.user:
         from .security_for_tests import make_security_files, security_flags
 
-        wanted = (given.listen or "127.0.0.1:9092", given.security_dir, given.user)
+        wanted = (given.listen or "127.0.0.1:9092", given.security_dir or SECURITY_DIR, given.user)
         secured = security_flags(*wanted, tls=given.tls)
         make_files = partial(make_security_files, *wanted, tls=given.tls)
     options = BrokerOptions(
@@ -133,16 +136,15 @@ def _add_test_options(parser: CommandParser) -> None:
     option(
         "--temporary",
         action="store_true",
-        help="Free ports, a log directory that is removed, and an end with the pipe at standard input.",
+        help="Free ports, an end with the pipe at standard input; logs and certificates are removed then.",
     )
     option("--tls", action="store_true", help="Listen with TLS, with new certificates.")
     option("--user", type=_user, action="append", default=[], metavar="NAME:PASSWORD", help="A user who may log in.")
     option(
         "--security-dir",
         type=Path,
-        default=Path("stepdown-security"),
         metavar="DIR",
-        help="Where --tls and --user write certificates and client.properties [default: %(default)s].",
+        help=f"Where --tls and --user write certificates and client.properties [default: {SECURITY_DIR}].",
     )
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from ...config import Given, Origin
 from ...testing.security.private_file import write_privately
-from ...testing.security.secured_listener import AUTHORITY, SERVER, SecuredListener
+from ...testing.security.secured_listener import AUTHORITY, PROPERTIES, SERVER, SecuredListener
 
 ORIGIN = Origin("option --tls or --user")
-PROPERTIES = "client.properties"
 
 
 def security_flags(listen: str, folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> list[Given]:

@@ -1,7 +1,7 @@
 """`stepdown serve --temporary`: a broker that a test starts from any language, and that leaves nothing.
 
-It has free ports where none is given, a log directory that it removes, and settings that suit tests. It ends when the
-pipe at its standard input is closed, as it is when who started it ends, killed or not.
+It has free ports where none is given, a log directory that it removes, as certificates, and settings that suit tests.
+It ends when the pipe at its standard input is closed, as it is when who started it ends, killed or not.
 """
 
 import asyncio
@@ -9,9 +9,11 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from ...testing.make_brokers import DEFAULTS
+from ...testing.security.secured_listener import FILES
 
 STDIN = 0
 FREE = "127.0.0.1:0"
@@ -24,6 +26,15 @@ def temporary_directory() -> Iterator[str]:
     """A log directory until the end of the block. Raises: OSError."""
     with tempfile.TemporaryDirectory(prefix="stepdown-", ignore_cleanup_errors=True) as folder:
         yield f"{folder}/data"
+
+
+def remove_certificates(folder: Path) -> None:
+    """What `--tls` and `--user` write, or a test in their place, and the folder if there is nothing else in it."""
+    for pattern in FILES:
+        for file in folder.glob(pattern):
+            file.unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def call_at_end_of_input(act: Callable[[], object]) -> None:

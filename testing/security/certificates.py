@@ -25,11 +25,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from .private_file import write_privately
-from .secured_listener import AUTHORITY, SERVER, client_file
+from .secured_listener import AUTHORITY, SERVER, TRUSTSTORE, client_file
 
 STORE_PASSWORD = b"stepdown"
 LIFETIME = datetime.timedelta(days=365)
-TRUSTSTORE = "truststore.p12"
 _AUTHORITY_NAME = "stepdown tests"
 _UNUSED_BY_AUTHORITY = (
     "digital_signature",

@@ -6,7 +6,9 @@ from pathlib import Path
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-AUTHORITY, SERVER = "authority.pem", "server.pem"
+AUTHORITY, SERVER, TRUSTSTORE, PROPERTIES = "authority.pem", "server.pem", "truststore.p12", "client.properties"
+FILES = (AUTHORITY, SERVER, TRUSTSTORE, PROPERTIES, "client-*.pem")
+"""All that is written for such a listener, by name or pattern."""
 _LOGIN = "org.apache.kafka.common.security"
 
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import confluent_kafka.admin
 import pytest
@@ -33,18 +34,21 @@ def test_nobody_else_does() -> None:
 
 
 OWNER = """
-import time
+import sys, time
 from stepdown.testing.process import RunningProcess
-brokers = RunningProcess()
+brokers = RunningProcess(security=sys.argv[1])
 kafka = brokers.__enter__()
 print(brokers._process.pid, kafka.bootstrap, flush=True)
 time.sleep(3600)
 """
 
 
-def test_it_ends_with_the_tests_though_they_are_killed() -> None:
-    """It stayed, with its ports, when pytest was killed: nobody told it to stop."""
-    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True) as tests:
+@pytest.mark.parametrize("security", ["PLAINTEXT", "SSL", "SASL_SSL"])
+def test_it_ends_with_the_tests_though_they_are_killed(security: str, tmp_path: Path) -> None:
+    """It stayed, with its ports, when pytest was killed: nobody told it to stop. Later its certificates stayed."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    owner = [sys.executable, "-c", OWNER, security]
+    with subprocess.Popen(owner, env=environment, stdout=subprocess.PIPE, text=True) as tests:
         assert tests.stdout is not None
         pid, bootstrap = tests.stdout.readline().split()
         own = os.pidfd_open(int(pid))
@@ -54,6 +58,7 @@ def test_it_ends_with_the_tests_though_they_are_killed() -> None:
             assert ended, "it still runs"
         finally:
             os.close(own)
+    assert list(tmp_path.iterdir()) == []
     host, _, port = bootstrap.rpartition(":")
     with socket.socket() as free:
         free.bind((host, int(port)))
