@@ -1,5 +1,8 @@
 """Fixtures that any room's tests may ask for."""
 
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,27 @@ if TYPE_CHECKING:
 # A busy machine is no fault of an example.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+FOLDER = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes of tests have a folder for temporary files that goes with the tests: killed ones leave theirs there.
+
+    Workers of xdist have that of the process that starts them.
+    """
+    if hasattr(config, "workerinput"):
+        return
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # `tmp_path` stays for who looks at failures
+    folder = config.stash[FOLDER] = tempfile.mkdtemp(prefix="stepdown-tests-")
+    os.environ |= {"TMPDIR": folder, "SPARK_LOCAL_DIRS": folder, "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder}"}
+    tempfile.tempdir = folder
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if FOLDER in config.stash:
+        shutil.rmtree(config.stash[FOLDER], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

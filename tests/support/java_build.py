@@ -32,7 +32,8 @@ JVM_OPTIONS = (
 
 def java(class_path: Sequence[Path], main: str, *arguments: str, heap: str = "256m") -> list[str]:
     """Return the command line that runs `main`."""
-    return java_command(class_path, main, *arguments, heap=heap, options=JVM_OPTIONS)
+    options = (*JVM_OPTIONS, f"-Djava.io.tmpdir={tempfile.gettempdir()}")  # the JVM does not look at TMPDIR
+    return java_command(class_path, main, *arguments, heap=heap, options=options)
 
 
 def compile_java(folders: Sequence[str], class_path: Sequence[Path]) -> Path:
