@@ -31,6 +31,7 @@
 # make random-migrations  random log directories of brokers with ZooKeeper, migrated to Kafka 4.4.0 and back (SEEDS=200 MIGRATION_FIRST=100)
 # make handovers         random operations on one directory that stepdown and Kafka 3.9.1 or 4.4.0 have in turn, ten hand-overs a run, acknowledged against readable (SEEDS=200)
 # make crowd-soak  an honest producer and consumer among a thousand connections of all kinds, for ten minutes (CROWD_S=…)
+# make act-as-clients  80 old and new clients against each release of Kafka that runs here, and a broker that acts as it (needs Go, Node)
 # make same-seed  each scenario RUNS times (1000) on every Python that is here: the same lines each time
 # make thirty-tests  the same thirty tests for stepdown, EmbeddedKafka, Testcontainers and kfake: lines, seconds
 # make soak    the long suites: kill -9, mutations, many seeds
@@ -271,6 +272,10 @@ producer-storm: setup
 
 producer-splits: setup
 	$(BIN)/python -m pytest -m slow tests/interop/test_producer_splits.py
+
+.PHONY: act-as-clients
+act-as-clients: setup
+	$(BIN)/python -m pytest -s -m slow tests/interop/test_client_verdicts.py -k acts_as_a_release
 
 .PHONY: thirty-tests
 thirty-tests: setup

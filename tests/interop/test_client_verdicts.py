@@ -20,11 +20,13 @@ from support.client_trials import (
     TRIALS,
     Trial,
     find_differences,
+    find_faults,
 )
 from support.clients_go import require_go
 from support.kafka_4 import LATEST, ApacheKafka4
 from support.maven import require_java
 from support.old_packages import require_node
+from support.release_probe import BROKERS
 
 LINE = "4.4"
 
@@ -90,13 +92,28 @@ def test_what_is_said_of_each_client_is_what_kafka_4_shows(release: str, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.java
-def test_each_client_fares_with_a_broker_that_acts_as_4_4_as_with_kafka(tmp_path: Path) -> None:
+@pytest.mark.parametrize("release", BROKERS)
+def test_each_client_fares_with_a_broker_that_acts_as_a_release_as_with_that_release(
+    release: str, tmp_path: Path
+) -> None:
     """Clients that Kafka 4 leaves behind passed every test."""
     require_java()
     require_go()
     require_node()
-    with acting_as(LINE, tmp_path, TRIALS) as server:
-        assert find_differences(server.address, TRIALS) == []
+    topics = {trial: trial.topic for trial in TRIALS}
+    with BROKERS[release](tmp_path / "kafka") as kafka:
+        for topic in topics.values():
+            kafka.create_topic(topic)
+        theirs = find_faults(kafka.address, topics)
+    with acting_as(release, tmp_path / "stepdown", TRIALS) as server:
+        ours = find_faults(server.address, topics)
+    works = sum(fault is None for fault in theirs.values())
+    print(f"{release}: {works} of {len(topics)} clients come to their end with Kafka")
+    assert [
+        f"{trial.name}: {theirs[trial] or 'works'} with Kafka, {ours[trial] or 'works'} here"
+        for trial in topics
+        if (theirs[trial] is None) != (ours[trial] is None)
+    ] == []
 
 
 def test_a_client_that_kafka_4_leaves_behind_fails_with_a_broker_that_acts_as_4_4(tmp_path: Path) -> None:
