@@ -1,7 +1,6 @@
 package thirty
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -22,20 +21,6 @@ func start(t *testing.T, options ...kfake.Opt) (*kfake.Cluster, []string) {
 	must(t, err)
 	t.Cleanup(cluster.Close)
 	return cluster, cluster.ListenAddrs()
-}
-
-func expect(t *testing.T, wanted, found any) {
-	t.Helper()
-	if fmt.Sprint(wanted) != fmt.Sprint(found) {
-		t.Fatalf("found %v, not %v", found, wanted)
-	}
-}
-
-func expectError(t *testing.T, wanted, found error) {
-	t.Helper()
-	if !errors.Is(found, wanted) {
-		t.Fatalf("found %v, not %v", found, wanted)
-	}
 }
 
 func TestARecordHasItsKeyHeadersAndTime(t *testing.T) {

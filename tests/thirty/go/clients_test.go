@@ -4,6 +4,8 @@ package thirty
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,6 +33,20 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func expect(t *testing.T, wanted, found any) {
+	t.Helper()
+	if fmt.Sprint(wanted) != fmt.Sprint(found) {
+		t.Fatalf("found %v, not %v", found, wanted)
+	}
+}
+
+func expectError(t *testing.T, wanted, found error) {
+	t.Helper()
+	if !errors.Is(found, wanted) {
+		t.Fatalf("found %v, not %v", found, wanted)
 	}
 }
 
