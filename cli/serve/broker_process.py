@@ -25,6 +25,7 @@ from .log_format import configure_logging
 
 if TYPE_CHECKING:
     from ...broker.broker_with_control_port import ControlledBroker
+    from ...broker.faults.disk_faults import FaultyDisk
 
 THREAD_TURN_S = 0.0005
 """A tenth of Python's own: what a request waits at most for a worker that is between two compiled loops. While a log is
@@ -123,7 +124,8 @@ async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ:
             cluster = await stack.enter_async_context(made)
             stack.push_async_callback(FailedBrokers(cluster, stopping.set).wait)
         else:  # goes on without a broker: a test starts them again
-            controlled = cluster_with_control_port_of(options.brokers, loaded, load_with, options.racks)
+            make_disk = partial(_disk, options)
+            controlled = cluster_with_control_port_of(options.brokers, loaded, load_with, options.racks, make_disk)
             cluster = (await stack.enter_async_context(controlled)).cluster
             control = f", control {controlled.control_address}"
         if options.users:
@@ -161,7 +163,7 @@ def _stopping(options: BrokerOptions) -> asyncio.Event:
 
 async def _run(loaded: StartupSettings, options: BrokerOptions) -> int:
     stopping = _stopping(options)
-    broker = _broker(loaded)
+    broker = _broker(loaded, options)
     if isinstance(broker, Broker):  # with a control port it goes on: a test starts the broker again
         broker.on_failed = stopping.set
     await broker.start()
@@ -182,12 +184,20 @@ async def _run(loaded: StartupSettings, options: BrokerOptions) -> int:
     return 0
 
 
-def _broker(loaded: StartupSettings) -> "Broker | ControlledBroker":
+def _broker(loaded: StartupSettings, options: BrokerOptions) -> "Broker | ControlledBroker":
     if loaded.settings.stepdown_control_listen is None:
         return Broker(loaded.settings, loaded.layers)
     from ...broker.broker_with_control_port import ControlledBroker
 
-    return ControlledBroker(loaded.settings, loaded.layers)
+    return ControlledBroker(loaded.settings, loaded.layers, disk=_disk(options))
+
+
+def _disk(options: BrokerOptions) -> "FaultyDisk":
+    """What is temporary waits for no disk: a machine that loses its power has no test to go on with."""
+    from ...broker.faults.disk_faults import FaultyDisk
+    from ...broker.faults.hard_linked_files import HardLinkedFiles
+
+    return HardLinkedFiles() if options.is_temporary else FaultyDisk()
 
 
 def _greeting(broker: "Broker | ControlledBroker") -> str:

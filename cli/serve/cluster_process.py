@@ -10,6 +10,7 @@ from functools import partial
 from ...broker.broker import Broker
 from ...broker.broker_cluster import BrokerCluster, LoadSettings, own_settings
 from ...broker.cluster_with_control_port import ControlledCluster
+from ...broker.faults.disk_faults import FaultyDisk
 from ...config import BrokerSettings, Endpoint, Given, Origin, StartupSettings
 from ...network.clock import Clock
 from ...storage.files.files import Files
@@ -34,12 +35,17 @@ def cluster_of(
 
 
 def cluster_with_control_port_of(
-    brokers: int, loaded: StartupSettings, load: Load, racks: Sequence[str] = ()
+    brokers: int,
+    loaded: StartupSettings,
+    load: Load,
+    racks: Sequence[str] = (),
+    make_disk: Callable[[], FaultyDisk] = FaultyDisk,
 ) -> ControlledCluster:
     """The same with a control port, for the cluster as a whole. Raises: ConfigError, DiskFault."""
     settings = loaded.settings
     return ControlledCluster(
         partial(cluster_of, brokers, loaded, load, racks=racks),
+        make_disk=make_disk,
         port=settings.stepdown_control_listen,
         token=settings.stepdown_control_token or "",
     )

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from stepdown.cli.serve.broker_process import BrokerOptions, _broker, load_settings
 from stepdown.cli.serve.command_line import flags_of
 from stepdown.cli.serve.greeting import summarize_without_effect
 from stepdown.config import load
@@ -133,3 +134,44 @@ def test_what_is_temporary_does_not_end_with_an_input_that_is_no_pipe(tmp_path: 
         process.wait(DEADLINE_S)
     assert process.returncode == 0
     assert (tmp_path / "kept" / "meta.properties").is_file()
+
+
+async def test_what_is_temporary_waits_for_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Topics that tests made, and each reset, waited for the disk."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    free = "127.0.0.1:0"
+    options = BrokerOptions(flags=flags_of(free, [str(tmp_path / "data")], free, free), is_temporary=True)
+    broker = _broker(load_settings(options, {}), options)
+    await broker.start()
+    for path, fields in (("topics/create", {"topic": "t"}), ("reset", {})):
+        status, answer = await broker.control.handle("POST", path, fields)  # type: ignore[union-attr]
+        assert status == 200, answer
+    await broker.stop()
+    assert synced == []
+
+
+def test_what_is_temporary_takes_its_certificates_with_it(tmp_path: Path) -> None:
+    (tmp_path / "certificates").mkdir()
+    (tmp_path / "certificates" / "other.txt").touch()
+    for folder in ("certificates", "new"):
+        with subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "stepdown",
+                "serve",
+                "--temporary",
+                "--tls",
+                "--security-dir",
+                str(tmp_path / folder),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            assert (tmp_path / folder / "client.properties").is_file()
+            process.communicate(timeout=DEADLINE_S)
+    assert [path.name for path in tmp_path.rglob("*")] == ["certificates", "other.txt"]
