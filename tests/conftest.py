@@ -31,8 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # `tmp_path` stays for who looks at failures
     folder = config.stash[FOLDER] = tempfile.mkdtemp(prefix="stepdown-tests-")
-    os.environ |= {"TMPDIR": folder, "SPARK_LOCAL_DIRS": folder, "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder}"}
-    tempfile.tempdir = folder
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
