@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from stepdown.bench.servers.kafka import join_paths
 from stepdown.broker.http.openapi import OVER_HTTP
 from support.clients_go import go, require_go
 from support.deadline import DEADLINE_S, JOB_DEADLINE_S
-from support.junit import SOURCES, compile_tests, run_tests
+from support.junit import RUNNING, RUNNING_6, SOURCES, compile_tests, run_tests
 from support.maven import REPOSITORY_ROOT, require_java, skip_or_fail
 
 PACKAGES = REPOSITORY_ROOT / "distributions"
@@ -65,8 +65,13 @@ def require_node() -> None:
 
 
 @pytest.mark.java
-def test_the_package_for_junit_passes_its_tests() -> None:
-    printed = run_tests(compile_tests(SOURCES / "test"), os.environ | OURS)
+@pytest.mark.parametrize(
+    "coordinates",
+    [pytest.param(RUNNING, id="JUnit 5"), pytest.param(RUNNING_6, id="JUnit 6", marks=pytest.mark.slow)],
+)
+def test_the_package_for_junit_passes_its_tests(coordinates: Sequence[str]) -> None:
+    """It is compiled beside JUnit 5; Spring Boot 4 comes with JUnit 6."""
+    printed = run_tests(compile_tests(SOURCES / "test", coordinates), os.environ | OURS)
     assert re.search(r"\[ +2\d tests successful", printed), printed
 
 

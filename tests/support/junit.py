@@ -14,6 +14,11 @@ RUNNING = (
     "org.junit.platform:junit-platform-console:1.11.4",
     "org.apache.kafka:kafka-clients:3.9.1",
 )
+RUNNING_6 = (
+    "org.junit.jupiter:junit-jupiter:6.0.3",
+    "org.junit.platform:junit-platform-console:6.0.3",
+    "org.apache.kafka:kafka-clients:3.9.1",
+)
 SOURCES = REPOSITORY_ROOT / "distributions" / "junit" / "src"
 
 
