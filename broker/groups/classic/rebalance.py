@@ -63,6 +63,7 @@ class Rebalancer:
 
     def await_new_member(self, group: ClassicGroup, member: ClassicMember) -> None:
         """A new member cannot heartbeat before its join is answered, nor is its end seen: the join expires."""
+        self.handed_out.take((group.group_id, member.member_id))
         self._watch(group, member.member_id, self._settings.new_member_join_timeout_ms)
 
     def await_pending_member(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
@@ -103,6 +104,7 @@ class Rebalancer:
         group.remove(member.member_id)
 
     def remove_pending(self, group: ClassicGroup, member_id: str) -> None:
+        self.handed_out.take((group.group_id, member_id))
         self._timers.cancel(_session(group, member_id))
         group.remove(member_id)
         if group.state is ClassicGroupState.PREPARING_REBALANCE and group.have_all_joined:
@@ -126,6 +128,7 @@ class Rebalancer:
         self._timers.cancel(_sync_phase(group))
         for member_id in (*group.members, *group.pending_members):
             self._timers.cancel(_session(group, member_id))
+            self.handed_out.take((group.group_id, member_id))
 
     def forget_session(self, group: ClassicGroup, member_id: str) -> None:
         self._timers.cancel(_session(group, member_id))

@@ -242,6 +242,12 @@ async def test_ids_that_clients_do_not_come_back_with_are_forgotten_when_they_ar
     assert late.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+async def test_the_id_of_a_member_that_has_joined_is_kept_by_its_group_alone(world):
+    """Groups that were gone stayed in memory, up to 5,000 of them."""
+    await world.form(2)
+    assert len(world.rebalancer.handed_out) == 0
+
+
 async def test_of_many_groups_that_nobody_joins_the_oldest_are_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(rebalance, "MOST_PENDING_MEMBERS", 2)
     monkeypatch.setattr(coordinator, "MOST_UNUSED_GROUPS", 1)
