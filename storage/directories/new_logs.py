@@ -34,20 +34,26 @@ class NewLogs:
         self._logs.pop(log, None)
 
     def prepare_sync(self) -> Callable[[], None]:
-        """What puts the folders on the disk, for a worker. It raises DiskFault; the logs take no appends then."""
+        """What puts the folders on the disk, for a worker. It raises DiskFault; the logs take no appends then.
+
+        Several may wait at once for one log: the first has it synced, and all of them fail if that fails.
+        """
         new = tuple(self._logs)
 
         def sync() -> None:
-            try:
-                with self._syncing:  # a deleted log may have had the name of a new one
-                    self._complete(new)
-            except DiskFault as fault:
-                for log in new:
-                    log.fault = log.fault or fault
-                raise
-            finally:
-                for log in new:
-                    self.remove(log)
+            with self._syncing:  # also since a deleted log may have had the name of a new one
+                left = [log for log in new if log in self._logs]
+                try:
+                    self._complete(left)
+                except DiskFault as fault:
+                    for log in left:
+                        log.fault = log.fault or fault
+                finally:
+                    for log in left:
+                        self.remove(log)
+            for log in new:
+                if log.fault is not None and not log.is_released:
+                    raise log.fault
 
         return sync
 

@@ -107,6 +107,26 @@ def test_a_new_log_whose_folder_cannot_be_synced_takes_no_appends(tmp_path: Path
         append(log, b"a")
 
 
+def test_two_that_wait_for_one_new_folder_are_done_with_it_once(tmp_path: Path) -> None:
+    dirs = open_dirs(tmp_path)
+    log = dirs.create("t", 0, TOPIC_ID)
+    first, second = dirs.new_logs.prepare_sync(), dirs.new_logs.prepare_sync()
+    first()
+    second()
+    append(log, b"a")
+    assert (tmp_path / "t-0" / "partition.metadata").exists()
+
+
+def test_all_that_wait_for_a_new_folder_are_told_that_it_could_not_be_synced(tmp_path: Path) -> None:
+    dirs = open_dirs(tmp_path)
+    dirs.create("t", 0, TOPIC_ID)
+    waiting = [dirs.new_logs.prepare_sync(), dirs.new_logs.prepare_sync()]
+    (tmp_path / "t-0" / "partition.metadata.tmp").unlink()
+    for sync in waiting:
+        with pytest.raises(DiskFault):
+            sync()
+
+
 def test_without_the_mark_logs_are_recovered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     dirs = open_dirs(tmp_path)
     append(dirs.create("t", 0, TOPIC_ID), b"a", b"b")
