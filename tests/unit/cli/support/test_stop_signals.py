@@ -12,7 +12,10 @@ from stepdown.cli.support.stop_signals import ONE_TIME_S, SignalStop, StopSignal
 def now(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     at = [1000.0]
     monkeypatch.setattr(stopping, "monotonic", lambda: at[0])
+    # A shell without job control has what it starts in the background ignore SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield at
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
