@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from stepdown.bench.servers.process import wait_until
-from support.deadline import DEADLINE_S, JOB_DEADLINE_S
+from support.deadline import JOB_DEADLINE_S
+from support.interrupts import run_interrupted
 from support.log_directories import write_topic
 
 SENTENCE = "stepdown-pipeline: interrupted\n"
@@ -26,19 +27,8 @@ JOBS = (
 @pytest.mark.parametrize("imports", [0, 40, 400])
 def test_while_modules_are_imported(imports: int) -> None:
     """It was a traceback, and at some moments a job that went on."""
-    script = (
-        "import signal, sys\n"
-        "class Interrupt:\n"
-        f"    left = {imports}\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        self.left -= 1\n"
-        "        if self.left == -1: signal.raise_signal(signal.SIGINT)\n"
-        "import stepdown.pipeline.process\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "sys.meta_path.insert(0, Interrupt()); sys.argv = ['stepdown-pipeline', 'census', 'nowhere']\n"
-        "stepdown.pipeline.process.start()"
-    )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=DEADLINE_S, check=False)
+    arguments = ("stepdown-pipeline", "census", "nowhere")
+    ended = run_interrupted("stepdown.pipeline.process:start", arguments, imports)
     assert (ended.returncode, ended.stderr.decode()) == (130, SENTENCE)
 
 

@@ -19,6 +19,7 @@ from stepdown.protocol.errors import DiskFault
 from support.command import run_command
 from support.command_tree import LEAVES, OF_ARGPARSE
 from support.deadline import DEADLINE_S
+from support.interrupts import run_interrupted
 
 FAULTS = [
     (KeyboardInterrupt(), 130, ""),
@@ -127,20 +128,7 @@ def test_no_file_takes_the_number_of_a_closed_stream(redirection: str) -> None:
 )
 def test_an_interrupt_at_any_moment_is_no_traceback(words: list[str], imports: int) -> None:
     """Here at the n-th import: it was a traceback until Typer had been imported."""
-    script = (
-        "import signal, sys\n"
-        "class Interrupt:\n"
-        f"    left = {imports}\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        self.left -= 1\n"
-        "        if self.left == -1: signal.raise_signal(signal.SIGINT)\n"
-        "import stepdown.cli.main\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "sys.meta_path.insert(0, Interrupt()); "
-        f"sys.argv = {['stepdown', *words]!r}\n"
-        "stepdown.cli.main.main()"
-    )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=DEADLINE_S, check=False)
+    ended = run_interrupted("stepdown.cli.main:main", ["stepdown", *words], imports)
     assert (ended.returncode, ended.stderr) == (130, b"")
 
 
