@@ -28,6 +28,9 @@ class GroupRecord:
     value: Any | None
 
 
+EncodedGroupRecord = tuple[bytes, bytes | None]
+"""Key and value; None is the tombstone."""
+
 _TYPES: Final[Mapping[int, tuple[type, type]]] = {
     0: (OffsetCommitKey, OffsetCommitValue),
     1: (OffsetCommitKey, OffsetCommitValue),
@@ -45,7 +48,7 @@ _OFFSET_VALUE_VERSION_WITH_EXPIRY: Final = 1
 _GROUP_VALUE_VERSION: Final = 3
 
 
-def encode_group_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
+def encode_group_record(record: GroupRecord) -> EncodedGroupRecord:
     """The key's and the value's bytes; a tombstone has no value."""
     key = with_version(record.key, _KEY_VERSION[type(record.key)])
     return key, None if record.value is None else with_version(record.value, _value_version(record.value))

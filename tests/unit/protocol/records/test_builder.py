@@ -1,7 +1,7 @@
 import pytest
 from stepdown.protocol.errors import UnsupportedCompression
 from stepdown.protocol.records.batches import iter_batches, view
-from stepdown.protocol.records.builder import build_batch
+from stepdown.protocol.records.builder import build_batch, build_plain_batch
 from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.protocol.records.record import Record
 
@@ -70,3 +70,16 @@ def test_the_timestamps_of_log_append_time_stay_as_deltas_in_magic_2_only():
     assert v2.body.hex() == "0c0000000101000c000402010100"
     v1 = list(iter_batches(build_batch(records, magic=1, **options)))
     assert [message.max_timestamp for message in v1] == [99, 99]
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("transactional", [False, True])
+def test_records_without_headers_and_of_one_time_make_the_same_batch_in_the_compiled_loop(codec, transactional):
+    pairs = [(b"k%d" % number * 40, None if number % 3 else b"v" * number) for number in range(300)]
+    fields = {"partition_leader_epoch": 3, "producer_id": 4, "producer_epoch": 5, "base_sequence": 0}
+    records = [
+        Record(offset=7 + number, timestamp=1000, key=key, value=value) for number, (key, value) in enumerate(pairs)
+    ]
+    wanted = build_batch(records, codec=codec, transactional=transactional, **fields)
+    made = build_plain_batch(pairs, timestamp=1000, base_offset=7, codec=codec, transactional=transactional, **fields)
+    assert made == wanted
