@@ -10,6 +10,8 @@
 Source: Kafka 3.9 `TransactionIndex`, `AbortedTxn`.
 """
 
+from bisect import bisect_left
+from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
@@ -17,7 +19,8 @@ from ..files.file_handle import FileHandle
 from ..files.files import Files
 
 _ENTRY = Struct(">hqqqq")
-_ENTRIES_PER_READ = 1024
+_ENTRIES_PER_READ = 128
+LAST_OFFSET = (1 << 63) - 1
 
 
 class AbortedTransaction(NamedTuple):
@@ -62,23 +65,33 @@ class TransactionIndex:
 
     def entries(self) -> list[AbortedTransaction]:
         """All of them; an entry of an unknown version ends the list."""
-        found: list[AbortedTransaction] = []
-        for position in range(0, self._size, _ENTRIES_PER_READ * _ENTRY.size):
+        return list(self._entries_from(0))
+
+    def _entries_from(self, number: int) -> Iterator[AbortedTransaction]:
+        for position in range(number * _ENTRY.size, self._size, _ENTRIES_PER_READ * _ENTRY.size):
             data = self._file.read(min(_ENTRIES_PER_READ * _ENTRY.size, self._size - position), position)
             part = parse_entries(data)
-            found += part
+            yield from part
             if len(part) < len(data) // _ENTRY.size:
-                break
-        return found
+                return
 
     def collect(self, fetch_offset: int, upper_offset: int, into: list[AbortedTransaction]) -> bool:
-        """Add those that touch [fetch_offset, upper_offset); whether later segments cannot have more."""
-        for aborted in self.entries() if self._size else ():
-            if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_offset:
+        """Add those that touch [fetch_offset, upper_offset); whether later segments cannot have more.
+
+        Those that ended before `fetch_offset` are passed by unread: their last offsets rise, as Kafka sees to as well.
+        """
+        first = bisect_left(range(self.count), fetch_offset, key=self._last_offset)
+        for aborted in self._entries_from(first):
+            if aborted.first_offset < upper_offset:
                 into.append(aborted)
             if aborted.last_stable_offset >= upper_offset:
                 return True
         return False
+
+    def _last_offset(self, number: int) -> int:
+        """Of an entry; one of an unknown version is after all others."""
+        entry = parse_entries(self._file.read(_ENTRY.size, number * _ENTRY.size))
+        return entry[0].last_offset if entry else LAST_OFFSET
 
     def looks_right(self, base_offset: int) -> bool:
         """Whether all entries can be true of a segment that starts at `base_offset`."""

@@ -97,6 +97,12 @@ class LogReading:
         """
         return lookups.offset_for_timestamp(self.segments, timestamp, self.log_start_offset)
 
+    def is_lookup_costly(self, timestamp: int | None) -> bool:
+        """Whether `offset_for_timestamp`, or with None `max_timestamp_offset`, is work for a worker."""
+        if timestamp is None:
+            return lookups.is_costly(lookups.batches_with_largest(self.segments))
+        return lookups.is_costly(lookups.batches_since(self.segments, timestamp, self.log_start_offset))
+
     def max_timestamp_offset(self) -> lookups.TimestampOffset | None:
         """The record with the largest timestamp; None in a log without timestamps.
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from ...protocol.errors import ApiError
 from ...protocol.records.batch_header import BatchHeader
-from ...protocol.records.batches import view
-from ...protocol.records.record import Record
+from ...protocol.records.batches import Batch, view
+from ...protocol.records.layout import CODEC_MASK
 from ..files.clock import Clock
 from ..files.file_slice import FileSlice
 from ..files.files import Files
@@ -20,6 +21,8 @@ from .segments import Segments
 
 LATEST = -1
 EARLIEST = -2
+SMALL_BYTES = 1024
+"""Of a batch without compression that is opened on the event loop: at most some hundred records, of 5 µs each."""
 
 
 class Bounds(Protocol):
@@ -43,43 +46,81 @@ class TimestampOffset:
 
 def offset_for_timestamp(segments: Segments, timestamp: int, start_offset: int) -> TimestampOffset | None:
     """The first record from `start_offset` on that is not before `timestamp`."""
-    for segment in segments:
-        if segment.largest_timestamp() >= timestamp:
-            return _find(segment, timestamp, start_offset)
-    return None
-
-
-def _find(segment: Segment, timestamp: int, start_offset: int) -> TimestampOffset | None:
-    base = segment.base_offset
-    from_offset = max(segment.time_index.offset_before(timestamp), start_offset - base)
-    for header in segment.batches(segment.offset_index.position_of(from_offset)):
-        if header.max_timestamp < timestamp:
-            continue
-        for record in _records(segment, header):
-            if record.timestamp >= timestamp and record.offset >= start_offset:
-                return TimestampOffset(
-                    timestamp=record.timestamp, offset=record.offset, leader_epoch=header.leader_epoch
-                )
-    return None
+    return _first_record(batches_since(segments, timestamp, start_offset), timestamp, start_offset)
 
 
 def max_timestamp_offset(segments: Segments) -> TimestampOffset | None:
     """The first record that has the largest timestamp of the log."""
+    largest = max(segment.max_timestamp for segment in segments)
+    return _first_record(batches_with_largest(segments), largest, 0)
+
+
+Batches = Iterator[tuple[Segment, BatchHeader]]
+
+
+def batches_since(segments: Segments, timestamp: int, start_offset: int) -> Batches:
+    """The batches that have to be opened, one after the other, to find the first record at or after `timestamp`."""
+    segment = next((each for each in segments if each.largest_timestamp() >= timestamp), None)
+    if segment is None:
+        return
+    from_offset = max(segment.time_index.offset_before(timestamp), start_offset - segment.base_offset)
+    for header in segment.batches(segment.offset_index.position_of(from_offset)):
+        if header.max_timestamp >= timestamp:
+            yield segment, header
+
+
+def batches_with_largest(segments: Segments) -> Batches:
+    """The batches that may have the first record with the largest timestamp."""
     segment = max(segments, key=lambda segment: segment.max_timestamp)
-    largest = segment.max_timestamp
-    if largest < 0:
-        return None
+    if segment.max_timestamp < 0:
+        return
     position = segment.offset_index.position_of(segment.max_timestamp_offset - segment.base_offset)
     for header in segment.batches(position):
-        if header.max_timestamp == largest:
-            for record in _records(segment, header):
-                if record.timestamp == largest:
-                    return TimestampOffset(timestamp=largest, offset=record.offset, leader_epoch=header.leader_epoch)
+        if header.max_timestamp == segment.max_timestamp:
+            yield segment, header
+
+
+def is_costly(batches: Batches) -> bool:
+    """Whether the first of these batches takes long to open: it is compressed or has more than some ten records."""
+    _, header = next(batches, (None, None))
+    return header is not None and (header.size_bytes > SMALL_BYTES or bool(header.attributes & CODEC_MASK))
+
+
+def _first_record(batches: Batches, timestamp: int, start_offset: int) -> TimestampOffset | None:
+    for segment, header in batches:
+        batch = view(memoryview(segment.file.read(header.size_bytes, header.position)))
+        is_small = header.size_bytes <= SMALL_BYTES and not header.attributes & CODEC_MASK
+        find = _find_in_records if is_small else _find_in_columns
+        found = find(batch, timestamp, start_offset)
+        if found is not None:
+            return TimestampOffset(timestamp=found[0], offset=found[1], leader_epoch=header.leader_epoch)
     return None
 
 
-def _records(segment: Segment, header: BatchHeader) -> Iterator[Record]:
-    return view(memoryview(segment.file.read(header.size_bytes, header.position))).records()
+def _find_in_records(batch: Batch, timestamp: int, start_offset: int) -> tuple[int, int] | None:
+    for record in batch.records():
+        if record.timestamp >= timestamp and record.offset >= start_offset:
+            return record.timestamp, record.offset
+    return None
+
+
+def _find_in_columns(batch: Batch, timestamp: int, start_offset: int) -> tuple[int, int] | None:
+    """The same in a fraction of the time. Of a broken batch the records before the fault count, too."""
+    from ...protocol.records.columns import ColumnFiller, Wanted  # a broker that is not asked does without
+
+    wanted = Wanted(first_offset=start_offset, min_timestamp=timestamp, key=False, value=False, checked=False)
+    filler = ColumnFiller(wanted)
+    columns = filler.columns
+    try:
+        for _ in filler.fill(batch.data):
+            timestamps = memoryview(columns.timestamps_buffer).cast("q")[: columns.rows].tolist()
+            at = next((number for number, each in enumerate(timestamps) if each >= timestamp), None)
+            if at is not None:
+                return timestamps[at], memoryview(columns.offsets_buffer).cast("q")[at]
+            columns.clear()
+    except ApiError:
+        return _find_in_records(batch, timestamp, start_offset)
+    return None
 
 
 def legacy_offsets_before(log: "Bounds", timestamp: int, max_count: int) -> list[int]:

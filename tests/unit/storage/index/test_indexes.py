@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.protocol.errors import DiskFault
+from stepdown.storage.files.file_handle import FileHandle
 from stepdown.storage.files.files import Files
 from stepdown.storage.index.offset_index import OffsetIndex
 from stepdown.storage.index.time_index import TimeIndex
@@ -145,6 +146,24 @@ def test_a_search_stops_where_later_transactions_cannot_matter(tmp_path: Path) -
     found = []
     assert not index.collect(0, 100, found)
     assert [entry.producer_id for entry in found] == [1, 2, 3, 4]
+
+
+def test_a_search_reads_no_transactions_that_ended_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every fetch of committed records read all aborted transactions of the segment: 100,000 of them took 0.1 s."""
+    index = TransactionIndex(Files(), str(tmp_path / "x"), 0)
+    all_aborted = [AbortedTransaction(7, 10 * n, 10 * n + 5, 10 * n) for n in range(2_000)]
+    for aborted in all_aborted:
+        index.append(aborted)
+    sizes: list[int] = []
+    read = FileHandle.read
+    monkeypatch.setattr(FileHandle, "read", lambda self, size, at: (sizes.append(size), read(self, size, at))[1])
+    for fetch_offset in (0, 5, 6, 9_995, 19_990, 19_995, 19_996):
+        found: list[AbortedTransaction] = []
+        sizes.clear()
+        index.collect(fetch_offset, fetch_offset + 25, found)
+        end = fetch_offset + 25
+        assert found == [each for each in all_aborted if each.last_offset >= fetch_offset and each.first_offset < end]
+        assert sum(sizes) < 5_000
 
 
 def test_transactions_that_end_at_or_above_the_cut_are_dropped(tmp_path: Path) -> None:

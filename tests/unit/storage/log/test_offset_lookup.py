@@ -1,11 +1,13 @@
 """ListOffsets: by timestamp, the largest timestamp, the segment starts of version 0, and by leader epoch."""
 
+import itertools
 import os
 from pathlib import Path
 
 import pytest
+from stepdown.protocol.records.batches import iter_batches, view
 from stepdown.protocol.records.layout import Codec
-from stepdown.storage.log.offset_lookup import TimestampOffset
+from stepdown.storage.log.offset_lookup import TimestampOffset, _find_in_columns, _find_in_records
 from support.clock import ManualClock
 from support.logs import NOW, append, batch, make_log
 
@@ -21,6 +23,26 @@ def test_a_timestamp_leads_to_the_first_record_not_before_it(tmp_path: Path, cod
     assert log.offset_for_timestamp(1053) == TimestampOffset(timestamp=1060, offset=18, leader_epoch=4)
     assert log.offset_for_timestamp(1192) == TimestampOffset(timestamp=1192, offset=59, leader_epoch=4)
     assert log.offset_for_timestamp(1193) is None
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("magic", [1, 2])
+def test_a_large_batch_is_searched_as_a_small_one(codec: Codec, magic: int) -> None:
+    """140,000 records were decoded one by one on the event loop, for half a second."""
+    if (magic, codec) == (1, Codec.ZSTD):
+        pytest.skip("magic 1 has no zstd")
+    data = batch(*[0] * 2_000, timestamp=1000, magic=magic, codec=codec)
+    for found in itertools.islice(iter_batches(data), 3):
+        for timestamp in (0, 1000, 1999, 2999, 3000):
+            for start in (0, 1, 1500, 2001):
+                assert _find_in_columns(found, timestamp, start) == _find_in_records(found, timestamp, start)
+
+
+def test_a_broken_batch_is_searched_up_to_the_fault() -> None:
+    data = bytearray(batch(*[10] * 200, timestamp=1000))
+    data[-40] = 0x7F  # the length of a record, or what it has
+    found = view(memoryview(data))
+    assert _find_in_columns(found, 1050, 0) == _find_in_records(found, 1050, 0) == (1050, 50)
 
 
 def test_records_below_the_log_start_are_not_found(tmp_path: Path) -> None:
