@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
 from typing import ParamSpec, TypeVar
 
@@ -28,7 +29,8 @@ from ..protocol.errors import ApiError, ErrorCode
 from ..protocol.records.layout import Codec
 from ..storage.directories.log_manager import LogManager
 from ..storage.files.files import Files
-from ..storage.log.log import AppendInfo
+from ..storage.log.log import AppendInfo, Log
+from ..storage.log.offset_lookup import TimestampOffset
 from ..storage.validation.prepared_append import PreparedAppend
 from .dispatch.control_handle import ControlHandle
 from .dispatch.interceptor import Interceptor
@@ -157,6 +159,15 @@ class Core:
     async def heavy(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """`work(...)` in a worker thread: for what takes a codec, or the disk, longer than the loop may stand still."""
         return await self.workers.run(lambda: work(*args, **kwargs))
+
+    async def find_by_time(self, log: Log, timestamp: int | None) -> TimestampOffset | None:
+        """The first record at or after `timestamp`, with None the one with the largest timestamp.
+
+        A worker looks for it where a batch has to be opened that has many records, or may open to many.
+        Raises: CorruptRecord, InvalidRecord, DiskFault.
+        """
+        find = log.max_timestamp_offset if timestamp is None else partial(log.offset_for_timestamp, timestamp)
+        return await self.heavy(find) if log.is_lookup_costly(timestamp) else find()
 
     def append(self, partition: Partition, prepared: PreparedAppend) -> AppendInfo:
         """Writes to a partition that is led here, and tells those who wait. Raises as `Log.append`."""

@@ -14,7 +14,6 @@ negative timestamp that the version does not have gives UNSUPPORTED_VERSION. Not
 epoch -1, no error.
 """
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -50,19 +49,22 @@ async def handle(broker: "Services", request: ListOffsetsRequest, call: Call) ->
     named = ((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     repeated = await find_repeated_names(named, call.turn) if call.version > 0 else set()
 
-    def answer(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    async def answer(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         try:
             if call.version == 0:
                 return _old_style(broker, request, name, asked)
             if (name, asked.partition_index) in repeated:
                 raise ApiError(f"{name}-{asked.partition_index} is asked for twice", ErrorCode.INVALID_REQUEST)
-            return _new_style(broker, request, name, asked, call.version)
+            return await _new_style(broker, request, name, asked, call.version)
         except ApiError as error:
             return _failure(asked, error)
 
     topics = []
     for topic in request.topics:
-        partitions = await call.turn.map(partial(answer, topic.name), topic.partitions)
+        partitions = []
+        for asked in topic.partitions:
+            partitions.append(await answer(topic.name, asked))
+            await call.turn.next()
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
         await call.turn.next()
     return ListOffsetsResponse(topics=topics)
@@ -81,7 +83,7 @@ def _failure(asked: ListOffsetsPartition, error: ApiError) -> ListOffsetsPartiti
     return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error.code)
 
 
-def _new_style(
+async def _new_style(
     broker: "Services", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition, version: int
 ) -> ListOffsetsPartitionResponse:
     timestamp = asked.timestamp
@@ -96,7 +98,7 @@ def _new_style(
         end = partition.visible_end(request.isolation_level)
         if timestamp == LATEST or timestamp >= 0:
             _check_committed_offset(partition, version)
-    found = _find(partition, timestamp, end) or NOTHING
+    found = await _find(broker, partition, timestamp, end) or NOTHING
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         timestamp=found.timestamp,
@@ -121,7 +123,7 @@ def _check_committed_offset(partition: Partition, version: int) -> None:
         raise
 
 
-def _find(partition: Partition, timestamp: int, end: int) -> TimestampOffset | None:
+async def _find(broker: "Services", partition: Partition, timestamp: int, end: int) -> TimestampOffset | None:
     log = partition.log
     if timestamp == LATEST:
         return TimestampOffset(timestamp=-1, offset=end, leader_epoch=partition.leader_epoch)
@@ -132,7 +134,7 @@ def _find(partition: Partition, timestamp: int, end: int) -> TimestampOffset | N
         return TimestampOffset(timestamp=-1, offset=log.log_start_offset, leader_epoch=epoch)
     if timestamp == LATEST_TIERED:
         return None
-    found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+    found = await broker.find_by_time(log, None if timestamp == MAX_TIMESTAMP else timestamp)
     return found if found is not None and found.offset < end else None
 
 

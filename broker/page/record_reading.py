@@ -50,7 +50,7 @@ class RecordReading:
         limit = query.limit
         async with self._one_at_a_time:
             end = partition.visible_end(READ_COMMITTED)
-            start = _find_start(partition, query, limit, end)
+            start = await _find_start(self._services, partition, query, limit, end)
             rows, position = await self._read(partition, start, end, limit)
         return {
             "rows": rows,
@@ -85,14 +85,14 @@ class RecordReading:
         return rows, position
 
 
-def _find_start(partition: Partition, query: PageQuery, limit: int, end: int) -> int:
+async def _find_start(services: "Services", partition: Partition, query: PageQuery, limit: int, end: int) -> int:
     log = partition.log
     if query.text("offset") and query.text("time"):
         raise QueryFault("offset and time are given, one of them is meant")
     if query.text("offset"):
         return query.number("offset", 0)
     if query.text("time"):
-        found = log.offset_for_timestamp(query.number("time", 0))
+        found = await services.find_by_time(log, query.number("time", 0))
         return end if found is None else min(found.offset, end)
     return max(log.log_start_offset, end - limit)
 

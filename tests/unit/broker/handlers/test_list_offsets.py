@@ -15,8 +15,11 @@ from stepdown.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stepdown.protocol.records.builder import build_plain_batch
 from support.admin import create, write
 from support.client import RawClient
+from support.loop_calls import MOST_CALLS, Calls
 from support.record_sets import NOW
 from support.running import running_broker
 
@@ -164,3 +167,25 @@ async def test_deleted_records_stay_deleted_after_a_crash(tmp_path: Path, client
     crashed = shutil.copytree(tmp_path / "data", tmp_path / "crashed")
     async with running_broker(crashed) as broker:
         assert broker.cluster.topics["orders"].partitions[0].log.log_start_offset == 4
+
+
+async def test_a_batch_of_many_records_is_searched_by_a_worker(
+    broker: Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ListOffsets by time decoded its 140,000 records on the loop, 0.5 s of each such request of 60 bytes."""
+    await create(client, "orders", 1)
+    pairs: list[tuple[bytes | None, bytes | None]] = [(None, b"")] * 30_000
+    partition = PartitionProduceData(index=0, records=build_plain_batch(pairs, timestamp=NOW))
+    topic = TopicProduceData(name="orders", partition_data=(partition,))
+    await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(topic,)), 3)
+    await client.send(DeleteRecordsRequest(topics=(_start_of_orders(29_999),), timeout_ms=1000), 1)
+    calls = Calls(broker)
+    with calls.counted(monkeypatch):
+        found = await offsets(client, NOW, 7)
+        assert (await offsets(client, MAX_TIMESTAMP, 7)).timestamp == NOW
+    assert (found.offset, found.timestamp) == (29_999, NOW)
+    assert calls.most <= MOST_CALLS
+
+
+def _start_of_orders(offset: int) -> DeleteRecordsTopic:
+    return DeleteRecordsTopic(name="orders", partitions=(DeleteRecordsPartition(partition_index=0, offset=offset),))
