@@ -4,12 +4,14 @@ Checked for every request, in this order (Kafka 3.9, GroupCoordinator.validateGr
 coordinator runs, whether this broker leads the group's partition, whether that is loaded.
 """
 
+import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.admission.remembered_names import RememberedNames
+from ...network.turn import Turn
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages import consumer_group_describe
 from ...protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -22,6 +24,7 @@ from ...protocol.plural import plural
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import OFFSETS_TOPIC
+from ..scheduling.background_tasks import BackgroundTasks
 from ..scheduling.keyed_timers import Timers
 from ..scheduling.periodic_task import Periodic
 from .caller import Caller
@@ -98,6 +101,7 @@ class GroupCoordinator:
         self._classic_in_consumer = ClassicInConsumer(self._consumers, migration)
         self._loading = GroupLoading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_load)
         self._expiry: Periodic | None = None
+        self._deletions = BackgroundTasks()
         self._is_active = False
 
     # Life
@@ -120,6 +124,7 @@ class GroupCoordinator:
         """Answers every request that waits and lets no timer fire any more."""
         self._is_active = False
         await self._loading.stop()
+        await self._deletions.stop()
         if self._expiry is not None:
             await self._expiry.stop()
         self._timers.cancel_all()
@@ -297,15 +302,16 @@ class GroupCoordinator:
             return describe_classic(group, operations)
         return unknown_classic(group_id, operations)
 
-    async def delete(self, group_id: str) -> ErrorCode:
+    async def delete(self, group_id: str, turn: Turn) -> ErrorCode:
         """Deletes a group without members, with its offsets."""
+        tombstones = await self._commits.encode_tombstones(group_id, turn)
         try:
             await self.ensure_answerable(group_id, may_be_empty=True)
             group = self.groups.get(group_id)
             refusal = DELETE[group.state] if isinstance(group, ClassicGroup) else None
             if refusal is not None or not group.is_empty:
                 return refusal or ErrorCode.NON_EMPTY_GROUP
-            self._commits.delete_group(group)
+            self._commits.delete_group(group, tombstones)
         except ApiError as error:
             return error.code
         return ErrorCode.NONE
@@ -339,14 +345,14 @@ class GroupCoordinator:
         turn = self._core.turns.begin()
         for group in self.groups:
             with self._core.rounds.item("offset expiry", group.group_id):
-                self._expire(group)
+                await self._expire(group, turn)
             await turn.next()
 
-    def _expire(self, group: Group) -> None:
+    async def _expire(self, group: Group, turn: Turn) -> None:
         partition = self._topic.partition_of(group.group_id)
         if self._loading.is_loading(partition) or not self._topic.leads(partition):
             return
-        expired = self._commits.expire(group)
+        expired = await self._commits.expire(group, turn)
         if expired:
             self._rebalancer.lines.inform(group.group_id, "%d committed offsets expired", expired)
 
@@ -377,13 +383,18 @@ class GroupCoordinator:
             verb = "committed" if committed else "dropped"
             log.debug("group %s: offsets of producer %d, epoch %d %s", group_id, producer_id, producer_epoch, verb)
 
-    def _on_topic_deletions(self, topics: Sequence[Topic]) -> None:
-        """Takes the topics' offsets from all groups; consumer groups that read one look at their topics again."""
+    def _on_topic_deletions(self, topics: Sequence[Topic]) -> asyncio.Task[None]:
+        """Takes the topics' offsets from all groups, by the task that it returns; consumer groups that read one look at
+        their topics again."""
         names = {topic.name for topic in topics}
         if OFFSETS_TOPIC in names:
             self._forget_all()
         self._on_topic_changes(names)
-        self._commits.delete_topics(names)
+        return self._deletions.begin(self._delete_offsets_of(names, self._topic.ends()))
+
+    async def _delete_offsets_of(self, names: Collection[str], ends: Mapping[int, int]) -> None:
+        with self._core.rounds.item("deletion of offsets", plural(len(names), "topic")):
+            await self._commits.delete_topics(names, ends, self._core.turns.begin())
 
     def _on_topic_changes(self, names: Collection[str]) -> None:
         """Consumer groups that read one of the topics look at their topics at the next heartbeat."""

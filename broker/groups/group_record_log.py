@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...protocol.coordinator.group_log import GroupRecord
+from ...protocol.coordinator.group_log import EncodedGroupRecord, GroupRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +27,23 @@ class StoredRecords:
 class GroupRecordLog(Protocol):
     """Keeps records of groups, each group in one partition of `__consumer_offsets`."""
 
+    def partition_of(self, group_id: str) -> int:
+        """Where the group's records are."""
+        ...
+
     def append(
         self, group_id: str, records: Sequence[GroupRecord], producer: TransactionalProducer | None = None
     ) -> StoredRecords:
         """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
+        ...
+
+    def append_pairs(
+        self,
+        group_id: str,
+        records: Sequence[EncodedGroupRecord],
+        producer: TransactionalProducer | None = None,
+    ) -> StoredRecords:
+        """The same for records that were encoded before. Raises: ApiError when nothing was written."""
         ...
 
     async def await_replication(self, stored: StoredRecords, timeout_ms: int) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 NONE = ApiError("", ErrorCode.NONE)
 
 
-def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
-    changes: dict[QuotaEntity, dict[str, float]] = {}
+async def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
+    changes: dict[QuotaEntity, dict[str, float | None]] = {}
     results = []
     for entry in request.entries:
         error = NONE
@@ -35,16 +35,20 @@ def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) ->
             entity = _entity(entry.entity)
             if entity in changes:
                 raise ApiError("the entity is given more than once", ErrorCode.INVALID_REQUEST)
-            before = broker.topics.store.state.client_quotas.get(entity, {})
-            changes[entity] = change_quotas(entity, before, _operations(entry))
+            operations = _operations(entry)
+            change_quotas(entity, {}, operations)
+            changes[entity] = operations
         except ApiError as fault:
             forget_frames(fault)
             error = fault
         results.append(_result(entry, error))
+        await call.turn.next()
     if changes and not request.validate_only:
         with broker.topics.store.change(sync=False) as state:
-            state.client_quotas |= changes
-            state.client_quotas = {entity: quotas for entity, quotas in state.client_quotas.items() if quotas}
+            quotas = dict(state.client_quotas)
+            for entity, operations in changes.items():
+                quotas[entity] = change_quotas(entity, quotas.get(entity, {}), operations)
+            state.client_quotas = {entity: values for entity, values in quotas.items() if values}
         broker.topics.tell_client_change()
     return AlterClientQuotasResponse(entries=results)
 

@@ -11,34 +11,34 @@ from ...protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
+    ScramCredentialUpsertion,
 )
 from ..dispatch.call import Call
-from ..security.scram_credentials import Deletion, Upsertion
+from ..security.scram_credentials import Change, Deletion, Upsertion
 
 if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(
+async def handle(
     broker: "Services", request: AlterUserScramCredentialsRequest, call: Call
 ) -> AlterUserScramCredentialsResponse:
-    changes = [Deletion(each.name, each.mechanism) for each in request.deletions] + [
-        Upsertion(
-            user=each.name,
-            mechanism=each.mechanism,
-            iterations=each.iterations,
-            salt=bytes(each.salt),
-            salted_password=bytes(each.salted_password),
-        )
-        for each in request.upsertions
-    ]
-    errors = broker.scram_credentials.alter(changes)
-    return AlterUserScramCredentialsResponse(results=[_result(user, error) for user, error in errors.items()])
+    upsertions = await call.turn.map(_upsertion, request.upsertions)
+    changes: list[Change] = [*(Deletion(each.name, each.mechanism) for each in request.deletions), *upsertions]
+    errors = await broker.scram_credentials.alter_in_turns(changes, call.turn)
+    results = await call.turn.map(lambda user: _result(user, errors[user]), errors)
+    return AlterUserScramCredentialsResponse(results=results)
 
 
 def refuse(request: AlterUserScramCredentialsRequest, error: ApiError, call: Call) -> AlterUserScramCredentialsResponse:
     users = dict.fromkeys([each.name for each in request.deletions] + [each.name for each in request.upsertions])
     return AlterUserScramCredentialsResponse(results=[_result(user, error) for user in users])
+
+
+def _upsertion(asked: ScramCredentialUpsertion) -> Upsertion:
+    return Upsertion.of_password(
+        asked.name, asked.mechanism, asked.iterations, bytes(asked.salt), bytes(asked.salted_password)
+    )
 
 
 def _result(user: str, error: ApiError | None) -> AlterUserScramCredentialsResult:

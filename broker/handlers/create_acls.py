@@ -30,7 +30,7 @@ async def handle(broker: "Services", request: CreateAclsRequest, call: Call) -> 
         except ApiError as error:
             results.append(_failure(error))
         await call.turn.next()
-    acls.add(wanted)
+    await acls.add_in_turns(wanted, call.turn)
     return CreateAclsResponse(results=results)
 
 

@@ -29,12 +29,14 @@ async def handle(broker: "Services", request: DeleteAclsRequest, call: Call) -> 
     for wanted in request.filters:
         await call.turn.next()
         try:
-            found = acls.find(filter_of(wanted))
+            found = await acls.find(filter_of(wanted), call.turn)
         except ApiError as error:
             results.append(_failure(error))
             continue
         doomed.update(found)
-        results.append(DeleteAclsFilterResult(error_message=None, matching_acls=[_matching_acl(acl) for acl in found]))
+        results.append(
+            DeleteAclsFilterResult(error_message=None, matching_acls=await call.turn.map(_matching_acl, found))
+        )
     acls.remove(doomed)
     return DeleteAclsResponse(filter_results=results)
 

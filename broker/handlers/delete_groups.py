@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 async def handle(broker: "Services", request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
     results = []
     for group_id in dict.fromkeys(request.groups_names):
-        code = await broker.groups.delete(group_id)
+        code = await broker.groups.delete(group_id, call.turn)
         results.append(DeletableGroupResult(group_id=group_id, error_code=code))
         await call.turn.next()
     return DeleteGroupsResponse(results=results)

@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
+async def handle(broker: "Services", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
     by_resource: dict[tuple[int, str, int], list[AclDescription]] = {}
-    for acl in broker.acls.find(filter_of(request)):
+    for acl in await broker.acls.find(filter_of(request), call.turn):
         by_resource.setdefault((acl.resource_type, acl.resource_name, acl.pattern_type), []).append(
             AclDescription(
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type
             )
         )
+        await call.turn.next()
     return DescribeAclsResponse(
         error_message=None,
         resources=[

@@ -20,24 +20,25 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(
+async def handle(
     broker: "Services", request: DescribeUserScramCredentialsRequest, call: Call
 ) -> DescribeUserScramCredentialsResponse:
-    known = broker.scram_credentials.describe()
-    names = Counter(known.keys() if not request.users else (user.name for user in request.users))
+    credentials = broker.scram_credentials
+    names = Counter([user.name for user in request.users] if request.users else credentials.users())
     results = []
     for name, count in names.items():
         if count > 1:
             results.append(_failure(name, ErrorCode.DUPLICATE_RESOURCE, f"user {name} is named more than once"))
-        elif name not in known:
+        elif not (known := credentials.describe(name)):
             results.append(_failure(name, ErrorCode.RESOURCE_NOT_FOUND, f"user {name} has no SCRAM password"))
         else:
-            infos = [CredentialInfo(mechanism=code, iterations=iterations) for code, iterations in known[name]]
+            infos = [CredentialInfo(mechanism=code, iterations=iterations) for code, iterations in known]
             results.append(
                 DescribeUserScramCredentialsResult(
                     user=name, error_code=ErrorCode.NONE, error_message=None, credential_infos=infos
                 )
             )
+        await call.turn.next()
     return DescribeUserScramCredentialsResponse(error_message=None, results=results)
 
 

@@ -49,6 +49,8 @@ class Configuration:
 
     def usable_topic_settings(self, name: str, overrides: Mapping[str, str]) -> TopicSettings:
         """As `topic_settings`, but values that cannot be used here are said in the log and left out."""
+        if not overrides:
+            return self._without_overrides
         try:
             return topic_settings(self.layers, overrides)
         except ConfigError as error:

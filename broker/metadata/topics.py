@@ -25,6 +25,7 @@ from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.log_manager import LogManager
 from ...storage.log.log import Log
 from ...storage.metadata.cluster_state import StoredTopic
+from ...storage.metadata.encoded_records import EncodedRecords
 from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.metadata.partition_record import PartitionRecord
 from .configuration import Configuration, log_config
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+OnDeleted = Callable[[Sequence[Topic]], asyncio.Task[None] | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
     """A topic that passed all checks and does not exist yet; `assignment`: the replicas of each partition, if given."""
@@ -64,7 +68,8 @@ class NewTopic:
 class Topics:
     """Changes the topics of one broker.
 
-    `on_deleted` are called with topics that went, `on_changed` with those that came or grew.
+    `on_deleted` are called with topics that went, and return a task if they go on with it; `on_changed` with those that
+    came or grew.
     `on_configured` are called when dynamic settings of the broker have changed, `on_clients` when access rules or
     quotas of clients may have, `on_epoch` when a leader's epoch has begun in a partition here (in a cluster).
     """
@@ -80,7 +85,7 @@ class Topics:
         self.configuration = Configuration(layers, self.store, core.cluster.node_id)
         self.collisions = CollisionRule()
         self.moves = moves
-        self.on_deleted: list[Callable[[Sequence[Topic]], None]] = [self.moves.forget, core.deletion_notice.forget]
+        self.on_deleted: list[OnDeleted] = [self.moves.forget, core.deletion_notice.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
         self.on_configured: list[Callable[[], None]] = []
         self.on_clients: list[Callable[[], None]] = []
@@ -240,15 +245,22 @@ class Topics:
             for topic in new
         }
         try:
-            await self._store(stored)
+            await self._store(stored, await self._encode(stored))
         except DiskFault as fault:
             forget_frames(fault)
             failed.update((topic.name, fault) for topic in new)
 
-    async def _store(self, topics: Mapping[str, StoredTopic | None]) -> None:
+    async def _encode(self, topics: Mapping[str, StoredTopic | None]) -> EncodedRecords:
+        """What `_store` will write of these topics; others have the loop meanwhile."""
+        encoded = EncodedRecords()
+        for _ in self.store.encode_topics(topics, encoded):
+            await self._turn.next()
+        return encoded
+
+    async def _store(self, topics: Mapping[str, StoredTopic | None], encoded: EncodedRecords | None = None) -> None:
         """Has topics on the disk, and those that are None no more. Raises: DiskFault, they are as before then."""
         before = {name: self.store.state.topics.get(name) for name in topics}
-        with self.store.change(sync=False) as state:
+        with self.store.change(sync=False, encoded=encoded) as state:
             _put_all(state.topics, topics)
         try:
             await self._sync_store()
@@ -340,8 +352,12 @@ class Topics:
 
     async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
         stored = self.store.state.topics[topic.name]
-        added = (self._new_record(),) * (partitions - stored.partitions)
-        await self._store({topic.name: replace(stored, replicas=stored.replicas + added)})
+        replicas = stored.replicas + (self._new_record(),) * (partitions - stored.partitions)
+        grown = {topic.name: replace(stored, replicas=replicas)}
+        encoded = await self._encode(grown)
+        if (now := self.store.state.topics[topic.name]) is not stored:  # its settings were changed meanwhile
+            grown = {topic.name: replace(now, replicas=replicas)}
+        await self._store(grown, encoded)
         addition = replace(topic, partitions={})
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
         await self._sync_folders()
@@ -424,19 +440,21 @@ class Topics:
 
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
         try:
-            await self._store(dict.fromkeys(names))
+            gone = dict.fromkeys(names)
+            await self._store(gone, await self._encode(gone))
         except DiskFault as fault:
             return dict.fromkeys(names, fault)
-        gone = [self.cluster.remove(name) for name in names]
-        for topic in gone:
+        deleted = [self.cluster.remove(name) for name in names]
+        for topic in deleted:
             self.collisions.remove(topic.name)
             await self._delete_logs(topic)
-        self._tell_deletion(gone)
+        for task in self._tell_deletion(deleted):
+            await asyncio.shield(task)
         return {}
 
-    def _tell_deletion(self, gone: Sequence[Topic]) -> None:
-        for tell in self.on_deleted:
-            tell(gone)
+    def _tell_deletion(self, gone: Sequence[Topic]) -> list[asyncio.Task[None]]:
+        """What goes on with it."""
+        return [task for tell in self.on_deleted if (task := tell(gone)) is not None]
 
     async def _delete_logs(self, topic: Topic) -> None:
         for partition in topic.partitions.values():

@@ -68,4 +68,6 @@ class QuotaTable:
 
 
 def _comparable(entity: QuotaEntity) -> QuotaEntity:
-    return tuple((kind, canonical_address(name) if kind == IP and name else name) for kind, name in entity)
+    if entity[0][0] != IP:  # an address has quotas by itself
+        return entity
+    return tuple((kind, canonical_address(name) if name else name) for kind, name in entity)

@@ -11,11 +11,12 @@ class BackgroundTasks:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs `work` as a task, in the loop's next turn at the earliest."""
+    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Runs `work` as the task that it returns, in the loop's next turn at the earliest."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def wait(self) -> None:
         """Returns when none is left, those that began meanwhile included. Raises: what a task raised."""

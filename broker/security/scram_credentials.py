@@ -5,12 +5,14 @@ Source: Kafka 3.9 `ScramControlManager`.
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ...network.sasl.login_credential import LoginCredential
+from ...network.turn import Turn
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.scram import LEAST_ITERATIONS, SCRAM_MECHANISMS, ScramCredential, credential_of, salt_password
+from ...storage.metadata.encoded_records import EncodedRecords
 from ...storage.metadata.metadata_store import MetadataStore
 from .decoy_credentials import DecoyCredentials
 
@@ -19,13 +21,19 @@ MOST_ITERATIONS = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upsertion:
-    """A password to set: salted, by the code of its mechanism."""
+    """A password to set, by the code of its mechanism; None: there is none, or no such mechanism."""
 
     user: str
     mechanism: int
     iterations: int
-    salt: bytes = field(repr=False)
-    salted_password: bytes = field(repr=False)
+    credential: ScramCredential | None
+
+    @classmethod
+    def of_password(cls, user: str, mechanism: int, iterations: int, salt: bytes, salted: bytes) -> "Upsertion":
+        """What is kept of a salted password is worked out here, at 20 µs."""
+        name = SCRAM_MECHANISMS.get(mechanism)
+        credential = credential_of(name, salt, salted, iterations) if name and salted else None
+        return cls(user=user, mechanism=mechanism, iterations=iterations, credential=credential)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +64,30 @@ class ScramCredentials:
     def find(self, user: str, mechanism: str) -> ScramCredential | None:
         return self._store().state.scram_credentials.get((user, mechanism))
 
-    def describe(self) -> Mapping[str, Sequence[tuple[int, int]]]:
-        """Mechanism code and iterations by user."""
-        codes = {name: code for code, name in SCRAM_MECHANISMS.items()}
-        users: dict[str, list[tuple[int, int]]] = {}
-        for (user, mechanism), credential in sorted(self._store().state.scram_credentials.items()):
-            users.setdefault(user, []).append((codes[mechanism], credential.iterations))
-        return users
+    def users(self) -> list[str]:
+        """All who have a password."""
+        return sorted({user for user, _ in self._store().state.scram_credentials})
 
-    def alter(self, changes: Sequence[Change], *, sync: bool = False) -> dict[str, ApiError | None]:
+    def describe(self, user: str) -> list[tuple[int, int]]:
+        """Mechanism code and iterations of each password of the user."""
+        known = ((code, self.find(user, mechanism)) for code, mechanism in SCRAM_MECHANISMS.items())
+        return [(code, credential.iterations) for code, credential in known if credential is not None]
+
+    async def alter_in_turns(self, changes: Sequence[Change], turn: Turn) -> dict[str, ApiError | None]:
+        """As `alter`; others have the loop until all are written. Raises: DiskFault."""
+        encoded = EncodedRecords()
+        passwords = {
+            (each.user, SCRAM_MECHANISMS[each.mechanism]): each.credential
+            for each in changes
+            if isinstance(each, Upsertion) and each.credential is not None
+        }
+        for _ in self._store().encode_passwords(passwords, encoded):
+            await turn.next()
+        return self.alter(changes, encoded=encoded)
+
+    def alter(
+        self, changes: Sequence[Change], *, sync: bool = False, encoded: EncodedRecords | None = None
+    ) -> dict[str, ApiError | None]:
         """By user what went wrong, None where all went well. A user who is named twice is not changed at all. The
         changes are on the disk with `sync`, else the caller sees to that.
 
@@ -84,15 +107,13 @@ class ScramCredentials:
             if errors[change.user] is None:
                 accepted[change.user] = change
         if accepted:
-            with self._store().change(sync=sync) as state:
+            with self._store().change(sync=sync, encoded=encoded) as state:
                 for change in accepted.values():
                     key = change.user, SCRAM_MECHANISMS[change.mechanism]
-                    if isinstance(change, Deletion):
-                        del state.scram_credentials[key]
+                    if isinstance(change, Upsertion) and change.credential is not None:
+                        state.scram_credentials[key] = change.credential
                     else:
-                        state.scram_credentials[key] = credential_of(
-                            key[1], change.salt, change.salted_password, change.iterations
-                        )
+                        del state.scram_credentials[key]
         return errors
 
     def set_passwords(self, users: Sequence[tuple[str, str]]) -> None:
@@ -101,12 +122,8 @@ class ScramCredentials:
             salt = secrets.token_bytes(16)
             self.alter(
                 [
-                    Upsertion(
-                        user=name,
-                        mechanism=code,
-                        iterations=LEAST_ITERATIONS,
-                        salt=salt,
-                        salted_password=salt_password(mechanism, password, salt, LEAST_ITERATIONS),
+                    Upsertion.of_password(
+                        name, code, LEAST_ITERATIONS, salt, salt_password(mechanism, password, salt, LEAST_ITERATIONS)
                     )
                     for name, password in users
                 ],
@@ -123,7 +140,7 @@ class ScramCredentials:
                 return ApiError("Too few iterations", ErrorCode.UNACCEPTABLE_CREDENTIAL)
             if change.iterations > MOST_ITERATIONS:
                 return ApiError("Too many iterations", ErrorCode.UNACCEPTABLE_CREDENTIAL)
-            if not change.salted_password:
+            if change.credential is None:
                 return ApiError("The salted password must not be empty", ErrorCode.UNACCEPTABLE_CREDENTIAL)
         elif self.find(change.user, SCRAM_MECHANISMS[change.mechanism]) is None:
             return ApiError("Attempt to delete a user credential that does not exist", ErrorCode.RESOURCE_NOT_FOUND)

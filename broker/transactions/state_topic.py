@@ -20,8 +20,7 @@ from ...protocol.coordinator.transaction_log import (
 )
 from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, PeerFault
 from ...protocol.records.batches import Batch
-from ...protocol.records.builder import build_batch
-from ...protocol.records.record import Record
+from ...protocol.records.builder import build_plain_batch
 from ...storage.validation.prepared_append import AppendOrigin
 from ...storage.validation.record_sets import prepare
 from ..maintenance.internal_topic_loading import read_back
@@ -117,13 +116,9 @@ class StateTopic:
         partition.check_enough_in_sync()
         topic = self._core.cluster.topics[TRANSACTION_TOPIC]
         now_ms = self._core.clock.now_ms()
-        encoded = []
-        for offset, record in enumerate(records):
-            key, value = encode_transaction_record(record)
-            encoded.append(Record(offset=offset, timestamp=now_ms, key=key, value=value))
+        data = build_plain_batch(map(encode_transaction_record, records), timestamp=now_ms)
         rules = self._core.append_rules.rules_of(topic)
-        data = memoryview(build_batch(encoded))
-        prepared = prepare(data, rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
+        prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         info = self._core.append(partition, prepared)
         return partition, info.last_offset + 1
 

@@ -36,8 +36,7 @@ from ...protocol.quorum_records import (
     VotersRecord,
     encode_control_record,
 )
-from ...protocol.records.builder import build_batch
-from ...protocol.records.record import Record
+from ...protocol.records.builder import build_plain_batch
 from ...protocol.schema import NO_UUID
 from ..files.clock import Clock
 from ..files.file_names import LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX, segment_file
@@ -124,8 +123,9 @@ class MetadataLog:
     # Changes
 
     def append(self, records: Sequence[Any], metadata_version: int, *, sync: bool = True) -> None:
-        """Write records of one change; they are on the disk when this returns, all of them or none. Without `sync` they
-        are there once the function of `prepare_sync` has returned, or a later change has been written.
+        """Write records of one change, some as encoded values; they are on the disk when this returns, all of them or
+        none. Without `sync` they are there once the function of `prepare_sync` has returned, or a later change has been
+        written.
 
         Raises: DiskFault, after which nothing of them counts.
         """
@@ -292,10 +292,15 @@ def encode_snapshot(
     return b"".join(batches)
 
 
+def encode_value(record: Any, metadata_version: int) -> bytes:
+    """The value of a record in the version that this level of metadata.version has of it."""
+    is_partition = isinstance(record, PartitionRecord)
+    return encode_metadata_record(record, partition_record_version(metadata_version) if is_partition else 0)
+
+
 def _values(records: Iterable[Any], metadata_version: int) -> Iterator[bytes]:
-    version = partition_record_version(metadata_version)
     for record in records:
-        yield encode_metadata_record(record, version if isinstance(record, PartitionRecord) else 0)
+        yield record if isinstance(record, bytes) else encode_value(record, metadata_version)
 
 
 def _chunks(values: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -318,9 +323,10 @@ def _in_batches(records: Sequence[Any], metadata_version: int) -> Iterator[list[
 
 def _batch(offset: int, epoch: int, values: Sequence[Any], now_ms: int) -> bytes:
     is_control = isinstance(values[0], tuple)
-    pairs = values if is_control else [(None, value) for value in values]
-    return build_batch(
-        [Record(offset=offset + n, timestamp=now_ms, key=key, value=value) for n, (key, value) in enumerate(pairs)],
+    return build_plain_batch(
+        values if is_control else [(None, value) for value in values],
+        timestamp=now_ms,
+        base_offset=offset,
         partition_leader_epoch=epoch,
         control=is_control,
     )

@@ -8,20 +8,25 @@ log of Kafka's, the one that was written last counts.
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
+from uuid import UUID
 
+from ...protocol.acls import Acl
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...protocol.schema import NO_UUID
+from ...protocol.scram import ScramCredential
 from ..directories.meta_properties import read_meta_properties
 from ..files.clock import Clock, SystemClock
 from ..files.files import Files
-from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState
+from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, StoredTopic
 from .document_values import MalformedDocument
+from .encoded_records import EncodedRecords
 from .metadata_log import DEFAULT_SNAPSHOT_BYTES, LocalVoter, MetadataLog
 from .metadata_log_contents import FOLDER, DamagedMetadata, is_misread, read_metadata_file
-from .state_difference import difference
+from .state_difference import addition, difference, password_record, removal, rule_record
 from .state_document import decode
 
 DOCUMENT = "stepdown-metadata.json"
@@ -119,18 +124,44 @@ class MetadataStore:
             files.make_private(path)
             files.rename(path, path + MIGRATED)
 
-    def save(self, *, sync: bool = True) -> None:
-        """Write what has changed since the last time; it is on the disk when this returns, without `sync` once the
-        function of `log.prepare_sync` has.
+    def encode_topics(self, topics: Mapping[str, StoredTopic | None], into: EncodedRecords) -> Iterator[None]:
+        """Encodes, a record a step, what a change has to write that puts these topics, or takes those that are None."""
+        for name, after in topics.items():
+            before = self._saved.topics.get(name)
+            if after is not None:
+                records = addition(name, before, after)
+            else:
+                records = iter(()) if before is None else removal(name, before)
+            yield from into.encode(name, before, after, records, self.state.metadata_version)
+
+    def encode_rules(self, acls: Mapping[Acl, UUID], into: EncodedRecords) -> Iterator[None]:
+        """The same for new access rules and their ids."""
+        for acl, acl_id in acls.items():
+            yield from into.encode(acl_id, None, acl_id, [rule_record(acl_id, acl)], self.state.metadata_version)
+
+    def encode_passwords(
+        self, credentials: Mapping[tuple[str, str], ScramCredential], into: EncodedRecords
+    ) -> Iterator[None]:
+        """The same for passwords, by user and mechanism."""
+        for key, credential in credentials.items():
+            records = [password_record(*key, credential)]
+            before = self._saved.scram_credentials.get(key)
+            yield from into.encode(key, before, credential, records, self.state.metadata_version)
+
+    def save(self, *, sync: bool = True, encoded: EncodedRecords | None = None) -> None:
+        """Write what has changed since the last time, with what was encoded of it; it is on the disk when this returns,
+        without `sync` once the function of `log.prepare_sync` has.
 
         Raises: DiskFault, the log then still holds the last state that was saved.
         """
-        records = list(difference(self._saved, self.state, self.node_id))
+        version = self.state.metadata_version
+        find = partial((encoded or EncodedRecords()).find, version)
+        records = list(difference(self._saved, self.state, self.node_id, find))
         if records:
-            self.log.append(records, self.state.metadata_version, sync=sync)
+            self.log.append(records, version, sync=sync)
             self._saved = self.state.copy()
             self.is_new = False
-            self._is_misread_by_kafka |= any(map(is_misread, records))
+            self._is_misread_by_kafka |= any(is_misread(each) for each in records if not isinstance(each, bytes))
         is_long = self.log.bytes_since_snapshot > self.log.snapshot_bytes
         if is_long or self._has_lost_writes or (self._is_misread_by_kafka and self.log.end_offset > 0):
             self.write_snapshot()
@@ -158,7 +189,7 @@ class MetadataStore:
         self._has_lost_writes = True
 
     @contextmanager
-    def change(self, *, sync: bool = True) -> Iterator[ClusterState]:
+    def change(self, *, sync: bool = True, encoded: EncodedRecords | None = None) -> Iterator[ClusterState]:
         """The state, to be changed, and saved after that as by `save`; when anything fails it is again as it was.
 
         Raises: DiskFault.
@@ -166,7 +197,7 @@ class MetadataStore:
         before = self.state.copy()
         try:
             yield self.state
-            self.save(sync=sync)
+            self.save(sync=sync, encoded=encoded)
         except BaseException:
             self.state = before
             raise

@@ -5,8 +5,7 @@ way. Feature levels come first, topics before their partitions. Source: Kafka 3.
 `ReplicationControlManager.replay`.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -29,19 +28,24 @@ def partition_record_version(metadata_version: int) -> int:
     return (metadata_version >= FIRST_WITH_DIRECTORIES) + (metadata_version >= FIRST_WITH_ELR)
 
 
-def difference(before: ClusterState, after: ClusterState, node_id: int) -> Iterator[Any]:
-    """The records that make `after` of `before`; producer ids are noted for broker `node_id`."""
+Find = Callable[[Hashable, object, object], Iterable[Any] | None]
+"""What is known already of the change of a topic (by its name), a rule (by its id) or a password."""
+
+
+def difference(before: ClusterState, after: ClusterState, node_id: int, find: Find = lambda *_: None) -> Iterator[Any]:
+    """The records that make `after` of `before`; producer ids are noted for broker `node_id`.
+
+    What `find` has of a change is given as it has it.
+    """
     yield from _features(before.features, after.features)
     for name, topic in before.topics.items():
         present = after.topics.get(name)
         if present is None or not _continues(topic, present):
-            # Kafka gives them to a new topic of that name when it replays both at once.
-            yield from _configs(TOPIC_RESOURCE, name, topic.configs, {})
-            yield records.RemoveTopicRecord(topic_id=topic.topic_id)
+            yield from find(name, topic, None) or removal(name, topic)
     for name, topic in after.topics.items():
         known = before.topics.get(name)
         if known is not topic:
-            yield from _topic(name, known, topic)
+            yield from find(name, known, topic) or addition(name, known, topic)
     yield from _configs(BROKER_RESOURCE, "", before.cluster_configs, after.cluster_configs)
     for broker_id in sorted(before.configs_of_brokers.keys() | after.configs_of_brokers.keys()):
         own = (configs.get(broker_id, {}) for configs in (before.configs_of_brokers, after.configs_of_brokers))
@@ -52,8 +56,8 @@ def difference(before: ClusterState, after: ClusterState, node_id: int) -> Itera
     yield from _quotas(before.client_quotas, after.client_quotas)
     if after.next_producer_id != before.next_producer_id:
         yield records.ProducerIdsRecord(broker_id=node_id, next_producer_id=after.next_producer_id)
-    yield from _acls(before.acls, after.acls)
-    yield from _credentials(before.scram_credentials, after.scram_credentials)
+    yield from _acls(before.acls, after.acls, find)
+    yield from _credentials(before.scram_credentials, after.scram_credentials, find)
     for token_id in before.delegation_tokens.keys() - after.delegation_tokens.keys():
         yield records.RemoveDelegationTokenRecord(token_id=token_id)
     for token_id, token in after.delegation_tokens.items():
@@ -71,7 +75,16 @@ def _features(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[A
         yield records.FeatureLevelRecord(name=name, feature_level=after.get(name, 0))
 
 
-def _topic(name: str, before: StoredTopic | None, after: StoredTopic) -> Iterator[Any]:
+def removal(name: str, topic: StoredTopic) -> Iterator[Any]:
+    """The records that take a topic away, its settings first: Kafka gives them to a new topic of that name when it
+    replays both at once.
+    """
+    yield from _configs(TOPIC_RESOURCE, name, topic.configs, {})
+    yield records.RemoveTopicRecord(topic_id=topic.topic_id)
+
+
+def addition(name: str, before: StoredTopic | None, after: StoredTopic) -> Iterator[Any]:
+    """The records that make the topic what it is after the change; one that does not continue `before` is a new one."""
     if before is None or not _continues(before, after):
         yield records.TopicRecord(name=name, topic_id=after.topic_id)
         before = StoredTopic(topic_id=after.topic_id, replicas=())
@@ -127,21 +140,48 @@ def _quotas(
                 yield records.ClientQuotaRecord(entity=parts, key=key, value=value)
 
 
-def _acls(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Iterator[Any]:
+def _acls(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID], find: Find) -> Iterator[Any]:
     if before == after:
         return
-    for acl in before.keys() - after.keys():
+    for acl in set(before).difference(after):  # unlike `keys() - keys()` it hashes none of them again
         yield records.RemoveAccessControlEntryRecord(acl_id=before[acl])
     for acl, acl_id in after.items():
         if acl not in before:
-            yield records.AccessControlEntryRecord(acl_id=acl_id, **asdict(acl))
+            yield from find(acl_id, None, acl_id) or [rule_record(acl_id, acl)]
+
+
+def rule_record(acl_id: UUID, acl: Acl) -> records.AccessControlEntryRecord:
+    """The record of a new access rule."""
+    return records.AccessControlEntryRecord(
+        acl_id=acl_id,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission_type,
+    )
 
 
 def _credentials(
-    before: Mapping[tuple[str, str], ScramCredential], after: Mapping[tuple[str, str], ScramCredential]
+    before: Mapping[tuple[str, str], ScramCredential], after: Mapping[tuple[str, str], ScramCredential], find: Find
 ) -> Iterator[Any]:
     for user, mechanism in before.keys() - after.keys():
         yield records.RemoveUserScramCredentialRecord(name=user, mechanism=_MECHANISMS[mechanism])
-    for (user, mechanism), credential in after.items():
-        if before.get((user, mechanism)) != credential:
-            yield records.UserScramCredentialRecord(name=user, mechanism=_MECHANISMS[mechanism], **asdict(credential))
+    for key, credential in after.items():
+        known = before.get(key)
+        if known is not credential and known != credential:
+            yield from find(key, known, credential) or [password_record(*key, credential)]
+
+
+def password_record(user: str, mechanism: str, credential: ScramCredential) -> records.UserScramCredentialRecord:
+    """The record of a password that is set."""
+    return records.UserScramCredentialRecord(
+        name=user,
+        mechanism=_MECHANISMS[mechanism],
+        salt=credential.salt,
+        stored_key=credential.stored_key,
+        server_key=credential.server_key,
+        iterations=credential.iterations,
+    )

@@ -28,7 +28,12 @@ from stepdown.broker.scheduling.round_guard import RoundGuard
 from stepdown.network.admission.peer_log_limit import PeerLogLimit
 from stepdown.protocol.coordinator.consumer_group_records import TopicMetadata
 from stepdown.protocol.coordinator.consumer_protocol import ConsumerSubscription, encode_subscription
-from stepdown.protocol.coordinator.group_log import GroupRecord, decode_group_record, encode_group_record
+from stepdown.protocol.coordinator.group_log import (
+    EncodedGroupRecord,
+    GroupRecord,
+    decode_group_record,
+    encode_group_record,
+)
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -59,14 +64,25 @@ class MemoryStore:
         self.failure: ErrorCode | None = None
         self.replication: asyncio.Future[None] | None = None
 
+    def partition_of(self, group_id: str) -> int:
+        return 0
+
     def append(
         self, group_id: str, records: Sequence[GroupRecord], producer: TransactionalProducer | None = None
+    ) -> StoredRecords:
+        return self.append_pairs(group_id, list(map(encode_group_record, records)), producer)
+
+    def append_pairs(
+        self,
+        group_id: str,
+        records: Sequence[EncodedGroupRecord],
+        producer: TransactionalProducer | None = None,
     ) -> StoredRecords:
         if self.failure is not None:
             raise ApiError("the store fails", self.failure)
         first = len(self.records)
         for record in records:
-            read_back = decode_group_record(*encode_group_record(record))
+            read_back = decode_group_record(*record)
             assert read_back is not None
             self.records.append(read_back)
             self.producers.append(producer)

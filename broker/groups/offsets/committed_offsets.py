@@ -74,6 +74,16 @@ class Offsets:
             found.update(self._pending[producer].get(group_id, ()))
         return found
 
+    def partitions_of(self, group_id: str) -> set[TopicPartition]:
+        """What the group has committed, or open transactions would commit for it."""
+        return self.pending_partitions(group_id).union(self.of_group(group_id))
+
+    def last_record(self, group_id: str, where: TopicPartition) -> int:
+        """The offset of the last record that set, or in an open transaction would set, this partition; -1: none."""
+        pending = (self._pending[producer].get(group_id, _NOTHING) for producer in self._open_producers_of(group_id))
+        set_by = (offsets.get(where) for offsets in (self.of_group(group_id), *pending))
+        return max((offset.record_offset for offset in set_by if offset is not None), default=-1)
+
     def _open_producers_of(self, group_id: str) -> Iterable[int]:
         return self._open_producers.get(group_id, ())
 

@@ -14,7 +14,7 @@ unreplicated commit is about to set is kept. Source: Kafka 3.9, ClassicGroup.off
 OffsetExpirationConditionImpl.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ..classic.group import ClassicGroup
 from ..classic.state_table import ClassicGroupState
@@ -26,17 +26,23 @@ NO_EXPIRY = -1
 
 
 def find_expired_offsets(
-    group: ClassicGroup | ConsumerGroup, offsets: Offsets, *, now_ms: int, retention_ms: int
+    group: ClassicGroup | ConsumerGroup,
+    offsets: Offsets,
+    among: Iterable[TopicPartition],
+    *,
+    now_ms: int,
+    retention_ms: int,
 ) -> list[TopicPartition]:
-    """Partitions whose offsets may go now."""
+    """Which of `among` have offsets that may go now."""
     base = _base(group)
     if base is None:
         return []
     group_id = group.group_id
     return [
         where
-        for where, offset in offsets.of_group(group_id).items()
-        if _is_expired(offset, base, now_ms, retention_ms)
+        for where in among
+        if (offset := offsets.find(group_id, *where)) is not None
+        and _is_expired(offset, base, now_ms, retention_ms)
         and not group.is_subscribed_to(where[0])
         and not offsets.is_unstable(group_id, *where)
     ]

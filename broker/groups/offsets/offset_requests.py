@@ -16,11 +16,12 @@ Clients of OffsetCommit v0 (0.8.x) are committers without member and generation:
 ZooKeeper, where they once went, is gone.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 
-from ....protocol.coordinator.group_log import GroupRecord
+from ....network.turn import Turn
+from ....protocol.coordinator.group_log import EncodedGroupRecord, GroupRecord, encode_group_record
 from ....protocol.coordinator.offset_records import OffsetCommitKey, OffsetCommitValue
 from ....protocol.errors import ApiError, ErrorCode
 from ..classic.group import UNKNOWN_MEMBER, ClassicGroup
@@ -36,6 +37,7 @@ from .expiration_rule import find_expired_offsets
 
 NO_GENERATION = -1
 NO_RETENTION = -1
+TOMBSTONES_A_BATCH = 100
 FIRST_VERSION_WITH_MEMBER_EPOCH = 9
 
 
@@ -248,11 +250,9 @@ class Commits:
             if group.members and not group.uses_consumer_protocol:
                 raise ApiError(f"group {group_id} has members", ErrorCode.NON_EMPTY_GROUP)
         codes = {where: self._may_delete(group, where) for where in asked}
-        known = set(self._offsets.of_group(group_id)) | self._offsets.pending_partitions(group_id)
+        known = self._offsets.partitions_of(group_id)
         gone = [where for where, code in codes.items() if not code and where in known]
-        if gone:
-            self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
-            self.deleted += len(gone)
+        self._delete(group_id, gone)
         goes_at_once = not all(codes.values()) and not self._settings.offers_consumer_protocol
         if goes_at_once and isinstance(group, ClassicGroup) and group.is_empty and not self._is_used(group_id):
             self.delete_group(group)
@@ -263,12 +263,22 @@ class Commits:
         subscribed = has_members and group.is_subscribed_to(where[0])
         return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
 
-    def delete_group(self, group: Group) -> None:
-        """Takes a group without members out of the log with all its offsets. Raises: ApiError."""
-        group_id = group.group_id
-        known = set(self._offsets.of_group(group_id)) | self._offsets.pending_partitions(group_id)
-        self._append(group_id, [*(offset_tombstone(group_id, where) for where in sorted(known)), *group.tombstones()])
-        self.deleted += len(known)
+    async def encode_tombstones(self, group_id: str, turn: Turn) -> list[EncodedGroupRecord]:
+        """The tombstones of all offsets that the group has when this returns."""
+        made: dict[TopicPartition, EncodedGroupRecord] = {}
+        while missing := sorted(self._offsets.partitions_of(group_id) - made.keys()):
+            for where in missing:
+                made[where] = encode_group_record(offset_tombstone(group_id, where))
+                await turn.next()
+        return list(made.values())
+
+    def delete_group(self, group: Group, tombstones: Sequence[EncodedGroupRecord] = ()) -> None:
+        """Takes a group without members out of the log, in one batch with the tombstones of all its offsets.
+
+        Raises: ApiError.
+        """
+        self._store.append_pairs(group.group_id, [*tombstones, *map(encode_group_record, group.tombstones())])
+        self.deleted += len(tombstones)
         self.forget_group(group)
 
     def forget_group(self, group: Group) -> None:
@@ -279,38 +289,61 @@ class Commits:
         self._offsets.forget(group.group_id)
         self._groups.remove(group.group_id)
 
-    def delete_topics(self, names: Container[str]) -> None:
-        """Takes the offsets of these topics from all groups; of groups where it fails they stay, with a line."""
+    async def delete_topics(self, names: Container[str], ends: Mapping[int, int], turn: Turn) -> None:
+        """Takes the offsets of these topics from all groups; of groups where it fails they stay, with a line.
+
+        `ends`: where the log of each partition ended when the topics went. What is committed later, for new topics of
+        these names, stays.
+        """
         for group in self._groups:
             group_id = group.group_id
-            known = chain(self._offsets.of_group(group_id), self._offsets.pending_partitions(group_id))
-            gone = sorted({where for where in known if where[0] in names})
-            if not gone:
-                continue
+            found = sorted(where for where in self._offsets.partitions_of(group_id) if where[0] in names)
+            end = ends.get(self._store.partition_of(group_id), 0) if found else 0
             try:
-                self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
-                self.deleted += len(gone)
+                for batch in _batches(found):
+                    last_of = partial(self._offsets.last_record, group_id)
+                    self._delete(group_id, [where for where in batch if 0 <= last_of(where) < end])
+                    await turn.next()
             except ApiError as error:
                 self._rebalancer.lines.warn(group_id, "offsets of deleted topics could not be removed: %s", error)
+            await turn.next()
+
+    def _delete(self, group_id: str, gone: Sequence[TopicPartition]) -> None:
+        if gone:
+            self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
+            self.deleted += len(gone)
 
     def _append(self, group_id: str, records: Sequence[GroupRecord]) -> None:
         self.apply(records, self._store.append(group_id, records))
 
     # Expiring
 
-    def expire(self, group: Group) -> int:
+    async def expire(self, group: Group, turn: Turn) -> int:
         """How many offsets were too old; a group without members that has none left goes too. Raises: ApiError."""
-        group_id = group.group_id
-        expired = find_expired_offsets(
-            group, self._offsets, now_ms=self._rebalancer.now_ms(), retention_ms=self._settings.offsets_retention_ms
-        )
-        if expired:
-            self._append(group_id, [offset_tombstone(group_id, where) for where in expired])
+        group_id, count = group.group_id, 0
+        for batch in _batches(list(self._offsets.of_group(group_id))):
+            expired = find_expired_offsets(
+                group,
+                self._offsets,
+                batch,
+                now_ms=self._rebalancer.now_ms(),
+                retention_ms=self._settings.offsets_retention_ms,
+            )
+            if expired:
+                self._append(group_id, [offset_tombstone(group_id, where) for where in expired])
             self.expired += len(expired)
+            count += len(expired)
+            await turn.next()
+            if self._groups.find(group_id) is not group:
+                return count
         has_pending = isinstance(group, ClassicGroup) and bool(group.pending_members)
         if group.is_empty and not self._is_used(group_id) and not has_pending:
             self.delete_group(group)
-        return len(expired)
+        return count
 
     def _is_used(self, group_id: str) -> bool:
         return bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)
+
+
+def _batches(partitions: Sequence[TopicPartition]) -> Iterator[Sequence[TopicPartition]]:
+    return (partitions[at : at + TOMBSTONES_A_BATCH] for at in range(0, len(partitions), TOMBSTONES_A_BATCH))

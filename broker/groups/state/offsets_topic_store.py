@@ -9,11 +9,16 @@ from collections.abc import AsyncIterator, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from ....protocol.coordinator.group_log import GroupRecord, decode_group_record, encode_group_record
+from ....protocol.coordinator.group_log import (
+    EncodedGroupRecord,
+    GroupRecord,
+    decode_group_record,
+    encode_group_record,
+)
 from ....protocol.coordinator.partitioning import partition_of
 from ....protocol.errors import ApiError, ErrorCode, MalformedFrame, PeerFault
 from ....protocol.records.batches import Batch
-from ....protocol.records.builder import build_batch
+from ....protocol.records.builder import build_plain_batch
 from ....protocol.records.layout import Codec, ControlType
 from ....protocol.records.record import Record
 from ....storage.validation.prepared_append import AppendOrigin
@@ -83,12 +88,27 @@ class OffsetsTopic:
         source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
         return source.log_end_offset > source.log_start_offset
 
+    def ends(self) -> dict[int, int]:
+        """Where the log of each partition ends that is led here."""
+        topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
+        led = [] if topic is None else [index for index in topic.partitions if self.leads(index)]
+        return {index: self._led(index).log.log_end_offset for index in led}
+
     # Writing
 
     def append(
         self, group_id: str, records: Sequence[GroupRecord], producer: TransactionalProducer | None = None
     ) -> StoredRecords:
         """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
+        return self.append_pairs(group_id, list(map(encode_group_record, records)), producer)
+
+    def append_pairs(
+        self,
+        group_id: str,
+        records: Sequence[EncodedGroupRecord],
+        producer: TransactionalProducer | None = None,
+    ) -> StoredRecords:
+        """The same for records that were encoded before. Raises: ApiError when nothing was written."""
         partition = self._led(self.partition_of(group_id))
         partition.check_enough_in_sync()
         topic = self._core.cluster.topics[OFFSETS_TOPIC]
@@ -104,15 +124,14 @@ class OffsetsTopic:
             raise ApiError(f"{OFFSETS_TOPIC}-{index} is not led here", ErrorCode.NOT_COORDINATOR)
         return self._core.cluster.partition(OFFSETS_TOPIC, index)
 
-    def _batch(self, records: Sequence[GroupRecord], producer: TransactionalProducer | None, now_ms: int) -> bytes:
-        encoded = []
-        for offset, record in enumerate(records):
-            key, value = encode_group_record(record)
-            encoded.append(Record(offset=offset, timestamp=now_ms, key=key, value=value))
+    def _batch(
+        self, records: Sequence[EncodedGroupRecord], producer: TransactionalProducer | None, now_ms: int
+    ) -> bytes:
         if producer is None:
-            return build_batch(encoded, codec=self._codec)
-        return build_batch(
-            encoded,
+            return build_plain_batch(records, timestamp=now_ms, codec=self._codec)
+        return build_plain_batch(
+            records,
+            timestamp=now_ms,
             codec=self._codec,
             producer_id=producer.producer_id,
             producer_epoch=producer.producer_epoch,

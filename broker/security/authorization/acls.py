@@ -5,9 +5,12 @@ Source: Kafka 3.9 `AclControlManager`, `ResourcePatternFilter`, `AccessControlEn
 """
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from uuid import UUID, uuid4
 
+from ....network.turn import Turn
 from ....protocol.acls import (
+    ACL_FIELDS,
     CLUSTER_NAME,
     WILDCARD,
     Acl,
@@ -18,7 +21,11 @@ from ....protocol.acls import (
     ResourceType,
 )
 from ....protocol.errors import ApiError, ErrorCode
+from ....storage.metadata.encoded_records import EncodedRecords
 from ....storage.metadata.metadata_store import MetadataStore
+
+_ORDER = attrgetter(*ACL_FIELDS)
+"""As rules compare, in a tenth of the time."""
 
 
 class Acls:
@@ -28,22 +35,38 @@ class Acls:
         self._store = store
         self._on_changed = on_changed
 
-    def find(self, wanted: AclFilter) -> list[Acl]:
-        """The rules that the filter matches, in order."""
-        return sorted(acl for acl in self._store.state.acls if matches(wanted, acl))
+    async def find(self, wanted: AclFilter, turn: Turn) -> list[Acl]:
+        """The rules that the filter matches, by resource; others have the loop meanwhile."""
+        found = []
+        for acl in tuple(self._store.state.acls):
+            if matches(wanted, acl):
+                found.append(acl)
+            await turn.next()
+        return sorted(found, key=_ORDER)
 
     def add(self, acls: Iterable[Acl]) -> None:
         """Adds rules; those that are there already stay. Raises DiskFault."""
         self._replace({acl: uuid4() for acl in acls} | self._store.state.acls)
+
+    async def add_in_turns(self, acls: Iterable[Acl], turn: Turn) -> None:
+        """The same for very many: others have the loop until all are written. Raises DiskFault."""
+        new: dict[Acl, UUID] = {}
+        for acl in acls:
+            new[acl] = uuid4()
+            await turn.next()
+        encoded = EncodedRecords()
+        for _ in self._store.encode_rules(new, encoded):
+            await turn.next()
+        self._replace(new | self._store.state.acls, encoded)
 
     def remove(self, acls: Iterable[Acl]) -> None:
         """Removes rules. Raises DiskFault."""
         gone = frozenset(acls)
         self._replace({acl: acl_id for acl, acl_id in self._store.state.acls.items() if acl not in gone})
 
-    def _replace(self, acls: dict[Acl, UUID]) -> None:
+    def _replace(self, acls: dict[Acl, UUID], encoded: EncodedRecords | None = None) -> None:
         if acls != self._store.state.acls:
-            with self._store.change(sync=False) as state:
+            with self._store.change(sync=False, encoded=encoded) as state:
                 state.acls = acls
             self._on_changed()
 

@@ -13,7 +13,7 @@ matches if the principal is its own or it says `User:*`, the host is its own or 
 own or it says ALL. Hosts are compared as addresses, not as texts (Kafka compares texts).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ....config.keys.ip_address import address_forms, canonical_address
@@ -45,22 +45,31 @@ class Authorizer:
         self.super_users = super_users
         self.allows_without_acls = allows_without_acls
         self._indexes: dict[ResourceType, _Index] = {}
-        self._acls: Iterable[Acl] = ()
-        self.replace(acls)
+        self._acls: Mapping[Acl, object] = {}
+        self.replace(dict.fromkeys(acls))
 
-    def replace(self, acls: Iterable[Acl]) -> None:
-        """These rules hold from now on, and no others."""
+    def replace(self, acls: Mapping[Acl, object]) -> None:
+        """These rules hold from now on, and no others. What changed costs, not what is there."""
         if acls is self._acls:
             return
-        self._acls = acls
-        indexes: dict[ResourceType, _Index] = {}
-        for acl in acls:
-            index = indexes.setdefault(acl.resource_type, _Index())
-            by_name = index.literal if acl.pattern_type is PatternType.LITERAL else index.prefixed
-            by_name.setdefault(acl.resource_name, []).append(replace(acl, host=canonical_address(acl.host)))
-        for index in indexes.values():
+        before, self._acls = self._acls, acls
+        for acl in set(before).difference(acls):
+            names, known = self._place(acl)
+            known.remove(_canonical(acl))
+            if not known:
+                del names[acl.resource_name]
+        for acl in set(acls).difference(before):
+            self._place(acl)[1].append(acl if acl.host == WILDCARD else _canonical(acl))
+        for index in self._indexes.values():
             index.lengths = tuple({len(name) for name in index.prefixed})
-        self._indexes = indexes
+
+    def _place(self, acl: Acl) -> tuple[dict[str, list[Acl]], list[Acl]]:
+        """Where the rule is, or would be: the rules of its kind by name, and those of its name."""
+        index = self._indexes.get(acl.resource_type)
+        if index is None:
+            index = self._indexes[acl.resource_type] = _Index()
+        names = index.literal if acl.pattern_type is PatternType.LITERAL else index.prefixed
+        return names, names.setdefault(acl.resource_name, [])
 
     def allows(
         self, principal: KafkaPrincipal, host: str, operation: AclOperation, kind: ResourceType, name: str
@@ -126,6 +135,10 @@ class Authorizer:
                         and acl.operation in (AclOperation.ALL, operation)
                     ):
                         yield acl
+
+
+def _canonical(acl: Acl) -> Acl:
+    return replace(acl, host=canonical_address(acl.host))
 
 
 def _is_covered(acl: Acl, denied: set[tuple[PatternType, str]]) -> bool:

@@ -1,12 +1,15 @@
 """Committed offsets: who may commit, what is kept, what is told, what goes."""
 
 import asyncio
+import itertools
 
 import pytest
 from stepdown.broker.groups.classic.group import ClassicGroup
 from stepdown.broker.groups.classic.state_table import ClassicGroupState
 from stepdown.broker.groups.consumer.group import ConsumerGroup
 from stepdown.broker.groups.group_record_log import TransactionalProducer
+from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset
+from stepdown.network.turn import Turns
 from stepdown.protocol.errors import ApiError, ErrorCode
 from support.clock import settle
 from support.groups import GROUP, GroupWorld
@@ -20,6 +23,11 @@ async def code_of(task):
         return (await task)[PLACE]
     except ApiError as error:
         return error.code
+
+
+def short_turn():
+    """Is over after each step."""
+    return Turns(itertools.count().__next__).begin()
 
 
 def fetched(world, topic="t", partition=0, *, stable=False):
@@ -227,7 +235,7 @@ async def test_offsets_of_an_unknown_group_cannot_be_deleted(world):
 async def test_a_deleted_group_leaves_nothing_behind(world):
     await world.commit({PLACE: 5})
     await world.commit({("t", 1): 6}, producer=PRODUCER)
-    world.commits.delete_group(world.group)
+    world.commits.delete_group(world.group, await world.commits.encode_tombstones(GROUP, short_turn()))
     assert world.groups.find(GROUP) is None
     assert fetched(world).offset == -1
     assert not world.offsets.is_unstable(GROUP, "t", 1)
@@ -236,9 +244,42 @@ async def test_a_deleted_group_leaves_nothing_behind(world):
 
 async def test_a_deleted_topic_takes_its_offsets_from_all_groups(world):
     await world.commit({("t", 0): 1, ("u", 0): 2})
-    world.commits.delete_topics({"t", "v"})
+    await world.commits.delete_topics({"t", "v"}, {0: 2}, short_turn())
     assert fetched(world, "t").offset == -1
     assert fetched(world, "u").offset == 2
+
+
+async def test_what_is_committed_for_a_new_topic_of_a_deleted_one_s_name_stays(world):
+    """Tombstones are written while others have the loop: they would take the offsets of the topic that follows."""
+    places = [("t", index) for index in range(300)]
+    await world.commit(dict.fromkeys(places, 1))
+    await world.commit({("t", 299): 1}, producer=PRODUCER)
+    deletion = asyncio.create_task(world.commits.delete_topics({"t"}, {0: 301}, short_turn()))
+    await settle(2)
+    assert fetched(world, "t").offset == -1
+    assert fetched(world, "t", 250).offset == 1
+    new = [NewOffset(topic="t", partition=0, offset=7), NewOffset(topic="t", partition=250, offset=8)]
+    await world.commits.commit(Committer(group_id=GROUP), new)
+    new = [NewOffset(topic="t", partition=251, offset=9)]
+    await world.commits.commit(Committer(group_id=GROUP, producer=PRODUCER), new)
+    await deletion
+    left = {where: offset.offset for where, offset in world.offsets.of_group(GROUP).items()}
+    assert left == {("t", 0): 7, ("t", 250): 8, ("t", 251): 1}
+    world.offsets.end_transaction(PRODUCER.producer_id, committed=True)
+    assert fetched(world, "t", 251).offset == 9
+    assert fetched(world, "t", 299).offset == -1
+    assert world.store.batches == 7
+
+
+async def test_an_offset_that_comes_while_tombstones_are_encoded_goes_with_the_group(world):
+    await world.commit(dict.fromkeys([("t", index) for index in range(1_000)], 1))
+    encoding = asyncio.create_task(world.commits.encode_tombstones(GROUP, short_turn()))
+    await asyncio.sleep(0)
+    assert not encoding.done()
+    await world.commit({("u", 0): 1})
+    world.commits.delete_group(world.group, await encoding)
+    assert world.reloaded().groups.find(GROUP) is None
+    assert not world.offsets.of_group(GROUP)
 
 
 # Restart

@@ -49,7 +49,7 @@ async def test_offsets_that_are_committed_deleted_and_expired_are_counted(tmp_pa
         assert await changes(broker) == {"committed": 3, "expired": 2, "deleted": 1}
         assert await value(broker, "stepdown_committed_offsets") == 0
         await broker.groups.commit(*committing("c", 0, 1))
-        assert await broker.groups.delete("c") == ErrorCode.NONE
+        assert await broker.groups.delete("c", broker.turns.begin()) == ErrorCode.NONE
         assert (await changes(broker))["deleted"] == 3
 
 
