@@ -8,7 +8,7 @@
 # make times   how long starts, fixtures, imports and others under attack take, beside what was kept (KEEP=--keep)
 # make margins the comparisons in tests that hold by less than a tenth of their bound (TESTS=tests/fault for a room)
 # make login-timing  whether the time of a failed login tells that its user exists, 2,000 tries each (TRIES=…)
-# make audit   known holes of what is installed, by pip-audit (needs an index that has them, as PyPI)
+# make audit   known holes of what is installed, by pip-audit (needs an index that has them, as PyPI), and the least versions that are asked for
 # make docker-check  build what the image holds, ask every dashboard query of a real Prometheus
 # make bench-reference  measure all that stepdown sets out to reach beside Kafka, into docs/results (an hour)
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
@@ -147,7 +147,9 @@ test: setup build/types/stepdown
 
 audit: setup
 	$(PYTHON) -m venv build/audit && build/audit/bin/python -m pip install --quiet pip-audit
-	build/audit/bin/pip-audit --path $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+	-build/audit/bin/pip-audit --format json --output build/audit/found.json --path $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")
+	$(BIN)/python -m pytest -q tests/unit/house/test_floors.py
+	cd tests && ../$(BIN)/python -m support.audit ../build/audit/found.json
 
 docker-check: setup
 	$(BIN)/python -m pytest -m docker tests/docker
