@@ -223,11 +223,13 @@ ATTACKS: dict[str, Callable[[str], None]] = {
 
 
 def probe(address: str, seconds: float) -> list[float]:
-    """The milliseconds that each small request took."""
+    """The milliseconds that each small request took, of one at least: to connect may take longer than all the time that
+    there is, as the kernel repeats what a full queue has dropped after one and three seconds.
+    """
     request, waits = frame_of(ApiVersionsRequest(), 0), []
     end = time.monotonic() + seconds
     with connected(address) as sock:
-        while time.monotonic() < end:
+        while not waits or time.monotonic() < end:
             began = time.monotonic()
             if len(waits) % NEW_CONNECTION_EVERY:
                 asked(sock, request)
