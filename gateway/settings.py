@@ -77,6 +77,13 @@ class GatewaySettings:
         name = self.network.stepdown_downconversion_zstd
         return None if name == "error" else Codec[name.upper()]
 
+    @property
+    def lends_its_login(self) -> bool:
+        """Whether whoever reaches the gateway acts by its login: with `swap`, no login, certificate or `allow`."""
+        security = self.network.listener_security[LISTENER]
+        has_certificates = security.tls is not None and security.tls.client_auth == "required"
+        return self.swaps and not self.allowed and security.sasl is None and not has_certificates
+
 
 def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> GatewaySettings:
     """Raises: ConfigError with every fault."""

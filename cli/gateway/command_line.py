@@ -33,6 +33,8 @@ DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests th
 Options win over environment variables (STEPDOWN_GATEWAY_ADVERTISED_HOST for advertised.host), and those over the file.
 docs/gateway.md lists the settings."""
 
+LENT = "authentication=swap: whoever reaches %s has the rights of the gateway's login; set security.protocol or allow"
+
 log = logging.getLogger("stepdown")
 
 
@@ -50,6 +52,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     read = partial(read_given, given.file, environ, _flags(given))
     texts = read()
     settings = make_settings(texts, opens_files=True)
+    if settings.lends_its_login:
+        log.warning(LENT, settings.listen)
     if given.check:
         for each in list_past(settings.allowed, LoopClock().now_ms()):
             log.warning(ENDED, each)

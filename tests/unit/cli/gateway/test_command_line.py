@@ -66,3 +66,33 @@ def test_the_keys_of_tokens_are_opened(text: str | None, why: str, tmp_path: Pat
     told = run_command("gateway", "--check", file)
     assert told.exit_code == 2
     assert "sasl.oauthbearer.jwks.endpoint.url: " in told.stderr and why in told.stderr
+
+
+LOGIN = (
+    "upstream: {bootstrap.servers: 127.0.0.1:1, security.protocol: SASL_PLAINTEXT, sasl.username: a, sasl.password: b}"
+)
+USERS = (
+    "security.protocol: SASL_PLAINTEXT\nsasl.enabled.mechanisms: PLAIN\nlistener.name.gateway.plain.sasl.jaas.config: "
+    'org.apache.kafka.common.security.plain.PlainLoginModule required user_a="b";\n'
+)
+
+
+@pytest.mark.parametrize(("more", "is_told"), [("", True), ("allow: [10.0.0.0/8]\n", False), (USERS, False)])
+def test_a_login_that_is_lent_to_everybody_is_told(tmp_path: Path, more: str, is_told: bool) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text(f"{LOGIN}\nauthentication: swap\n{more}")
+    told = run_command("gateway", "--check", file)
+    assert told.exit_code == 0, told.stderr
+    assert ("whoever reaches 127.0.0.1:9092 has the rights of the gateway's login" in told.stderr) == is_told
+
+
+def test_a_client_certificate_is_no_lent_login(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    login = "authentication: swap\nupstream.security.protocol: SASL_SSL\nupstream.sasl: {username: a, password: b}\n"
+    file = tmp_path / "gateway.yaml"
+    settings = SETTINGS.replace("  security.protocol: SSL\n", "").replace("allow:", "# allow:")
+    file.write_text(
+        settings.format(upstream=authority.file, own=authority.issue("own"), trusted=authority.file) + login
+    )
+    told = run_command("gateway", "--check", file)
+    assert (told.exit_code, "the gateway's login" in told.stderr) == (0, False), told.stderr
