@@ -21,7 +21,7 @@ from ..config.errors import wrong_value
 from ..config.keys.endpoints import parse_host_port
 from ..config.keys.key import Key
 from ..config.keys.value_types import Value
-from ..config.listener_security import ListenerSecurity
+from ..config.listener_security import JAAS, ListenerSecurity
 from ..config.similar_names import nearest
 from ..network.admission.listener_files import find_unusable_files
 from ..protocol.records.layout import Codec
@@ -43,6 +43,8 @@ from .setting_keys import (
 )
 from .upstream_logins import UpstreamLogin, parse_clients
 
+AT_ONCE = ("allow", "drain.timeout.ms", LOGINS, f"{UPSTREAM}sasl.")
+"""What counts when the settings are read again."""
 LISTENER_PREFIX = f"listener.name.{LISTENER.lower()}."
 
 
@@ -98,6 +100,13 @@ def read_given(file: Path | None, environ: Mapping[str, str], flags: Iterable[Gi
 def make_settings(given: Iterable[Given], *, opens_files: bool = False) -> GatewaySettings:
     """With `opens_files`, a file that cannot be used is a fault too. Raises: ConfigError with every fault."""
     return _Builder({each.key: each for each in given}, []).build(opens_files=opens_files)
+
+
+def list_late(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
+    """The names of settings that differ from those of the start, and count at the next one."""
+    before, now = ({each.key: each.text for each in texts} for texts in (started, given))
+    changed = (key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    return sorted(key for key in changed if not key.startswith(AT_ONCE))
 
 
 def divide_settings(settings: GatewaySettings) -> GatewaySettings:
@@ -307,6 +316,14 @@ class _Builder:
                 self._refuse("allow", "expected NETWORK or NETWORK until YYYY-MM-DD", text)
         return tuple(found)
 
+    @property
+    def _relay_hint(self) -> str:
+        """What a relay without a login of its own has in place of a SASL protocol."""
+        protocol = self._given.get(f"{UPSTREAM}security.protocol")
+        if self._values["authentication"] == "swap" or protocol is None:
+            return ""
+        return f"; or, where clients log in to the cluster, {protocol.key}={without_login(protocol.text)}, and brokers"
+
     def _security(self) -> SecuritySettings:
         texts = {
             name.removeprefix(UPSTREAM): given.text
@@ -317,7 +334,12 @@ class _Builder:
             return parse_security(texts)
         except ConfigError as fault:
             self._problems += [
-                Problem(key=UPSTREAM + each.key, expected=each.expected, found=each.found, nearest=each.nearest)
+                Problem(
+                    key=UPSTREAM + each.key,
+                    expected=each.expected + (self._relay_hint if each.key == JAAS else ""),
+                    found=each.found,
+                    nearest=each.nearest,
+                )
                 for each in fault.problems
             ]
             return SecuritySettings()
@@ -336,12 +358,11 @@ class _Builder:
 
     def _login(self, name: str, fields: Mapping[str, Given], own: SecuritySettings) -> UpstreamLogin | None:
         clients = fields.get("clients")
-        texts = [text.strip() for text in clients.text.split(",") if text.strip()] if clients is not None else []
         try:
-            principals, networks = parse_clients(texts)
+            principals, networks = parse_clients("" if clients is None else clients.text)
         except ValueError:
-            texts = []
-        if not texts:
+            principals, networks = frozenset(), ()
+        if not principals and not networks:
             expected = "expected User:NAME or an address or network of each client that has this login"
             self._refuse(f"{LOGINS}{name}.clients", expected, None if clients is None else clients.text)
             return None
@@ -361,7 +382,10 @@ class _Builder:
         if swaps and security.sasl is None:
             self._refuse("authentication", "swap needs upstream.security.protocol SASL_PLAINTEXT or SASL_SSL")
         if not swaps and protocol.startswith("SASL"):
-            self._refuse("security.protocol", "clients log in to the gateway only with authentication=swap", protocol)
+            expected = (
+                f"with relay clients log in to the cluster, as {protocol}: expected {without_login(protocol)} here"
+            )
+            self._refuse("security.protocol", expected, protocol)
         if not swaps and security.sasl is not None and self._values["addresses"] == SINGLE:
             expected = "single needs authentication=swap: a client's login cannot be repeated at each broker"
             self._refuse("addresses", expected)
@@ -369,6 +393,8 @@ class _Builder:
 
     def _network(self, listen: HostPort) -> BrokerSettings:
         protocol = str(self._values["security.protocol"])
+        if self._values["authentication"] != "swap":
+            protocol = without_login(protocol)
         flags = [
             Given("listeners", f"{LISTENER}://{listen}", Origin("listen")),
             Given("listener.security.protocol.map", f"{LISTENER}:{protocol}", Origin("security.protocol")),
@@ -385,6 +411,11 @@ class _Builder:
         except ConfigError as fault:
             self._problems += fault.problems
             return load().settings
+
+
+def without_login(protocol: str) -> str:
+    """What a security protocol is on the wire, once somebody else logs in."""
+    return {"SASL_SSL": "SSL", "SASL_PLAINTEXT": "PLAINTEXT"}.get(protocol, protocol)
 
 
 def _is_of_network(name: str) -> bool:

@@ -37,10 +37,26 @@ class UpstreamLogin:
         return any(network.version == ip.version and ip in network for network in self.networks)
 
 
-def parse_clients(texts: Sequence[str]) -> tuple[frozenset[str], tuple[Network, ...]]:
-    """Principals and networks. Raises: ValueError."""
-    networks = tuple(ip_network(text) for text in texts if not text.startswith(USER))
-    return frozenset(text for text in texts if text.startswith(USER)), networks
+def parse_clients(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
+    """Principals and networks, between commas; the name of a certificate (User:CN=a,O=b) has commas of its own.
+
+    Raises: ValueError.
+    """
+    found: list[str] = []
+    for part in text.split(","):
+        if found and _goes_on(found[-1], part):
+            found[-1] += f",{part}"
+        else:
+            found.append(part.strip())
+    texts = [each.strip() for each in found if each.strip()]
+    networks = tuple(ip_network(each) for each in texts if not each.startswith(USER))
+    return frozenset(each for each in texts if each.startswith(USER)), networks
+
+
+def _goes_on(before: str, part: str) -> bool:
+    """Whether a part is of the name before it, since it is a field of a certificate or its comma is escaped."""
+    is_field = "=" in part and not part.lstrip().startswith(USER)
+    return before.startswith(USER) and (is_field or before.endswith("\\"))
 
 
 def find_login(logins: Sequence[UpstreamLogin], principal: str, address: str) -> UpstreamLogin | None:

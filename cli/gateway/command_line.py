@@ -18,7 +18,7 @@ from ...config.sources.command_parser import CommandParser
 from ...gateway.allow_list import ENDED, list_past
 from ...gateway.gateway import Gateway
 from ...gateway.setting_keys import KEYS
-from ...gateway.settings import make_settings, read_given
+from ...gateway.settings import list_late, make_settings, read_given
 from ...gateway.workers.supervisor import StartFailed, Supervisor
 from ...gateway.workers.worker import Worker
 from ...network.clock import LoopClock
@@ -60,10 +60,10 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         print("the settings are good")
         return 0
     if settings.workers == 1:
-        return run_in_loop(_run(Gateway(settings), read))
+        return run_in_loop(_run(Gateway(settings), texts, read))
     options = ("--log-format", given.log_format, "--log-level", given.log_level)
     command = (sys.executable, "-m", __name__.partition(".")[0], "gateway", *options)
-    return run_in_loop(_run(Supervisor(settings, texts, command), read))
+    return run_in_loop(_run(Supervisor(settings, texts, command), texts, read))
 
 
 def _be_worker(descriptors: str) -> int:
@@ -74,14 +74,14 @@ def _be_worker(descriptors: str) -> int:
     return run_in_loop(Worker(ports, questions).run())
 
 
-async def _run(gateway: Gateway | Supervisor, read: Callable[[], Sequence[Given]]) -> int:
+async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Callable[[], Sequence[Given]]) -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     reloads: set[asyncio.Task[None]] = set()
 
     def reload_soon() -> None:
-        reloads.add(task := asyncio.create_task(reload(gateway, read)))
+        reloads.add(task := asyncio.create_task(reload(gateway, started, read)))
         task.add_done_callback(reloads.discard)
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_soon)
@@ -97,8 +97,9 @@ async def _run(gateway: Gateway | Supervisor, read: Callable[[], Sequence[Given]
     return 0
 
 
-async def reload(gateway: Gateway | Supervisor, read: Callable[[], Sequence[Given]]) -> None:
-    """Reads the settings again; what is wrong with them is logged, and those of before stay."""
+async def reload(gateway: Gateway | Supervisor, started: Sequence[Given], read: Callable[[], Sequence[Given]]) -> None:
+    """Reads the settings again; what is wrong with them is logged, and those of before stay. So is what differs from
+    those of the start, `started`, and waits for another one."""
     try:
         texts = read()
         settings = make_settings(texts, opens_files=True)
@@ -110,6 +111,8 @@ async def reload(gateway: Gateway | Supervisor, read: Callable[[], Sequence[Give
         log.error("the settings stay as they were: %s", error)
     else:
         log.info("the settings were read again")
+        if late := list_late(started, texts):
+            log.warning("changed, and in force after a restart: %s", ", ".join(late))
 
 
 def greeting(gateway: Gateway | Supervisor, fault: str) -> str:

@@ -24,6 +24,7 @@ class BrokerLinks:
         self._on_lost = on_lost
         self._home_broker: int | None = None
         self._links: dict[int, BrokerLink] = {}
+        self._opened_as: UpstreamLogin | None = None
         self._is_closed = False
 
     @property
@@ -41,7 +42,8 @@ class BrokerLinks:
         return self._links.get(broker) or await self._connect(broker)
 
     async def _connect(self, broker: int) -> BrokerLink:
-        opened = await self._tools.upstream.connect(broker, lambda: self._lose(broker), self._login())
+        login = self._opened_as = self._login()
+        opened = await self._tools.upstream.connect(broker, lambda: self._lose(broker), login)
         link = self._links[broker] = BrokerLink(self._tools, *opened)
         if self._is_closed:
             self.close()
@@ -50,14 +52,22 @@ class BrokerLinks:
 
     def close(self) -> None:
         self._is_closed = True
-        while self._links:
-            self._links.popitem()[1].connection.close()
+        self._hang_up()
+
+    def follow_login(self) -> None:
+        """The client has logged in: what it asked before, such as versions, was asked by the login of nobody."""
+        if self._links and self._login() != self._opened_as:
+            self._hang_up()
 
     def forget_lost_versions(self) -> None:
         """A broker that hung up may come back as another release."""
         for link in self._links.values():
             if link.connection.is_lost:
                 self._tools.upstream.forget_versions(link.address)
+
+    def _hang_up(self) -> None:
+        while self._links:
+            self._links.popitem()[1].connection.close()
 
     def _lose(self, broker: int) -> None:
         self.forget_lost_versions()

@@ -20,6 +20,7 @@ from ...network.answerer import CloseConnection, Reply
 from ...network.clients.client_report import MOST_NAME
 from ...network.clients.seen_client import SeenClient
 from ...network.peer import Peer
+from ...network.principal import ANONYMOUS
 from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_name
 from ..offered_versions import (
@@ -73,6 +74,7 @@ class ClientSession:
         self._metrics = tools.metrics
         self._broker = broker
         self._client_id_bytes = b""
+        self._principal = ANONYMOUS
         self._links = BrokerLinks(tools, broker, login, hang_up if tools.locator is None else None)
         self._replies = ReplyMaker(tools.metrics)
         self._passer = Passer(tools, self._replies)
@@ -127,6 +129,9 @@ class ClientSession:
         self._note_client(frame, peer)
         if peer.sasl is not None and head.key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
             return self._login.log_in_here(head, frame, peer, began_s)
+        if peer.principal is not self._principal:
+            self._principal = peer.principal
+            self._links.follow_login()
         link = await self._links.open()
         if head.key == ApiKey.API_VERSIONS:
             return await self._answer_api_versions(link, head, frame, peer, began_s)

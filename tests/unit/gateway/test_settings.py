@@ -7,7 +7,7 @@ import pytest
 from stepdown.cli.gateway.command_line import reload
 from stepdown.config import ConfigError, Given, Origin
 from stepdown.gateway.setting_keys import KEYS
-from stepdown.gateway.settings import divide_settings, load_settings, make_settings
+from stepdown.gateway.settings import divide_settings, list_late, load_settings, make_settings
 from support.gateway import gateway_to
 
 PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"
@@ -50,6 +50,18 @@ def test_every_fault_is_named_at_once(tmp_path: Path) -> None:
     assert "did you mean first.port?" in caught.value.report()
 
 
+def test_a_relay_that_would_log_in_is_told_what_to_say(tmp_path: Path) -> None:
+    """Three problems were named, one of which was about mechanisms that nobody had asked for."""
+    file = tmp_path / "gateway.yaml"
+    file.write_text("security.protocol: SASL_PLAINTEXT\nupstream.security.protocol: SASL_SSL\nbrokers: [1=a:1]\n")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(file, {}, [UPSTREAM])
+    told = {problem.key: problem.expected for problem in caught.value.problems}
+    assert told.keys() == {"upstream.sasl.jaas.config", "security.protocol"}
+    assert told["security.protocol"].endswith("as SASL_PLAINTEXT: expected PLAINTEXT here")
+    assert told["upstream.sasl.jaas.config"].endswith("upstream.security.protocol=SSL, and brokers")
+
+
 @pytest.mark.parametrize("text", ["a: [", "- a", "1"])
 def test_what_is_no_settings_file_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "gateway.yaml"
@@ -73,14 +85,24 @@ def test_the_page_has_every_setting_with_its_default() -> None:
 
 async def test_settings_that_are_read_again_take_the_place_of_those_before() -> None:
     gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
-    await reload(gateway, lambda: [UPSTREAM, given("allow", "127.0.0.0/8"), given("drain.timeout.ms", "5")])
+    await reload(gateway, [], lambda: [given("allow", "127.0.0.0/8"), given("drain.timeout.ms", "5"), UPSTREAM])
     assert (gateway._allowed.refuse_ms("127.0.0.1"), gateway._allowed.refuse_ms("10.0.0.1") > 0) == (0, True)
     assert gateway.settings.drain_ms == 5
 
 
+async def test_what_waits_for_a_restart_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    """The log said that the settings were read again, and not that some of them did not count."""
+    before = [UPSTREAM, given("workers", "1"), given("report", "/tmp/a"), given("allow", "10.0.0.0/8")]
+    after = [UPSTREAM, given("workers", "1"), given("max.connections", "5"), given("logins.a.sasl.username", "a")]
+    assert list_late(before, after) == ["max.connections", "report"]
+    gateway = gateway_to("127.0.0.1:1")
+    await reload(gateway, [UPSTREAM], lambda: [UPSTREAM, given("max.connections", "5")])
+    assert "changed, and in force after a restart: max.connections" in caplog.text
+
+
 async def test_settings_that_are_wrong_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
     gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
-    await reload(gateway, lambda: [UPSTREAM, given("allow", "somewhere")])
+    await reload(gateway, [], lambda: [UPSTREAM, given("allow", "somewhere")])
     assert gateway._allowed.refuse_ms("10.0.0.1") == 0
     assert "the settings stay as they were: the test: allow: expected NETWORK" in caplog.text
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from stepdown.config import ConfigError, Given, Origin
 from stepdown.gateway.settings import make_settings
-from stepdown.gateway.upstream_logins import find_login
+from stepdown.gateway.upstream_logins import find_login, parse_clients
+from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority
 from support.client import RawClient
@@ -52,6 +53,26 @@ def given(settings: dict[str, str]) -> Sequence[Given]:
 def test_the_first_login_that_names_a_client_is_his(principal: str, address: str, name: str | None) -> None:
     login = find_login(make_settings(given(OWN | LOGINS)).logins, principal, address)
     assert (None if login is None else login.name) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "principals", "networks"),
+    [
+        ("User:CN=a,O=Example, 10.0.0.0/8,User:b", {"User:CN=a,O=Example", "User:b"}, ["10.0.0.0/8"]),
+        (r"User:O=One\, Two,CN=a,User:CN=b,C=DE", {r"User:O=One\, Two,CN=a", "User:CN=b,C=DE"}, []),
+        (" , ", set(), []),
+    ],
+)
+def test_a_name_of_a_certificate_has_commas(text: str, principals: set[str], networks: list[str]) -> None:
+    """It was taken for several, and refused."""
+    found = parse_clients(text)
+    assert (found[0], list(map(str, found[1]))) == (principals, networks)
+
+
+@pytest.mark.parametrize("text", ["User:a,O=b,10.0.0.0/33", "CN=a", "User:a,somewhere"])
+def test_what_is_neither_principal_nor_network_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="does not appear to be an IPv4 or IPv6 network"):
+        parse_clients(text)
 
 
 def test_a_login_has_the_mechanism_of_the_gateways_own_unless_it_says_another() -> None:
@@ -102,19 +123,27 @@ async def test_the_cluster_sees_the_login_of_the_clients_address(tmp_path: Path)
     assert seen == {"127.0.0.1": f"User:{USER}", "127.0.0.2": "User:bob"}
 
 
-async def test_the_cluster_sees_the_login_of_the_clients_principal(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asks_versions", [False, True])
+@pytest.mark.parametrize("addresses", ["ports", "single"])
+async def test_the_cluster_sees_the_login_of_the_clients_principal(
+    tmp_path: Path, addresses: str, asks_versions: bool
+) -> None:
+    """Whoever asked for versions before it logged in, as clients since 0.10 do, had the gateway's own login."""
     jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     own = {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_enabled_mechanisms": "PLAIN",
         "listener_name_gateway_plain_sasl_jaas_config": f'{jaas} user_old="one" user_new="two";',
         "logins_other_clients": "User:old",
+        "addresses": addresses,
     }
     async with secure_broker(tmp_path / "log", secure_settings(Authority(tmp_path))) as broker:
         await set_password(broker, "bob", "other")
         async with started(gateway_to(str(broker.addresses["SASL_PLAINTEXT"]), **SWAP, **own)) as gateway:
             for user, password in (("old", "one"), ("new", "two")):
                 async with await RawClient.connect("127.0.0.1", gateway.address.port, client_id=user) as client:
+                    if asks_versions:
+                        await client.send(ApiVersionsRequest(), 0)
                     assert (await log_in(client, "PLAIN", user, password)).error_code == 0
                     await client.send(MetadataRequest(topics=()), 1)
         rows = broker.clients.document()["clients"]
