@@ -48,7 +48,7 @@ class RunningProcess:
 
     def __enter__(self) -> Kafka:
         access = None if self._security == "PLAINTEXT" else self._own_access()
-        command = [sys.executable, "-m", "stepdown", "serve", "--temporary", "--brokers", str(self._brokers)]
+        command = [sys.executable, "-P", "-m", "stepdown", "serve", "--temporary", "--brokers", str(self._brokers)]
         command += ["--racks", ",".join(self._racks)] if self._racks else []
         command += _options(access, self._config)
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -62,7 +62,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     if settings.workers == 1:
         return run_in_loop(_run(Gateway(settings), texts, read))
     options = ("--log-format", given.log_format, "--log-level", given.log_level)
-    command = (sys.executable, "-m", __name__.partition(".")[0], "gateway", *options)
+    # -P: what lies where the gateway is started is not stepdown, such as a clone of it
+    command = (sys.executable, "-P", "-m", __name__.partition(".")[0], "gateway", *options)
     return run_in_loop(_run(Supervisor(settings, texts, command), texts, read))
 
 

@@ -14,7 +14,7 @@ from stepdown.network.clock import Clock
 from .kafka_4_front import Kafka4Front
 from .running import running_broker
 
-COMMAND = (sys.executable, "-m", "stepdown", "gateway")
+COMMAND = (sys.executable, "-P", "-m", "stepdown", "gateway")
 
 
 def supervisor_of(upstream: str, clock: Clock | None = None, **settings: object) -> Supervisor:

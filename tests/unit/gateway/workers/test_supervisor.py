@@ -153,6 +153,7 @@ class Started:
                 [*COMMAND, str(file), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"],
                 stdout=subprocess.PIPE,
                 stderr=log,
+                cwd=folder,
             )
         assert self.process.stdout is not None
         self.greeting = self.process.stdout.readline().decode()
@@ -174,6 +175,15 @@ async def test_it_greets_once_and_ends_with_all_workers(tmp_path: Path) -> None:
     assert started.process.stdout is not None
     assert started.process.stdout.read() == b""
     assert "Traceback" not in started.log.read_text()
+
+
+async def test_workers_are_of_the_same_installation(tmp_path: Path) -> None:
+    """They took a folder stepdown where they were started, such as a clone that nobody compiled, and did not start."""
+    (tmp_path / "stepdown").mkdir()
+    (tmp_path / "stepdown" / "__init__.py").write_text("raise ImportError('another stepdown')")
+    started = Started(tmp_path)
+    assert len(started.workers) == 2, started.log.read_text()
+    assert started.end(signal.SIGTERM) == 0
 
 
 async def test_workers_end_when_their_supervisor_is_killed(tmp_path: Path) -> None:
