@@ -122,9 +122,10 @@ class Upstream:
         for broker in response.brokers:
             self.learn(broker.node_id, HostPort(broker.host, broker.port))
 
-    async def run(self, operation: Operation[T]) -> T:
-        """The result of an operation that is carried out by the gateway's own login. Raises: ClientError."""
-        return await self._client.run(operation)
+    async def run(self, operation: Operation[T], login: UpstreamLogin | None = None) -> T:
+        """The result of an operation that is carried out by a login, None: the gateway's own. Raises: ClientError."""
+        client = self._client if login is None else self._client_of(login)
+        return await client.run(operation)
 
     async def fetch_versions(self) -> VersionRanges:
         """The versions that a broker of the bootstrap list offers. Raises: UpstreamFailed."""
@@ -136,8 +137,7 @@ class Upstream:
     ) -> Any:
         """The answer of a group's coordinator to a login, None: the gateway's own. Raises: ClientError."""
         to = Coordinator(group, looked_up_first=True)
-        client = self._client if login is None else self._client_of(login)
-        return await client.run(ask(request, to=to, within=(version, version)))
+        return await self.run(ask(request, to=to, within=(version, version)), login)
 
     async def connect(
         self, broker: int, on_lost: Callable[[], None], login: UpstreamLogin | None = None

@@ -15,6 +15,7 @@ from ...network.admission.remembered_names import RememberedNames
 from ...network.turn import Turn
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from ..upstream_logins import UpstreamLogin
 from .route import Leader, Target
 
 MOST_TOPICS = 10_000
@@ -24,43 +25,45 @@ NAMED_BY_ID = 12
 NOT_CREATED = 4
 """The version of Metadata from which a client may forbid that a topic is created."""
 Topic: TypeAlias = str | UUID
+Login: TypeAlias = UpstreamLogin | None
+"""None: the gateway's own."""
+RunAs: TypeAlias = Callable[[Operation[Any], Login], Awaitable[Any]]
 
 
 class Locator:
-    """`run` carries an operation out by the gateway's own login; `learn` takes each Metadata answer."""
+    """`run` carries an operation out by a login, which has to see what is looked for; `learn` takes each Metadata
+    answer."""
 
-    def __init__(
-        self, run: Callable[[Operation[Any]], Awaitable[Any]], learn: Callable[[MetadataResponse], None]
-    ) -> None:
+    def __init__(self, run: RunAs, learn: Callable[[MetadataResponse], None]) -> None:
         self._run = run
         self._learn = learn
         self._leaders: dict[Topic, dict[int, int]] = {}
         self._coordinators: RememberedNames[tuple[str, str], int] = RememberedNames(MOST_COORDINATORS)
-        self._lookups: dict[Topic | Coordinator, asyncio.Task[None]] = {}
+        self._lookups: dict[tuple[Topic | Coordinator, str], asyncio.Task[None]] = {}
 
-    async def find_all(self, targets: Iterable[Target], turn: Turn) -> dict[Target, int | None]:
+    async def find_all(self, targets: Iterable[Target], turn: Turn, login: Login) -> dict[Target, int | None]:
         """As `find`, of each once; a topic that is not there is looked up once for all of its partitions."""
         found: dict[Target, int | None] = {}
         missing: set[Topic] = set()
         for target in dict.fromkeys(targets):
             is_missing = isinstance(target, Leader) and target.topic in missing
-            found[target] = None if is_missing else await self.find(target)
+            found[target] = None if is_missing else await self.find(target, login)
             if isinstance(target, Leader) and target.topic not in self._leaders:
                 missing.add(target.topic)
             await turn.next()
         return found
 
-    async def find(self, target: Target) -> int | None:
+    async def find(self, target: Target, login: Login) -> int | None:
         """The id of a broker, None: any."""
         if isinstance(target, Leader):
             if target.topic not in self._leaders:
-                await self._share(target.topic, self._look_up_topic(target.topic))
+                await self._share(target.topic, login, self._look_up_topic(target.topic, login))
             leader = self._leaders.get(target.topic, {}).get(target.partition, -1)
             return leader if leader >= 0 else None
         if isinstance(target, Coordinator):
             names = _names_of(target)
             if self._coordinators.get(names) is None:
-                await self._share(target, self._look_up_coordinator(target))
+                await self._share(target, login, self._look_up_coordinator(target, login))
             return self._coordinators.get(names)
         return target
 
@@ -76,8 +79,9 @@ class Locator:
         for each in coordinators:
             self._coordinators.take(_names_of(each))
 
-    async def _share(self, key: Topic | Coordinator, look_up: Coroutine[Any, Any, None]) -> None:
-        """One look-up for all who ask meanwhile."""
+    async def _share(self, what: Topic | Coordinator, login: Login, look_up: Coroutine[Any, Any, None]) -> None:
+        """One look-up for all of a login who ask meanwhile."""
+        key = (what, "" if login is None else login.name)
         task = self._lookups.get(key)
         if task is None:
             task = self._lookups[key] = asyncio.create_task(look_up)
@@ -86,7 +90,7 @@ class Locator:
             look_up.close()
         await asyncio.shield(task)
 
-    async def _look_up_topic(self, topic: Topic) -> None:
+    async def _look_up_topic(self, topic: Topic, login: Login) -> None:
         asked = (
             MetadataRequestTopic(name=topic)
             if isinstance(topic, str)
@@ -95,7 +99,7 @@ class Locator:
         least = NOT_CREATED if isinstance(topic, str) else NAMED_BY_ID
         request = MetadataRequest(topics=(asked,), allow_auto_topic_creation=False)
         try:
-            response: MetadataResponse = await self._run(ask(request, within=(least, NAMED_BY_ID)))
+            response: MetadataResponse = await self._run(ask(request, within=(least, NAMED_BY_ID)), login)
         except ClientError:
             return
         self._learn(response)
@@ -106,10 +110,10 @@ class Locator:
                     del self._leaders[next(iter(self._leaders))]
                 self._leaders[topic] = leaders
 
-    async def _look_up_coordinator(self, target: Coordinator) -> None:
+    async def _look_up_coordinator(self, target: Coordinator, login: Login) -> None:
         request = FindCoordinatorRequest(key=target.name, key_type=target.key_type)
         try:
-            response: FindCoordinatorResponse = await self._run(ask(request, within=(1, 3)))
+            response: FindCoordinatorResponse = await self._run(ask(request, within=(1, 3)), login)
         except ClientError:
             return
         if not response.error_code:

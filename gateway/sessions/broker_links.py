@@ -18,7 +18,7 @@ class BrokerLinks:
         login: Callable[[], UpstreamLogin | None],
         on_lost: Callable[[], None] | None,
     ) -> None:
-        self._login = login
+        self.login = login
         self._tools = tools
         self._home = home
         self._on_lost = on_lost
@@ -42,7 +42,7 @@ class BrokerLinks:
         return self._links.get(broker) or await self._connect(broker)
 
     async def _connect(self, broker: int) -> BrokerLink:
-        login = self._opened_as = self._login()
+        login = self._opened_as = self.login()
         opened = await self._tools.upstream.connect(broker, lambda: self._lose(broker), login)
         link = self._links[broker] = BrokerLink(self._tools, *opened)
         if self._is_closed:
@@ -56,7 +56,7 @@ class BrokerLinks:
 
     def follow_login(self) -> None:
         """The client has logged in: what it asked before, such as versions, was asked by the login of nobody."""
-        if self._links and self._login() != self._opened_as:
+        if self._links and self.login() != self._opened_as:
             self._hang_up()
 
     def forget_lost_versions(self) -> None:

@@ -115,7 +115,7 @@ class Router:
             everywhere = sorted(self._tools.upstream.alive)
             return [BrokerPart(await self._links.open(each), request) for each in everywhere or (None,)]
         turn = self._tools.turns.begin()
-        found = await self._locator.find_all(route.targets(request), turn)
+        found = await self._locator.find_all(route.targets(request), turn, self._links.login())
         brokers = list(dict.fromkeys(found.values()))
         if len(brokers) <= 1:
             return [BrokerPart(await self._links.open(brokers[0] if brokers else None), request)]

@@ -164,12 +164,12 @@ def count_work(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> list[object
 async def test_names_of_groups_count_where_their_coordinators_are_remembered() -> None:
     """At one address a client that named 10,000 groups of 32 kB had the gateway hold 320 MB."""
 
-    async def run(operation: Any) -> FindCoordinatorResponse:
+    async def run(operation: Any, login: object) -> FindCoordinatorResponse:
         return FindCoordinatorResponse(node_id=1, host="b", port=9)
 
     locator = Locator(run, lambda response: None)
     for number in range(100):
-        assert await locator.find(Coordinator(f"{number}{LONG}")) == 1
+        assert await locator.find(Coordinator(f"{number}{LONG}"), None) == 1
     assert 0 < locator._coordinators.name_bytes <= MOST_COORDINATORS * USUAL_NAME_BYTES
 
 
@@ -192,13 +192,13 @@ async def test_a_topic_that_is_not_there_is_looked_up_once_a_request() -> None:
     """Each of its partitions was a request to the cluster, by the gateway's own login."""
     asked = []
 
-    async def run(operation: Any) -> MetadataResponse:
+    async def run(operation: Any, login: object) -> MetadataResponse:
         asked.append(operation)
         return MetadataResponse(brokers=(), topics=(MetadataResponseTopic(error_code=3, name="gone"),))
 
     locator = Locator(run, lambda response: None)
     targets = [Leader("gone", index) for index in range(100)]
-    assert await locator.find_all(targets, Turns().begin()) == dict.fromkeys(targets)
+    assert await locator.find_all(targets, Turns().begin(), None) == dict.fromkeys(targets)
     assert len(asked) == 1
 
 
