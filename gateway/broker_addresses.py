@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from ..config.keys.endpoints import HostPort
 from ..protocol.api import API, ApiKey
 from ..protocol.errors import MalformedFrame
-from ..protocol.frame import decode_response, encode_response
+from ..protocol.frame import decode_response_body, encode_response
 from ..protocol.primitives import read_uvarint, skip_tagged_fields, write_uvarint
 
 Translate = Callable[[int, HostPort], HostPort]
@@ -50,7 +50,7 @@ def rewrite_addresses(key: int, version: int, body: bytes, translate: Translate)
 
 def _rewrite_coordinator_answer(version: int, view: memoryview, translate: Translate) -> Pieces:
     spec = API[ApiKey.FIND_COORDINATOR]
-    _, response = decode_response(spec, version, memoryview(b"\0\0\0\0" + bytes(view)))
+    response = decode_response_body(spec, version, view)
     response = _rewrite_coordinators(response, translate)
     head = 8
     return [memoryview(b"".join(encode_response(spec, version, 0, response)))[head:]]  # type: ignore[arg-type]

@@ -220,11 +220,14 @@ def decode_response(spec: ApiSpec, version: int, frame: memoryview) -> tuple[int
     """
     if len(frame) < _SIZE.size:
         raise MalformedFrame(f"a response of {len(frame)} bytes has no whole header")
-    position = _SIZE.size
-    if response_header_version(spec, version) == 1:
-        position = skip_tagged_fields(frame, position)
     correlation_id: int = _SIZE.unpack_from(frame)[0]
-    return correlation_id, decode(spec.response, version, frame[position:])
+    return correlation_id, decode_response_body(spec, version, frame[_SIZE.size :])
+
+
+def decode_response_body(spec: ApiSpec, version: int, body: memoryview) -> Any:
+    """The response in what follows the correlation id. Raises: MalformedFrame when it cannot be read."""
+    position = skip_tagged_fields(body, 0) if response_header_version(spec, version) == 1 else 0
+    return decode(spec.response, version, body[position:])
 
 
 def encode_request(

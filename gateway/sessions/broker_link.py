@@ -9,7 +9,7 @@ from ...config.keys.endpoints import HostPort
 from ...network.memory_budget import Claim
 from ...protocol.api import ApiSpec, spec_of_request
 from ...protocol.errors import MalformedFrame
-from ...protocol.frame import decode_response, encode_request
+from ...protocol.frame import decode_response_body, encode_request
 from ..offered_versions import NOT_OFFERED
 from ..request_frame import RequestHead
 from ..upstream_connection import UpstreamConnection
@@ -80,8 +80,8 @@ class BrokerLink:
         """
         size = await self.read_head(head)
         body = await self._read_for(size, holder, held_bytes)
-        decode = partial(decode_response, spec, version, memoryview(b"\0\0\0\0" + body))
-        _, response = decode() if size <= WHOLE_BYTES else await self._tools.workers.run(decode)
+        decode = partial(decode_response_body, spec, version, memoryview(body))
+        response = decode() if size <= WHOLE_BYTES else await self._tools.workers.run(decode)
         return UpstreamAnswer(response, size)
 
     async def read_head(self, head: RequestHead) -> int:
