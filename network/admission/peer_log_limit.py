@@ -37,7 +37,7 @@ class PeerLogLimit:
     def _write(self, log: logging.Logger, level: int, network: str, line: str) -> None:
         left_out = self._count_left_out(network)
         if left_out is not None:
-            more = f" ({left_out} more since a minute at most have no line)" if left_out else ""
+            more = f" ({left_out} more in the last minute, most of them left out)" if left_out else ""
             log.log(level, "%s%s", line, more)
 
     def _count_left_out(self, network: str) -> int | None:
