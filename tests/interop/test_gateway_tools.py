@@ -1,16 +1,18 @@
 """Kafka 4's own tools print through a gateway what they print at Kafka 4.4.0 itself.
 
-Each command runs twice, on a topic, a group and a user of its own: directly, then through the gateway.
+Each command runs directly and then through a gateway of each scheme, on a topic, a group and a user of its own.
 """
 
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from difflib import ndiff
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from support.certificates import Authority
 from support.gateway_process import GatewayProcess
 from support.kafka_4 import LATEST, ApacheKafka4
 from support.kafka_authorizing import AUTHORIZER
@@ -74,10 +76,14 @@ COMMANDS = (
 )
 BEFORE_THE_ADDRESS = {FEATURES, QUORUM, TRANSACTIONS}
 """Their command comes after the options of all commands."""
-NAMES = ("directly", "by-proxy")
+DIRECTLY, PORTS, SINGLE, SNI = "directly", "by-ports", "one-port", "by-names"
+NAMES = (DIRECTLY, PORTS, SINGLE, SNI)
+NOT_OFFERED = {SINGLE: {LOG_DIRS}}
+"""Log directories belong to one broker, which the request does not name."""
+HOST, BROKER_HOST = "gateway.kafka.example", "broker-1.kafka.example"
 VARIES = (
     (re.compile("|".join(NAMES)), "NAME"),
-    (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
+    (re.compile(rf"(127\.0\.0\.1|{HOST}|{BROKER_HOST}):\d+"), "ADDRESS"),
     (re.compile(r"TopicId: \S+"), "TopicId: ID"),
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
     (re.compile(r'("size":|Epoch: |HighWatermark:\s*|MaxFollowerLag\w*:\s*)\d+'), "COUNT"),
@@ -86,11 +92,12 @@ VARIES = (
 
 
 class Way(NamedTuple):
-    """To Kafka; `name` is that of the topic, the group and the user."""
+    """To Kafka; `name` is that of the topic, the group and the user. `config`: a file for the tool's client."""
 
     address: str
     name: str
     folder: Path
+    config: Path | None = None
 
     def print(self, tool: str, arguments: str) -> list[str]:
         """What the tool prints, without what differs from one run to the next: lines and JSON's values, sorted."""
@@ -98,11 +105,11 @@ class Way(NamedTuple):
             "deletion": {"version": 1, "partitions": [{"topic": self.name, "partition": 0, "offset": 0}]},
             "reassignment": {"version": 1, "partitions": [{"topic": self.name, "partition": 0, "replicas": [1]}]},
         }
-        names = {"name": self.name, "address": self.address}
+        names = {"name": self.name, "address": self.address, "config": str(self.config)}
         for name, content in files.items():
             names[name] = str(self.folder / f"{self.name}-{name}.json")
             Path(names[name]).write_text(json.dumps(content))
-        at = "--bootstrap-server {address}"
+        at = "--bootstrap-server {address}" + (" --command-config {config}" if self.config is not None else "")
         words = f"{at} {arguments}" if tool in BEFORE_THE_ADDRESS else f"{arguments} {at}"
         text = KafkaTools(LATEST, **names).run(tool, words, stdin=RECORDS if tool == CONSOLE_PRODUCER else "")
         for pattern, what in VARIES:
@@ -111,22 +118,53 @@ class Way(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Way, Way]]:
-    """Directly, and through the gateway."""
-    folder = tmp_path_factory.mktemp("gateway")
+def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Way, ...]]:
+    """Directly, and through the gateways."""
+    folder = tmp_path_factory.mktemp("tools")
     settings = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
-    with (
-        ApacheKafka4(tmp_path_factory.mktemp("kafka"), release=LATEST, properties=settings) as kafka,
-        GatewayProcess(folder, kafka.address) as gateway,
-    ):
-        yield Way(kafka.address, NAMES[0], folder), Way(gateway.address, NAMES[1], folder)
+    with ExitStack() as stack:
+        kafka = stack.enter_context(ApacheKafka4(tmp_path_factory.mktemp("kafka"), release=LATEST, properties=settings))
+
+        def gateway(name: str, **settings: object) -> GatewayProcess:
+            work = tmp_path_factory.mktemp(name)
+            return stack.enter_context(GatewayProcess(work, kafka.address, **settings))
+
+        authority = Authority(folder)
+        by_names = gateway(
+            SNI,
+            addresses="sni",
+            broker_host='"broker-{id}.kafka.example"',
+            security_protocol="SSL",
+            ssl_keystore_type="PEM",
+            ssl_keystore_location=authority.issue("gateway", "*.kafka.example"),
+            advertised_host=HOST,
+        )
+        config = folder / "client.properties"
+        config.write_text(f"security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location={authority.file}\n")
+        hosts = folder / "hosts"
+        hosts.write_text(f"127.0.0.1 localhost {HOST} {BROKER_HOST}\n")
+        stack.enter_context(pytest.MonkeyPatch.context()).setenv("JAVA_TOOL_OPTIONS", f"-Djdk.net.hosts.file={hosts}")
+        yield (
+            Way(kafka.address, DIRECTLY, folder),
+            Way(gateway(PORTS).address, PORTS, folder),
+            Way(gateway(SINGLE, addresses="single").address, SINGLE, folder),
+            Way(by_names.address.replace("127.0.0.1", HOST), SNI, folder, config),
+        )
 
 
-def test_each_tool_prints_the_same(ways: tuple[Way, Way]) -> None:
+def test_each_tool_prints_the_same(ways: tuple[Way, ...]) -> None:
     """One after the other: each finds what those before it have done."""
     different = {}
     for tool, arguments in COMMANDS:
-        directly, passed = (way.print(tool, arguments) for way in ways)
-        if directly != passed:
-            different[f"{tool} {arguments}"] = [line for line in ndiff(directly, passed) if line[0] in "+-"]
+        printed = {way.name: way.print(tool, arguments) for way in ways if tool not in NOT_OFFERED.get(way.name, ())}
+        for name, lines in printed.items():
+            if lines != printed[DIRECTLY]:
+                told = [line for line in ndiff(printed[DIRECTLY], lines) if line[0] in "+-"]
+                different[f"{name}: {tool} {arguments}"] = told
     assert not different
+
+
+def test_what_one_port_does_not_offer_is_said_by_the_tool(ways: tuple[Way, ...]) -> None:
+    (way,) = (way for way in ways if way.name == SINGLE)
+    with pytest.raises(AssertionError, match="UnsupportedVersionException"):
+        way.print(LOG_DIRS, "--describe")
