@@ -202,6 +202,12 @@ def _print_properties(plan_read: MigrationPlan, brokers: Sequence[PlannedBroker]
         node = nodes[broker.broker_id]
         typer.echo(f"# server.properties of node {node.node_id}, beside your own settings")
         lines = server_properties(
-            plan_read.state, node, voters, counts, metadata_dir=node.directories[0], brokers=len(nodes)
+            plan_read.state,
+            node,
+            voters,
+            counts,
+            metadata_dir=node.directories[0],
+            brokers=len(nodes),
+            has_voters=plan_read.kraft_version > 0,
         )
         typer.echo("\n".join(lines))

@@ -7,7 +7,7 @@ that a plan writes. Files that are locked, or that belong to another broker or t
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
 from ...protocol.errors import DiskFault
@@ -58,9 +58,6 @@ class PlannedBroker:
     set_aside: tuple[str, ...] = ()
     deleted_folders: int = 0
     cluster_id: str | None = field(default=None, compare=False)
-
-    def without_folders(self) -> "PlannedBroker":
-        return replace(self, folders=())
 
 
 def survey_broker(files: Files, broker_id: int, paths: Sequence[str]) -> PlannedBroker:

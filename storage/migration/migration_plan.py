@@ -2,22 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import UUID, uuid4
 
+from ...protocol.quorum_records import KRaftVersionRecord, VersionRange, Voter, VoterEndpoint, VotersRecord
 from ...protocol.schema import NO_UUID
 from ..files.partition_metadata import encode_uuid
 from ..metadata.cluster_state import ClusterState, StoredTopic
 from ..metadata.partition_record import PartitionRecord
 from .directory_survey import PlannedBroker, RefusedDirectory
+from .server_properties import CONTROLLER
 
 MOST_VOTERS = 3
+HIGHEST_KRAFT_VERSION = 1
 
 
 @dataclass(slots=True, kw_only=True)
 class MigrationPlan:
     """`state` is what becomes Kafka's metadata, without the ids of log directories.
 
-    `stops` keep the plan from being applied. `source` is where the state is from, `digest` is that of the file.
+    `stops` keep the plan from being applied. `source` is where the state is from, `digest` is that of the file. With
+    `kraft_version` 1 the metadata name the voters (KIP-853).
     """
 
     release: str
@@ -27,6 +32,7 @@ class MigrationPlan:
     state: ClusterState = field(default_factory=ClusterState)
     brokers: dict[int, PlannedBroker] = field(default_factory=dict)
     voters: tuple[int, ...] = ()
+    kraft_version: int = 0
     stops: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
@@ -43,9 +49,25 @@ class MigrationPlan:
             state.topics[name] = replace(topic, replicas=tuple(located))
         return state
 
+    def quorum_records(self) -> list[Any]:
+        """The control records of a snapshot that names the voters; none with `kraft_version` 0."""
+        if self.kraft_version == 0:
+            return []
+        voters = [_voter(self.brokers[broker_id]) for broker_id in self.voters]
+        return [KRaftVersionRecord(kraft_version=self.kraft_version), VotersRecord(voters=voters)]
+
     def topic_id(self, name: str) -> UUID | None:
         topic: StoredTopic | None = self.state.topics.get(name)
         return None if topic is None else topic.topic_id
+
+
+def _voter(broker: PlannedBroker) -> Voter:
+    return Voter(
+        voter_id=broker.broker_id,
+        voter_directory_id=broker.directories[0].directory_id,
+        endpoints=(VoterEndpoint(name=CONTROLLER, host=broker.host, port=broker.controller_port),),
+        kraft_version_feature=VersionRange(max_supported_version=HIGHEST_KRAFT_VERSION),
+    )
 
 
 def _directories_by_log(broker: PlannedBroker) -> dict[tuple[str, int], UUID]:

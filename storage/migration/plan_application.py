@@ -161,7 +161,13 @@ class PlanApplication:
         """The same for each broker."""
         state = self._plan.metadata()
         records = difference(ClusterState(), state, NO_BROKER)
-        return encode_snapshot(records, state.metadata_version, epoch=SNAPSHOT_EPOCH, now_ms=self._plan.made_ms)
+        return encode_snapshot(
+            records,
+            state.metadata_version,
+            epoch=SNAPSHOT_EPOCH,
+            now_ms=self._plan.made_ms,
+            quorum=self._plan.quorum_records(),
+        )
 
     def _write_snapshot(self, path: str, snapshot: bytes) -> None:
         folder = f"{path}/{METADATA_FOLDER}"

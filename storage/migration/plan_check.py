@@ -11,7 +11,7 @@ from ..metadata.cluster_state import ClusterState, StoredTopic
 from ..metadata.partition_record import PartitionRecord, next_epoch
 from .directory_survey import PlannedBroker
 from .folder_survey import FolderSurvey
-from .migration_plan import MigrationPlan
+from .migration_plan import HIGHEST_KRAFT_VERSION, MigrationPlan
 from .plan_making import drop_unreadable
 from .release_preparation import RELEASES, Preparation
 
@@ -21,6 +21,8 @@ MOST_MS = 2**63 - 1
 HIGHEST_PORT = 2**16 - 1
 RESERVED_TOPIC_IDS, RESERVED_DIRECTORY_IDS = 2, 100
 """The lowest ones have meanings of their own (`Uuid`, `DirectoryId`)."""
+FIRST_WITH_VOTERS = 21
+"""The metadata.version from which on the metadata may name the voters (`KRaftVersion`, 3.9-IV0)."""
 _FILTERS = (
     ResourceType.UNKNOWN, ResourceType.ANY, PatternType.UNKNOWN, PatternType.ANY, PatternType.MATCH,
     AclOperation.UNKNOWN, AclOperation.ANY, PermissionType.UNKNOWN, PermissionType.ANY,
@@ -87,6 +89,10 @@ def _faults_of_head(plan: MigrationPlan) -> Iterator[str]:
             f"metadata_version: {release.lowest_level} to {release.highest_level} expected for Kafka {release.name}, "
             f"found {level}"
         )
+    if not 0 <= plan.kraft_version <= HIGHEST_KRAFT_VERSION:
+        yield f"kraft_version: 0 to {HIGHEST_KRAFT_VERSION} expected, found {plan.kraft_version}"
+    if plan.kraft_version == 1 and level < FIRST_WITH_VOTERS:
+        yield f"kraft_version: 1 needs a metadata_version of {FIRST_WITH_VOTERS} at least, found {level}"
     if not _is_word(plan.cluster_id):
         yield f"cluster_id: an id expected, found {plan.cluster_id!r}"
     if not 0 <= plan.made_ms <= MOST_MS:

@@ -51,6 +51,9 @@ _TITLES = {
     "changes": "Settings that the release refuses, and what becomes of them.",
     "notes": "What else is worth to know.",
 }
+_KRAFT_TITLE = (
+    "0: server.properties name the voters. 1: the metadata do, with host and controller_port, and voters can change."
+)
 _PARTITIONS_TITLE = "Brokers that are added to an isr lose the records that only the others have."
 
 
@@ -82,7 +85,10 @@ def _head_lines(plan: MigrationPlan) -> Iterator[str]:
 
 def _broker_lines(plan: MigrationPlan) -> Iterator[str]:
     yield "\n# The brokers that become controllers, too. Set host and ports: they go into every server.properties."
-    yield f"voters: {_flow(plan.voters)}\nbrokers:"
+    yield f"voters: {_flow(plan.voters)}"
+    yield f"# {_KRAFT_TITLE}"
+    yield f"kraft_version: {plan.kraft_version}"
+    yield "brokers:"
     for broker_id, broker in plan.brokers.items():
         yield f"  {broker_id}:"
         yield f"    host: {_flow(broker.host)}\n    port: {broker.port}\n    controller_port: {broker.controller_port}"
@@ -228,6 +234,7 @@ def decode_plan(document: Any, digest: str) -> MigrationPlan:
         state=_state(fields),
         brokers=dict(_brokers(read_mapping(fields.get("brokers"), "brokers"))),
         voters=tuple(read_whole(each, "voters") for each in read_list(fields.get("voters"), "voters")),
+        kraft_version=read_whole(fields.get("kraft_version", 0), "kraft_version"),
         digest=digest,
     )
     for name in _TITLES:

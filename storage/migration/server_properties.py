@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from ..metadata.cluster_state import ClusterState
 
-PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+CONTROLLER = "CONTROLLER"
+PROTOCOLS = f"{CONTROLLER}:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 """Kafka asks for the controllers' protocol as soon as a listener of clients is not PLAINTEXT (`KafkaConfig`, 3.9)."""
 
 
@@ -28,17 +29,21 @@ def server_properties(
     *,
     metadata_dir: str,
     brokers: int = 1,
+    has_voters: bool = False,
 ) -> list[str]:
-    """What the node needs beside its own settings; `counts` are settings of numbers of partitions."""
+    """What the node needs beside its own settings; `counts` are settings of numbers of partitions.
+
+    `has_voters`: the metadata name the voters, so that the node asks one of them who leads.
+    """
     is_voter = any(each.node_id == node.node_id for each in voters)
     replicas = min(3, brokers)
-    controller = f",CONTROLLER://{node.host}:{node.controller_port}" if is_voter else ""
+    controller = f",{CONTROLLER}://{node.host}:{node.controller_port}" if is_voter else ""
     lines = [
         f"process.roles={'broker,controller' if is_voter else 'broker'}",
         f"node.id={node.node_id}",
-        "controller.quorum.voters=" + ",".join(f"{each.node_id}@{each.host}:{each.controller_port}" for each in voters),
+        _quorum(voters, has_voters=has_voters),
         f"listeners=PLAINTEXT://{node.host}:{node.port}{controller}",
-        "controller.listener.names=CONTROLLER",
+        f"controller.listener.names={CONTROLLER}",
         f"listener.security.protocol.map={PROTOCOLS}",
         f"log.dirs={','.join(node.directories)}",
         f"metadata.log.dir={metadata_dir}",
@@ -50,3 +55,13 @@ def server_properties(
     if state.acls:
         lines.append("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer")
     return lines
+
+
+def _quorum(voters: Sequence[ServerNode], *, has_voters: bool) -> str:
+    if has_voters:
+        return "controller.quorum.bootstrap.servers=" + ",".join(
+            f"{each.host}:{each.controller_port}" for each in voters
+        )
+    return "controller.quorum.voters=" + ",".join(
+        f"{each.node_id}@{each.host}:{each.controller_port}" for each in voters
+    )

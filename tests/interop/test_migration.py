@@ -1,5 +1,6 @@
 """`stepdown migrate`: what a broker with ZooKeeper left is served by Kafka 4.4.0, record by record, and goes back."""
 
+import asyncio
 import shutil
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -19,6 +20,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 from stepdown.bench.servers.ports import free_port
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.storage.files.files import Files
+from stepdown.storage.metadata.metadata_store import MetadataStore
 from stepdown.storage.migration.plan_document import read_plan
 from stepdown.storage.zookeeper.data_directory import read_data_directory
 from stepdown.storage.zookeeper.kafka_cluster import KafkaCluster, read_cluster
@@ -31,6 +33,7 @@ from support.kafka_4 import LATEST, ApacheKafka4
 from support.kafka_old import OldKafka
 from support.kafka_tools import KafkaTools
 from support.migrated_records import Seen, as_clients_see, consume, records_on_disk
+from support.running import running_broker
 from support.zookeeper_cluster import Acknowledged, check_records, produce_acknowledged
 from support.zookeeper_directory import CONFIG_TOOL, PARTITIONS, TOPIC_TOOL, ZooKeeperDirectory, leave_directory
 from support.zookeeper_directory import SETTINGS as TOPICS
@@ -127,20 +130,20 @@ class KafkaWithLogins(ApacheKafka4):
         return settings | own | {"listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": module}
 
 
-def check_all(kafka: KafkaWithLogins, left: Left) -> None:
+def check_all(address: str, logins: str, left: Left, least_segment: str) -> None:
     for (name, index), records in left.records.items():
-        assert consume(kafka.address, name, index) == as_clients_see(records), (name, index)
+        assert consume(address, name, index) == as_clients_see(records), (name, index)
     if left.directory.has_transactions:
-        assert consume(kafka.address, "default", 1, "read_committed") == as_clients_see(left.records["default", 1][:-1])
-    admin = AdminClient({"bootstrap.servers": kafka.address})
+        assert consume(address, "default", 1, "read_committed") == as_clients_see(left.records["default", 1][:-1])
+    admin = AdminClient({"bootstrap.servers": address})
     for (group, name, index), offset in left.directory.committed.items():
         request = ConsumerGroupTopicPartitions(group, [TopicPartition(name, index)])
         answer = admin.list_consumer_group_offsets([request])[group].result(DEADLINE_S)
         assert answer.topic_partitions[0].offset == offset, (group, name, index)
-    check_groups_go_on(kafka.address, left)
-    check_access(kafka.address, admin, left)
-    check_login(kafka.logins)
-    check_settings(admin)
+    check_groups_go_on(address, left)
+    check_access(address, admin, left)
+    check_login(logins)
+    check_settings(admin, least_segment)
 
 
 def check_login(address: str) -> None:
@@ -184,13 +187,13 @@ def check_access(address: str, admin: Any, left: Left) -> None:
     assert client._found_quotas() == {frozenset({("user", "u1")}): {"consumer_byte_rate": 4096.0}}
 
 
-def check_settings(admin: Any) -> None:
-    """Those of ZooKeeper, within the limits of Kafka 4."""
+def check_settings(admin: Any, least_segment: str) -> None:
+    """Those of ZooKeeper, within the limits of who serves them."""
     for name, configs in TOPICS.items():
         resource = ConfigResource(ConfigResource.Type.TOPIC, name)
         found = admin.describe_configs([resource])[resource].result(DEADLINE_S)
         own = {key: entry.value for key, entry in found.items() if entry.source == 1}
-        assert own == {key: "1048576" if key == "segment.bytes" else value for key, value in configs.items()}, name
+        assert own == {key: least_segment if key == "segment.bytes" else value for key, value in configs.items()}, name
 
 
 def produce(address: str) -> None:
@@ -221,6 +224,34 @@ def test_a_live_zookeeper_says_the_same_as_its_files(left: Left) -> None:
     assert replace(read_cluster(files.tree), registered=[]) == replace(left.live, registered=[])
 
 
+@pytest.mark.parametrize("source", ["live", "files"])
+async def test_stepdown_serves_all_of_it_when_it_has_adopted_it(left: Left, tmp_path: Path, source: str) -> None:
+    old = OldKafka(Path(shutil.copytree(left.folder, tmp_path / "old")), left.directory.version)
+    cluster = read_cluster(read_data_directory(Files(read_only=True), [str(old.folder / "zookeeper")]).tree)
+    words = ("--zookeeper", old.zookeeper) if source == "live" else ("--zookeeper-data", old.folder / "zookeeper")
+    if source == "live":
+        pytest.importorskip("kazoo")
+        old._start_others()
+    try:
+        done = await asyncio.to_thread(run_command, "topics", "adopt", "--log-dir", old.log_dir, *words)
+    finally:
+        old._stop_others()
+    assert done.exit_code == 0, done.stderr
+    assert f"cluster.id={cluster.cluster_id}" in (old.log_dir / "meta.properties").read_text().splitlines()
+    state = MetadataStore.read(Files(read_only=True), [str(old.log_dir)]).state
+    for name, topic in cluster.topics.items():
+        assert state.topics[name].partitions == len(topic.partitions), name
+        assert topic.topic_id in (None, state.topics[name].topic_id), name
+    assert set(state.acls) == set(cluster.acls)
+    assert state.next_producer_id >= cluster.next_producer_id
+    settings = {key.replace(".", "_"): value for key, value in {**SETTINGS, **OFF}.items()}
+    listeners = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
+    settings |= {"listeners": listeners, "sasl_enabled_mechanisms": "SCRAM-SHA-256"}
+    async with running_broker(old.log_dir, **settings) as broker:
+        logins = str(broker.addresses["SASL_PLAINTEXT"])
+        await asyncio.to_thread(check_all, str(broker.address), logins, left, "20000")
+
+
 def test_kafka_4_serves_all_of_it_and_the_way_back_is_open(left: Left) -> None:
     log_dir = left.directory.log_dir
     meta = (log_dir / "meta.properties").read_bytes()
@@ -237,7 +268,7 @@ def test_kafka_4_serves_all_of_it_and_the_way_back_is_open(left: Left) -> None:
     sizes = {path: len(data) for path, (data, _) in segments.items()}
     old_ids = producer_ids(log_dir, {})
     with KafkaWithLogins(left) as kafka:
-        check_all(kafka, left)
+        check_all(kafka.address, kafka.logins, left, "1048576")
         produce(kafka.address)
     assert not list(log_dir.glob("*-stray"))
     new_ids = producer_ids(log_dir, sizes)

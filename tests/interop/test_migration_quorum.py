@@ -1,6 +1,5 @@
 """Kafka's own tools read the metadata that `stepdown migrate` wrote, and a quorum of them becomes a dynamic one."""
 
-import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,15 +29,21 @@ RECORDS = 30
 
 
 @pytest.fixture
-def migration(tmp_path: Path) -> Migration:
-    """Three brokers with a replica each, to which a plan was applied."""
+def planned(tmp_path: Path) -> Migration:
+    """Three brokers with a replica each, and a plan for them."""
     disks = {each: [write_directory(tmp_path / f"{each}" / "data", each)] for each in IDS}
     for (disk,) in disks.values():
         write_replica(disk, "orders", 0, RECORDS, epochs=[(3, 0)])
     migration = Migration(tmp_path, disks, cluster_of({"orders": [([1, 2, 3], 1, 3, [1, 2, 3])]}))
     migration.plan()
-    migration.apply()
     return migration
+
+
+@pytest.fixture
+def migration(planned: Migration) -> Migration:
+    """The same, and the plan was applied."""
+    planned.apply()
+    return planned
 
 
 def dump(file: Path) -> str:
@@ -58,6 +63,14 @@ def test_kafkas_tools_read_the_snapshot(migration: Migration) -> None:
     assert "/image/topics/byName/orders/0" in shown.stdout.splitlines()
 
 
+def set_addresses(migration: Migration, nodes: Mapping[int, ApacheKafka4]) -> None:
+    """Those that the nodes will listen at, in the plan."""
+    for broker_id, node in nodes.items():
+        host, _, port = node.address.rpartition(":")
+        addresses = f'host: "{host}"\n    port: {port}\n    controller_port: {node._controller.rpartition(":")[2]}'
+        migration.edit(f'host: "host-{broker_id}"\n    port: 9092\n    controller_port: 9093', addresses)
+
+
 class KafkaAsPrinted(ApacheKafka4):
     """Has the settings that `stepdown migrate apply` printed, and no others."""
 
@@ -73,10 +86,7 @@ def test_the_printed_settings_are_enough(tmp_path: Path) -> None:
     migration = Migration(tmp_path, {1: [disk]}, cluster_of({"orders": [([1], 1, 3, [1])]}))
     migration.plan()
     kafka = KafkaAsPrinted(tmp_path, release=LATEST)
-    text = migration.path.read_text()
-    for name, place in (("port", kafka.address), ("controller_port", kafka._controller)):
-        text = re.sub(rf"(\b{name}): \d+", rf"\1: {place.rpartition(':')[2]}", text)
-    migration.path.write_text(text.replace('host: "host-1"', 'host: "127.0.0.1"'))
+    set_addresses(migration, {1: kafka})
     applied = run_command("migrate", "apply", migration.path)
     assert applied.exit_code == 0, applied.stderr
     lines = [line for line in applied.stdout.splitlines() if not line.startswith("#")]
@@ -107,6 +117,31 @@ def test_a_quorum_becomes_dynamic(migration: Migration) -> None:
         dump(path)
     migration.undo()
     assert not list(migration.folder.rglob("__cluster_metadata*"))
+
+
+@pytest.mark.parametrize("release", [LATEST, "4.0.1"])
+def test_a_quorum_is_dynamic_from_the_start(planned: Migration, release: str) -> None:
+    """With kraft_version 1 in the plan; then a voter leaves, which it can in such a quorum only."""
+    new = NewCluster(planned.folder, release=release)
+    set_addresses(planned, new.nodes)
+    planned.edit("kraft_version: 0", "kraft_version: 1")
+    planned.apply()
+    bootstrap = ",".join(node._controller for node in new.nodes.values())
+    for node in new.nodes.values():
+        node._properties |= {"controller.quorum.voters": "", "controller.quorum.bootstrap.servers": bootstrap}
+    ids = {key: encode_uuid(each.directories[0].directory_id) for key, each in planned.read().brokers.items()}
+    tools = KafkaTools(LATEST, at=f"--bootstrap-server {new.nodes[1].address}")
+    with new:
+        status = quorum(tools)
+        assert all(directory_id in status for directory_id in ids.values())
+        run(tools, QUORUM, f"remove-controller --controller-id 3 --controller-directory-id {ids[3]}")
+        voters = next(line for line in quorum(tools).splitlines() if line.startswith("CurrentVoters:"))
+        assert (ids[2] in voters, ids[3] in voters) == (True, False)
+        assert len(consume(new.addresses, "orders", 0)) == RECORDS
+    (snapshot,) = planned.brokers[1][0].glob("__cluster_metadata-0/*100-*1.checkpoint")
+    assert '"kraftVersion":1' in dump(snapshot)
+    planned.undo()
+    assert not list(planned.folder.rglob("__cluster_metadata*"))
 
 
 def run(tools: KafkaTools, main: str, words: str) -> str:

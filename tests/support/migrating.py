@@ -122,6 +122,12 @@ class Migration:
     def read(self) -> MigrationPlan:
         return read_plan(Files(read_only=True), str(self.path))
 
+    def edit(self, before: str, after: str) -> None:
+        """Changes the text of the plan, as a person does."""
+        text = self.path.read_text()
+        assert before in text
+        self.path.write_text(text.replace(before, after))
+
     def apply(self, files: Files | None = None) -> None:
         PlanApplication(files or self.files, self.read(), self.said.append).apply()
 

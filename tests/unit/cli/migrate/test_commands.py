@@ -46,6 +46,10 @@ def test_a_plan_is_made_applied_and_undone(tmp_path: Path, zookeeper: Path, disk
     undone = run_command("migrate", "undo", out)
     assert undone.exit_code == 0, undone.stderr
     assert {path: path.read_bytes() for path in before} == before
+    out.write_text(out.read_text().replace("kraft_version: 0", "kraft_version: 1"))
+    lines = run_command("migrate", "apply", out).stdout.splitlines()
+    assert lines.count("controller.quorum.bootstrap.servers=host-1:9093") == 2
+    assert not any(line.startswith("controller.quorum.voters") for line in lines)
 
 
 def test_machines_add_their_brokers_to_one_plan(tmp_path: Path, zookeeper: Path, disks: dict[int, Path]) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from stepdown.storage.directories.meta_properties import read_meta_properties
 from stepdown.storage.files.files import Files
 from stepdown.storage.files.partition_metadata import decode_uuid
 from stepdown.storage.metadata.cluster_state import ClusterState
@@ -64,6 +65,15 @@ def test_a_directory_has_all_of_it(data: Path, zookeeper: Path) -> None:
     again = run_command(*words)
     assert again.exit_code == 0, again.stderr
     assert state_of(data).acls == state.acls
+
+
+def test_a_directory_of_0_10_0_gets_the_id_of_the_cluster(data: Path, zookeeper: Path) -> None:
+    (data / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    done = run_command("topics", "adopt", "--zookeeper-data", zookeeper, "--log-dir", data)
+    assert done.exit_code == 0, done.stderr
+    meta = read_meta_properties(Files(), str(data))
+    assert meta is not None
+    assert meta.cluster_id == CLUSTER_ID
 
 
 @pytest.mark.parametrize("words", [(), ("--dry-run",)], ids=["changing", "dry run"])

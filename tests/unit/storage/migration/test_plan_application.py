@@ -10,6 +10,7 @@ from stepdown.protocol.errors import DiskFault
 from stepdown.storage.directories.meta_properties import read_meta_properties
 from stepdown.storage.files.files import Files
 from stepdown.storage.files.partition_metadata import read_topic_id
+from stepdown.storage.metadata.metadata_log_contents import read_metadata_log
 from stepdown.storage.metadata.metadata_store import MetadataStore
 from stepdown.storage.migration.directory_survey import JOURNAL, RefusedDirectory
 from stepdown.storage.migration.plan_document import MalformedPlan
@@ -65,6 +66,19 @@ def test_every_broker_gets_the_same_snapshot_and_the_metadata_are_those_of_zooke
     after = migration.contents()
     changed = {Path(path).name for path in before if after[path] != before[path]}
     assert changed == {"meta.properties"}, "no file of a segment, and no time"
+
+
+def test_with_kraft_version_1_the_metadata_name_the_voters(migration: Migration) -> None:
+    plan = migration.plan()
+    migration.edit("kraft_version: 0", "kraft_version: 1")
+    migration.apply()
+    contents = read_metadata_log(Files(read_only=True), f"{migration.brokers[2][0]}/__cluster_metadata-0")
+    assert contents.kraft_version == 1
+    (voter,) = contents.voters or ()
+    first = plan.brokers[1].directories[0]
+    assert (voter.voter_id, voter.voter_directory_id) == (1, first.directory_id)
+    (endpoint,) = voter.endpoints
+    assert (endpoint.name, endpoint.host, endpoint.port) == ("CONTROLLER", "host-1", 9093)
 
 
 def test_each_directory_and_folder_says_whose_it_is(migration: Migration) -> None:

@@ -97,6 +97,8 @@ def test_no_edit_ends_in_anything_but_a_sentence(migration: Migration, seed: int
         (lambda plan: plan.update(cluster_id="other"), "is of cluster"),
         (lambda plan: plan.update(metadata_version=99), "7 to 33 expected"),
         (lambda plan: plan.update(voters=[1, 1]), "each broker once"),
+        (lambda plan: plan.update(kraft_version=2), "0 to 1 expected"),
+        (lambda plan: plan.update(kraft_version=1, metadata_version=20), "metadata_version of 21 at least"),
         (lambda plan: plan["brokers"][1].update(port=0), "ports from 1"),
         (lambda plan: plan["brokers"][1].update(host="a,b"), "a host expected"),
         (lambda plan: plan["brokers"][1].update(host="host-2"), "host-2:9092 is the address of 2 listeners"),
