@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 SOURCES_HINT = "Pass one of --zookeeper HOST:PORT, --zookeeper-data DIR and --without-zookeeper."
 NOTHING_CHANGED = "Nothing was changed."
-SETTINGS_OF_PARTITIONS = {
-    "__consumer_offsets": "offsets.topic.num.partitions",
-    "__transaction_state": "transaction.state.log.num.partitions",
-}
 
 migrate = typer.Typer(
     no_args_is_help=True,
@@ -183,6 +179,7 @@ def _show(made: MigrationPlan, out: Path) -> None:
 
 def _print_properties(plan_read: MigrationPlan, brokers: Sequence[PlannedBroker]) -> None:
     """The server.properties of each node that is here."""
+    from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
     from ...storage.migration.server_properties import ServerNode, server_properties
 
     nodes = {
