@@ -72,6 +72,11 @@ class Left:
     def folder(self) -> Path:
         return self.directory.folder
 
+    def copy(self, folder: Path) -> "Left":
+        """The same in a folder of its own, with the times of its files."""
+        copied = Path(shutil.copytree(self.folder, folder / "old"))
+        return replace(self, directory=replace(self.directory, folder=copied))
+
 
 def set_access(old: OldKafka) -> None:
     """A user, rules and a quota, by Kafka's own tools."""
@@ -115,9 +120,9 @@ def migrate(left: Left, *words: object) -> Path:
 class KafkaWithLogins(ApacheKafka4):
     """Has a listener for SCRAM at `logins`, too."""
 
-    def __init__(self, left: Left) -> None:
+    def __init__(self, left: Left, release: str) -> None:
         properties = {**SETTINGS, **OFF, "metadata.log.dir": str(left.directory.log_dir)}
-        super().__init__(left.folder, release=LATEST, properties=properties)
+        super().__init__(left.folder, release=release, properties=properties)
         self.logins = f"127.0.0.1:{free_port()}"
 
     def _settings(self) -> dict[str, str]:
@@ -226,7 +231,8 @@ def test_a_live_zookeeper_says_the_same_as_its_files(left: Left) -> None:
 
 @pytest.mark.parametrize("source", ["live", "files"])
 async def test_stepdown_serves_all_of_it_when_it_has_adopted_it(left: Left, tmp_path: Path, source: str) -> None:
-    old = OldKafka(Path(shutil.copytree(left.folder, tmp_path / "old")), left.directory.version)
+    left = left.copy(tmp_path)
+    old = OldKafka(left.folder, left.directory.version)
     cluster = read_cluster(read_data_directory(Files(read_only=True), [str(old.folder / "zookeeper")]).tree)
     words = ("--zookeeper", old.zookeeper) if source == "live" else ("--zookeeper-data", old.folder / "zookeeper")
     if source == "live":
@@ -252,12 +258,14 @@ async def test_stepdown_serves_all_of_it_when_it_has_adopted_it(left: Left, tmp_
         await asyncio.to_thread(check_all, str(broker.address), logins, left, "20000")
 
 
-def test_kafka_4_serves_all_of_it_and_the_way_back_is_open(left: Left) -> None:
+@pytest.mark.parametrize("release", [LATEST, pytest.param("4.0.1", marks=pytest.mark.slow)])
+def test_kafka_4_serves_all_of_it_and_the_way_back_is_open(left: Left, tmp_path: Path, release: str) -> None:
+    left = left.copy(tmp_path)
     log_dir = left.directory.log_dir
     meta = (log_dir / "meta.properties").read_bytes()
     segments = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in log_dir.rglob("*.log")}
     ids = set(log_dir.rglob("partition.metadata"))
-    plan = migrate(left, "--zookeeper-data", left.folder / "zookeeper")
+    plan = migrate(left, "--zookeeper-data", left.folder / "zookeeper", "--to", release[:3])
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in segments} == segments
     (snapshot,) = log_dir.glob("__cluster_metadata-0/*.checkpoint")
     dumped = KafkaTools(LATEST, file=str(snapshot)).run(DUMP_TOOL, "--cluster-metadata-decoder --files {file}")
@@ -267,7 +275,7 @@ def test_kafka_4_serves_all_of_it_and_the_way_back_is_open(left: Left) -> None:
     assert "rror" not in dumped
     sizes = {path: len(data) for path, (data, _) in segments.items()}
     old_ids = producer_ids(log_dir, {})
-    with KafkaWithLogins(left) as kafka:
+    with KafkaWithLogins(left, release) as kafka:
         check_all(kafka.address, kafka.logins, left, "1048576")
         produce(kafka.address)
     assert not list(log_dir.glob("*-stray"))
