@@ -82,7 +82,7 @@ class Broker(Services):
             self.clock, self.request_memory, self.unread_answers, SLOW_REQUEST_MS, self._request_rules
         )
         self._server = Server(self._limits, self.clock, self._connect, self._count_close, self._rates)
-        state = BrokerState(self, self.clock.now_ms(), lambda: self.connections, lambda: self.is_ready)
+        state = BrokerState(self, lambda: self.connections, lambda: self.is_ready)
         site = site_of(state, self._shared.lines)
         self._http = HttpServer(pages_of(self, lambda: self.is_ready), local_pages_of(self), site=site)
         self._upkeep = LogMaintenance(self)

@@ -41,6 +41,8 @@ class Services(Core):
         make_topics: MakeTopics = Topics,
     ) -> None:
         super().__init__(settings, clock, files)
+        self.started_ms = self.clock.now_ms()
+        """Since when it is up, in milliseconds since 1970."""
         with self.or_let_go():
             self.topics = make_topics(self, layers, LogMoves(self))
             self.topics.on_deleted += [self.metrics.forget_topics, self.append_rules.forget]

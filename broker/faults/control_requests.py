@@ -260,6 +260,7 @@ class Control:
         self.clock.reset()  # first: what begins again begins in the machine's time
         await self.on_reset()
         for broker in self.running():
+            broker.started_ms = min(broker.started_ms, self.clock.now_ms())  # it may have begun in a time to come
             if broker.transactions_in_use is not None:
                 broker.transactions_in_use.release_markers()
         await self.contents.delete_all()

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """A broker, since when it is up, in milliseconds, and what only it knows itself."""
+    """A broker, and what only it knows itself."""
 
     services: "Services"
-    started_ms: int
     count_connections: Callable[[], int]
     is_ready: Callable[[], bool]

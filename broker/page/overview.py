@@ -51,7 +51,7 @@ class Overview:
             "node_id": cluster.node_id,
             "controller_id": cluster.controller_id,
             "is_ready": state.is_ready(),
-            "started_ms": state.started_ms,
+            "started_ms": services.started_ms,
             "now_ms": services.clock.now_ms(),
             "elapsed_s": services.clock.elapsed_s(),
             "log_directories": list(services.log_manager.directories),

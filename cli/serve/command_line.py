@@ -48,6 +48,7 @@ def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
     """`settings`: what the command line's own win over."""
     from .broker_process import BrokerOptions, serve
 
+    rack = [Given("broker.rack", name, Origin("option --racks")) for name in given.racks[:1] if given.brokers == 1]
     secured: list[Given] = []
     make_files: Callable[[], object] | None = None
     if given.tls or given.user:
@@ -58,7 +59,7 @@ def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
         make_files = partial(make_security_files, *wanted, tls=given.tls)
     options = BrokerOptions(
         properties=given.properties,
-        flags=[*flags_of(given.listen, given.log_dir, given.http, given.control, given.act_as), *secured],
+        flags=[*flags_of(given.listen, given.log_dir, given.http, given.control, given.act_as), *rack, *secured],
         overrides=[*settings, *given.override],
         brokers=given.brokers,
         log_format=given.log_format,

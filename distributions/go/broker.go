@@ -91,6 +91,9 @@ func startContainer(options Options, image string) (*broker, error) {
 func run(prefix []string, options Options, addresses []string) (*broker, []string, error) {
 	arguments := append(prefix[1:len(prefix):len(prefix)], "serve", "--temporary", "--log-level", "warning", "--brokers", fmt.Sprint(options.Brokers))
 	arguments = append(arguments, addresses...)
+	if len(options.Racks) > 0 {
+		arguments = append(arguments, "--racks", strings.Join(options.Racks, ","))
+	}
 	if options.ActAs != "" {
 		arguments = append(arguments, "--act-as", options.ActAs)
 	}

@@ -27,6 +27,7 @@ type Fields map[string]any
 // Options are what brokers begin with.
 type Options struct {
 	Brokers int               // 1 if it is 0
+	Racks   []string          // where brokers are, in turn
 	Config  map[string]string // settings of the brokers
 	Topics  map[string]int    // topics that are there when a test begins, with their partitions
 	ActAs   string            // the release of Kafka to act as, from 0.10.2 to 4.4

@@ -87,7 +87,12 @@ func TestABrokerThatIsKilledComesBackOnItsPort(t *testing.T) {
 }
 
 func TestAClusterMovesItsLeaders(t *testing.T) {
-	kafka := Start(t, Options{Brokers: 3, Topics: map[string]int{"orders": 1}})
+	kafka := Start(t, Options{Brokers: 3, Racks: []string{"a", "b", "c"}, Topics: map[string]int{"orders": 1}})
+	for number, each := range kafka.Ask("GET", "brokers", nil)["brokers"].([]any) {
+		if rack := each.(map[string]any)["rack"]; rack != string(rune('a'+number)) {
+			t.Fatal(number, rack)
+		}
+	}
 	if len(strings.Split(kafka.Bootstrap, ",")) != 3 {
 		t.Fatal(kafka.Bootstrap)
 	}

@@ -13,9 +13,10 @@ const STOP_MS = 20_000;
 const TRIES = 20;
 
 /** Resolves when clients are served, to { bootstrap, control, token, stop }. */
-async function startBrokers({ brokers, config, actAs, image }) {
+async function startBrokers({ brokers, racks, config, actAs, image }) {
   const settings = Object.entries(config).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
   const serve = ["serve", "--temporary", "--log-level", "warning", "--brokers", `${brokers}`, ...settings];
+  if (racks.length > 0) serve.push("--racks", racks.join(","));
   if (actAs) serve.push("--act-as", actAs);
   if (image) return startContainer(image, serve, brokers);
   const { ready, stop } = await run(process.env.STEPDOWN ?? "stepdown", serve);

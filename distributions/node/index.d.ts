@@ -1,6 +1,8 @@
 /** What brokers begin with. `topics`: those that are there when a test begins, with their partitions. */
 export interface Options {
   brokers?: number;
+  /** Where brokers are, in turn: `["a", "b", "c"]`. */
+  racks?: string[];
   config?: Record<string, string | number | boolean>;
   topics?: Record<string, number>;
   /** The release of Kafka to act as, from 0.10.2 to 4.4. */

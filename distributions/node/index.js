@@ -11,8 +11,8 @@ class Kafka {
   #options;
   #brokers;
 
-  constructor({ brokers = 1, config = {}, topics = {}, actAs = "", image = process.env.STEPDOWN_IMAGE ?? "" } = {}) {
-    this.#options = { brokers, config, topics, actAs, image };
+  constructor({ brokers = 1, racks = [], config = {}, topics = {}, actAs = "", image = process.env.STEPDOWN_IMAGE ?? "" } = {}) {
+    this.#options = { brokers, racks, config, topics, actAs, image };
     this.ask = this.ask.bind(this);
     this.faults = new Faults(this.ask);
     this.clock = new Clock(this.ask);

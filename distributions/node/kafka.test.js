@@ -58,7 +58,9 @@ test("a broker that is killed comes back on its port", async () => {
 });
 
 test("a cluster moves its leaders", async () => {
-  const cluster = await startKafka({ brokers: 3, topics: { orders: 1 } });
+  const cluster = await startKafka({ brokers: 3, racks: ["a", "b", "c"], topics: { orders: 1 } });
+  const { brokers } = await cluster.ask("GET", "brokers");
+  assert.deepStrictEqual(brokers.map((each) => each.rack), ["a", "b", "c"]);
   assert.strictEqual(cluster.bootstrap.split(",").length, 3);
   await cluster.ask("POST", "leaders/move", { topic: "orders" });
   await cluster.close();

@@ -103,7 +103,7 @@ async def test_a_view_of_many_is_made_in_turns_and_bounded(case: str, tmp_path: 
             await create(client, "orders")
         kept = dict(broker.cluster.topics), dict(broker.cluster.topics["orders"].partitions)
         add(broker)
-        view = views_of(BrokerState(broker, 0, lambda: 0, lambda: True))[case.split()[0]]
+        view = views_of(BrokerState(broker, lambda: 0, lambda: True))[case.split()[0]]
         passes, found = await count_passes(view(PageQuery(f"{query}&limit={MOST_ROWS}")))
         broker.cluster.topics.clear()
         broker.cluster.topics.update(kept[0])
@@ -117,7 +117,7 @@ async def test_a_view_of_many_is_made_in_turns_and_bounded(case: str, tmp_path: 
 async def test_clients_are_read_a_page_at_a_time(tmp_path: Path) -> None:
     async with running_broker(tmp_path, clock=ManualClock(), stepdown_client_report_max_clients=MANY) as broker:
         add_clients(broker)
-        view = views_of(BrokerState(broker, 0, lambda: 0, lambda: True))["clients"]
+        view = views_of(BrokerState(broker, lambda: 0, lambda: True))["clients"]
         first = await view(PageQuery("limit=200"))
         last = await view(PageQuery(f"after={MANY - 5}"))
     assert (len(first["rows"]), first["rows"][0]["client_id"], first["next"]) == (200, f"c{MANY - 1}", 200)

@@ -21,7 +21,7 @@ PARAMETERS: dict[str, dict[str, object]] = {
 
 
 def test_every_view_is_described_and_no_other(broker: Broker) -> None:
-    views = views_of(BrokerState(broker, 0, lambda: 0, lambda: True))
+    views = views_of(BrokerState(broker, lambda: 0, lambda: True))
     assert {f"/api/{name}" for name in views} == PATHS.keys()
 
 

@@ -60,6 +60,14 @@ def test_one_control_port_is_for_all_brokers() -> None:
         assert kafka.partition("t").leader > 0
 
 
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_brokers_are_in_the_racks_that_are_named(brokers: int) -> None:
+    """Fault: one broker alone was in none."""
+    racks = ["a", "b", "c"][:brokers]
+    with RunningProcess(brokers=brokers, racks=racks) as kafka:
+        assert [each["rack"] for each in kafka.control.ask("GET", "brokers")["brokers"]] == racks
+
+
 def test_topics_of_a_cluster_have_replicas() -> None:
     """`serve --brokers 3` made topics with one replica, the fixture of the same cluster with three."""
     assert load_settings(BrokerOptions(brokers=3), {}).settings.default_replication_factor == 3

@@ -71,6 +71,7 @@ final class BrokerProcess {
         List<String> command = new ArrayList<>(prefix);
         command.addAll(List.of("serve", "--temporary", "--log-level", "warning", "--brokers", "" + options.brokers()));
         command.addAll(addresses);
+        if (!options.racks().isEmpty()) command.addAll(List.of("--racks", String.join(",", options.racks())));
         if (!options.actAs().isEmpty()) command.addAll(List.of("--act-as", options.actAs()));
         for (String setting : options.config()) command.addAll(List.of("-o", setting));
         try {

@@ -90,7 +90,10 @@ final class StepdownExtension
 
     private static Options options(ExtensionContext context) {
         StepdownTest wanted = wanted(context);
-        return new Options(wanted.brokers(), List.of(wanted.config()), List.of(wanted.topics()), wanted.actAs(), wanted.image());
+        List<String> racks = List.of(wanted.racks());
+        List<String> config = List.of(wanted.config());
+        List<String> topics = List.of(wanted.topics());
+        return new Options(wanted.brokers(), racks, config, topics, wanted.actAs(), wanted.image());
     }
 
     private static StepdownTest wanted(ExtensionContext context) {

@@ -25,6 +25,9 @@ import org.junit.jupiter.api.parallel.ResourceLock;
 public @interface StepdownTest {
     int brokers() default 1;
 
+    /** Where brokers are, in turn: `{"a", "b", "c"}`. */
+    String[] racks() default {};
+
     /** Settings of the brokers: `auto.create.topics.enable=false`. */
     String[] config() default {};
 

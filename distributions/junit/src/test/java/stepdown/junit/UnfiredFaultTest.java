@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
@@ -59,9 +60,11 @@ class UnfiredFaultTest {
 
     @Test
     void aClusterLivesWithoutJUnit() {
-        Options three = new Options(3, java.util.List.of(), java.util.List.of("orders"), "", "");
+        Options three = new Options(3, List.of("a", "b", "c"), List.of(), List.of("orders"), "", "");
         try (Kafka kafka = Kafka.start(three)) {
             assertEquals(3, kafka.bootstrap().split(",").length);
+            var brokers = (List<?>) kafka.ask("GET", "brokers", Map.of()).get("brokers");
+            assertEquals(List.of("a", "b", "c"), brokers.stream().map(each -> ((Map<?, ?>) each).get("rack")).toList());
             kafka.ask("POST", "brokers/kill", Map.of("leader_of", "orders"));
             kafka.faults().drop("Produce", Map.of("when", "after"));
             assertThrows(AssertionError.class, kafka::reset);
@@ -71,7 +74,7 @@ class UnfiredFaultTest {
 
     @Test
     void settingsThatThereAreNotAreNoBroker() {
-        Options wrong = new Options(1, java.util.List.of("num.prtitions=1"), java.util.List.of(), "", "");
+        Options wrong = new Options(1, List.of(), List.of("num.prtitions=1"), List.of(), "", "");
         assertThrows(IllegalStateException.class, () -> Kafka.start(wrong));
     }
 }
