@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer
+from stepdown.broker.scheduling import movable_clock
 from stepdown.producer import Producer
 from stepdown.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
@@ -28,6 +29,12 @@ QUOTAS = {
 }
 CONFIG = {"max.connection.creation.rate": 10_000, "log.initial.task.delay.ms": 0, "log.cleaner.backoff.ms": 1000}
 BATCH_BYTES = 30_000
+
+
+@pytest.fixture(autouse=True)
+def few_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A week of three brokers takes as many seconds otherwise."""
+    monkeypatch.setattr(movable_clock, "MOST_SWEEPS", 10)
 
 
 async def connect(kafka: AsyncKafka, broker: int = 1) -> RawClient:
