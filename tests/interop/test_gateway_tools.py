@@ -78,8 +78,8 @@ BEFORE_THE_ADDRESS = {FEATURES, QUORUM, TRANSACTIONS}
 """Their command comes after the options of all commands."""
 DIRECTLY, PORTS, SINGLE, SNI = "directly", "by-ports", "one-port", "by-names"
 NAMES = (DIRECTLY, PORTS, SINGLE, SNI)
-NOT_OFFERED = {SINGLE: {LOG_DIRS}}
-"""Log directories belong to one broker, which the request does not name."""
+NOT_OFFERED = {SINGLE: {LOG_DIRS, REASSIGN}}
+"""Log directories, which a reassignment asks for, too, belong to one broker, which the request does not name."""
 HOST, BROKER_HOST = "gateway.kafka.example", "broker-1.kafka.example"
 VARIES = (
     (re.compile("|".join(NAMES)), "NAME"),
@@ -164,7 +164,11 @@ def test_each_tool_prints_the_same(ways: tuple[Way, ...]) -> None:
     assert not different
 
 
-def test_what_one_port_does_not_offer_is_said_by_the_tool(ways: tuple[Way, ...]) -> None:
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [(LOG_DIRS, "--describe"), (REASSIGN, "--reassignment-json-file {reassignment} --execute")],
+)
+def test_what_one_port_does_not_offer_is_said_by_the_tool(ways: tuple[Way, ...], tool: str, arguments: str) -> None:
     (way,) = (way for way in ways if way.name == SINGLE)
     with pytest.raises(AssertionError, match="UnsupportedVersionException"):
-        way.print(LOG_DIRS, "--describe")
+        way.print(tool, arguments)
