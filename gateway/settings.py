@@ -81,7 +81,7 @@ class GatewaySettings:
 
     @property
     def lends_its_login(self) -> bool:
-        """Whether whoever reaches the gateway acts by its login: with `swap`, no login, certificate or `allow`."""
+        """Whether anybody who reaches the gateway acts by its login: with `swap`, no login, certificate or `allow`."""
         security = self.network.listener_security[LISTENER]
         has_certificates = security.tls is not None and security.tls.client_auth == "required"
         return self.swaps and not self.allowed and security.sasl is None and not has_certificates
