@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from stepdown.gateway.error_mapping import map_code
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -23,6 +24,7 @@ from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
 from stepdown.protocol.messages.describe_acls import DescribeAclsRequest
 from stepdown.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from stepdown.protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stepdown.protocol.messages.offset_commit import (
@@ -37,6 +39,7 @@ from stepdown.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stepdown.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.layout import Codec
 from support.client import RawClient
@@ -273,7 +276,7 @@ def test_groups(addresses: Addresses, first_of_4: str, version: int) -> None:
 
 
 async def join_and_commit(address: str, topic: str, version: int, fetch_version: int) -> list[Any]:
-    """The answers to a group's first member, whose id is taken out of them."""
+    """The answers to a group's first member, whose id is taken out of them, with the errors that 0.8.2 knows."""
     host, _, port = address.rpartition(":")
     join = JoinGroupRequest(
         group_id=topic,
@@ -283,11 +286,18 @@ async def join_and_commit(address: str, topic: str, version: int, fetch_version:
         protocol_type="consumer",
         protocols=(JoinGroupRequestProtocol(name="range", metadata=b"x"),),
     )
-    async with await RawClient.connect(host, int(port)) as client:
+    async with asyncio.timeout(DEADLINE_S), await RawClient.connect(host, int(port)) as client:
+        while (await client.send(FindCoordinatorRequest(key=topic), 0)).error_code == 15:
+            pass
         while (joined := await client.send(join, version)).error_code in (14, 15, 16):
             pass
         member = joined.member_id
         assert joined.leader == member and [each.member_id for each in joined.members] == [member]
+        own = SyncGroupRequestAssignment(member_id=member, assignment=b"all")
+        sync = SyncGroupRequest(
+            group_id=topic, generation_id=joined.generation_id, member_id=member, assignments=(own,)
+        )
+        assert (await client.send(sync, 0)).assignment == b"all"
         commits = [
             OffsetCommitRequest(
                 group_id=topic,
@@ -302,7 +312,8 @@ async def join_and_commit(address: str, topic: str, version: int, fetch_version:
             )
             for generation in (joined.generation_id, joined.generation_id + 1)
         ]
-        answers = [await client.send(commit, 1) for commit in commits]
+        committed = [(await client.send(commit, 1)).topics[0].partitions[0] for commit in commits]
+        answers = [map_code(ApiKey.OFFSET_COMMIT, 1, each.error_code) for each in committed]
         asked = OffsetFetchRequest(
             group_id=topic, topics=(OffsetFetchRequestTopic(name=topic, partition_indexes=(0, 1)),)
         )
