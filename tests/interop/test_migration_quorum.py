@@ -101,7 +101,7 @@ def test_a_quorum_becomes_dynamic(migration: Migration) -> None:
     tools = KafkaTools(LATEST, at=f"--bootstrap-server {new.nodes[1].address}")
     with new:
         assert "LeaderId:" in quorum(tools)
-        run(tools, FEATURES, "upgrade --release-version 4.4")
+        wait_until(lambda: is_upgraded(tools), "all voters have told the leader what they support")
         run(tools, FEATURES, "upgrade --feature kraft.version=1")
     bootstrap = ",".join(node._controller for node in new.nodes.values())
     for node in new.nodes.values():
@@ -141,13 +141,24 @@ def test_a_quorum_is_dynamic_from_the_start(planned: Migration, release: str) ->
         for node in new.nodes.values():
             node.kill()  # of two voters the last one would wait for a controller before it stops
     (snapshot,) = planned.brokers[1][0].glob("__cluster_metadata-0/*100-*1.checkpoint")
-    assert '"kraftVersion":1' in dump(snapshot)
+    assert '"kRaftVersion":1' in dump(snapshot)
     planned.undo()
     assert not list(planned.folder.rglob("__cluster_metadata*"))
 
 
 def run(tools: KafkaTools, main: str, words: str) -> str:
     return tools.run(main, f"{tools.names['at']} {words}")
+
+
+def is_upgraded(tools: KafkaTools) -> bool:
+    """Raises: AssertionError for another reason than that the leader does not know yet what voters support."""
+    try:
+        run(tools, FEATURES, "upgrade --release-version 4.4")
+    except AssertionError as fault:
+        if "not all of the voters support it" not in str(fault):
+            raise
+        return False
+    return True
 
 
 def quorum(tools: KafkaTools) -> str:
