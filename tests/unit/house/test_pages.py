@@ -1,21 +1,44 @@
-"""What pages name is there: files by their paths, and links."""
+"""What pages name is there: files by their paths, and links; and the rooms are on their page."""
 
 import re
 from pathlib import Path
 
 import pytest
+from support.house_words import ROOMS
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_every_file_on_the_page_of_the_house_exists() -> None:
-    named = set(re.findall(r"`([a-z0-9_/]+\.py)", (ROOT / "docs" / "architecture.md").read_text()))
-    assert "broker/dispatch/dispatcher.py" in named
-    assert {path for path in named if not (ROOT / path).is_file()} == set()
-
-
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]*))?\)")
+OF_OTHERS = {"test_sasl.py", "run.py"}
+"""Files of other projects, and a user's."""
+
+
+def files() -> list[Path]:
+    """The sources of product and tests, as paths in the tree."""
+    places = (*ROOMS, "include", "tests", "distributions")
+    return [path.relative_to(ROOT) for place in places for path in (ROOT / place).rglob("*.p[yx]*")]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    """By their path, or the end of it."""
+    named = set(re.findall(r"`((?:[\w-]+/)*[\w-]+\.(?:py|pxd))\b", page.read_text())) - OF_OTHERS
+    ends = {"/".join(path.parts[start:]) for path in [*files(), Path("setup.py")] for start in range(len(path.parts))}
+    assert named - ends == set()
+
+
+def test_the_table_of_rooms_names_every_folder_of_the_product() -> None:
+    """Those of `cli/` apart: each is named as its command."""
+    table = (ROOT / "docs" / "architecture.md").read_text().split("## Rooms")[1].split("\n\n")[1]
+    named = set()
+    for row in re.findall(r"^\| (.*?) \|", table, re.MULTILINE):
+        first, *others = re.findall(r"`([\w/]+)/`", row) or [""]
+        named |= {first, *others, *(f"{Path(first).parent}/{other}" for other in others)}
+    folders = {str(path.parent) for path in files() if path.name == "__init__.py" and path.parts[0] in ROOMS}
+    assert "broker/handlers" in folders
+    assert {folder for folder in folders if not folder.startswith("cli/")} - named == set()
 
 
 def anchors(page: Path) -> set[str]:
