@@ -4,20 +4,9 @@ import ast
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from support.house_words import ROOMS
+
 ROOT = Path(__file__).parents[3]
-ROOMS = (
-    "protocol",
-    "config",
-    "storage",
-    "network",
-    "broker",
-    "client",
-    "producer",
-    "testing",
-    "cli",
-    "bench",
-    "pipeline",
-)
 SCRIPTS = ROOT / "bench" / "questions"
 
 

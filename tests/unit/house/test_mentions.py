@@ -3,25 +3,15 @@
 import re
 from pathlib import Path
 
+from support.house_words import ROOMS
+
 ROOT = Path(__file__).resolve().parents[3]
-ROOMS = (
-    *(
-        "protocol",
-        "config",
-        "storage",
-        "network",
-        "broker",
-        "client",
-        "gateway",
-        "producer",
-        "testing",
-        "cli",
-        "bench",
-        "pipeline",
-    ),
-    "include",
-)
-SOURCES = [path for room in ROOMS for pattern in ("*.py", "*.pxd", "*.pyi") for path in (ROOT / room).rglob(pattern)]
+SOURCES = [
+    path
+    for room in (*ROOMS, "include")
+    for pattern in ("*.py", "*.pxd", "*.pyi")
+    for path in (ROOT / room).rglob(pattern)
+]
 FILES = {path.relative_to(ROOT).as_posix() for path in (*SOURCES, *(ROOT / "tests").rglob("*.py"))}
 MENTION = re.compile(r"(?<![\w.*/-])[\w/-]+\.(?:py|pxd)\b")
 

@@ -9,22 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.house_words import ROOMS
 
 ROOT = Path(__file__).parents[3]
-ROOMS = (
-    "protocol",
-    "config",
-    "storage",
-    "network",
-    "broker",
-    "client",
-    "gateway",
-    "producer",
-    "testing",
-    "cli",
-    "bench",
-    "pipeline",
-)
 ORDER = {
     "broker": (
         {"http"},
