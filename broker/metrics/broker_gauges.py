@@ -55,7 +55,7 @@ def show_state(
         "Topics whose settings are not known, which are neither deleted from nor compacted",
         lambda: sum(topic.settings.stepdown_settings_unknown for topic in core.cluster.topics.values()),
     )
-    gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: len(core.cluster.partitions()))
+    gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: _count_led(core.cluster))
     gauge("stepdown_producer_ids", "Producer ids that logs remember", lambda: _producers(core))
     gauge(
         "stepdown_offline_log_directories",
@@ -72,6 +72,10 @@ def show_state(
     show_transactions(core, transactions)
     show_cleaner(core, cleaner)
     core.metrics.instruments.include(ProcessCollector(registry=None))
+
+
+def _count_led(cluster: "MetadataImage") -> int:
+    return sum(each.leader_id == cluster.node_id for each in cluster.partitions())
 
 
 def _count_offline(cluster: "MetadataImage") -> int:

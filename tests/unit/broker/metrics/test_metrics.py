@@ -15,7 +15,9 @@ from stepdown.protocol.messages.offset_commit import (
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.record import Record
+from support.brokers import create_topic, running_cluster
 from support.client import RawClient
+from support.clock import ManualClock
 from support.running import running_broker
 from support.scraping import scraped, value
 
@@ -68,6 +70,27 @@ async def test_the_process_and_its_groups_are_shown(tmp_path: Path) -> None:
             )
             await client.send(commit, 2)
         assert await value(broker, "stepdown_group_lag", group="billing", topic="orders") == 17
+
+
+async def test_the_page_has_a_row_of_each(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "metrics.md").read_text()
+    async with running_broker(tmp_path) as broker:
+        families = broker.metrics.instruments._families
+        shown = [(family.to_metric(()).type, family) for family in families]
+    rows = [
+        f"| `{each.name}{'_total' * (kind == 'counter')}` | {kind} | {', '.join(each.labels)} | {each.help} |"
+        for kind, each in shown
+    ]
+    assert sorted(line for line in page.splitlines() if line.startswith("| `")) == sorted(rows)
+
+
+async def test_a_broker_of_a_cluster_leads_some_of_its_partitions(tmp_path: Path) -> None:
+    async with running_cluster(tmp_path, clock=ManualClock()) as cluster:
+        await create_topic(cluster, "t")
+        leader = cluster.leader("t", 0)
+        for node_id, broker in cluster.brokers.items():
+            assert await value(broker, "stepdown_partitions") == 1
+            assert await value(broker, "stepdown_leader_partitions") == (node_id == leader)
 
 
 async def test_a_deleted_topic_leaves_no_counters(tmp_path: Path) -> None:
