@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...protocol.api import ApiKey
-from ...protocol.errors import ApiError, ErrorCode
+from ...protocol.errors import ApiError, CorruptRecord, ErrorCode
 from ...protocol.kafka_releases import KAFKA_3_9, release_of, versions_of
+from ...protocol.records.layout import MAGIC_OFFSET, MAGIC_V2
 from .served_api import ServedApi
 
 WITHOUT_RANGE = ("0.10.2", "1.1")
 """Releases before 2.4, which name no API when they refuse a version of ApiVersions (KIP-511)."""
+BEFORE_MAGIC_2 = "0.10.2"
 WITH_OLD_OFFSETS_REFUSED = "3.9"
 """Alone knows the versions for offsets in ZooKeeper and has none: older ones keep them there, later ones lack them."""
 
@@ -38,3 +40,9 @@ def check_offsets_version(release: str | None, version: int) -> None:
     """Raises: ApiError UNSUPPORTED_VERSION for offsets of v0, which Kafka keeps in ZooKeeper."""
     if version == 0 and release == WITH_OLD_OFFSETS_REFUSED:
         raise ApiError("offsets of version 0 are kept in ZooKeeper, and there is none", ErrorCode.UNSUPPORTED_VERSION)
+
+
+def check_magic(release: str | None, records: memoryview) -> None:
+    """Raises: CorruptRecord for magic 2 at Kafka before 0.11, which takes the leader epoch there for a checksum."""
+    if release == BEFORE_MAGIC_2 and len(records) > MAGIC_OFFSET and records[MAGIC_OFFSET] == MAGIC_V2:
+        raise CorruptRecord("Kafka 0.10.2, which stepdown.act.as names, does not know records of magic 2")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...network.answerer import Reply
 from ...network.clients.client_report import MOST_NAME
 from ...network.peer import Peer
-from ...protocol.api import ApiKey
+from ...protocol.api import ApiKey, flexible
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import RequestHeader, decode_request_header
 from ...protocol.kafka_releases import api_name
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..core import Core
 
 UNKNOWN_VERSION = 0x7FFF
+NO_TAGGED_FIELDS = 0
 _VERSION = struct.Struct(">h")
 _VERSION_AT = 2  # after the key of the API
 
@@ -33,7 +34,7 @@ class ActingDispatcher(Dispatcher):
         self._acted = apis_of(release, served)
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
-        header, _ = decode_request_header(frame)
+        header, body = decode_request_header(frame)
         if header.client_id == TESTS_CLIENT_ID or self._is_known(header):
             return super().answer(frame, peer)
         if header.api_key != ApiKey.API_VERSIONS:
@@ -42,9 +43,7 @@ class ActingDispatcher(Dispatcher):
                 f"{api_name(header.api_key)} version {header.api_version} is not in Kafka {self._release}, "
                 "which stepdown.act.as names"
             )
-        unknown = bytearray(frame)
-        _VERSION.pack_into(unknown, _VERSION_AT, UNKNOWN_VERSION)
-        return super().answer(memoryview(unknown), peer)
+        return super().answer(_with_unknown_version(header, frame[: len(frame) - len(body)]), peer)
 
     def _is_known(self, header: RequestHeader) -> bool:
         acted = self._acted.get(ApiKey(header.api_key))
@@ -52,3 +51,12 @@ class ActingDispatcher(Dispatcher):
 
     def _api_for_refusal(self, route: Route) -> ServedApi | None:
         return None if self._release in WITHOUT_RANGE else self._acted[route.spec.key]
+
+
+def _with_unknown_version(header: RequestHeader, head: memoryview) -> memoryview:
+    """The header of a version that nobody knows: it ends with tagged fields, which those before v3 have not."""
+    unknown = bytearray(head)
+    _VERSION.pack_into(unknown, _VERSION_AT, UNKNOWN_VERSION)
+    if not flexible(header.api_key, header.api_version):
+        unknown.append(NO_TAGGED_FIELDS)
+    return memoryview(unknown)

@@ -40,7 +40,8 @@ from ...protocol.records.layout import (
 )
 from ...protocol.records.v2_header import read_header
 from ...storage.log.log import AppendInfo
-from ...storage.validation.record_sets import check_version
+from ...storage.validation.record_sets import MAGIC_2_VERSION, check_version
+from ..dispatch.acted_release import check_magic
 from ..dispatch.call import Call
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
@@ -252,6 +253,8 @@ def _admit(
     partition = broker.cluster.partition(name, outcome.index)
     topic = broker.cluster.topics[name]
     check_version(records, call.version)
+    if call.version < MAGIC_2_VERSION:
+        check_magic(broker.settings.stepdown_act_as, records)
     if request.acks not in ACKS:
         raise ApiError(f"acks is -1, 0 or 1, found {request.acks}", ErrorCode.INVALID_REQUIRED_ACKS)
     outcome.meter = meter = broker.metrics.of_topic(name)

@@ -9,7 +9,11 @@ import pytest
 import stepdown
 from stepdown.broker.handlers import SERVED
 from stepdown.protocol.api import ApiKey
+from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.kafka_releases import api_key_of
+from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from support.brokers import batch_of
+from support.client import RawClient
 from support.release_probe import BROKERS, Transcript, ask_real_broker, probe, recorded
 
 NOT_IN_FORCE = {"transaction.version", "share.version", "streams.version"}
@@ -55,6 +59,26 @@ def test_a_version_of_api_versions_that_there_is_not_is_refused_alike(both: Both
     if "ApiVersions" in theirs.refused_version["versions"]:
         theirs.refused_version["versions"]["ApiVersions"] = ours.versions["ApiVersions"]  # v5 is not known here
     assert ours.refused_version == theirs.refused_version
+
+
+async def test_records_of_magic_2_are_damaged_for_a_release_that_does_not_know_them() -> None:
+    """Clients whose batches Kafka 0.10.2 refuses as damaged passed every test."""
+    codes = {}
+    for release in ("0.10.2", "1.1"):
+        with stepdown.running(act_as=release) as kafka:
+            kafka.create_topic("t")
+            host, _, port = kafka.bootstrap.rpartition(":")
+            request = ProduceRequest(
+                acks=-1,
+                timeout_ms=1000,
+                topic_data=[
+                    TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch_of("x"))])
+                ],
+            )
+            async with await RawClient.connect(host, int(port)) as client:
+                answer = await client.send(request, 2)
+            codes[release] = answer.responses[0].partition_responses[0].error_code
+    assert codes == {"0.10.2": ErrorCode.CORRUPT_MESSAGE, "1.1": ErrorCode.NONE}
 
 
 def test_features_are_told_alike(both: Both) -> None:

@@ -112,7 +112,9 @@ async def probe(address: str, release: str) -> Transcript:
                     for each in sorted(answer.finalized_features, key=lambda each: each.name)
                 },
             }
-    found.refused_version = await _ask_unknown_version(host, int(port))
+    refusals = [await _ask_unknown_version(host, int(port), version) for version in unknown(release)]
+    found.refused_version = refusals[0]
+    assert refusals == [found.refused_version] * len(refusals), "each unknown version has the same answer"
     for spec, version in requests(release):
         found.answers[f"{spec.name} v{version}"] = await _ask(host, int(port), spec, version)
     return found
@@ -138,6 +140,12 @@ def known(key: int, release: str) -> range:
     has, spec = versions_of(release_of(release), key), API[ApiKey(key)]
     last = LAST_OF_CLIENTS.get(ApiKey(key), spec.max_version)
     return range(has.start, min(has.stop, last + 1))
+
+
+def unknown(release: str) -> list[int]:
+    """Versions of ApiVersions that the release does not have."""
+    has = versions_of(release_of(release), ApiKey.API_VERSIONS)
+    return [*range(has.stop, NEWEST_HEADER + 1), UNKNOWN_VERSION]
 
 
 def _ranges(answered: tuple[ApiVersion, ...]) -> dict[str, str]:
@@ -175,11 +183,11 @@ async def _has_coordinator(client: RawClient) -> bool:
     return bool(answer.error_code == 0)
 
 
-async def _ask_unknown_version(host: str, port: int) -> dict[str, Any]:
+async def _ask_unknown_version(host: str, port: int, version: int) -> dict[str, Any]:
     """The answer has the layout of v0."""
     async with await RawClient.connect(host, port) as client:
-        frame = bytearray(client.frame(ApiVersionsRequest(), NEWEST_HEADER))
-        frame[6:8] = UNKNOWN_VERSION.to_bytes(2, "big")
+        frame = bytearray(client.frame(ApiVersionsRequest(), min(version, NEWEST_HEADER)))
+        frame[6:8] = version.to_bytes(2, "big")
         await client.send_raw(bytes(frame))
         answered = await client.read_frame()
     assert answered is not None
