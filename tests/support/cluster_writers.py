@@ -1,5 +1,7 @@
 """An old and a new producer that remember what the cluster has taken, and what a reader finds of it."""
 
+import sys
+import traceback
 from collections.abc import Sequence
 from time import monotonic
 from typing import Protocol
@@ -7,6 +9,7 @@ from typing import Protocol
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaProducer
+from kafka.errors import KafkaTimeoutError
 
 from .deadline import DEADLINE_S
 from .kafka_cluster import ApacheKafkaCluster
@@ -46,8 +49,22 @@ class OldWriter:
         self._producer.send(self._topic, value).add_callback(lambda _: self.acknowledged.append(value))
 
     def finish(self) -> None:
-        self._producer.flush(DEADLINE_S)
+        """Raises: AssertionError for a record without an answer, with what the producer knows of it."""
+        try:
+            self._producer.flush(2 * DEADLINE_S)  # it gives a record up after delivery_timeout_ms, 120 s
+        except KafkaTimeoutError as fault:
+            raise AssertionError(self._describe()) from fault
         self._producer.close()
+
+    def _describe(self) -> str:
+        """The batches without an answer, whether the producer waits for one, and where its thread is."""
+        sender, client = self._producer._sender, self._producer._client
+        batches = [
+            f"partition {batch.topic_partition.partition}: {batch.attempts} attempts, {batch.final_state}"
+            for batch in self._producer._accumulator._incomplete.all()
+        ]
+        stack = "".join(traceback.format_stack(sys._current_frames()[sender.ident]))
+        return f"{batches} have no answer, {client.in_flight_request_count()} requests are in flight\n{stack}"
 
 
 class NewWriter:

@@ -9,6 +9,7 @@ neither answered nor its connection closed, so that a client does not come to it
 after the first ten minutes (a third of a shorter run).
 """
 
+import logging
 import os
 import signal
 import sys
@@ -101,6 +102,18 @@ def take(next_offsets: Counter[Place], place: Place, offset: int) -> None:
 
 def partitions_of(topic: str) -> list[TopicPartition]:
     return [TopicPartition(topic, each, 0) for each in range(PARTITIONS)]
+
+
+class TimedOut(logging.Handler):
+    """Counts what kafka-python says of requests that had no answer in 30 s."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "Request timed out" in record.getMessage():
+            self.count += 1
 
 
 class Crowd:
@@ -240,10 +253,13 @@ def find_ends(cluster: ApacheKafkaCluster) -> dict[Place, int]:
 
 def main(arguments: Sequence[str]) -> None:
     seconds = float(arguments[0])
+    timed_out = TimedOut()
+    logging.getLogger("kafka").addHandler(timed_out)
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as (cluster, gateway):
         crowd = Crowd(gateway.address)
         growth = kill_in_turn(cluster, gateway, seconds, crowd)
         crowd.finish(lambda: find_ends(cluster))
+        print(f"{timed_out.count} requests of kafka-python had no answer in 30 s")
         assert not crowd.faults, crowd.faults
         check_records(cluster, crowd)
         print(f"a worker grew by {growth / (1 << 20):.1f} MiB")
