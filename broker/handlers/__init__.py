@@ -287,7 +287,11 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE_CONFIGS)
     ),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: ServedApi(
-        first=0, last=1, limit=CHEAP, coordinator="groups", rule=permissions.MEMBER
+        first=0,
+        last=1,
+        limit=CHEAP,
+        coordinator="groups",
+        rule=AuthorizationRule(whole=(permissions.READ_GROUP,), asks="DESCRIBE of each topic"),
     ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ServedApi(
         first=0,
@@ -295,7 +299,8 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         limit=AS_SET,
         coordinator="groups",
         rule=AuthorizationRule(
-            items=permissions.groups(AclOperation.DESCRIBE, "group_ids", "groups"), asks="what may be done with a group"
+            items=permissions.groups(AclOperation.DESCRIBE, "group_ids", "groups"),
+            asks="what may be done with a group; DESCRIBE of each topic that is assigned in it",
         ),
     ),
 }

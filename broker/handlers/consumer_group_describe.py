@@ -2,13 +2,14 @@
 
 Answered UNSUPPORTED_VERSION unless group.coordinator.rebalance.protocols has `consumer`, as Kafka 3.9 does. A group
 that is not known, or follows the classic protocol, is GROUP_ID_NOT_FOUND; one that is named twice is answered once.
+Who may not DESCRIBE each topic that is assigned in a group is not told of the group, as in Kafka 4.
 Version notes: v1 is Kafka 4.0's and says which protocol a member speaks.
 """
 
 from typing import TYPE_CHECKING
 
-from ...protocol.acls import ResourceType
-from ...protocol.errors import ApiError
+from ...protocol.acls import AclOperation, ResourceType
+from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -42,9 +43,22 @@ async def _describe(broker: "Services", group_id: str, tells_operations: bool, c
     await call.turn.next()
     operations = call.access.operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
     try:
-        return await broker.groups.describe_consumer(group_id, operations)
+        described = await broker.groups.describe_consumer(group_id, operations)
+        await _ensure_sees_topics(described, call)
     except ApiError as error:
         return _failure(group_id, error)
+    return described
+
+
+async def _ensure_sees_topics(group: DescribedGroup, call: Call) -> None:
+    """Raises: ApiError."""
+    for member in group.members:
+        for assignment in (member.assignment, member.target_assignment):
+            for topic in assignment.topic_partitions:
+                if not call.access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.topic_name):
+                    message = f"a member of group {group.group_id} has a topic that the client may not describe"
+                    raise ApiError(message, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                await call.turn.next()
 
 
 def _failure(group_id: str, error: ApiError) -> DescribedGroup:

@@ -1,7 +1,7 @@
 """Group logic without a broker: a clock moved by hand, a list for a log."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -165,11 +165,17 @@ class GroupWorld:
         return self.joins.join(group, request, Caller(version=version, client_id="client"))
 
     def join_consumer_group(
-        self, member_id: str = "", *, version: int = 9, owned: tuple[Any, ...] = (), instance: str | None = None
+        self,
+        member_id: str = "",
+        *,
+        version: int = 9,
+        owned: tuple[Any, ...] = (),
+        instance: str | None = None,
+        may_see: Callable[[str], bool] = lambda topic: True,
     ) -> JoinGroupResponse:
         subscription = encode_subscription(ConsumerSubscription(topics=("t",), owned_partitions=owned), 1)
         request = join_request(member_id, instance, {"range": subscription}, "consumer")
-        caller = Caller(version=version, client_id="client")
+        caller = Caller(version=version, client_id="client", may_see=may_see)
         return self.classic_in_consumer.join(self.consumer_group, request, caller)
 
     def sync(

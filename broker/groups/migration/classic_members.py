@@ -6,7 +6,7 @@ Source: Kafka 3.9, GroupMetadataManager.classicGroupJoinToConsumerGroup and its 
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ....protocol.coordinator.consumer_protocol import PROTOCOL_TYPE, ConsumerSubscription, decode_subscription
@@ -51,6 +51,7 @@ class ClassicInConsumer:
         change = GroupChange(group)
         before = self._member(change, member_id, request, is_new=is_new)
         subscription = _subscription(request)
+        _ensure_sees(subscription.topics, caller)
         after = _update(before, request, subscription, caller)
         owned = self._migration.by_id(subscription.owned_partitions)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
@@ -197,6 +198,13 @@ def _subscription(request: JoinGroupRequest) -> ConsumerSubscription:
     except MalformedFrame as fault:
         message = f"the subscription of protocol {request.protocols[0].name} cannot be read: {fault}"
         raise ApiError(message, ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from fault
+
+
+def _ensure_sees(topics: Iterable[str], caller: Caller) -> None:
+    """Raises: ApiError for a topic that the client may not describe: the broker would assign it."""
+    for topic in topics:
+        if not caller.may_see(topic):
+            raise ApiError(f"DESCRIBE is not allowed on TOPIC {topic}", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _update(

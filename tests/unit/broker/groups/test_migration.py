@@ -189,3 +189,13 @@ async def test_a_consumer_group_stays_one_when_it_may_not_be_downgraded():
     world.consumer_heartbeat("new", 0)
     world.consumer_heartbeat("new", -1)
     assert set(world.consumer_group.members) == set(ids)
+
+
+async def test_a_classic_member_is_not_given_a_topic_that_it_may_not_see():
+    """In a consumer group the broker assigns: it told members of topics that no access rule lets them see."""
+    world = world_of()
+    world.consumer_heartbeat("new", 0)
+    with pytest.raises(ApiError) as refusal:
+        world.join_consumer_group(version=3, may_see=lambda topic: topic != "t")
+    assert refusal.value.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert list(world.consumer_group.members) == ["new"]
