@@ -15,7 +15,7 @@ from .errors import ConfigError, Problem, wrong_value
 from .keys.key import AT_START, PER_BROKER, Key
 from .keys.value_types import ValueType, render
 from .layered_values import Layers
-from .listener_security import key_of_listener
+from .listener_security import key_of_listener, refuse_capitals
 from .sources.origin import NOWHERE, Given
 from .tables.all_keys import BROKER_KEYS
 from .unknown_keys import is_foreign, unknown_key
@@ -109,7 +109,7 @@ def _faults(
     layers: Layers, texts: Mapping[str, str], before: Mapping[str, str], *, for_one_broker: bool
 ) -> Iterable[Problem]:
     for name, text in texts.items():
-        if before.get(name) == text or (name not in BROKER_KEYS and is_foreign(name) and key_of_listener(name) is None):
+        if before.get(name) == text:
             continue
         fault = _fault(layers, Given(name, text, NOWHERE), for_one_broker=for_one_broker)
         if fault is not None:
@@ -119,7 +119,7 @@ def _faults(
 def _fault(layers: Layers, given: Given, *, for_one_broker: bool) -> Problem | None:
     key = BROKER_KEYS.get(given.key) or key_of_listener(given.key)
     if key is None:
-        return unknown_key(given.key)
+        return refuse_capitals(given) or (None if is_foreign(given.key) else unknown_key(given.key))
     if key.change is AT_START:
         return Problem(
             key=given.key, expected="cannot change while the broker runs; set it where the broker is started"

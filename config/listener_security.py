@@ -31,7 +31,7 @@ LOGIN_MODULES = {
 JAAS = "sasl.jaas.config"
 LIMITS = ("max.connections", "max.connection.creation.rate")
 """Of one listener beside those of the broker, which count the connections of all."""
-_OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.(?:(plain|scram-sha-256|scram-sha-512|oauthbearer)\.)?(.+)")
+_OF_LISTENER = re.compile(r"listener\.name\.[^.A-Z]+\.(?:(plain|scram-sha-256|scram-sha-512|oauthbearer)\.)?(.+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +98,27 @@ def key_of_listener(name: str) -> Key | None:
     if key in LIMITS:
         return None if mechanism else BROKER_KEYS[key]
     return next((known for known in LISTENERS if known.name == key), None)
+
+
+def listener_of(name: str) -> str:
+    """The listener, in small letters, that a setting with the prefix `listener.name.` is for."""
+    return name.split(".")[2]
+
+
+def is_of_protocol(name: str, protocol: str) -> bool:
+    """Whether a listener that speaks this protocol has a use for its own setting of that name."""
+    key = key_of_listener(name)
+    if key is None or key.name in LIMITS:
+        return True
+    return protocol.endswith("SSL") if key.name.startswith("ssl.") else protocol.startswith("SASL")
+
+
+def refuse_capitals(given: Given) -> Problem | None:
+    """The problem of a setting of a listener that has capitals, with which it would have no effect, as in Kafka."""
+    small = given.key.lower()
+    if small == given.key or key_of_listener(small) is None:
+        return None
+    return Problem(key=given.key, expected=f"has no effect in capitals: write {small}", origin=given.origin)
 
 
 _OF_MECHANISM = ("connections.max.reauth.ms", "sasl.server.max.receive.size")

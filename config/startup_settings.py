@@ -12,9 +12,10 @@ from pathlib import Path
 
 from .broker_settings_builder import broker_settings
 from .errors import ConfigError, Problem, wrong_value
+from .keys.endpoints import listener_names
 from .keys.key import Key, Status
 from .layered_values import Layers
-from .listener_security import key_of_listener
+from .listener_security import is_of_protocol, key_of_listener, listener_of, refuse_capitals
 from .remark import Remark, without_effect
 from .security_plugins import refuse_plugin
 from .settings import BrokerSettings
@@ -100,6 +101,7 @@ class _SourceMerge:
         self.origins: dict[str, Origin] = {}
         self.remarks: dict[str, Remark] = {}
         self.problems: list[Problem] = []
+        self._replaced_listeners: frozenset[str] = frozenset()
 
     def take_file(self, path: Path) -> None:
         try:
@@ -132,7 +134,7 @@ class _SourceMerge:
     def take(self, givens: Iterable[Given], *, from_environment: bool = False) -> None:
         for given in givens:
             key = BROKER_KEYS.get(given.key)
-            refused = refuse_plugin(given)
+            refused = refuse_plugin(given) or refuse_capitals(given)
             if refused is not None:
                 self.problems.append(refused)
             elif key_of_listener(given.key) is not None:
@@ -151,6 +153,8 @@ class _SourceMerge:
         except ValueError:
             self.problems.append(wrong_value(given, key.expected, sensitive=key.sensitive))
             return
+        if key.name == "listeners":
+            self._replaced_listeners |= listener_names(self.static.get(key.name, ""))
         self.static[key.name] = given.text.strip()
         self.origins[key.name] = given.origin
         if key.status is Status.ACCEPTED:
@@ -189,8 +193,49 @@ class _SourceMerge:
             text = f"=controller has no listener for clients, who are served at {LISTENERS_BESIDE_CONTROLLER}"
             self.remarks["process.roles"] = Remark(key="process.roles", origin=origin, text=text)
 
+    def _judge_names_of_listeners(self, controllers: frozenset[str]) -> None:
+        """Refuses settings of listeners that there are not; those of a replaced one, or a controller's, it names."""
+        opened = listener_names(self.static.get("listeners") or str(BROKER_KEYS["listeners"].default)) - controllers
+        for name in self._of_listeners():
+            listener = listener_of(name)
+            if listener in opened:
+                continue
+            if listener in self._replaced_listeners | controllers:
+                self._remark_of_listener(name, f"no listener {listener.upper()} is opened")
+            else:
+                expected = f"there is no listener {listener.upper()} in listeners: correct the name, or remove it"
+                self.problems.append(Problem(key=name, expected=expected, origin=self.origins[name]))
+
+    def _judge_protocols_of_listeners(self, settings: BrokerSettings) -> None:
+        protocols = {each.listener_name.lower(): each.protocol for each in settings.listeners}
+        for name in self._of_listeners():
+            protocol = protocols.get(listener_of(name))
+            if protocol is not None and not is_of_protocol(name, protocol):
+                self._remark_of_listener(name, f"listener {listener_of(name).upper()} speaks {protocol}")
+
+        self._judge_client_auth(settings)
+
+    def _judge_client_auth(self, settings: BrokerSettings) -> None:
+        """Without a listener's prefix it is for SSL alone, not for SASL_SSL (KIP-684)."""
+        key = "ssl.client.auth"
+        if self.static.get(key, "none") == "none":
+            return
+        for each in settings.listeners:
+            name = f"listener.name.{each.listener_name.lower()}.{key}"
+            if each.protocol == "SASL_SSL" and name not in self.static:
+                text = f"has no effect at listener {each.listener_name}, which speaks SASL_SSL: for it write {name}"
+                self.remarks[key] = Remark(key=key, origin=self.origins[key], text=text)
+
+    def _of_listeners(self) -> list[str]:
+        return [name for name in self.static if name not in BROKER_KEYS]
+
+    def _remark_of_listener(self, name: str, why: str) -> None:
+        self.remarks[name] = without_effect(name, self.origins[name], f"has no effect: {why}")
+
     def finish(self) -> StartupSettings:
+        controllers = listener_names(self.static.get("controller.listener.names", ""))
         self._leave_out_controllers_listeners()
+        self._judge_names_of_listeners(controllers)
         layers = Layers(static=self.static, origins=self.origins)
         settings = None
         try:
@@ -199,4 +244,5 @@ class _SourceMerge:
             self.problems.extend(fault.problems)
         if self.problems or settings is None:
             raise ConfigError(self.problems)
+        self._judge_protocols_of_listeners(settings)
         return StartupSettings(settings=settings, layers=layers, remarks=tuple(self.remarks.values()))

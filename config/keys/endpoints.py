@@ -83,6 +83,11 @@ def parse_listeners(text: str, protocols: Mapping[str, str]) -> tuple[Endpoint, 
     return endpoints
 
 
+def listener_names(text: str) -> frozenset[str]:
+    """The names of the listeners in such text, well formed or not, in small letters."""
+    return frozenset(item.partition("://")[0].strip().lower() for item in text.split(","))
+
+
 def _parse_listener(item: str, protocols: Mapping[str, str]) -> Endpoint:
     match = _LISTENER.fullmatch(item)
     if match is None:
