@@ -35,7 +35,7 @@ class ControlledBroker:
         seed: int = 0,
     ) -> None:
         """Raises: OSError when an address cannot be bound, DiskFault."""
-        self.control = Control(clock or MovableClock(), seed=seed)
+        self.control = Control(clock or MovableClock(), seed=seed, token=settings.stepdown_control_token or "")
         self.control_address: HostPort | None = None
         self.control.running = lambda: [self.broker] if self._is_running else []
         self.control.on_reset = self._run_again
@@ -43,7 +43,7 @@ class ControlledBroker:
         self._disk = disk or FaultyDisk()
         self._is_running = False
         self._pause = Suspension()
-        self._port = ControlPort(self.control, settings.stepdown_control_token or "")
+        self._port = ControlPort(self.control)
         self._ports = HeldPorts(settings.listeners)
         self._ports.take()
         try:

@@ -51,7 +51,7 @@ class ControlledCluster:
         token: str = "",
     ) -> None:
         """`seed` draws for faults that have a probability. Raises: ConfigError, DiskFault."""
-        self.control = Control(clock or MovableClock(), seed=seed)
+        self.control = Control(clock or MovableClock(), seed=seed, token=token)
         self._make_disk = make_disk
         self._disks: dict[int, FaultyDisk] = {}
         self.cluster = make_cluster(clock=self.control.clock, files=self._disk, on_broker=self._attach)
@@ -61,7 +61,7 @@ class ControlledCluster:
         self._failed = FailedBrokers(self.cluster)
         self._add_actions()
         self._wanted_port = port
-        self._port = ControlPort(self.control, token)
+        self._port = ControlPort(self.control)
         self.control_address: HostPort | None = None
 
     @property

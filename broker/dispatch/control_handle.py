@@ -6,7 +6,12 @@ from typing import Any, Protocol
 
 
 class ControlHandle(Protocol):
-    """`broker/faults/control_requests.py` is one."""
+    """`broker/faults/control_requests.py` is one.
+
+    `token`: what is asked of those who come by a port; "": nothing.
+    """
+
+    token: str
 
     async def handle(self, method: str, path: str, body: Mapping[str, Any]) -> tuple[HTTPStatus, dict[str, Any]]:
         """The answer to a request at the control port."""

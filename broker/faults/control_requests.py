@@ -37,8 +37,9 @@ REFUSED = {
 class Control:
     """The faults, the log and the clock of a broker, or of the brokers of a cluster."""
 
-    def __init__(self, clock: MovableClock, *, seed: int = 0) -> None:
+    def __init__(self, clock: MovableClock, *, seed: int = 0, token: str = "") -> None:
         """`seed` draws for faults that have a probability."""
+        self.token = token
         self.clock = clock
         self.faults = ArmedFaults(Random(seed))
         self.events = RequestLog()

@@ -19,12 +19,11 @@ from .openapi import openapi
 
 
 class ControlPort(HttpServer):
-    """Answers for one `Control`; `token` "": none is asked for."""
+    """Answers for one `Control`, whose token it asks for."""
 
-    def __init__(self, control: Control, token: str = "") -> None:
+    def __init__(self, control: Control) -> None:
         super().__init__({})
         self._control = control
-        self._token = token
 
     async def _page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
         refusal = self._refusal(request.headers)
@@ -42,10 +41,11 @@ class ControlPort(HttpServer):
         return _json(*await self._control.handle(bytes(request.method).decode("ascii", "replace"), path, fields))
 
     def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-        if not self._token:
+        token = self._control.token
+        if not token:
             return refuse_web_pages(headers)
         given = [bytes(value).decode("latin-1") for name, value in headers if bytes(name).lower() == b"authorization"]
-        is_right = hmac.compare_digest("".join(given).removeprefix("Bearer ").encode(), self._token.encode())
+        is_right = hmac.compare_digest("".join(given).removeprefix("Bearer ").encode(), token.encode())
         return None if is_right else "send the token: Authorization: Bearer …"
 
 

@@ -1,4 +1,7 @@
-"""Faults and clock of a broker under control, as the page shows and changes them."""
+"""Faults and clock of a broker under control, as the page shows and changes them.
+
+Where the control port asks for a token the page has neither: who sees the page need not know the token.
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -14,6 +17,7 @@ from ..faults.kinds import KINDS
 from ..faults.kinds.hook import HookFault
 
 if TYPE_CHECKING:
+    from ..dispatch.control_handle import ControlHandle
     from ..services import Services
 
 MOST_FAULTS = 200
@@ -31,6 +35,12 @@ OPERATIONS = MappingProxyType(
 """By what the page says: the operation of the control port."""
 
 
+def open_control(services: "Services") -> "ControlHandle | None":
+    """What the page may use; None where there is no control port, or one with a token."""
+    control = services.control
+    return None if control is None or control.token else control
+
+
 class FaultControl:
     """The view `faults`, and what is done by it."""
 
@@ -39,7 +49,7 @@ class FaultControl:
 
     async def show(self, query: PageQuery) -> dict[str, Any]:
         """The latest faults, the clock, and the kinds that can be armed; nothing of a broker without control."""
-        control = self._services.control
+        control = open_control(self._services)
         if control is None:
             return {
                 "is_controlled": False,
@@ -69,9 +79,12 @@ class FaultControl:
 
         Raises: QueryFault.
         """
-        control = self._services.control
+        control = open_control(self._services)
         if control is None:
-            raise QueryFault("the broker has no control port: start it with `stepdown serve --control 127.0.0.1:9100`")
+            raise QueryFault(
+                "the broker has no control port, or one that asks for a token: start it with "
+                "`stepdown serve --control 127.0.0.1:9100`"
+            )
         method, path = OPERATIONS.get(str(given.get("do")), ("", ""))
         if not method:
             raise QueryFault(f"do: expected {', '.join(OPERATIONS)}")

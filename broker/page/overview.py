@@ -15,6 +15,7 @@ from ...network.page.durations import sum_durations
 from ...network.page.page_query import PageQuery
 from ...network.turn import Turn
 from .broker_state import BrokerState
+from .fault_control import open_control
 from .problems import find_problems
 
 MOST_BROKERS = 100
@@ -44,7 +45,7 @@ class Overview:
         problems = await find_problems(services, turn)
         return {
             "software": "stepdown",
-            "views": [*VIEWS, *(("faults",) if services.control is not None else ())],
+            "views": [*VIEWS, *(("faults",) if open_control(services) is not None else ())],
             "may_produce": services.settings.stepdown_page_produce,
             "version": __version__,
             "cluster_id": cluster.cluster_id,

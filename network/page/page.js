@@ -491,7 +491,7 @@ function showFaults() {
   const doing = (title, fields, text) => make('button', { type: 'button', onclick: () => act(fields, text) }, title);
   const draw = async () => {
     found = await ask('faults');
-    if (!found.is_controlled) return make('p', {}, 'This broker has no control port. For tests start it with ', make('code', {}, 'stepdown serve --control 127.0.0.1:9100'));
+    if (!found.is_controlled) return make('p', {}, 'This broker has no control port, or one that asks for a token. For tests start it with ', make('code', {}, 'stepdown serve --control 127.0.0.1:9100'));
     if (!kind.options.length) { kind.append(...found.kinds.map((each) => make('option', { value: each.kind }, each.kind))); explain(); }
     clock.textContent = time(found.now_ms) + ' UTC' + (found.clock_stands ? ', and stands' : '');
     return table('Faults', [

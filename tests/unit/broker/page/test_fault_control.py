@@ -1,25 +1,35 @@
 """Faults and clock of a broker under control, by the page."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stepdown.broker.broker_with_control_port import ControlledBroker
 from stepdown.broker.faults.kinds import KINDS
+from stepdown.broker.page.fault_control import OPERATIONS
 from stepdown.config import load
 from support.http_page import get_json, post_json
 from support.page_openapi import check_answer
 from support.running import running_broker
 
 
-@pytest.fixture
-async def broker(tmp_path: Path) -> AsyncIterator[ControlledBroker]:
-    loaded = load(overrides=["listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={tmp_path}"])
+@asynccontextmanager
+async def controlled_broker(folder: Path, *settings: str) -> AsyncIterator[ControlledBroker]:
+    loaded = load(overrides=["listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={folder}", *settings])
     controlled = ControlledBroker(loaded.settings, loaded.layers)
     await controlled.start()
-    yield controlled
-    await controlled.stop()
+    try:
+        yield controlled
+    finally:
+        await controlled.stop()
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[ControlledBroker]:
+    async with controlled_broker(tmp_path) as controlled:
+        yield controlled
 
 
 async def act(broker: ControlledBroker, **fields: Any) -> Any:
@@ -73,3 +83,17 @@ async def test_a_broker_without_control_says_so(tmp_path: Path) -> None:
         assert (answer.status, "no control port" in answer.json()["error"]) == (400, True)
         assert (await get_json(broker.http_address, "faults"))["is_controlled"] is False
         assert "faults" not in (await get_json(broker.http_address, "overview"))["views"]
+
+
+async def test_the_page_does_nothing_for_which_the_control_port_asks_for_a_token(tmp_path: Path) -> None:
+    """Who reached the page set faults and moved the clock without the token of the control port."""
+    async with controlled_broker(tmp_path, "stepdown.control.token=secret") as broker:
+        for operation in OPERATIONS:
+            answer = await post_json(broker.http_address, "faults", {"do": operation, "id": 1})
+            assert (answer.status, "asks for a token" in answer.json()["error"]) == (400, True)
+        found = await get_json(broker.http_address, "faults")
+        check_answer("/api/faults", found)
+        assert (found["is_controlled"], found["faults"]) == (False, [])
+        assert "faults" not in (await get_json(broker.http_address, "overview"))["views"]
+        _, clock = await broker.control.handle("GET", "clock", {})
+        assert clock["paused"] is False
