@@ -29,7 +29,7 @@ from ..storage.files.files import Files
 from .core import SLOW_REQUEST_MS
 from .dispatch.dispatcher import Dispatcher
 from .handlers import SERVED
-from .http.pages import local_pages_of, pages_of, site_of
+from .http.pages import access_of, pages_of, private_pages_of, site_of
 from .maintenance.log_cleaner import Cleaner
 from .maintenance.log_maintenance import LogMaintenance
 from .metadata.image import BrokerNode, Endpoint
@@ -83,8 +83,9 @@ class Broker(Services):
         )
         self._server = Server(self._limits, self.clock, self._connect, self._count_close, self._rates)
         state = BrokerState(self, lambda: self.connections, lambda: self.is_ready)
-        site = site_of(state, self._shared.lines)
-        self._http = HttpServer(pages_of(self, lambda: self.is_ready), local_pages_of(self), site=site)
+        access = access_of(self, self._shared.lines)
+        pages = pages_of(self, lambda: self.is_ready)
+        self._http = HttpServer(pages, private_pages_of(self), access, site=site_of(state, access))
         self._upkeep = LogMaintenance(self)
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.rang)

@@ -392,11 +392,12 @@ class Gateway:
 
     def _make_http(self) -> HttpServer:
         """With the page for people, where the settings allow it."""
-        network = self.settings.network
+        access = self._make_access()
         return HttpServer(
             {"/metrics": self._metrics_page(), "/healthz": show_alive, "/readyz": self.show_ready},
             {"/clients": ClientsPage(self.clients, lambda work, value: self._workers.run(lambda: work(value)))},
-            site=PageSite(self.views.by_name, self._make_access()) if network.stepdown_page_enabled else None,
+            access,
+            site=PageSite(self.views.by_name, access) if self.settings.network.stepdown_page_enabled else None,
         )
 
     def _make_access(self) -> PageAccess:

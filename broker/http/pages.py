@@ -35,12 +35,19 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
     return {"/metrics": metrics, "/healthz": alive, "/readyz": ready}
 
 
-def local_pages_of(core: "Core") -> dict[str, MakePage]:
-    """The pages that only programs on the same machine may read."""
+def private_pages_of(core: "Core") -> dict[str, MakePage]:
+    """The pages that those may read who may see the page for people."""
     return {"/clients": ClientsPage(core.clients, core.heavy)}
 
 
-def site_of(state: "BrokerState", lines: PeerLogLimit) -> PageSite | None:
+def access_of(core: "Core", lines: PeerLogLimit) -> PageAccess:
+    """Who may see the page."""
+    delay_ms = core.settings.connection_failed_authentication_delay_ms
+    tries = PasswordTries(core.clock, delay_ms, core.metrics.failed_authentications, lines)
+    return PageAccess(core.settings.stepdown_page_password or "", tries)
+
+
+def site_of(state: "BrokerState", access: PageAccess) -> PageSite | None:
     """The page for people, where the settings allow it."""
     services, settings = state.services, state.services.settings
     if not settings.stepdown_page_enabled:
@@ -62,9 +69,7 @@ def site_of(state: "BrokerState", lines: PeerLogLimit) -> PageSite | None:
         return await FaultControl(services).act(fields)
 
     actions = {"faults": control, **({"records": write} if settings.stepdown_page_produce else {})}
-    delay_ms = settings.connection_failed_authentication_delay_ms
-    tries = PasswordTries(services.clock, delay_ms, services.metrics.failed_authentications, lines)
-    return PageSite(make_views, PageAccess(settings.stepdown_page_password or "", tries), actions)
+    return PageSite(make_views, access, actions)
 
 
 def _unready(reason: str) -> Page:

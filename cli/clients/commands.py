@@ -35,6 +35,15 @@ def clients_command(
             help="Where a stepdown on this machine serves /clients.",
         ),
     ] = None,
+    password: Annotated[
+        str,
+        typer.Option(
+            "--password",
+            envvar="STEPDOWN_PAGE_PASSWORD",
+            help="What stepdown.page.password is there, if it is set.",
+            show_default=False,
+        ),
+    ] = "",
     request_log: Annotated[
         Path | None,
         typer.Option(
@@ -53,7 +62,7 @@ def clients_command(
             "Pass --http HOST:PORT of a running stepdown, or --from-request-log FILE; and --json or --csv, not both.",
             EXIT_BAD_USAGE,
         )
-    document = _read_page(http) if http is not None else _read_log(request_log or STDIN)
+    document = _read_page(http, password) if http is not None else _read_log(request_log or STDIN)
     if as_json:
         typer.echo(json.dumps(document, indent=2))
         return
@@ -73,10 +82,10 @@ def _rows_of(document: dict[str, Any]) -> list[ClientRow]:
         raise CommandFailure(f"this is no report of clients that this version reads: {fault} is missing") from fault
 
 
-def _read_page(address: str) -> dict[str, Any]:
+def _read_page(address: str, password: str) -> dict[str, Any]:
     from .report_page import fetch_report
 
-    return fetch_report(address)
+    return fetch_report(address, password)
 
 
 def _read_log(path: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 from http import HTTPStatus
@@ -14,8 +15,8 @@ TIMEOUT_S = 30.0
 MOST_BYTES = 256 * 1024 * 1024
 
 
-def fetch_report(address: str) -> dict[str, Any]:
-    """The report as JSON has it. Raises: CommandFailure."""
+def fetch_report(address: str, password: str) -> dict[str, Any]:
+    """The report as JSON has it; `password` is that of the page, "" for none. Raises: CommandFailure."""
     try:
         where = parse_host_port(address)
     except ValueError as fault:
@@ -24,7 +25,8 @@ def fetch_report(address: str) -> dict[str, Any]:
 
     connection = http.client.HTTPConnection(where.host, where.port, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", "/clients")
+        login = base64.b64encode(f":{password}".encode()).decode()
+        connection.request("GET", "/clients", headers={"Authorization": f"Basic {login}"} if password else {})
         response = connection.getresponse()
         data = response.read(MOST_BYTES)
     except (OSError, http.client.HTTPException) as fault:
@@ -34,6 +36,11 @@ def fetch_report(address: str) -> dict[str, Any]:
         ) from fault
     finally:
         connection.close()
+    if response.status == HTTPStatus.UNAUTHORIZED:
+        raise CommandFailure(
+            f"{address} asks for a password" if not password else f"{address} does not take the password",
+            "Give that of stepdown.page.password as STEPDOWN_PAGE_PASSWORD.",
+        )
     if response.status != HTTPStatus.OK:
         raise CommandFailure(f"{address} answered {response.status}: {data[:200].decode(errors='replace').strip()}")
     try:

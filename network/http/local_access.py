@@ -3,10 +3,16 @@
 A web page in a browser on this machine is refused: it may come by a name that leads here, or send from another origin.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
+FORWARDED = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-real-ip"})
+"""Headers of proxies, for whose clients the address of a connection does not speak."""
 
 
 def refuse_web_pages(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
@@ -14,13 +20,20 @@ def refuse_web_pages(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in headers}
     if b"origin" in given:
         return "without a token no web page is answered"
-    return refuse_other_names(given.get(b"host", ""))
+    return refuse_other_names(given)
 
 
-def refuse_other_names(host: str) -> str | None:
-    """Why a request for that host is not answered, where only loopback names are."""
-    name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
-    return None if name.strip("[]") in LOOPBACK else "without a token the host has to be a loopback address"
+def refuse_other_names(headers: Mapping[bytes, str]) -> str | None:
+    """Why a request is not answered where only this machine's own are, by a loopback name."""
+    if not FORWARDED.isdisjoint(headers):
+        return "without a token or password nothing is answered that comes through a proxy"
+    host = headers.get(b"host", "")
+    found = HOST.fullmatch(host)
+    return (
+        None
+        if found is not None and found[1].strip("[]") in LOOPBACK
+        else "without a token the host has to be a loopback address"
+    )
 
 
 def is_local(address: str) -> bool:

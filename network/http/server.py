@@ -18,7 +18,6 @@ from typing import Protocol
 import h11
 
 from ..admission.descriptor_reserve import RESERVED_FROM_HTTP, check_descriptors
-from .local_access import is_local, refuse_web_pages
 
 READ_BYTES = 16 * 1024
 WRITE_BYTES = 64 * 1024
@@ -56,11 +55,15 @@ class PageRequest:
     body: bytes = b""
 
 
-class Site(Protocol):
-    """Answers requests for paths that have no page of their own."""
+class Guard(Protocol):
+    """Knows who is let in."""
 
     async def refuse(self, request: PageRequest) -> Page | None:
         """The answer to one who is not let in, which may be held back: others may have the connection meanwhile."""
+
+
+class Site(Guard, Protocol):
+    """Answers requests for paths that have no page of their own."""
 
     async def answer(self, request: PageRequest) -> Page | None:
         """None: there is nothing at its path."""
@@ -73,20 +76,20 @@ NO_PAGES: Mapping[str, MakePage] = MappingProxyType({})
 class HttpServer:
     """Answers GET and HEAD on a fixed set of paths; each page is made when it is asked for.
 
-    `local_pages` are for programs on this machine, whatever the address is that the server listens on. `site` answers
-    what they do not, POST included.
+    `guarded_pages` are for those whom `guard` lets in. `site` answers what the pages do not, POST included.
     """
 
     def __init__(
         self,
         pages: Mapping[str, MakePage],
-        local_pages: Mapping[str, MakePage] = NO_PAGES,
+        guarded_pages: Mapping[str, MakePage] = NO_PAGES,
+        guard: Guard | None = None,
         *,
         site: Site | None = None,
         idle_s: float = 75.0,
     ) -> None:
-        self._pages = {**pages, **local_pages}
-        self._local_paths = frozenset(local_pages)
+        self._pages = {**pages, **(guarded_pages if guard is not None else NO_PAGES)}
+        self._guards = dict.fromkeys(guarded_pages, guard)
         self._site = site
         self._idle_s = idle_s
         self._server: asyncio.Server | None = None
@@ -202,19 +205,8 @@ class HttpServer:
     async def _refuse(self, request: h11.Request, peer: str) -> Page | None:
         """The answer to one who may not have what he asks for."""
         path = _path_of(request)
-        if path in self._local_paths:
-            return self._refuse_stranger(request, peer)
-        if path in self._pages or self._site is None:
-            return None
-        return await self._site.refuse(_read_request(request, b"", peer))
-
-    def _refuse_stranger(self, request: h11.Request, peer: str) -> Page | None:
-        """The answer to one who asks for a local page and is not on this machine."""
-        if not is_local(peer):
-            reason: str | None = "this page is for programs on the same machine"
-        else:
-            reason = refuse_web_pages(request.headers)
-        return None if reason is None else Page(body=f"{reason}\n".encode(), status=HTTPStatus.FORBIDDEN)
+        guard = self._guards.get(path) if path in self._pages else self._site
+        return None if guard is None else await guard.refuse(_read_request(request, b"", peer))
 
     async def _page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
         make = self._pages.get(_path_of(request))

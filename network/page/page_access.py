@@ -1,4 +1,4 @@
-"""Who may see the page: loopback addresses, or who gives its password.
+"""Who may see the page, and /clients: loopback addresses, or who gives its password.
 
 Web pages of other origins are refused, and names that lead to this machine but are not its own (DNS rebinding).
 """
@@ -39,7 +39,7 @@ class PageAccess:
                 "the page is for loopback addresses; set stepdown.page.password, or forward the port: "
                 "ssh -L 9464:127.0.0.1:9464 HOST"
             )
-        reason = refuse_other_names(given.get(b"host", ""))
+        reason = refuse_other_names(given)
         return None if reason is None else _forbid(reason)
 
     def _is_password(self, authorization: str) -> bool:

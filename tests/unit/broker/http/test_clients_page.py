@@ -1,4 +1,4 @@
-"""The page /clients tells this machine, and nobody else, who is there; it may be written to a file."""
+"""The page /clients tells who is there to whoever may see the page for people; it may be written to a file."""
 
 import asyncio
 import json

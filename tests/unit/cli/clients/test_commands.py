@@ -67,6 +67,18 @@ async def test_a_running_broker_is_asked_over_http(tmp_path: Path) -> None:
     assert document["forgotten"] == 0
 
 
+async def test_the_password_of_the_page_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"stepdown_page_password": "secret", "connection_failed_authentication_delay_ms": 0}
+    async with running_broker(tmp_path, **settings) as broker:
+        where = ("clients", "--http", str(broker.http_address), "--json")
+        assert "asks for a password" in (await asyncio.to_thread(run_command, *where)).stderr
+        monkeypatch.setenv("STEPDOWN_PAGE_PASSWORD", "other")
+        assert "does not take the password" in (await asyncio.to_thread(run_command, *where)).stderr
+        monkeypatch.setenv("STEPDOWN_PAGE_PASSWORD", "secret")
+        done = await asyncio.to_thread(run_command, *where)
+    assert json.loads(done.stdout)["clients"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

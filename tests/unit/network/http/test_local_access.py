@@ -16,8 +16,11 @@ def test_a_loopback_host_is_answered(host: bytes) -> None:
         [(b"host", b"evil.example:80")],
         [(b"host", b"127.0.0.1:80"), (b"Origin", b"http://127.0.0.1")],
         [(b"host", b"[::1")],
+        [(b"host", b"[::1].evil.example")],
+        [(b"host", b"[127.0.0.1]evil.example:80")],
+        [(b"host", b"127.0.0.1"), (b"X-Forwarded-For", b"192.0.2.7")],
     ],
-    ids=["no host", "another name", "an origin", "half a bracket"],
+    ids=["no host", "another name", "an origin", "half a bracket", "a longer name", "one with a port", "a proxy"],
 )
 def test_others_are_told_why_not(headers: list[tuple[bytes, bytes]]) -> None:
     assert refuse_web_pages(headers)

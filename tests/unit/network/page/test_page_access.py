@@ -68,3 +68,11 @@ async def test_with_a_password_everybody_gives_it(peer: str) -> None:
     wrong = ("", "Basic", "Basic !", login("secret"), login("me:secre"), login("me:secret2"), "Bearer secret")
     for authorization in wrong:
         assert await ask("secret", peer, authorization=authorization) == HTTPStatus.UNAUTHORIZED, authorization
+
+
+@pytest.mark.parametrize("header", ["forwarded", "via", "x-forwarded-for", "x-real-ip"])
+async def test_who_comes_through_a_proxy_gives_the_password(header: str) -> None:
+    """A proxy on this machine had the page answered to everybody, as its connections come from this machine."""
+    given = {header: "192.0.2.7"}
+    assert await ask(**given) == HTTPStatus.FORBIDDEN
+    assert await ask("secret", **given, authorization=login("me:secret")) == HTTPStatus.OK
