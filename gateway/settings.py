@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ..client.security.settings import KEYS as SECURITY_KEYS
-from ..client.security.settings import SecuritySettings, parse_security
+from ..client.security.settings import SecuritySettings, TlsSettings, parse_security
 from ..client.security.tls_context import open_security
 from ..config import BROKER_KEYS, BrokerSettings, ConfigError, Given, HostPort, Origin, Problem, load
 from ..config.errors import wrong_value
 from ..config.keys.endpoints import parse_host_port
 from ..config.keys.key import Key
 from ..config.keys.value_types import Value
-from ..config.listener_security import JAAS, ListenerSecurity
+from ..config.listener_security import JAAS, ListenerSecurity, key_of_listener
 from ..config.similar_names import nearest
 from ..network.admission.listener_files import find_unusable_files
 from ..protocol.records.layout import Codec
@@ -81,10 +81,15 @@ class GatewaySettings:
 
     @property
     def lends_its_login(self) -> bool:
-        """Whether anybody who reaches the gateway acts by its login: with `swap`, no login, certificate or `allow`."""
-        security = self.network.listener_security[LISTENER]
+        """Whether anybody who reaches the gateway acts by its login, or by its certificate where the cluster has no
+        logins: without a login here, a client's certificate or `allow`.
+        """
+        tls, security = self.security.tls, self.network.listener_security[LISTENER]
+        shows_certificate = isinstance(tls, TlsSettings) and bool(tls.own_file or tls.own_key)
+        if not self.swaps and (self.security.sasl is not None or not shows_certificate):
+            return False
         has_certificates = security.tls is not None and security.tls.client_auth == "required"
-        return self.swaps and not self.allowed and security.sasl is None and not has_certificates
+        return not self.allowed and security.sasl is None and not has_certificates
 
 
 def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> GatewaySettings:
@@ -127,8 +132,19 @@ def _read(file: Path) -> Iterable[Given]:
     except ImportError:
         need = "a YAML file needs PyYAML: pip install '.[gateway]' where stepdown's sources are"
         raise ConfigError([Problem(key=str(file), expected=need)]) from None
+
+    class TextLoader(yaml.SafeLoader):
+        """Takes values as they are written: a password of digits is no number."""
+
+        yaml_implicit_resolvers = {"<": yaml.SafeLoader.yaml_implicit_resolvers["<"]}  # noqa: RUF012
+
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=TextLoader)
+    except yaml.MarkedYAMLError as fault:  # what it quotes of the file may be a password
+        mark = fault.problem_mark or fault.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "a value"
+        expected = f"expected YAML, which {where} is not; a text with special characters has to be in quotes"
+        raise ConfigError([Problem(key=str(file), expected=expected)]) from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
         raise ConfigError([Problem(key=str(file), expected=f"expected YAML that can be read: {fault}")]) from None
     if content is None:
@@ -141,18 +157,26 @@ def _read(file: Path) -> Iterable[Given]:
 def _flatten(content: Mapping[Any, Any], prefix: str, origin: Origin) -> Iterable[Given]:
     for name, value in content.items():
         key = f"{prefix}{name}"
+        if _is_secret(key) and not isinstance(value, str):
+            raise ConfigError([Problem(key=key, expected="expected a text: put it in quotes", origin=origin)])
         if isinstance(value, dict):
             yield from _flatten(value, f"{key}.", origin)
         else:
             yield Given(key, _text(value), origin)
 
 
+def _is_secret(name: str) -> bool:
+    if name.startswith(UPSTREAM):
+        key = SECURITY_KEYS.get(name.removeprefix(UPSTREAM))
+    elif name.startswith(LOGINS):
+        key = SECURITY_KEYS.get(name.removeprefix(LOGINS).partition(".")[2])
+    else:
+        key = BROKER_KEYS.get(name) or key_of_listener(name)
+    return key is not None and key.sensitive
+
+
 def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(map(_text, value))
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
+    return ",".join(map(_text, value)) if isinstance(value, list) else str(value)
 
 
 def _variables(environ: Mapping[str, str]) -> Iterable[Given]:
@@ -238,7 +262,8 @@ class _Builder:
     def _name_unknown(self) -> None:
         known = [*KEYS, *(UPSTREAM + name for name in SECURITY_KEYS), *filter(_is_of_network, BROKER_KEYS)]
         for name, given in self._given.items():
-            if name not in known and not name.startswith((LISTENER_PREFIX, LOGINS)):
+            is_known = name.startswith(LOGINS) or (name.startswith(LISTENER_PREFIX) and key_of_listener(name.lower()))
+            if name not in known and not is_known:
                 near = nearest(name, known)
                 expected = "the gateway has no such setting"
                 self._problems.append(Problem(key=name, expected=expected, origin=given.origin, nearest=near))
@@ -401,6 +426,9 @@ class _Builder:
             Given("inter.broker.listener.name", LISTENER, Origin("listen")),
             *(given for name, given in self._given.items() if _is_of_network(name)),
         ]
+        client_auth = self._given.get("ssl.client.auth")
+        if client_auth is not None:  # without the prefix it is not for SASL_SSL in Kafka, which has several listeners
+            flags.insert(0, replace(client_auth, key=LISTENER_PREFIX + client_auth.key))
         try:
             settings = load(flags=flags).settings
             sasl = settings.listener_security[LISTENER].sasl

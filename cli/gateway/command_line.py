@@ -33,7 +33,10 @@ DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests th
 Options win over environment variables (STEPDOWN_GATEWAY_ADVERTISED_HOST for advertised.host), and those over the file.
 docs/gateway.md lists the settings."""
 
-LENT = "authentication=swap: whoever reaches %s has the rights of the gateway's login; set security.protocol or allow"
+LENT = (
+    "authentication=%s: whoever reaches %s has the rights of the gateway's %s; set security.protocol, ssl.client.auth "
+    "or allow"
+)
 
 log = logging.getLogger("stepdown")
 
@@ -53,7 +56,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     texts = read()
     settings = make_settings(texts, opens_files=True)
     if settings.lends_its_login:
-        log.warning(LENT, settings.listen)
+        how, what = ("swap", "login") if settings.swaps else ("relay", "certificate")
+        log.warning(LENT, how, settings.listen, what)
     if given.check:
         for each in list_past(settings.allowed, LoopClock().now_ms()):
             log.warning(ENDED, each)

@@ -125,3 +125,59 @@ def test_workers_divide_the_memory() -> None:
 
 def test_auto_is_a_worker_for_each_processor() -> None:
     assert make_settings([UPSTREAM, given("workers", "auto")]).workers == min(64, len(os.sched_getaffinity(0)))
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "@SEKRET",
+        "%SEKRET",
+        "*SEKRET",
+        "!SEKRET",
+        "`SEKRET",
+        "a: SEKRET",
+        '"SEKRET',
+        "{SEKRET: x}",
+        "[SEKRET, d]",
+        "|SEKRET",
+    ],
+)
+@pytest.mark.parametrize(
+    "key", ["upstream.sasl.password", "stepdown.page.password", "logins.a.sasl.password", "ssl.keystore.password"]
+)
+def test_a_secret_that_yaml_does_not_take_for_text_is_not_shown(tmp_path: Path, key: str, password: str) -> None:
+    """The message quoted the line of the file with the password in it, on stderr and in the log."""
+    file = tmp_path / "gateway.yaml"
+    file.write_text(f"listen: 127.0.0.1:0\n{key}: {password}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(file, {}, [UPSTREAM])
+    assert "quotes" in str(caught.value)
+    assert "SEKRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["010203", "no", "1_000", "~", "null", "1e3", "2026-11-29", "0x10", "true"])
+def test_values_are_taken_as_they_are_written(tmp_path: Path, text: str) -> None:
+    """The password 010203 became 4227, as YAML has octal numbers."""
+    file = tmp_path / "gateway.yaml"
+    file.write_text(f"stepdown.page.password: {text}\n")
+    assert load_settings(file, {}, [UPSTREAM]).network.stepdown_page_password == text
+
+
+def test_client_certificates_are_asked_for_beside_logins(tmp_path: Path) -> None:
+    """`ssl.client.auth` was without effect with SASL_SSL, as in Kafka, which has several listeners."""
+    texts = {
+        "authentication": "swap",
+        "upstream.security.protocol": "SASL_PLAINTEXT",
+        "upstream.sasl.username": "a",
+        "upstream.sasl.password": "b",
+        "security.protocol": "SASL_SSL",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.gateway.plain.sasl.jaas.config": 'x.PlainLoginModule required user_a="b";',
+        "ssl.keystore.location": "own.pem",
+        "ssl.truststore.location": "trusted.pem",
+        "ssl.client.auth": "required",
+    }
+    settings = make_settings([UPSTREAM, *(given(name, text) for name, text in texts.items())])
+    tls = settings.network.listener_security["GATEWAY"].tls
+    assert tls is not None
+    assert tls.client_auth == "required"

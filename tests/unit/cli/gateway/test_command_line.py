@@ -96,3 +96,26 @@ def test_a_client_certificate_is_no_lent_login(tmp_path: Path) -> None:
     )
     told = run_command("gateway", "--check", file)
     assert (told.exit_code, "the gateway's login" in told.stderr) == (0, False), told.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "is_told"),
+    [
+        ("", True),
+        ("allow: [10.0.0.0/8]\n", False),
+        ("upstream.sasl: {username: a, password: b}\nupstream.security.protocol: SASL_SSL\n", False),
+    ],
+    ids=["open", "allow", "the cluster has logins"],
+)
+def test_a_certificate_that_is_lent_to_everybody_is_told(tmp_path: Path, more: str, is_told: bool) -> None:
+    """With `relay` whoever reached the gateway was the user of its certificate at the cluster, without a word."""
+    authority = Authority(tmp_path)
+    own = authority.issue("own")
+    file = tmp_path / "gateway.yaml"
+    file.write_text(
+        f"upstream.bootstrap.servers: 127.0.0.1:1\nupstream.security.protocol: SSL\nbrokers: [1=127.0.0.1:1]\n"
+        f"upstream.ssl.truststore.location: {authority.file}\nupstream.ssl.keystore.location: {own}\n{more}"
+    )
+    told = run_command("gateway", "--check", file)
+    assert told.exit_code == 0, told.stderr
+    assert ("whoever reaches 127.0.0.1:9092 has the rights of the gateway's certificate" in told.stderr) == is_told
