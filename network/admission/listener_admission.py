@@ -7,17 +7,19 @@ authenticated, so that strangers in any number cost what `MEMORY_BYTES` says and
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from ...config.listener_security import ListenerSecurity
+from ...config.listener_security import ListenerSecurity, SaslSettings
+from ...protocol.errors import DiskFault
 from ..answerer import Answerer
 from ..clock import Clock, Timer
 from ..connection import Connection
 from ..instruments import Counters, RequestMeter
 from ..principal import USER_TYPE, KafkaPrincipal
 from ..sasl.exchange import SaslExchange
+from ..sasl.mechanism import Mechanism
 from ..sasl.mechanisms import CredentialOf, mechanisms_of
 from ..sasl.sasl_gate import SaslGate
 from ..transport import PlainTransport
@@ -69,12 +71,27 @@ class ListenerAdmission:
     def __init__(self, name: str, security: Callable[[], ListenerSecurity], shared: SecuredListeners) -> None:
         self._name = name
         self._shared = shared
+        self._security = security
         self._sasl = security().sasl
-        self._mechanisms = (
-            mechanisms_of(self._sasl, shared.credential_of, shared.clock) if self._sasl is not None else {}
-        )
+        self._mechanisms = self._make_mechanisms(self._sasl)
         self._token_meter: RequestMeter | None = None
         self._contexts = self._tls_contexts(security)
+
+    def _make_mechanisms(self, sasl: SaslSettings | None) -> Mapping[str, Callable[[], Mechanism]]:
+        """Raises: DiskFault."""
+        return {} if sasl is None else mechanisms_of(sasl, self._shared.credential_of, self._shared.clock)
+
+    def _find_mechanisms(self) -> Mapping[str, Callable[[], Mechanism]]:
+        """Those of the settings that are in force; where they cannot be made the former stay, and the log says so."""
+        wanted = self._security().sasl
+        if wanted is not self._sasl:
+            before, self._sasl = self._sasl, wanted
+            if wanted != before:
+                try:
+                    self._mechanisms = self._make_mechanisms(wanted)
+                except DiskFault as fault:
+                    log.error("listener %s: %s; the mechanisms from before stay in use", self._name, fault)
+        return self._mechanisms
 
     def _tls_contexts(self, security: Callable[[], ListenerSecurity]) -> "TlsContexts | None":
         if security().tls is None:
@@ -96,6 +113,7 @@ class ListenerAdmission:
     def admit(self, connection: Connection, wire: PlainTransport, inside: Answerer) -> Answerer:
         """Has the connection authenticated before anything else; the answerer of its frames."""
         peer = connection.peer
+        self._find_mechanisms()
         sasl = self._sasl
         timer = self._shared.clock.call_later(self._shared.timeout_ms, partial(self._too_late, connection))
         authenticated = partial(self._admit, connection, timer)
@@ -106,7 +124,7 @@ class ListenerAdmission:
         connection.at_end = partial(self._count_failure, connection, timer)
         if sasl is None:
             return inside
-        peer.sasl = exchange = SaslExchange(self._mechanisms, sasl.max_session_ms, self._shared.clock)
+        peer.sasl = exchange = SaslExchange(self._find_mechanisms, sasl.max_session_ms, self._shared.clock)
         return SaslGate(exchange, inside, self._shared.clock, sasl.failure_delay_ms, self._meter, authenticated)
 
     async def _handshake(

@@ -31,10 +31,11 @@ class SaslExchange:
 
     def __init__(
         self,
-        mechanisms: Mapping[str, Callable[[], Mechanism]],
+        mechanisms: Callable[[], Mapping[str, Callable[[], Mechanism]]],
         max_session_ms: Mapping[str, int],
         clock: Clock,
     ) -> None:
+        """`mechanisms` gives those that are in force, which may have changed when a client logs in again."""
         self.state = SaslState.HANDSHAKE
         self.principal: KafkaPrincipal | None = None
         self.refusal: str | None = None
@@ -51,7 +52,7 @@ class SaslExchange:
     @property
     def enabled(self) -> tuple[str, ...]:
         """The mechanisms there are, as SaslHandshake tells them."""
-        return tuple(self._mechanisms)
+        return tuple(self._mechanisms())
 
     @property
     def has_expired(self) -> bool:
@@ -70,7 +71,7 @@ class SaslExchange:
 
     def begin(self, mechanism: str, *, bare_tokens: bool) -> bool:
         """The client has chosen; False when the mechanism is not there."""
-        make = self._mechanisms.get(mechanism)
+        make = self._mechanisms().get(mechanism)
         if make is None:
             self.fail(f"the mechanism {for_log(mechanism)} is not enabled")
             return False

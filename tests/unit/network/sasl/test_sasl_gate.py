@@ -187,3 +187,27 @@ async def test_a_request_before_the_login_is_small(broker: Broker) -> None:
     async with await connect(broker) as client:
         await client.send_raw(struct.pack(">i", 524_289))
         assert await client.read_frame() is None
+
+
+def alter(broker: Broker, **settings: str) -> None:
+    """The broker's own settings, by Kafka's names with `_` for `.` and `__` for `_`."""
+    texts = {name.replace("__", "-").replace("_", ".").replace("-", "_"): text for name, text in settings.items()}
+    broker.topics.configuration.alter_broker(texts, of_cluster=False)
+
+
+async def test_users_and_mechanisms_that_change_are_in_force_for_the_next_login(broker: Broker) -> None:
+    """A user that was taken out of sasl.jaas.config went on logging in until the broker was started again."""
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_bob="new";'
+    async with await connect(broker) as before, await connect(broker) as after:
+        assert (await log_in(before)).error_code == ErrorCode.NONE
+        alter(broker, listener_name_sasl__plaintext_plain_sasl_jaas_config=jaas)
+        assert (await log_in(after)).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    async with await connect(broker) as client:
+        assert (await log_in(client, "PLAIN", "bob", "new")).error_code == ErrorCode.NONE
+    alter(broker, listener_name_sasl__plaintext_sasl_enabled_mechanisms="SCRAM-SHA-512")
+    async with await connect(broker) as client:
+        answer = await handshake(client, "PLAIN")
+        assert (answer.error_code, tuple(answer.mechanisms)) == (
+            ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+            ("SCRAM-SHA-512",),
+        )
