@@ -11,6 +11,7 @@ from dataclasses import fields
 
 from ...config import ConfigError, Layers, TopicSettings, broker_settings, topic_settings
 from ...config.alterations import lay_over
+from ...network.admission.listener_files import find_unusable_files
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.log.log_config import LogConfig
 from ...storage.metadata.metadata_store import MetadataStore
@@ -77,6 +78,10 @@ class Configuration:
             if getattr(wanted, name) != getattr(self.settings, name):
                 key = name.replace("_", ".")
                 raise ApiError(f"{key} can only change with a restart", ErrorCode.INVALID_REQUEST)
+        for listener, security in wanted.listener_security.items():
+            if security != self.settings.listener_security[listener]:
+                for key, why in find_unusable_files(listener, security):
+                    raise ApiError(f"listener {listener}: {key}: {why}", ErrorCode.INVALID_REQUEST)
         return layers
 
     def alter_broker(self, texts: Mapping[str, str], *, of_cluster: bool) -> None:
