@@ -44,11 +44,12 @@ async def handle(broker: "Services", request: AlterClientQuotasRequest, call: Ca
         results.append(_result(entry, error))
         await call.turn.next()
     if changes and not request.validate_only:
-        with broker.topics.store.change(sync=False) as state:
-            quotas = dict(state.client_quotas)
+        with broker.topics.store.change(sync=False, quotas=changes) as state:
+            quotas = state.client_quotas = dict(state.client_quotas)
             for entity, operations in changes.items():
                 quotas[entity] = change_quotas(entity, quotas.get(entity, {}), operations)
-            state.client_quotas = {entity: values for entity, values in quotas.items() if values}
+                if not quotas[entity]:
+                    del quotas[entity]
         broker.topics.tell_client_change()
     return AlterClientQuotasResponse(entries=results)
 

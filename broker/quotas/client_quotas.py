@@ -10,11 +10,13 @@ from typing import Generic, TypeVar
 from ...network.admission.remembered_names import RememberedNames
 from ...network.clock import Clock
 from ...storage.metadata.cluster_state import QuotaEntity
-from .quota_lookup import Entity, Quota, QuotaTable
+from .quota_lookup import AddressQuotas, Entity, Quota, QuotaTable
 from .rate import Rate
 from .token_bucket import TokenBucket
 from .usage_metrics import QuotaUsage
 
+CLIENT_QUOTAS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
+ADDRESS_QUOTA = "connection_creation_rate"
 MOST_MEASURED = 10_000
 MOST_BYTES = (1 << 63) - 1
 
@@ -53,11 +55,15 @@ class ClientQuotas:
         if quotas is self._stored:
             return
         self._stored = quotas
-        self.producer_byte_rate = QuotaTable(quotas, "producer_byte_rate")
-        self.consumer_byte_rate = QuotaTable(quotas, "consumer_byte_rate")
-        self.request_percentage = QuotaTable(quotas, "request_percentage")
-        self.controller_mutation_rate = QuotaTable(quotas, "controller_mutation_rate")
-        self.connection_creation_rate = QuotaTable(quotas, "connection_creation_rate")
+        keys = set[str]().union(*quotas.values())
+
+        def set_for(key: str) -> Mapping[QuotaEntity, Mapping[str, float]]:
+            return quotas if key in keys else {}  # there may be very many to look through
+
+        self.producer_byte_rate, self.consumer_byte_rate, self.request_percentage, self.controller_mutation_rate = (
+            QuotaTable(set_for(key), key) for key in CLIENT_QUOTAS
+        )
+        self.connection_creation_rate = AddressQuotas(set_for(ADDRESS_QUOTA), ADDRESS_QUOTA)
         if self.on_change is not None:
             self.on_change()
 

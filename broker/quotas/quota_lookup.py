@@ -18,6 +18,8 @@ USER = "user"
 CLIENT_ID = "client-id"
 IP = "ip"
 
+_NOTHING: Mapping[str, float] = {}
+
 Entity = tuple[str, str]
 """(user, client id), as they share a quota; "" for whichever."""
 
@@ -30,15 +32,15 @@ class Quota(NamedTuple):
 
 
 class QuotaTable:
-    """The quotas of one key, such as `producer_byte_rate`."""
+    """The quotas of one key, such as `producer_byte_rate`; a view of those of all keys, as there may be very many."""
 
     def __init__(self, quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -> None:
-        self._by_names: dict[QuotaEntity, float] = {
-            _comparable(entity): values[key] for entity, values in quotas.items() if key in values
-        }
+        self._quotas = quotas
+        self._key = key
+        self._is_set = any(key in values for values in quotas.values())
 
     def __bool__(self) -> bool:
-        return bool(self._by_names)
+        return self._is_set
 
     def find(self, user: str, client_id: str) -> Quota | None:
         """None: there is no limit."""
@@ -53,21 +55,29 @@ class QuotaTable:
             (of_client, ((CLIENT_ID, client_id),)),
             (of_client, ((CLIENT_ID, None),)),
         ):
-            bound = self._by_names.get(names)
+            bound = self._quotas.get(names, _NOTHING).get(self._key)
             if bound is not None:
                 return Quota(entity, bound)
         return None
 
+
+class AddressQuotas:
+    """The quotas of addresses, such as `connection_creation_rate`."""
+
+    def __init__(self, quotas: Mapping[QuotaEntity, Mapping[str, float]], key: str) -> None:
+        self._by_address = {
+            canonical_address(name) if name else name: values[key]
+            for ((kind, name), *_), values in quotas.items()
+            if kind == IP and key in values  # an address has quotas by itself
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self._by_address)
+
     def of_address(self, address: str) -> float | None:
         """The quota of an address, or of all; None: there is no limit."""
         for name in (*address_forms(address), None):
-            bound = self._by_names.get(((IP, name),))
+            bound = self._by_address.get(name)
             if bound is not None:
                 return bound
         return None
-
-
-def _comparable(entity: QuotaEntity) -> QuotaEntity:
-    if entity[0][0] != IP:  # an address has quotas by itself
-        return entity
-    return tuple((kind, canonical_address(name) if name else name) for kind, name in entity)

@@ -8,7 +8,7 @@ log of Kafka's, the one that was written last counts.
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from ...protocol.scram import ScramCredential
 from ..directories.meta_properties import read_meta_properties
 from ..files.clock import Clock, SystemClock
 from ..files.files import Files
-from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, StoredTopic
+from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, QuotaEntity, StoredTopic
 from .document_values import MalformedDocument
 from .encoded_records import EncodedRecords
 from .metadata_log import DEFAULT_SNAPSHOT_BYTES, LocalVoter, MetadataLog
@@ -148,15 +148,22 @@ class MetadataStore:
             before = self._saved.scram_credentials.get(key)
             yield from into.encode(key, before, credential, records, self.state.metadata_version)
 
-    def save(self, *, sync: bool = True, encoded: EncodedRecords | None = None) -> None:
+    def save(
+        self,
+        *,
+        sync: bool = True,
+        encoded: EncodedRecords | None = None,
+        quotas: Collection[QuotaEntity] | None = None,
+    ) -> None:
         """Write what has changed since the last time, with what was encoded of it; it is on the disk when this returns,
-        without `sync` once the function of `log.prepare_sync` has.
+        without `sync` once the function of `log.prepare_sync` has. `quotas`: the entities whose quotas may have
+        changed, None if any may have.
 
         Raises: DiskFault, the log then still holds the last state that was saved.
         """
         version = self.state.metadata_version
         find = partial((encoded or EncodedRecords()).find, version)
-        records = list(difference(self._saved, self.state, self.node_id, find))
+        records = list(difference(self._saved, self.state, self.node_id, find, quotas))
         if records:
             self.log.append(records, version, sync=sync)
             self._saved = self.state.copy()
@@ -189,7 +196,13 @@ class MetadataStore:
         self._has_lost_writes = True
 
     @contextmanager
-    def change(self, *, sync: bool = True, encoded: EncodedRecords | None = None) -> Iterator[ClusterState]:
+    def change(
+        self,
+        *,
+        sync: bool = True,
+        encoded: EncodedRecords | None = None,
+        quotas: Collection[QuotaEntity] | None = None,
+    ) -> Iterator[ClusterState]:
         """The state, to be changed, and saved after that as by `save`; when anything fails it is again as it was.
 
         Raises: DiskFault.
@@ -197,7 +210,7 @@ class MetadataStore:
         before = self.state.copy()
         try:
             yield self.state
-            self.save(sync=sync, encoded=encoded)
+            self.save(sync=sync, encoded=encoded, quotas=quotas)
         except BaseException:
             self.state = before
             raise

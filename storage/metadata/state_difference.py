@@ -5,7 +5,7 @@ way. Feature levels come first, topics before their partitions. Source: Kafka 3.
 `ReplicationControlManager.replay`.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -32,10 +32,16 @@ Find = Callable[[Hashable, object, object], Iterable[Any] | None]
 """What is known already of the change of a topic (by its name), a rule (by its id) or a password."""
 
 
-def difference(before: ClusterState, after: ClusterState, node_id: int, find: Find = lambda *_: None) -> Iterator[Any]:
+def difference(
+    before: ClusterState,
+    after: ClusterState,
+    node_id: int,
+    find: Find = lambda *_: None,
+    quotas: Collection[QuotaEntity] | None = None,
+) -> Iterator[Any]:
     """The records that make `after` of `before`; producer ids are noted for broker `node_id`.
 
-    What `find` has of a change is given as it has it.
+    What `find` has of a change is given as it has it. `quotas`: no other entity's have changed; None: any may have.
     """
     yield from _features(before.features, after.features)
     for name, topic in before.topics.items():
@@ -53,7 +59,8 @@ def difference(before: ClusterState, after: ClusterState, node_id: int, find: Fi
     for kind, name in sorted(before.other_configs.keys() | after.other_configs.keys()):
         own = (configs.get((kind, name), {}) for configs in (before.other_configs, after.other_configs))
         yield from _configs(kind, name, *own)
-    yield from _quotas(before.client_quotas, after.client_quotas)
+    old, new = before.client_quotas, after.client_quotas
+    yield from _quotas(old, new, [*(each for each in old if each not in new), *new] if quotas is None else quotas)
     if after.next_producer_id != before.next_producer_id:
         yield records.ProducerIdsRecord(broker_id=node_id, next_producer_id=after.next_producer_id)
     yield from _acls(before.acls, after.acls, find)
@@ -126,9 +133,11 @@ def _configs(kind: int, resource: str, before: Mapping[str, str], after: Mapping
 
 
 def _quotas(
-    before: Mapping[QuotaEntity, Mapping[str, float]], after: Mapping[QuotaEntity, Mapping[str, float]]
+    before: Mapping[QuotaEntity, Mapping[str, float]],
+    after: Mapping[QuotaEntity, Mapping[str, float]],
+    entities: Iterable[QuotaEntity],
 ) -> Iterator[Any]:
-    for entity in [*(each for each in before if each not in after), *after]:
+    for entity in entities:
         old, new = before.get(entity, {}), after.get(entity, {})
         if old is new:
             continue

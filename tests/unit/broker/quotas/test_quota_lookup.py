@@ -1,7 +1,7 @@
 """Which quota counts, and who shares it."""
 
 import pytest
-from stepdown.broker.quotas.quota_lookup import QuotaTable
+from stepdown.broker.quotas.quota_lookup import AddressQuotas, QuotaTable
 
 KEY = "producer_byte_rate"
 ORDER = (
@@ -39,7 +39,7 @@ def test_an_address_has_its_own_or_that_of_all() -> None:
         (("ip", None),): {"connection_creation_rate": 5.0},
         (("ip", "10.0.0.1"),): {"connection_creation_rate": 2.0},
     }
-    table = QuotaTable(quotas, "connection_creation_rate")
+    table = AddressQuotas(quotas, "connection_creation_rate")
     assert (table.of_address("10.0.0.1"), table.of_address("10.0.0.2")) == (2.0, 5.0)
 
 
@@ -47,6 +47,6 @@ def test_an_address_has_its_own_or_that_of_all() -> None:
 def test_the_quota_of_an_address_holds_however_it_is_written(address: str) -> None:
     """A quota for `::1` held only for clients whose address was written in the same way."""
     rate = "connection_creation_rate"
-    table = QuotaTable({(("ip", "::1"),): {rate: 5.0}, (("ip", None),): {rate: 9.0}}, rate)
+    table = AddressQuotas({(("ip", "::1"),): {rate: 5.0}, (("ip", None),): {rate: 9.0}}, rate)
     assert table.of_address(address) == 5.0
     assert table.of_address("::2") == 9.0
