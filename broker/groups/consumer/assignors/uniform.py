@@ -9,6 +9,7 @@ Balance comes before stickiness. Source: Kafka 3.9, UniformAssignor; there, whic
 on the order of a hash map, here it costs no more moves than needed.
 """
 
+from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace, nlargest
 from typing import Final
@@ -19,6 +20,7 @@ from .spec import MemberSpec, has_one_subscription, readers_of
 
 Partition = tuple[UUID, int]
 Owned = dict[str, set[Partition]]
+OfTopic = dict[str, list[Partition]]
 Readers = Mapping[UUID, Sequence[str]]
 Ranked = tuple[int, str]
 
@@ -81,21 +83,30 @@ def _hand_out(owned: Owned, readers: Readers, partitions: Mapping[UUID, int]) ->
 
 def _level(owned: Owned, readers: Readers) -> None:
     """Every move makes the sum of squares smaller. Who only has what others may not read keeps more than they have."""
+    by_topic = _by_topic(owned)
     for _ in range(MOST_ROUNDS):
-        moves = sum(_level_topic(owned, topic_id, readers[topic_id]) for topic_id in readers)
+        moves = sum(_level_topic(owned, by_topic.get(topic_id, {}), readers[topic_id]) for topic_id in readers)
         if not moves:
             return
 
 
-def _level_topic(owned: Owned, topic_id: UUID, readers: Sequence[str]) -> int:
-    """How many of the topic's partitions went from who has most to the reader that has least."""
+def _by_topic(owned: Owned) -> dict[UUID, OfTopic]:
+    found: dict[UUID, OfTopic] = {}
+    for member_id, partitions in owned.items():
+        for partition in sorted(partitions):
+            found.setdefault(partition[0], {}).setdefault(member_id, []).append(partition)
+    return found
+
+
+def _level_topic(owned: Owned, mine: OfTopic, readers: Sequence[str]) -> int:
+    """How many of the topic's partitions went from who has most to the reader that has least; `mine` are those of each
+    reader, and changed with `owned`."""
     if not readers or max(len(owned[each]) for each in readers) - min(len(owned[each]) for each in readers) < 2:
         return 0
-    mine = {each: sorted(partition for partition in owned[each] if partition[0] == topic_id) for each in readers}
-    givers = [(-len(owned[each]), each) for each in readers if mine[each]]
+    givers = [(-len(owned[each]), each) for each in readers if mine.get(each)]
     heapify(givers)
     takers = _by_size(owned, readers)
-    moves = 0
+    moved: list[tuple[str, Partition]] = []
     while givers:
         giver, taker = givers[0][1], takers[0][1]
         if -givers[0][0] != len(owned[giver]):  # it took some meanwhile
@@ -108,13 +119,15 @@ def _level_topic(owned: Owned, topic_id: UUID, readers: Sequence[str]) -> int:
             partition = mine[giver].pop()
             owned[giver].discard(partition)
             owned[taker].add(partition)
-            moves += 1
+            moved.append((taker, partition))
             heapreplace(takers, (len(owned[taker]), taker))
             if mine[giver]:
                 heapreplace(givers, (-len(owned[giver]), giver))
             else:
                 heappop(givers)
-    return moves
+    for taker, partition in moved:
+        insort(mine.setdefault(taker, []), partition)
+    return len(moved)
 
 
 def _by_size(owned: Owned, readers: Iterable[str]) -> list[Ranked]:
