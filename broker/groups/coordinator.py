@@ -369,19 +369,16 @@ class GroupCoordinator:
 
     # What others tell
 
-    def complete_transaction(
-        self, producer_id: int, producer_epoch: int, *, committed: bool, partitions: Iterable[int]
+    async def complete_transaction(
+        self, producer_id: int, producer_epoch: int, *, committed: bool, partition: int, turn: Turn
     ) -> None:
-        """The producer's marker was written to these partitions of `__consumer_offsets`: its offsets count, or go."""
-        decided = set(partitions)
-        here = [
-            group_id
-            for group_id in self.offsets.groups_of_producer(producer_id)
-            if self._topic.partition_of(group_id) in decided
-        ]
-        for group_id in self.offsets.end_transaction(producer_id, committed=committed, groups=here):
-            verb = "committed" if committed else "dropped"
-            log.debug("group %s: offsets of producer %d, epoch %d %s", group_id, producer_id, producer_epoch, verb)
+        """The producer's marker was written to this partition of `__consumer_offsets`: its offsets count, or go."""
+        for group_id in self.offsets.groups_of_producer(producer_id):
+            if self._topic.partition_of(group_id) == partition:
+                self.offsets.end_transaction(group_id, producer_id, committed=committed)
+                verb = "committed" if committed else "dropped"
+                log.debug("group %s: offsets of producer %d, epoch %d %s", group_id, producer_id, producer_epoch, verb)
+            await turn.next()
 
     def _on_topic_deletions(self, topics: Sequence[Topic]) -> asyncio.Task[None]:
         """Takes the topics' offsets from all groups, by the task that it returns; consumer groups that read one look at

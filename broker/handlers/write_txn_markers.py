@@ -7,6 +7,7 @@ when it knows a later epoch, TRANSACTION_COORDINATOR_FENCED when a later coordin
 
 from typing import TYPE_CHECKING
 
+from ...network.turn import Turn
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -40,7 +41,8 @@ async def handle(broker: "Services", request: WriteTxnMarkersRequest, call: Call
         for topic in asked.topics:
             await call.turn.next()
             for index in dict.fromkeys(topic.partition_indexes):
-                _note(codes, asked.producer_id, topic.name, index, _write_one(broker, marker, topic.name, index))
+                code = await _write_one(broker, marker, topic.name, index, call.turn)
+                _note(codes, asked.producer_id, topic.name, index, code)
                 await call.turn.next()
     return _response(codes)
 
@@ -89,9 +91,9 @@ def _response(codes: Codes) -> WriteTxnMarkersResponse:
     )
 
 
-def _write_one(broker: "Services", marker: MarkerOf, topic: str, index: int) -> ErrorCode:
+async def _write_one(broker: "Services", marker: MarkerOf, topic: str, index: int, turn: Turn) -> ErrorCode:
     try:
-        broker.transactions.markers.write(marker, topic, index)
+        await broker.transactions.markers.write(marker, topic, index, turn)
     except ApiError as error:
         return error.code
     return ErrorCode.NONE

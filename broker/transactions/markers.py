@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ...network.turn import Turn
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.records.builder import build_control_marker
 from ...protocol.records.layout import ControlType
@@ -60,7 +61,7 @@ class Markers:
         left, turn = set(), self._core.turns.begin()
         for topic, index in sorted(partitions):
             try:
-                self.write(marker, topic, index)
+                await self.write(marker, topic, index, turn)
             except ApiError as error:
                 if not self._is_settled(error, marker, topic, index):
                     left.add((topic, index))
@@ -78,13 +79,13 @@ class Markers:
         log.warning("%s could not be written and is tried again: %s", place, error)
         return False
 
-    def write(self, marker: MarkerOf, topic_name: str, index: int) -> None:
+    async def write(self, marker: MarkerOf, topic_name: str, index: int, turn: Turn) -> None:
         """Has the partition's leader append the marker. Raises: ApiError."""
         leader_id = self._core.cluster.partition(topic_name, index).leader_id
         leader = None if leader_id == self._core.cluster.node_id else self._markers_of(leader_id)
-        (leader or self).write_here(marker, topic_name, index)
+        await (leader or self).write_here(marker, topic_name, index, turn)
 
-    def write_here(self, marker: MarkerOf, topic_name: str, index: int) -> None:
+    async def write_here(self, marker: MarkerOf, topic_name: str, index: int, turn: Turn) -> None:
         """Appends the marker; committed offsets of the producer count, or go. Raises: ApiError."""
         partition = self._core.cluster.partition(topic_name, index)
         self._core.cluster.check_led_here(partition)
@@ -92,8 +93,8 @@ class Markers:
             return
         self._append(marker, partition)
         if topic_name == OFFSETS_TOPIC:
-            self._groups().complete_transaction(
-                marker.producer_id, marker.producer_epoch, committed=marker.committed, partitions=(index,)
+            await self._groups().complete_transaction(
+                marker.producer_id, marker.producer_epoch, committed=marker.committed, partition=index, turn=turn
             )
 
     def _append(self, marker: MarkerOf, partition: Partition) -> None:

@@ -49,8 +49,12 @@ class Offsets:
     def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         return self.of_group(group_id).get((topic, partition))
 
+    def counts(self) -> Iterator[int]:
+        """How many each group has committed."""
+        return map(len, tuple(self._committed.values()))
+
     def __len__(self) -> int:
-        return sum(map(len, self._committed.values()))
+        return sum(self.counts())
 
     def group_ids(self) -> Iterator[str]:
         yield from self._committed
@@ -115,27 +119,27 @@ class Offsets:
             self._pending.setdefault(producer_id, {}).setdefault(key.group, {})[where] = committed
             self._open_producers.setdefault(key.group, set()).add(producer_id)
 
-    def end_transaction(self, producer_id: int, *, committed: bool, groups: Iterable[str] | None = None) -> set[str]:
-        """The groups for which a marker decided; `groups` limits it to those whose partition has the marker."""
-        pending = self._pending.get(producer_id, {})
-        decided = set(pending) if groups is None else set(pending).intersection(groups)
-        for group_id in decided:
-            offsets = pending.pop(group_id)
-            self._close(group_id, producer_id)
-            if committed:
-                self._settle(group_id, offsets)
+    def end_transaction(self, group_id: str, producer_id: int, *, committed: bool) -> None:
+        """A marker decided about what the producer's transaction would commit for the group."""
+        pending = self._pending[producer_id]
+        offsets = pending.pop(group_id)
+        self._close(group_id, producer_id)
+        if committed:
+            self._settle(group_id, offsets)
         if not pending:
-            self._pending.pop(producer_id, None)
-        return decided
+            del self._pending[producer_id]
 
-    def groups_of_producer(self, producer_id: int) -> tuple[str, ...]:
-        return tuple(self._pending.get(producer_id, ()))
+    def groups_of_producer(self, producer_id: int) -> Iterator[str]:
+        """Those for which the producer's transaction would commit; they may be settled, or come and go, meanwhile."""
+        for group_id in tuple(self._pending.get(producer_id, ())):
+            if group_id in self._pending.get(producer_id, ()):
+                yield group_id
 
     def forget(self, group_id: str) -> None:
         """Drops all that is known of a group, whatever its records say."""
         self._committed.pop(group_id, None)
         for producer_id in tuple(self._open_producers_of(group_id)):
-            self.end_transaction(producer_id, committed=False, groups=(group_id,))
+            self.end_transaction(group_id, producer_id, committed=False)
 
     def _settle(self, group_id: str, offsets: _OfPartition) -> None:
         settled = self._committed.setdefault(group_id, {})

@@ -91,10 +91,10 @@ class GroupLoading(PartitionLoading):
                     self._settle(group)
 
     def _end_transaction(self, partition: int, producer_id: int, *, is_commit: bool) -> None:
-        groups = self._offsets.groups_of_producer(producer_id)
-        here = [group_id for group_id in groups if self._topic.partition_of(group_id) == partition]
-        for group_id in self._offsets.end_transaction(producer_id, committed=is_commit, groups=here):
-            self._groups.offsets_only(group_id, None)
+        for group_id in self._offsets.groups_of_producer(producer_id):
+            if self._topic.partition_of(group_id) == partition:
+                self._offsets.end_transaction(group_id, producer_id, committed=is_commit)
+                self._groups.offsets_only(group_id, None)
 
     def _settle(self, group: Group) -> None:
         """A group that was only made for offsets which are gone by the end of the log is none."""

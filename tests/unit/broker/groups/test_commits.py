@@ -161,27 +161,28 @@ async def test_a_transactional_offset_counts_when_the_marker_says_commit(world):
     assert fetched(world).offset == 5
     with pytest.raises(ApiError):
         fetched(world, stable=True)
-    assert world.offsets.end_transaction(7, committed=True) == {GROUP}
+    assert list(world.offsets.groups_of_producer(7)) == [GROUP]
+    world.offsets.end_transaction(GROUP, 7, committed=True)
     assert fetched(world, stable=True).offset == 9
 
 
 async def test_a_transactional_offset_is_dropped_when_the_marker_says_abort(world):
     await world.commit({PLACE: 9}, producer=PRODUCER)
-    world.offsets.end_transaction(7, committed=False)
+    world.offsets.end_transaction(GROUP, 7, committed=False)
     assert fetched(world, stable=True).offset == -1
 
 
 async def test_of_two_pending_commits_the_later_record_wins(world):
     await world.commit({PLACE: 9}, producer=PRODUCER)
     await world.commit({PLACE: 5})
-    world.offsets.end_transaction(7, committed=True)
+    world.offsets.end_transaction(GROUP, 7, committed=True)
     assert fetched(world).offset == 5
 
 
-async def test_a_marker_decides_only_for_the_groups_of_its_partition(world):
+async def test_a_marker_decides_for_one_group_and_not_for_others_of_the_producer(world):
     await world.commit({PLACE: 9}, producer=PRODUCER)
     await world.commit({PLACE: 8}, producer=PRODUCER, group_id="other")
-    world.offsets.end_transaction(7, committed=True, groups=[GROUP])
+    world.offsets.end_transaction(GROUP, 7, committed=True)
     assert fetched(world).offset == 9
     assert world.offsets.is_unstable("other", *PLACE)
 
@@ -265,7 +266,7 @@ async def test_what_is_committed_for_a_new_topic_of_a_deleted_one_s_name_stays(w
     await deletion
     left = {where: offset.offset for where, offset in world.offsets.of_group(GROUP).items()}
     assert left == {("t", 0): 7, ("t", 250): 8, ("t", 251): 1}
-    world.offsets.end_transaction(PRODUCER.producer_id, committed=True)
+    world.offsets.end_transaction(GROUP, PRODUCER.producer_id, committed=True)
     assert fetched(world, "t", 251).offset == 9
     assert fetched(world, "t", 299).offset == -1
     assert world.store.batches == 7

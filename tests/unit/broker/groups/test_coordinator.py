@@ -203,7 +203,8 @@ async def test_pending_transactional_offsets_are_unstable_for_who_asks_for_stabl
         await broker.groups.commit(committer, [NewOffset(topic="t", partition=0, offset=9)])
         assert await fetch(client, 7) == (-1, ErrorCode.NONE)
         assert await fetch(client, 7, require_stable=True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-        broker.groups.complete_transaction(5, 0, committed=True, partitions=[partition_of("g", PARTITIONS)])
+        partition, turn = partition_of("g", PARTITIONS), broker.turns.begin()
+        await broker.groups.complete_transaction(5, 0, committed=True, partition=partition, turn=turn)
         assert await fetch(client, 8, require_stable=True) == (9, ErrorCode.NONE)
 
 

@@ -91,7 +91,7 @@ async def test_what_a_transaction_is_about_to_set_is_kept(world):
     await world.commit({PLACE: 2}, producer=TransactionalProducer(producer_id=7, producer_epoch=0))
     await world.clock.advance(RETENTION_MS)
     assert await expire(world)
-    world.offsets.end_transaction(7, committed=False)
+    world.offsets.end_transaction(GROUP, 7, committed=False)
     assert not await expire(world)
 
 
