@@ -139,7 +139,7 @@ class Cleaner:
     async def _find_compacted_partitions(self) -> list[Partition]:
         """Compacted partitions that nobody works on."""
         found, turn = [], self._core.turns.begin()
-        for partition in self._core.cluster.partitions():
+        for partition in self._core.cluster.each_partition():
             if partition.log.config.is_compacted and partition.key not in self._in_progress:
                 found.append(partition)
             await turn.next()

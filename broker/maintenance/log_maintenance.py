@@ -11,7 +11,7 @@
 | producers | producer.id.expiration.check.interval.ms | produce, section 7 |
 | client report | 1 min, and at the end | only where stepdown.client.report.file names a file |
 
-Syncing happens in a worker; everything else is short and yields between logs.
+Syncing happens in a worker; everything else is short and yields between logs, or between the producers of one.
 """
 
 import logging
@@ -101,7 +101,7 @@ class LogMaintenance:
     async def _retain(self) -> None:
         """Deletes what is too old or too much; compacted topics' old segments are the cleaner's."""
         turn = self._core.turns.begin()
-        for partition in self._core.cluster.partitions():
+        for partition in self._core.cluster.each_partition():
             which = partition.log
             if which.fault is None and which.config.deletes and not which.config.is_compacted:
                 with self._core.rounds.item("retention", which.name):
@@ -109,9 +109,12 @@ class LogMaintenance:
             await turn.next()
 
     async def _flush(self) -> None:
-        for due in list(self._core.log_manager.due_for_flush(self._core.clock.monotonic_ms())):
-            with self._core.rounds.item("flush", due.name):
-                await self._sync(due, due.plan_flush())
+        turn = self._core.turns.begin()
+        for each in tuple(self._core.log_manager.logs.values()):
+            with self._core.rounds.item("flush", each.name):
+                if each.is_due_for_flush(self._core.clock.monotonic_ms()):
+                    await self._sync(each, each.plan_flush())
+            await turn.next()
 
     async def _checkpoint_recovery(self) -> None:
         await self._core.heavy(self._core.log_manager.checkpoints.write_recovery_points)
@@ -120,7 +123,10 @@ class LogMaintenance:
         await self._core.heavy(self._core.log_manager.checkpoints.write_log_starts)
 
     async def _checkpoint_watermarks(self) -> None:
-        marks = {partition.key: partition.high_watermark for partition in self._core.cluster.partitions()}
+        marks, turn = {}, self._core.turns.begin()
+        for partition in self._core.cluster.each_partition():
+            marks[partition.key] = partition.high_watermark
+            await turn.next()
         await self._core.heavy(self._core.log_manager.checkpoints.write_high_watermarks, marks)
 
     async def _tidy(self) -> None:
@@ -163,9 +169,12 @@ class LogMaintenance:
     async def _expire_producers(self) -> None:
         now_ms = self._core.clock.now_ms()
         expiration_ms = self._core.settings.producer_id_expiration_ms
-        for partition in self._core.cluster.partitions():
+        turn = self._core.turns.begin()
+        for partition in self._core.cluster.each_partition():
             with self._core.rounds.item("producer expiry", partition.log.name):
-                partition.log.producers.state.expire(now_ms, expiration_ms)
+                for _ in partition.log.producers.state.expire(now_ms, expiration_ms):
+                    await turn.next()
+            await turn.next()
 
 
 def _report_offline(logs: list[Log]) -> None:

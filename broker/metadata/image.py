@@ -1,6 +1,6 @@
 """The metadata image: brokers, topics, partitions. One broker is a cluster of one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -109,9 +109,14 @@ class MetadataImage:
         is_offline = partition.log.is_offline if partition.is_here else partition.leader_id < 0
         return is_offline and self.node_id in partition.replicas
 
+    def each_partition(self) -> Iterator[Partition]:
+        """The partitions that this broker has a replica of, one after the other; topics may come and go meanwhile."""
+        for topic in tuple(self.topics.values()):
+            yield from (each for each in tuple(topic.partitions.values()) if each.is_here)
+
     def partitions(self) -> list[Partition]:
         """All partitions that this broker has a replica of now."""
-        return [each for topic in self.topics.values() for each in topic.partitions.values() if each.is_here]
+        return list(self.each_partition())
 
     def partition(self, topic: str, index: int) -> Partition:
         """The partition. Raises ApiError UNKNOWN_TOPIC_OR_PARTITION."""

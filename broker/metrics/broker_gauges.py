@@ -1,13 +1,14 @@
 """Gauges: what a scrape reads off the broker as it stands."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from prometheus_client import ProcessCollector
 
-from ...network.metrics.instruments import GaugeRow
+from ...network.metrics.instruments import GaugeRow, count_all
+from ...storage.directories.log_manager import LogManager
 from ...storage.log.log import Log
 from .cleaner_gauges import show_cleaner
 from .group_gauges import show_groups
@@ -49,18 +50,20 @@ def show_state(
     gauge("stepdown_fetch_sessions", "Incremental fetch sessions", lambda: len(core.sessions))
     gauge("stepdown_fetch_session_partitions", "Partitions in fetch sessions", lambda: core.sessions.partitions)
     gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parking_rows(core), "operation")
-    gauge("stepdown_partitions", "Partitions on this broker", lambda: len(core.cluster.partitions()))
+    gauge(
+        "stepdown_partitions", "Partitions on this broker", lambda: count_all(1 for _ in core.cluster.each_partition())
+    )
     gauge(
         "stepdown_topics_without_settings",
         "Topics whose settings are not known, which are neither deleted from nor compacted",
-        lambda: sum(topic.settings.stepdown_settings_unknown for topic in core.cluster.topics.values()),
+        lambda: count_all(each.settings.stepdown_settings_unknown for each in tuple(core.cluster.topics.values())),
     )
     gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: _count_led(core.cluster))
     gauge("stepdown_producer_ids", "Producer ids that logs remember", lambda: _producers(core))
     gauge(
         "stepdown_offline_log_directories",
         "Log directories with a failed write or sync",
-        lambda: len(core.log_manager.failing()),
+        lambda: _count_failing(core.log_manager),
     )
     gauge(
         "stepdown_offline_partitions",
@@ -74,13 +77,23 @@ def show_state(
     core.metrics.instruments.include(ProcessCollector(registry=None))
 
 
-def _count_led(cluster: "MetadataImage") -> int:
-    return sum(each.leader_id == cluster.node_id for each in cluster.partitions())
+def _count_led(cluster: "MetadataImage") -> Iterable[GaugeRow | None]:
+    return count_all(each.leader_id == cluster.node_id for each in cluster.each_partition())
 
 
-def _count_offline(cluster: "MetadataImage") -> int:
-    partitions = (each for topic in cluster.topics.values() for each in topic.partitions.values())
-    return sum(map(cluster.is_offline_here, partitions))
+def _count_offline(cluster: "MetadataImage") -> Iterable[GaugeRow | None]:
+    topics = tuple(cluster.topics.values())
+    partitions = (each for topic in topics for each in tuple(topic.partitions.values()))
+    return count_all(map(cluster.is_offline_here, partitions))
+
+
+def _count_failing(manager: LogManager) -> Iterator[GaugeRow | None]:
+    found = set()
+    for directory in manager.failures():
+        if directory is not None:
+            found.add(directory)
+        yield None
+    yield (), float(len(found))
 
 
 def _show_logs(core: "Core") -> None:
@@ -96,14 +109,14 @@ def _show_logs(core: "Core") -> None:
 
 
 def _rows(core: "Core", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
-    return [
+    return (
         ((partition.topic_name, str(partition.index)), float(read(partition.log)))
-        for partition in core.cluster.partitions()
-    ]
+        for partition in core.cluster.each_partition()
+    )
 
 
-def _producers(core: "Core") -> int:
-    return sum(len(partition.log.producers.state.producers) for partition in core.cluster.partitions())
+def _producers(core: "Core") -> Iterable[GaugeRow | None]:
+    return count_all(len(partition.log.producers.state.producers) for partition in core.cluster.each_partition())
 
 
 def _parking_rows(core: "Core") -> Iterable[GaugeRow]:

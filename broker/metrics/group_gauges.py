@@ -4,17 +4,17 @@ The lag is the sum over a topic's partitions of high watermark minus committed o
 clients, so only the `MOST_SHOWN` largest lags are shown; all else is counted over all groups.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable
-from heapq import nlargest
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING, Literal
 
-from ...network.metrics.instruments import GaugeRow
+from ...network.metrics.instruments import GaugeRow, count_all, sum_rows
 
 if TYPE_CHECKING:
     from ..core import Core
     from ..groups.coordinator import GroupCoordinator
     from ..groups.group_registry import Group
+    from ..groups.offsets.committed_offsets import Offsets
 
     Groups = Callable[[], GroupCoordinator | None]
 
@@ -63,15 +63,13 @@ def _count(coordinator: "GroupCoordinator | None") -> int:
     return 0 if coordinator is None else len(coordinator.groups)
 
 
-def _by_state(coordinator: "GroupCoordinator | None", weight: "Callable[[Group], int]") -> Iterable[GaugeRow]:
-    rows: Counter[tuple[str, ...]] = Counter()
-    for group in () if coordinator is None else coordinator.groups:
-        rows[group.type_name, group.state_name] += weight(group)
-    return list(rows.items())
+def _by_state(coordinator: "GroupCoordinator | None", weight: "Callable[[Group], int]") -> Iterable[GaugeRow | None]:
+    groups = () if coordinator is None else coordinator.groups
+    return sum_rows(((group.type_name, group.state_name), float(weight(group))) for group in groups)
 
 
-def _offsets(coordinator: "GroupCoordinator | None") -> int:
-    return 0 if coordinator is None else len(coordinator.offsets)
+def _offsets(coordinator: "GroupCoordinator | None") -> Iterable[GaugeRow | None]:
+    return count_all(() if coordinator is None else coordinator.offsets.counts())
 
 
 def _count_rows(
@@ -83,13 +81,23 @@ def _count_rows(
     return [((name,), float(count)) for name, count in counts.items()]
 
 
-def _lags(core: "Core", coordinator: "GroupCoordinator | None") -> Iterable[GaugeRow]:
+def _lags(core: "Core", coordinator: "GroupCoordinator | None") -> Iterator[GaugeRow | None]:
     if coordinator is None:
-        return ()
-    lags: dict[tuple[str, ...], float] = {}
-    ends = {partition.key: partition.high_watermark for partition in core.cluster.partitions()}
+        return
+    largest: list[tuple[float, tuple[str, ...]]] = []  # a heap
     for group in coordinator.groups:
-        for (topic, index), committed in coordinator.offsets.of_group(group.group_id).items():
-            behind = max(0, ends.get((topic, index), 0) - committed.offset)
-            lags[group.group_id, topic] = lags.get((group.group_id, topic), 0.0) + behind
-    return nlargest(MOST_SHOWN, lags.items(), key=lambda row: row[1])
+        for row in sum_rows(_lags_of(core, coordinator.offsets, group.group_id)):
+            if row is not None:
+                push = heappush if len(largest) < MOST_SHOWN else heappushpop
+                push(largest, (row[1], row[0]))
+            yield None
+        yield None
+    yield from ((names, lag) for lag, names in sorted(largest, reverse=True))
+
+
+def _lags_of(core: "Core", offsets: "Offsets", group_id: str) -> Iterator[GaugeRow]:
+    for (topic, index), committed in tuple(offsets.of_group(group_id).items()):
+        found = core.cluster.topics.get(topic)
+        partition = None if found is None else found.partitions.get(index)
+        end = partition.high_watermark if partition is not None and partition.is_here else 0
+        yield (group_id, topic), float(max(0, end - committed.offset))

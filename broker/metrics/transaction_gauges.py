@@ -1,10 +1,9 @@
 """Transactional ids by state: what a scrape reads off the transaction coordinator."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ...network.metrics.instruments import GaugeRow
+from ...network.metrics.instruments import GaugeRow, sum_rows
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -18,8 +17,6 @@ def show_transactions(core: "Core", coordinator: "Callable[[], TransactionCoordi
     )
 
 
-def _transactional_ids(coordinator: "TransactionCoordinator | None") -> Iterable[GaugeRow]:
-    rows: Counter[tuple[str, ...]] = Counter()
-    for transaction in () if coordinator is None else coordinator.transactions:
-        rows[(transaction.now.state.label,)] += 1
-    return list(rows.items())
+def _transactional_ids(coordinator: "TransactionCoordinator | None") -> Iterable[GaugeRow | None]:
+    known = () if coordinator is None else coordinator.transactions
+    return sum_rows(((each.now.state.label,), 1.0) for each in known)

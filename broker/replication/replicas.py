@@ -3,7 +3,7 @@
 Brokers of a cluster know each other here, by id (`peers`); one that was killed or is paused is out of reach.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ...storage.directories.log_manager import LogManager
@@ -110,9 +110,11 @@ class Replicas:
     async def shrink_all(self) -> None:
         """Takes out of each ISR who lags for longer than `replica.lag.time.max.ms`."""
         if self.is_reachable:
+            turn = self._core.turns.begin()
             for partition in self._led():
                 with self._core.rounds.item("ISR", partition.log.name):
                     partition.shrink()
+                await turn.next()
 
     def find(self, key: tuple[str, int]) -> ReplicatedPartition | None:
         """The replica here, if there is one."""
@@ -120,9 +122,10 @@ class Replicas:
         found = None if topic is None else topic.partitions.get(key[1])
         return found if isinstance(found, ReplicatedPartition) else None
 
-    def _led(self) -> list[ReplicatedPartition]:
-        here = self._core.cluster.partitions()
-        return [each for each in here if isinstance(each, ReplicatedPartition) and each.is_leader]
+    def _led(self) -> Iterator[ReplicatedPartition]:
+        """The partitions that are led here, one after the other; they may come and go meanwhile."""
+        here = self._core.cluster.each_partition()
+        return (each for each in here if isinstance(each, ReplicatedPartition) and each.is_leader)
 
     def _wake_followers(self, partition: ReplicatedPartition) -> None:
         for node_id in partition.followers:

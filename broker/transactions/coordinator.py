@@ -309,22 +309,29 @@ class TransactionCoordinator:
 
     async def remove_expired_ids(self) -> None:
         """Forgets ids that were not used for `transactional.id.expiration.ms`."""
-        now_ms, expiration_ms = self._core.clock.now_ms(), self._core.settings.transactional_id_expiration_ms
         expired: dict[int, list[Transaction]] = {}
+        turn = self._core.turns.begin()
         for transaction in self.transactions:
             with self._core.rounds.item("transactional id expiry", transaction.transactional_id):
-                if transaction.has_expired(now_ms, expiration_ms):
+                if self._has_expired(transaction):
                     expired.setdefault(self._index_of(transaction), []).append(transaction)
+            await turn.next()
         for index, gone in expired.items():
             for at in range(0, len(gone), TOMBSTONES_A_BATCH):
                 with self._core.rounds.item("transactional id expiry", f"{TRANSACTION_TOPIC}-{index}"):
                     await self._remove(index, gone[at : at + TOMBSTONES_A_BATCH])
+                await turn.next()
+
+    def _has_expired(self, transaction: Transaction) -> bool:
+        expiration_ms = self._core.settings.transactional_id_expiration_ms
+        return transaction.has_expired(self._core.clock.now_ms(), expiration_ms)
 
     async def _remove(self, index: int, expired: Sequence[Transaction]) -> None:
+        """Forgets those of the ids that nobody has used since the round began."""
         gone = []
         for transaction in expired:
             with self._core.rounds.item("transactional id expiry", transaction.transactional_id):
-                if transaction.pending is None and transaction.now.state.is_idle:
+                if self._has_expired(transaction):
                     transaction.begin(transaction.dead())
                     gone.append(transaction)
         records = [TransactionRecord(transactional_id=each.transactional_id, value=None) for each in gone]

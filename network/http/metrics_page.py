@@ -1,7 +1,7 @@
 """The page /metrics, as Prometheus reads it.
 
-A scrape of ten thousand partitions is a third of a second of work: the numbers are read family by family, with a turn
-for others in between; a worker does the rest.
+A scrape of ten thousand partitions is a third of a second of work: the numbers are read in turns, a worker does the
+rest.
 """
 
 import asyncio

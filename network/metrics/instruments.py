@@ -5,7 +5,7 @@ one event loop's thread and a bisection, and turn into the library's metric fami
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -24,20 +24,43 @@ HistogramRow = tuple[tuple[str, ...], list[tuple[str, float]], float]
 R = TypeVar("R")
 
 
+def sum_rows(amounts: Iterable[GaugeRow], *, shown: Iterable[tuple[str, ...]] = ()) -> Iterator[GaugeRow | None]:
+    """The sum for each set of label values, after a step for each amount; `shown` have a sum in any case."""
+    sums = dict.fromkeys(shown, 0.0)
+    for values, amount in amounts:
+        sums[values] = sums.get(values, 0.0) + amount
+        yield None
+    yield from sums.items()
+
+
+def count_all(amounts: Iterable[float]) -> Iterator[GaugeRow | None]:
+    """The one row of a gauge without labels: the sum of many amounts."""
+    return sum_rows((((), amount) for amount in amounts), shown=[()])
+
+
 class _Family(ABC, Generic[R]):
     """Metrics of one name, a row for each set of label values."""
 
     @abstractmethod
-    def rows(self) -> list[R]:
-        """The current values."""
+    def steps(self) -> Iterator[R | None]:
+        """The current values, one a step; None is a step of counting. Others may have the loop after each step."""
 
     @abstractmethod
     def to_metric(self, rows: Iterable[R]) -> Metric:
         """The rows as prometheus-client's metric family; in any thread."""
 
-    def snapshot(self) -> Callable[[], Metric]:
+    def rows(self) -> list[R]:
+        """The current values, at once."""
+        return [row for row in self.steps() if row is not None]
+
+    async def read(self, turn: Turn) -> Callable[[], Metric]:
         """Reads the current values; what it returns makes their metric family, in any thread."""
-        return partial(self.to_metric, self.rows())
+        rows = []
+        for row in self.steps():
+            if row is not None:
+                rows.append(row)
+            await turn.next()
+        return partial(self.to_metric, rows)
 
     def collect(self) -> Metric:
         return self.to_metric(self.rows())
@@ -71,8 +94,8 @@ class CounterFamily(_Family[GaugeRow]):
         """Drops the counter of something that is no more."""
         self._children.pop(values, None)
 
-    def rows(self) -> list[GaugeRow]:
-        return [(values, child.value) for values, child in self._children.items()]
+    def steps(self) -> Iterator[GaugeRow]:
+        return ((values, child.value) for values, child in tuple(self._children.items()))
 
     def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
         return _fill(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
@@ -96,8 +119,8 @@ class HistogramFamily(_Family[HistogramRow]):
     def observe(self, value: float) -> None:
         self._children[()].observe(value)
 
-    def rows(self) -> list[HistogramRow]:
-        return [(values, child.cumulative(), child.total) for values, child in self._children.items()]
+    def steps(self) -> Iterator[HistogramRow]:
+        return ((values, child.cumulative(), child.total) for values, child in tuple(self._children.items()))
 
     def to_metric(self, rows: Iterable[HistogramRow]) -> Metric:
         family = HistogramMetricFamily(self.name, self.help, labels=self.labels)
@@ -106,17 +129,19 @@ class HistogramFamily(_Family[HistogramRow]):
         return family
 
 
-class GaugeFamily(_Family[GaugeRow]):
-    """Values read at scrape time: `read` gives one number, or rows of (label values, number)."""
+Read = Callable[[], float | Iterable[GaugeRow | None]]
+"""One number, or rows of (label values, number). What walks many things gives a None for each that makes no row."""
 
-    def __init__(
-        self, name: str, help: str, read: Callable[[], float | Iterable[GaugeRow]], labels: Sequence[str] = ()
-    ) -> None:
+
+class GaugeFamily(_Family[GaugeRow]):
+    """Values read at scrape time."""
+
+    def __init__(self, name: str, help: str, read: Read, labels: Sequence[str] = ()) -> None:
         self.name, self.help, self.labels, self._read = name, help, tuple(labels), read
 
-    def rows(self) -> list[GaugeRow]:
+    def steps(self) -> Iterator[GaugeRow | None]:
         value = self._read()
-        return [((), float(value))] if isinstance(value, int | float) else list(value)
+        return iter([((), float(value))] if isinstance(value, int | float) else value)
 
     def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
         return _fill(GaugeMetricFamily(self.name, self.help, labels=self.labels), rows)
@@ -150,10 +175,10 @@ class Instruments(Collector):
     def histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> HistogramFamily:
         return self._keep(HistogramFamily(name, help, bounds, labels))
 
-    def gauge(self, name: str, help: str, read: Callable[[], float | Iterable[GaugeRow]], *labels: str) -> GaugeFamily:
+    def gauge(self, name: str, help: str, read: Read, *labels: str) -> GaugeFamily:
         return self._keep(GaugeFamily(name, help, read, labels))
 
-    def tally(self, name: str, help: str, read: Callable[[], float | Iterable[GaugeRow]], *labels: str) -> TallyFamily:
+    def tally(self, name: str, help: str, read: Read, *labels: str) -> TallyFamily:
         """Counters that `read` knows; they must never fall."""
         return self._keep(TallyFamily(name, help, read, labels))
 
@@ -170,10 +195,9 @@ class Instruments(Collector):
         return [*own, *(family for other in self._others for family in other.collect())]
 
     async def read(self, turn: Turn) -> AsyncIterator[Callable[[], Metric]]:
-        """A snapshot of each family of `collect`, with a turn for others after each."""
+        """A snapshot of each family of `collect`, read in turns."""
         for family in self._families:
-            yield family.snapshot()
-            await turn.next()
+            yield await family.read(turn)
         for other in self._others:
             for shown in other.collect():
                 yield partial(_itself, shown)

@@ -362,8 +362,14 @@ class LogManager:
 
         A log whose folder alone was taken away says nothing of its directory.
         """
-        faulty = [log for log in list(self.logs.values()) if log.fault is not None and not log.is_offline]
-        return {self._directory_of(log.directory).path for log in faulty} | self.offline.keys()
+        return {each for each in self.failures() if each is not None}
+
+    def failures(self) -> Iterator[str | None]:
+        """For each log the directory where it has failed, None where it has not; then the directories offline."""
+        for log in tuple(self.logs.values()):
+            has_failed = log.fault is not None and not log.is_offline
+            yield self._directory_of(log.directory).path if has_failed else None
+        yield from self.offline
 
     def take_offline(self, log: Log) -> bool:
         """Has a log fail whose folder somebody took away, or whose directory is offline; whether it now does.
@@ -444,13 +450,6 @@ class LogManager:
         )
 
     # What timers call for
-
-    def due_for_flush(self, now_ms: int) -> Iterator[Log]:
-        """The logs with unflushed data whose last flush is `flush.ms` ago."""
-        for log in list(self.logs.values()):
-            is_unflushed = log.recovery_point < log.log_end_offset and log.fault is None
-            if is_unflushed and now_ms - log.last_flush_ms >= log.config.flush_ms:
-                yield log
 
     def take_rolled_logs(self) -> list[Log]:
         """The logs that closed a segment since the last call; `plan_flush_of_closed_segments` brings it to the disk."""

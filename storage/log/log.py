@@ -386,6 +386,11 @@ class Log(LogReading):
 
     # Keeping
 
+    def is_due_for_flush(self, now_ms: int) -> bool:
+        """Whether it has data that was not flushed, and its last flush is `flush.ms` ago."""
+        is_unflushed = self.recovery_point < self.log_end_offset and self.fault is None
+        return is_unflushed and now_ms - self.last_flush_ms >= self.config.flush_ms
+
     def plan_flush(self) -> Flush:
         """A flush of all that is written so far, to be run here or in a worker thread."""
         return Flush(self, self.log_end_offset, include_active=True)

@@ -11,7 +11,7 @@
 Source: Kafka 3.9 `ProducerStateManager`, `ProducerAppendInfo`, `ProducerStateEntry`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...protocol.errors import ApiError, ErrorCode
@@ -276,13 +276,14 @@ class ProducerState:
         self._ongoing.clear()
         self._unreplicated.clear()
 
-    def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """How many producers were forgotten: those idle for so long that have no open transaction."""
-        expired = [
-            producer_id
-            for producer_id, entry in self.producers.items()
-            if entry.transaction_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
-        ]
-        for producer_id in expired:
-            del self.producers[producer_id]
-        return len(expired)
+    def expire(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
+        """Forgets producers that were idle for so long and have no open transaction; a step for each that is known."""
+        for producer_id in tuple(self.producers):
+            entry = self.producers.get(producer_id)
+            if (
+                entry is not None
+                and entry.transaction_first_offset < 0
+                and now_ms - entry.last_timestamp >= expiration_ms
+            ):
+                del self.producers[producer_id]
+            yield

@@ -335,7 +335,8 @@ class _LogLoader:
                 rebuild_producers(self.producers, self.segments, start, end)
             except CorruptRecord as fault:
                 _logger.warning("%s: producers are known up to a damaged batch only: %s", self.directory, fault)
-        self.producers.state.expire(self.opening.clock.now_ms(), self.opening.producer_expiration_ms)
+        for _ in self.producers.state.expire(self.opening.clock.now_ms(), self.opening.producer_expiration_ms):
+            pass
 
     # Result
 

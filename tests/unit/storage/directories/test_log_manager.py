@@ -331,15 +331,16 @@ def test_high_watermarks_are_written_as_given(tmp_path: Path) -> None:
     assert dirs.checkpoints.high_watermarks() == {("t", 0): 1, ("t", 1): 2}
 
 
-def test_logs_are_due_for_a_flush_when_flush_ms_is_over(tmp_path: Path) -> None:
+def test_a_log_with_data_is_due_for_a_flush_when_flush_ms_is_over(tmp_path: Path) -> None:
     dirs = open_dirs(tmp_path)
     config = LogConfig(flush_ms=1000)
-    append(dirs.create("t", 0, TOPIC_ID, config), b"a")
-    dirs.create("t", 1, TOPIC_ID, config)
-    assert list(dirs.due_for_flush(NOW + 999)) == []
-    (due,) = dirs.due_for_flush(NOW + 1000)
-    due.plan_flush().run()
-    assert list(dirs.due_for_flush(NOW + 1000)) == []
+    empty, written = (dirs.create("t", partition, TOPIC_ID, config) for partition in (0, 1))
+    append(written, b"a")
+    assert not written.is_due_for_flush(NOW + 999)
+    assert written.is_due_for_flush(NOW + 1000)
+    written.plan_flush().run()
+    assert not written.is_due_for_flush(NOW + 1000)
+    assert not empty.is_due_for_flush(NOW + 1000)
 
 
 def test_rolled_logs_are_handed_out_once(tmp_path: Path) -> None:
