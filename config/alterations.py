@@ -6,6 +6,7 @@ Thread counts may at most double or halve at a time, as in Kafka's DynamicThread
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -19,6 +20,9 @@ from .listener_security import key_of_listener, refuse_capitals
 from .sources.origin import NOWHERE, Given
 from .tables.all_keys import BROKER_KEYS
 from .unknown_keys import is_foreign, unknown_key
+
+MOST_BYTES = (1 << 15) - 1
+"""Of a value: as many as a string of a metadata record may have."""
 
 THREAD_COUNTS = (
     "num.io.threads",
@@ -67,20 +71,34 @@ def alter(current: Mapping[str, str], alterations: Iterable[Alteration], keys: M
             texts[name] = ",".join(_change_items(texts, keys[name], alteration))
         else:
             problems.append(Problem(key=name, expected=f"cannot {alteration.operation.name}: its type is not a list"))
+    problems += [
+        Problem(key=name, expected=f"a value of at most {MOST_BYTES} bytes, as the metadata log has no longer ones")
+        for name, text in texts.items()
+        if len(text.encode()) > MOST_BYTES
+    ]
     if problems:
         raise ConfigError(problems)
     return texts
 
 
 def _change_items(texts: Mapping[str, str], key: Key, alteration: Alteration) -> list[str]:
-    present = texts.get(key.name, render(key.default) or "")
-    items = [item.strip() for item in present.split(",") if item.strip()]
-    for item in (part.strip() for part in alteration.text.split(",")):
-        if alteration.operation is Operation.APPEND and item and item not in items:
+    """Both lists may have thousands of items, so none is looked for in a list."""
+    present, named = _split(texts.get(key.name, render(key.default) or "")), _split(alteration.text)
+    if alteration.operation is Operation.APPEND:
+        known = frozenset(present)
+        return [*present, *(each for each in dict.fromkeys(named) if each not in known)]
+    left_to_remove = Counter(named)
+    items = []
+    for item in present:
+        if left_to_remove[item]:
+            left_to_remove[item] -= 1
+        else:
             items.append(item)
-        elif alteration.operation is Operation.SUBTRACT and item in items:
-            items.remove(item)
     return items
+
+
+def _split(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def lay_over(

@@ -80,6 +80,8 @@ def test_alterations_set_and_delete() -> None:
         ({"cleanup.policy": "compact"}, Operation.APPEND, "compact,delete", "compact,delete"),
         ({"cleanup.policy": "compact,delete"}, Operation.SUBTRACT, "delete", "compact"),
         ({}, Operation.SUBTRACT, "compact", "delete"),
+        ({"cleanup.policy": "compact, compact,,delete"}, Operation.SUBTRACT, "compact,", "compact,delete"),
+        ({"cleanup.policy": "compact,compact"}, Operation.APPEND, "delete,,delete ", "compact,compact,delete"),
     ],
 )
 def test_lists_are_appended_to_and_subtracted_from(
@@ -92,3 +94,10 @@ def test_lists_are_appended_to_and_subtracted_from(
 def test_only_lists_are_appended_to(operation: Operation) -> None:
     with pytest.raises(ConfigError, match="its type is not a list"):
         alter({}, [Alteration("num.partitions", operation, "1")], BROKER_KEYS)
+
+
+@pytest.mark.parametrize("operation", [Operation.SET, Operation.APPEND])
+def test_a_value_too_long_for_the_metadata_is_refused_before_it_is_written(operation: Operation) -> None:
+    """It was an unexpected failure, with a traceback in the log."""
+    with pytest.raises(ConfigError, match="at most 32767 bytes"):
+        after({}, Alteration("leader.replication.throttled.replicas", operation, "1:1," * 9_000 + "é" * 16_384))
