@@ -47,6 +47,7 @@ class BlockingClient:
         self._open: dict[HostPort, Connection] = {}
         self._login_ends: dict[Connection, float] = {}
         self._lock = RLock()
+        self._is_interrupted = False
 
     def __enter__(self) -> Self:
         return self
@@ -59,6 +60,12 @@ class BlockingClient:
         with self._lock:
             for address in list(self._open):
                 self._drop(address)
+
+    def interrupt(self) -> None:
+        """Makes what another thread waits for fail; nothing is asked any more."""
+        self._is_interrupted = True
+        for connection in list(self._open.values()):
+            connection.interrupt()
 
     def connect(self) -> None:
         """Opens a connection to the first bootstrap server, to see that it answers. Raises: ClientError."""
@@ -95,6 +102,8 @@ class BlockingClient:
             raise
 
     def _connect(self, address: HostPort) -> Connection:
+        if self._is_interrupted:
+            raise ConnectionBroken(f"{address} is not asked any more")
         host = address.host or "127.0.0.1"
         with connecting_faults(address):
             connection = Connection((host, address.port), client_id=self._client_id, timeout_s=self._timeout_s)

@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -52,6 +53,11 @@ class Connection:
 
     def close(self) -> None:
         self._socket.close()
+
+    def interrupt(self) -> None:
+        """Makes what another thread waits for fail, as if the broker had hung up."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def set_timeout(self, timeout_s: float) -> None:
         """How long each answer is waited for from now on."""

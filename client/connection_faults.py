@@ -29,8 +29,7 @@ def connecting_faults(address: HostPort) -> Iterator[None]:
     except ssl.SSLError as fault:
         raise UntrustedCertificate(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
     except (OSError, ValueError) as fault:
-        why = connect_reason(fault) or "there was no answer in time"
-        raise Unreachable(f"no broker answers at {address}: {why}", address) from fault
+        raise Unreachable(f"no broker answers at {address}: {connect_reason(fault)}", address) from fault
 
 
 @contextmanager

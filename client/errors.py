@@ -73,6 +73,8 @@ def check(what: str, answer: Any) -> None:
 def connect_reason(error: OSError | ValueError) -> str:
     """Why nobody answers, in the system's words: asyncio has words of its own around them."""
     number = getattr(error, "errno", None) or 0
+    if isinstance(error, TimeoutError) and not number:
+        return "there was no answer in time"
     return os.strerror(number) if number > 0 else getattr(error, "strerror", "") or str(error)
 
 

@@ -14,7 +14,7 @@ class TlsSocket:
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext, host: str) -> None:
         """Shakes hands with a broker whose certificate has to be that of `host`."""
-        self.settimeout, self.close = sock.settimeout, sock.close
+        self.settimeout, self.shutdown, self.close = sock.settimeout, sock.shutdown, sock.close
         self._sock, self._buffers = sock, TlsBuffers()
         self._records = TlsRecords(context, self._buffers, host=host)
         data = self._buffers.scratch[:0]

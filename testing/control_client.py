@@ -9,11 +9,13 @@ from typing import Any, Protocol
 import h11
 
 from ..broker.faults.control_requests import Control
+from ..broker.faults.field_parsers import duration_ms
 from ..config.keys.endpoints import parse_host_port
 from .blocking_front import BlockingFront
 from .loop_thread import run_in
 
-TIMEOUT_S = 660.0
+TIMEOUT_S = 60.0
+"""For an answer, in addition to the time that the control was asked to wait for something."""
 READ_BYTES = 1 << 16
 Answer = dict[str, Any]
 
@@ -54,7 +56,7 @@ class HttpControl:
         http = h11.Connection(h11.CLIENT)
         asked = http.send(h11.Request(method=method, target=f"/{path.strip('/')}", headers=headers))
         try:
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(TIMEOUT_S + _longest_wait_s(body or {})):
                 status, data = await self._exchange(http, (asked or b"") + (http.send(h11.Data(sent)) or b""))
             return _check(status, json.loads(data))
         except (h11.RemoteProtocolError, ValueError) as fault:
@@ -67,7 +69,10 @@ class HttpControl:
             writer.write(asked)
             while not isinstance(event := http.next_event(), h11.EndOfMessage):
                 if event is h11.NEED_DATA:
-                    http.receive_data(await reader.read(READ_BYTES))
+                    received = await reader.read(READ_BYTES)
+                    if not received:
+                        raise ConnectionResetError("the connection was closed instead of an answer")
+                    http.receive_data(received)
                 elif isinstance(event, h11.Response):
                     status = event.status_code
                 elif isinstance(event, h11.Data):
@@ -90,6 +95,14 @@ class BlockingControl(BlockingFront[ControlClient]):
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         """Raises: ControlFailed."""
         return self._run(self.awaited.ask(method, path, body))
+
+
+def _longest_wait_s(body: Mapping[str, Any]) -> float:
+    """How long the control may wait for a fault or a group; 0 for a time that it will refuse."""
+    try:
+        return duration_ms(body.get("timeout", 0)) / 1000
+    except ValueError:
+        return 0
 
 
 def _check(status: int, answer: Answer) -> Answer:

@@ -94,7 +94,7 @@ def produce_command(
         ),
     ] = None,
     compression: Annotated[
-        str | None, typer.Option("--compression", "-z", metavar="CODEC", help="none, gzip, snappy, lz4 or zstd.")
+        str | None, typer.Option("--compression", "-z", metavar="none|gzip|snappy|lz4|zstd", help="Codec of batches.")
     ] = None,
     acks: Annotated[
         str | None,
@@ -216,6 +216,7 @@ async def _produce(options: ProduceOptions) -> int | None:
                 writing.result()
                 return None
             writing.cancel()
+            client.interrupt()
             writer.hurry()
             return stop.result()
 

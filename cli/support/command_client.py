@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from ...client.blocking_client import BlockingClient
+from ...client.connection import TIMEOUT_S
 from ...client.errors import (
     ClientError,
     ConnectionBroken,
@@ -24,15 +25,18 @@ from .stop_signals import StopSignals
 
 T = TypeVar("T")
 CLIENT_ID = "stepdown-cli"
+GOODBYE_S = 2.0
+"""How long each answer is waited for after a signal has ended the command."""
 SECURITY_HINT = "A TLS or SASL listener takes --command-config FILE, a client.properties that says how."
 ADVERTISED_HINT = (
     "{} answered, and names {} to its clients: set advertised.listeners of that broker to an address that is reached "
     "from here."
 )
+SILENT_HINT = "Is a Kafka broker listening there?"
 HINTS_BY_FAULT = {
     Unreachable: "Start one with `stepdown serve`, or name another with --bootstrap-server HOST:PORT.",
     UnsupportedVersion: "It may be of another kind, or older or newer than this command needs.",
-    MalformedAnswer: f"Is a Kafka broker listening there? {SECURITY_HINT}",
+    MalformedAnswer: f"{SILENT_HINT} {SECURITY_HINT}",
 }
 HINTS_BY_CODE = {"UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows what there is."}
 
@@ -40,16 +44,18 @@ HINTS_BY_CODE = {"UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows wha
 class CommandClient(BlockingClient):
     """Asks the brokers of one cluster. `hints`: what to do next, by the error that a broker answered.
 
-    `stopping`: signals that end a wait. Raises: CommandFailure from every method, SignalStop from `run`.
+    `stopping`: signals that end a wait; then what takes its leave waits `GOODBYE_S`.
+
+    Raises: CommandFailure from every method, SignalStop from `run`.
     """
 
     def __init__(
         self, addresses: Sequence[HostPort], security: SecuritySettings | None, hints: Mapping[str, str]
     ) -> None:
-        super().__init__(addresses, client_id=CLIENT_ID, security=security or OPEN)
+        super().__init__(addresses, client_id=CLIENT_ID, security=security or OPEN, timeout_s=TIMEOUT_S)
         self._is_open = security is None
         self._bootstrap_addresses = addresses
-        self._has_answered = False
+        self._is_connected = self._has_answered = False
         self.stopping: StopSignals | None = None
         self._hints = {**HINTS_BY_CODE, **hints}
 
@@ -58,21 +64,31 @@ class CommandClient(BlockingClient):
             super().connect()
         except ClientError as fault:
             raise CommandFailure(str(fault), self._hint(fault)) from fault
+        self._is_connected = True
 
     def run(self, operation: Operation[T]) -> T:
         try:
-            with nullcontext() if self.stopping is None else self.stopping.end_wait():
+            with self._let_signals_end_it():
                 result = super().run(operation)
         except ClientError as fault:
             raise CommandFailure(str(fault), self._hint(fault)) from fault
         self._has_answered = True
         return result
 
+    def _let_signals_end_it(self) -> AbstractContextManager[None]:
+        if self.stopping is None:
+            return nullcontext()
+        if self.stopping.by is not None:
+            self._timeout_s = GOODBYE_S
+        return self.stopping.end_wait()
+
     def _hint(self, fault: ClientError) -> str:
         if isinstance(fault, KafkaError):
             return self._hints.get(fault.code, "")
         if isinstance(fault, ConnectionBroken):
             return SECURITY_HINT if self._is_open and not self._has_answered else ""
+        if isinstance(fault, NoAnswer):
+            return "" if self._is_connected else SILENT_HINT
         if isinstance(fault, Unreachable) and fault.address not in (None, *self._bootstrap_addresses):
             return ADVERTISED_HINT.format(", ".join(map(str, self._bootstrap_addresses)), fault.address)
         return HINTS_BY_FAULT.get(type(fault), "")

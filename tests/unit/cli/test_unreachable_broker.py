@@ -1,13 +1,21 @@
-"""Where nobody answers, every command that asks a broker says so at once, with the same sentence."""
+"""Where nobody answers, every command that asks a broker says so, with the same sentence."""
 
 import json
+import re
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.command import run_command
+from stepdown.cli.clients import report_page
+from stepdown.cli.support import command_client
+from stepdown.testing import control_client
+from support.command import Finished, run_command
 from support.command_tree import LEAVES, options_of
+from support.deadline import DEADLINE_S, MOMENT_S
+from support.silent_broker import SilentBroker
 
 NEEDED: dict[str, tuple[object, ...]] = {
     "topics create": ("t",),
@@ -43,6 +51,7 @@ NEEDED: dict[str, tuple[object, ...]] = {
 """What a command line has to hold."""
 ASKED = {"--bootstrap-server": "broker", "--control": "control port", "--http": "http port"}
 """What is asked, by the option that names its address."""
+MAIN_THREAD = threading.main_thread().ident or 0
 ASKING = {words: option for option in ASKED for words in LEAVES if option in options_of(words)}
 
 
@@ -54,19 +63,95 @@ def address() -> Iterator[str]:
         yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("words", ASKING, ids=" ".join)
-def test_who_does_not_answer_is_named_at_once(
-    words: tuple[str, ...], address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`producer-perf` waited a minute for each record."""
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file that NEEDED names."""
     monkeypatch.chdir(tmp_path)
     moved = {"topic": "t", "partition": 0, "replicas": [1]}
     Path("plan.json").write_text(json.dumps({"version": 1, "partitions": [moved]}))
-    option = ASKING[words]
-    ended = run_command(*words, *NEEDED.get(" ".join(words), ()), option, address, stdin=b"line\n")
-    said = f"stepdown: no {ASKED[option]} answers at {address}: Connection refused\n  "
+
+
+def ask(words: tuple[str, ...], address: str) -> Finished:
+    return run_command(*words, *NEEDED.get(" ".join(words), ()), ASKING[words], address, stdin=b"line\n")
+
+
+def wait_for(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every command wait so long for an answer."""
+    for module in (command_client, report_page, control_client):
+        monkeypatch.setattr(module, "TIMEOUT_S", seconds)
+
+
+SILENCES = {f"{' '.join(words)}, silent at once": (words, False) for words in ASKING} | {
+    f"{' '.join(words)}, silent after ApiVersions": (words, True)
+    for words, option in ASKING.items()
+    if option == "--bootstrap-server"
+}
+walk_silences = pytest.mark.parametrize(("words", "greets"), SILENCES.values(), ids=SILENCES)
+walk_commands = pytest.mark.parametrize("words", ASKING, ids=" ".join)
+
+
+@walk_commands
+@pytest.mark.usefixtures("plan")
+def test_who_does_not_answer_is_named_at_once(words: tuple[str, ...], address: str) -> None:
+    """`producer-perf` waited a minute for each record."""
+    ended = ask(words, address)
+    said = f"stepdown: no {ASKED[ASKING[words]]} answers at {address}: Connection refused\n  "
     assert (ended.exit_code, ended.stdout) == (1, "")
     assert ended.stderr.startswith(said) and ended.stderr.count("\n") == 2
+
+
+@walk_commands
+@pytest.mark.usefixtures("plan")
+def test_who_hangs_up_is_named(words: tuple[str, ...]) -> None:
+    """The control port was said to be in a state of a protocol."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            client, _ = server.accept()
+            client.recv(1)
+            client.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        ended = ask(words, address)
+        thread.join()
+    said = rf"stepdown: .*{address}.*(clos|[Rr]eset).*\n  .*\n"
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert re.fullmatch(said, ended.stderr), ended.stderr
+
+
+@walk_silences
+@pytest.mark.usefixtures("plan")
+def test_who_stays_silent_is_named_after_a_while(
+    words: tuple[str, ...], greets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands of the control port waited eleven minutes."""
+    wait_for(MOMENT_S, monkeypatch)
+    with SilentBroker(greets=greets) as broker:
+        ended = ask(words, broker.address)
+    said = rf"stepdown: .*{broker.address}.* in time\n(  .*\n)?"
+    assert (ended.exit_code, ended.stdout, broker.waited_on) == (1, "", 0)
+    assert re.fullmatch(said, ended.stderr), ended.stderr
+
+
+@walk_silences
+@pytest.mark.usefixtures("plan")
+def test_a_signal_ends_the_wait(words: tuple[str, ...], greets: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`produce` waited on for half a minute."""
+
+    def end_process(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    wait_for(10 * DEADLINE_S, monkeypatch)
+    before = signal.signal(signal.SIGTERM, end_process)
+    try:
+        with SilentBroker(greets=greets, on_wait=lambda: signal.pthread_kill(MAIN_THREAD, signal.SIGTERM)) as broker:
+            ended = ask(words, broker.address)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (128 + signal.SIGTERM, "", "")
+    assert broker.waited_on == 0
 
 
 def test_every_command_that_asks_a_broker_takes_its_security() -> None:
