@@ -17,6 +17,7 @@ from struct import Struct
 from time import perf_counter, process_time, time
 
 from ...client.connection import parse_address
+from ...client.errors import connect_reason
 from ...protocol.messages.api_versions import ApiVersionsRequest
 from ..failures import BenchFailure
 from ..servers.admin_connection import frame_of
@@ -41,7 +42,7 @@ def serve(pipe: Pipe) -> None:
         try:
             runner = _LoadRunner(plan)
         except OSError as fault:
-            pipe.send(f"cannot connect to {plan.address}: {fault}")
+            pipe.send(f"cannot connect to {plan.address}: {connect_reason(fault)}")
             continue
         pipe.send("ready")
         pipe.recv()
@@ -72,8 +73,10 @@ class _LoadRunner:
             for connection in self.connections.values():
                 connection.begin()
             self._loop()
-        except (OSError, BenchFailure) as fault:
+        except BenchFailure as fault:
             failure = str(fault)
+        except OSError as fault:
+            failure = f"the connection to {self.plan.address} broke: {connect_reason(fault)}"
         connections = self.connections.values()
         seconds = max((connection.last for connection in connections), default=began) - began
         for connection in connections:

@@ -134,7 +134,8 @@ def perf(
     java = run_java(_java_arguments(run)) if compare else None
     _show(report, java, as_json)
     if report.failed:
-        raise CommandFailure(f"{report.failed} of {records} records failed: {report.first_error}")
+        unsent = f", {records - report.records} were not sent" if report.records < records else ""
+        raise CommandFailure(f"{report.failed} of {report.records} records failed{unsent}: {report.first_error}")
 
 
 def _check_topic(run: PerfOptions) -> None:
@@ -160,6 +161,7 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from ...producer import Producer, ProducerError, RecordMetadata
+    from ...producer.errors import Timeout
 
     latencies: list[float] = []
     errors: list[ProducerError] = []
@@ -179,7 +181,11 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
                 if ended % REPORT_RECORDS == 0:
                     progress.update(task, completed=ended)
 
+            sending = 0
             for index in range(run.records):
+                if errors and isinstance(errors[-1], Timeout):
+                    break  # no broker takes records any more, and each of the others would wait as long
+                sending = index + 1
                 await _pace(run, index, started)
                 sent = time.perf_counter()
                 delivery = producer.send(run.topic, value, callback=partial(take_result, sent))
@@ -189,9 +195,9 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
             await producer.flush()
             seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
             metrics = producer.metrics()
-        progress.update(task, completed=run.records)
+        progress.update(task, completed=sending)
     return Report(
-        records=run.records,
+        records=sending,
         failed=len(errors),
         first_error=str(errors[0]) if errors else None,
         seconds=seconds,

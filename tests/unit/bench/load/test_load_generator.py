@@ -148,3 +148,18 @@ def test_a_server_that_hangs_up_is_a_failure(listening: Callable[[Serving], str]
 
 def test_nobody_there_is_told() -> None:
     assert str(play(plan_of("127.0.0.1:1", 1))).startswith("cannot connect to 127.0.0.1:1")
+
+
+def test_a_broker_that_dies_is_named_in_the_systems_words(listening: Callable[[Serving], str]) -> None:
+    """`[Errno 104] Connection reset by peer` was all that was said."""
+
+    def serving(sock: socket.socket) -> None:
+        take(sock, len(REQUEST))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, pack("ii", 1, 0))  # its close is a reset
+
+    address = listening(serving)
+    assert played(plan_of(address, 1)).failure == f"the connection to {address} broke: Connection reset by peer"
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        there = f"127.0.0.1:{nobody.getsockname()[1]}"
+        assert play(plan_of(there, 1)) == f"cannot connect to {there}: Connection refused"

@@ -1,6 +1,8 @@
 """`stepdown producer-perf` before a broker of its own."""
 
 import json
+import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,27 @@ def test_records_that_failed_do_not_count_as_sent(tmp_path: Path) -> None:
     assert finished.exit_code == 1
     assert finished.stdout.startswith("0 records sent, 3 failed, 0.0 records/s")
     assert "3 of 3 records failed" in finished.stderr
+
+
+def test_a_broker_that_dies_ends_it_with_what_was_written(tmp_path: Path) -> None:
+    """It went on with the records that were left, two minutes for each 32 MiB of them."""
+    segment = tmp_path / "data" / "perf-0" / f"{0:020}.log"
+    settings = ("delivery.timeout.ms=500", "request.timeout.ms=200", "linger.ms=5")
+    options = [word for each in settings for word in ("-p", each)]
+    with Stepdown(tmp_path) as broker:
+        broker.create_topic("perf")
+
+        def kill() -> None:
+            while not segment.stat().st_size:
+                pass
+            broker.kill()
+
+        killing = threading.Thread(target=kill)
+        killing.start()
+        ended = run_command("producer-perf", "-t", "perf", "-n", 10**9, "-b", broker.address, *options)
+        killing.join()
+    assert ended.exit_code == 1
+    assert re.search(r"stepdown: \d+ of \d+ records failed, \d+ were not sent: .* expired: ", ended.stderr)
 
 
 @pytest.mark.java
