@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -105,6 +106,10 @@ class _LazyCommands(TyperGroup):
         module, application, _ = COMMANDS[cmd_name]
         command = get_command(getattr(import_module(module, __package__), application))
         command.name = cmd_name
+        if COMPLETION_VARIABLE in os.environ:
+            from .completion import offer_values
+
+            offer_values(command)
         from .support.user_config import read_user_config
 
         if defaults := read_user_config():

@@ -33,7 +33,13 @@ OnCluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself."
 Prefixed = Annotated[bool, typer.Option("--prefixed", help="The names given are prefixes.")]
 Principals = Annotated[list[str] | None, typer.Option("--principal", metavar="User:NAME", help="May be repeated.")]
 Operations = Annotated[
-    list[str] | None, typer.Option("--operation", metavar="OPERATION", help="Such as read; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--operation",
+        metavar="OPERATION",
+        autocompletion=lambda incomplete: [name for name in KNOWN_OPERATIONS if name.startswith(incomplete)],
+        help="Such as read; may be repeated.",
+    ),
 ]
 Hosts = Annotated[list[str] | None, typer.Option("--host", metavar="ADDRESS", help="May be repeated.")]
 

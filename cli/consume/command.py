@@ -35,7 +35,8 @@ def consume_command(
         ),
     ] = False,
     offset: Annotated[
-        str | None, typer.Option("--offset", "-o", metavar="WHERE", help="earliest, latest, N, -N (last N) or @MS.")
+        str | None,
+        typer.Option("--offset", "-o", metavar="earliest|latest|N|-N|@MS", help="Start there: -N is the last N."),
     ] = None,
     until_end: Annotated[
         bool,
@@ -53,7 +54,12 @@ def consume_command(
         str | None, typer.Option("--group", "-g", help="Join this group and commit what was read.")
     ] = None,
     isolation: Annotated[
-        str, typer.Option("--isolation", metavar="LEVEL", help="read_uncommitted or read_committed.")
+        str,
+        typer.Option(
+            "--isolation",
+            metavar="read_uncommitted|read_committed",
+            help="What is read of transactions.",
+        ),
     ] = "read_uncommitted",
     as_json: Annotated[bool, typer.Option("--json", help="Print lines of JSON that `produce --json` takes.")] = False,
     form: Annotated[

@@ -43,9 +43,15 @@ Fields = Annotated[list[str] | None, typer.Argument(metavar="[FIELD=VALUE]...", 
 LOCAL = "127.0.0.1:9100"
 
 
+def _complete_kinds(incomplete: str) -> list[str]:
+    from ...broker.faults.kinds import KINDS
+
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
 @faults.command()
 def arm(
-    kind: Annotated[str, typer.Argument(metavar="KIND", show_default=False)],
+    kind: Annotated[str, typer.Argument(metavar="KIND", autocompletion=_complete_kinds, show_default=False)],
     fields: Fields = None,
     control: Control = LOCAL,
     token: Token = "",

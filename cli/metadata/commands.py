@@ -35,7 +35,7 @@ def metadata_commands() -> None:
 @metadata.command()
 def prepare(
     log_dirs: Annotated[list[str], typer.Argument(metavar="LOG_DIR...", help="No broker may have them open.")],
-    release_name: Annotated[str, typer.Option("--for", metavar="RELEASE", help="3.9, 4.0 or 4.4.")],
+    release_name: Annotated[str, typer.Option("--for", metavar="3.9|4.0|4.4", help="What goes on with them.")],
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="The server.properties that stepdown had.")
     ] = None,

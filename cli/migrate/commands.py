@@ -53,7 +53,7 @@ def plan(
     without_zookeeper: Annotated[
         bool, typer.Option("--without-zookeeper", help="It is lost: go by what the disks say.")
     ] = False,
-    release: Annotated[str, typer.Option("--to", metavar="RELEASE", help="4.0 or 4.4; 3.9 as well.")] = "4.4",
+    release: Annotated[str, typer.Option("--to", metavar="3.9|4.0|4.4", help="What goes on with them.")] = "4.4",
 ) -> None:
     """Read everything, and write a plan that a person reads; nothing else is written."""
     from ...storage.files.files import Files

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...config import Given, Origin
 from ...config.sources.command_parser import CommandParser
+from ...config.tables.stepdown import RELEASES
 from .log_options import add_log_options
 
 DESCRIPTION = """Serve log directories until SIGTERM or SIGINT.
@@ -125,7 +126,7 @@ def make_parser() -> CommandParser:
 def _add_test_options(parser: CommandParser) -> None:
     option = parser.add_argument_group("for tests").add_argument
     option("--control", default="", metavar="HOST:PORT", help="Address of the control port [default: none].")
-    option("--act-as", default="", metavar="RELEASE", help="The release of Kafka to act as, such as 4.4.")
+    option("--act-as", default="", metavar="|".join(RELEASES), help="The release of Kafka to act as.")
     option(
         "--brokers",
         type=_number,

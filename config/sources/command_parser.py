@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+NAME = re.compile(r"[\[@-]?(?!PLAINTEXT|SSL)[A-Z][A-Z_=:.]*[\].]*")
+"""Of what is expected, in the place of a value."""
+
+
+def list_values(metavar: str) -> list[str]:
+    """The values of an option whose metavar is as `all|0|1`; none for a name of what is expected, as OFFSET is."""
+    words = metavar.split("|")
+    return [word for word in words if not NAME.fullmatch(word)] if len(words) > 1 else []
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -33,7 +43,7 @@ class CommandParser(argparse.ArgumentParser):
         options = {name: each for each in self._actions for name in each.option_strings}
         before = options.get(words[-1]) if words else None
         if before is not None and before.nargs != 0:
-            found = dict.fromkeys(map(str, before.choices or ()), "")
+            found = dict.fromkeys(list_values(str(before.metavar or "")), "")
         else:
             found = {name: each.help or "" for name, each in options.items() if each.help != argparse.SUPPRESS}
             found = found if begin.startswith("-") else {name: each.description or "" for name, each in jobs.items()}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LONG, PASSWORD, STRING, active
 from ..keys.value_checks import AtLeast, Matching, OneOf
 
+RELEASES = ("0.10.2", "1.1", "2.8", "3.9", "4.0", "4.1", "4.4")
+"""That a broker may act as."""
 TOPIC = r"[A-Za-z0-9._-]+(:[0-9]{1,9}){0,2}"
 
 KEYS = (
@@ -165,7 +167,7 @@ KEYS = (
         "stepdown.act.as",
         STRING,
         None,
-        OneOf(("0.10.2", "1.1", "2.8", "3.9", "4.0", "4.1", "4.4")),
+        OneOf(RELEASES),
         AT_START,
         "Release of Kafka to act as, for tests of clients: its request versions, refusals, features and defaults "
         "(docs/act-as.md). Absent: everything that this broker can.",

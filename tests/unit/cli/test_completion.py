@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from stepdown.client import Admin
+from stepdown.config.sources.command_parser import list_values
 from support.broker import Stepdown
 from support.command import run_command
+from support.command_tree import LEAVES
 from support.deadline import DEADLINE_S
+from typer.core import TyperOption
 
 
 def candidates(words: str) -> list[str]:
@@ -39,6 +42,11 @@ def candidates(words: str) -> list[str]:
         ("stepdown serve --log-", ["--log-dir", "--log-format", "--log-level"]),
         ("stepdown serve --log-level ", ["debug", "info", "warning", "error"]),
         ("stepdown serve --log-dir ", []),
+        ("stepdown serve --act-as 4", ["4.0", "4.1", "4.4"]),
+        ("stepdown produce t -z ", ["none", "gzip", "snappy", "lz4", "zstd"]),
+        ("stepdown consume t -o ", ["earliest", "latest"]),
+        ("stepdown acls add --operation cr", ["create", "create-tokens"]),
+        ("stepdown faults arm err", ["error"]),
         ("stepdown gateway --up", ["--upstream"]),
         ("stepdown gateway --wor", []),
         ("stepdown pipeline c", ["census", "compact", "convert"]),
@@ -46,6 +54,25 @@ def candidates(words: str) -> list[str]:
 )
 def test_commands_and_options_are_completed(words: str, found: list[str]) -> None:
     assert candidates(words) == found
+
+
+WITH_VALUES = {
+    f"stepdown {' '.join(words)} {parameter.opts[0]} ": list_values(parameter.metavar or "")
+    for words, command in LEAVES.items()
+    for parameter in command.params
+    if isinstance(parameter, TyperOption) and "|" in (parameter.metavar or "")
+}
+
+
+def test_every_list_of_values_in_the_help_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_STEPDOWN_COMPLETE", "complete_bash")
+    offered = {}
+    for words in WITH_VALUES:
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+        offered[words] = run_command().stdout.split()
+    assert WITH_VALUES["stepdown delete-records --before "] == ["end"]
+    assert offered == WITH_VALUES
 
 
 def test_names_of_topics_and_groups_are_those_of_the_broker(tmp_path: Path) -> None:
