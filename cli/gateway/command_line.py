@@ -9,19 +9,21 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from ...client.security.settings import TlsSettings
 from ...config import ConfigError, Given, Origin
 from ...config.sources.command_parser import CommandParser
 from ...gateway.allow_list import ENDED, list_past
 from ...gateway.gateway import Gateway
 from ...gateway.setting_keys import KEYS
-from ...gateway.settings import list_late, make_settings, read_given
+from ...gateway.settings import GatewaySettings, list_late, make_settings, read_given
 from ...gateway.workers.supervisor import StartFailed, Supervisor
 from ...gateway.workers.worker import Worker
 from ...network.clock import LoopClock
+from ...network.tls.certificate_dates import list_untimely, list_untimely_in_files
 from ..serve.greeting import announce
 from ..serve.log_format import configure_logging
 from ..serve.log_options import add_log_options
@@ -58,6 +60,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     if settings.lends_its_login:
         how, what = ("swap", "login") if settings.swaps else ("relay", "certificate")
         log.warning(LENT, how, settings.listen, what)
+    for line in _list_untimely_certificates(settings):
+        log.warning(line)
     if given.check:
         for each in list_past(settings.allowed, LoopClock().now_ms()):
             log.warning(ENDED, each)
@@ -69,6 +73,16 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     # -P: what lies where the gateway is started is not stepdown, such as a clone of it
     command = (sys.executable, "-P", "-m", __name__.partition(".")[0], "gateway", *options)
     return run_in_loop(_run(Supervisor(settings, texts, command), texts, read))
+
+
+def _list_untimely_certificates(settings: GatewaySettings) -> Iterator[str]:
+    """A line for each certificate, of the listener or towards the cluster, that has ended or has not begun."""
+    if isinstance(settings.security.tls, TlsSettings):
+        files = (settings.security.tls.own_file, settings.security.tls.trusted_file)
+        yield from list_untimely_in_files(files, LoopClock().now_ms())
+    for security in settings.network.listener_security.values():
+        if security.tls is not None:
+            yield from list_untimely(security.tls, LoopClock().now_ms())
 
 
 def _be_worker(descriptors: str) -> int:

@@ -17,6 +17,7 @@ from ...broker.broker import Broker
 from ...broker.topics_at_start import create_missing_topics
 from ...config import Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
+from ...network.clock import LoopClock
 from ..support.event_loop import run_in_loop
 from ..support.failures import EXIT_FAILED
 from ..support.process_resources import allow_open_files, return_memory
@@ -92,7 +93,7 @@ def _check_start(loaded: StartupSettings, options: BrokerOptions, environ: Mappi
     check_directories(brokers)
     if options.make_files is not None:
         options.make_files()
-    check_listener_files(brokers)
+    check_listener_files(brokers, LoopClock().now_ms())
 
 
 def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> StartupSettings:

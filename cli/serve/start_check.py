@@ -1,15 +1,19 @@
 """Looks for what keeps a broker from starting before anything is written: a start that fails leaves nothing."""
 
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
 from ...config import BrokerSettings, Endpoint, HostPort
 from ...network.admission.listener_files import find_unusable_files
 from ...network.listener import bind, naming_address
+from ...network.tls.certificate_dates import list_untimely
 from ...protocol.errors import DiskFault
 from ...storage.directories.directory_check import NotALogDirectory
 from ...storage.directories.log_directory import DirectoryInUse, check_available
 from ...storage.files.files import Files
+
+log = logging.getLogger("stepdown")
 
 
 def check_addresses(brokers: Sequence[BrokerSettings], control: HostPort | None) -> None:
@@ -35,8 +39,14 @@ def check_directories(brokers: Sequence[BrokerSettings]) -> None:
             continue
 
 
-def check_listener_files(brokers: Sequence[BrokerSettings]) -> None:
-    """Raises: DiskFault with every file of a listener that cannot be used."""
+def check_listener_files(brokers: Sequence[BrokerSettings], now_ms: int) -> None:
+    """Logs which certificates have ended, or have not begun.
+
+    Raises: DiskFault with every file of a listener that cannot be used.
+    """
     for listener, security in brokers[0].listener_security.items():
         if reasons := [why for _, why in find_unusable_files(listener, security)]:
             raise DiskFault(f"listener {listener}: {'; '.join(reasons)}")
+        if security.tls is not None:
+            for line in list_untimely(security.tls, now_ms):
+                log.warning("listener %s: %s", listener, line)

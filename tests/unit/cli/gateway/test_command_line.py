@@ -1,5 +1,7 @@
 """`stepdown gateway --check` names every fault, also of the files that the settings name."""
 
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,16 @@ def test_good_files_are_good(tmp_path: Path) -> None:
     told = check(tmp_path, upstream=authority.file, own=authority.issue("own"), trusted=authority.file)
     assert (told.exit_code, told.stdout) == (0, "the settings are good\n"), told.stderr
     assert "allow: 10.1.0.0/16 until 2020-06-30 has ended" in told.stderr
+
+
+def test_certificates_that_have_ended_are_named_with_their_date(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    own = authority.issue("own", ends=datetime(2020, 6, 30, tzinfo=UTC))
+    towards_cluster = f"upstream.ssl.keystore.location: {own}\n"
+    told = check(tmp_path, towards_cluster, upstream=authority.file, own=own, trusted=authority.file)
+    assert told.exit_code == 0, told.stderr
+    assert re.findall(rf"{own}: the certificate of CN=own,.* ended on (.*)", told.stderr) == ["2020-06-30"] * 2
+    assert told.stderr.count(" ended on ") == 2
 
 
 def test_every_file_that_cannot_be_used_is_named_at_once(tmp_path: Path) -> None:

@@ -3,11 +3,15 @@
 import os
 import socket
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from stepdown.cli.serve.start_check import check_listener_files
+from stepdown.config import load
 from stepdown.storage.directories.log_directory import LogDirectory
 from stepdown.storage.files.files import Files
+from support.certificates import Authority
 from support.command import run_command
 
 FREE = "127.0.0.1:0"
@@ -25,6 +29,14 @@ REFUSALS: dict[str, tuple[tuple[str, ...], int, str]] = {
     "no log directory": (("--listen", FREE, "--log-dir", "strange"), 1, "is no log directory"),
 }
 """Options, the status, what is said."""
+
+
+def test_a_certificate_that_has_ended_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    own = Authority(tmp_path).issue("own", ends=datetime(2020, 6, 30, tzinfo=UTC))
+    settings = ("listeners=SSL://127.0.0.1:0", "ssl.keystore.type=PEM", f"ssl.keystore.location={own}")
+    check_listener_files([load(None, {}, settings).settings], 1_700_000_000_000)
+    (line,) = caplog.messages
+    assert line.startswith(f"listener SSL: {own}: the certificate of CN=own,") and line.endswith("ended on 2020-06-30")
 
 
 @pytest.fixture
