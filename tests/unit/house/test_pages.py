@@ -4,13 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from support.docs_site import LINK, PAGES, ROOT, build
 from support.house_words import ROOMS
 
-ROOT = Path(__file__).resolve().parents[3]
-
-
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]*))?\)")
 OF_OTHERS = {"test_sasl.py", "run.py"}
 """Files of other projects, and a user's."""
 
@@ -61,3 +57,15 @@ def test_every_page_is_linked_from_another() -> None:
     folders = {path for path in linked if path.is_dir()}
     pages = [page for page in PAGES if page.is_relative_to(ROOT / "docs")]
     assert [page.name for page in pages if page not in linked and page.parent not in folders] == []
+
+
+def test_the_site_names_every_page() -> None:
+    named = re.findall(r"^ +- (?:\w+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    assert sorted(named) == sorted(page.relative_to(ROOT).as_posix() for page in PAGES)
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="pip install '.[docs]'")
+    ended = build(tmp_path)
+    assert (ended.returncode, ended.stderr.count("WARNING")) == (0, 0), ended.stderr
+    assert "stepdown" in (tmp_path / "site" / "index.html").read_text()
