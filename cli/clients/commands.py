@@ -22,6 +22,8 @@ clients = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 COLUMNS = ("client id", "address", "principal", "software", "requests", "Kafka 4", "because")
 STDIN = Path("-")
+PIPE_COLUMNS = 160
+"""Of the table where it is not on a terminal: reasons are long. What other programs read is `--csv` and `--json`."""
 
 
 @clients.command()
@@ -114,7 +116,7 @@ def _print_text(rows: list[ClientRow], forgotten: int) -> None:
     from ..support.terminal_tables import print_table
 
     if rows:
-        print_table(COLUMNS, [_cells(row) for row in rows], numeric=("requests",))
+        print_table(COLUMNS, [_cells(row) for row in rows], numeric=("requests",), most_columns=PIPE_COLUMNS)
         typer.echo()
     for mend in dict.fromkeys(row.mend for row in rows if row.mend):
         names = [row.client_id or row.address for row in rows if row.mend == mend]

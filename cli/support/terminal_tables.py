@@ -13,21 +13,24 @@ import typer
 GAP = "  "
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], numeric: Sequence[str] = ()) -> None:
-    """Print rows under their columns; `numeric` columns are aligned at the right. On a terminal that is not as wide,
-    what is long goes on in the next line of its column."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], numeric: Sequence[str] = (), most_columns: int | None = None
+) -> None:
+    """Print rows under their columns; `numeric` columns are aligned at the right. What is long goes on in the next
+    line of its column where the table is wider than the terminal, or elsewhere than `most_columns`."""
     cells = [[*columns], *([_printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
     right = [column in numeric for column in columns]
     width = sum(widths) + len(GAP) * (len(widths) - 1)
-    if sys.stdout.isatty() and width > get_terminal_size().columns:
-        _print_narrow(cells, right)
+    limit = get_terminal_size().columns if sys.stdout.isatty() else most_columns
+    if limit is not None and width > limit:
+        _print_narrow(cells, right, limit)
         return
     head, *lines = (_line(row, widths, right) for row in cells)
     typer.echo("\n".join([head, "─" * width, *lines]))
 
 
-def _print_narrow(cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
+def _print_narrow(cells: Sequence[Sequence[str]], right: Sequence[bool], width: int) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -38,7 +41,7 @@ def _print_narrow(cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None
         table.add_column(Text(name), justify="right" if is_right else "left", overflow="fold")
     for row in cells[1:]:
         table.add_row(*map(Text, row))
-    Console(highlight=False).print(table)
+    Console(highlight=False, width=width).print(table)
 
 
 def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

@@ -33,6 +33,14 @@ def test_the_table_says_who_works_and_why_not(log: Path) -> None:
     assert "1 request could not be read: line 4: " in done.stderr
 
 
+def test_the_table_is_not_wider_in_a_pipe_than_people_read(log: Path) -> None:
+    """It had 330 columns."""
+    with log.open("a") as file:
+        file.write(OF_1_1.replace("clientId=", f"clientId={'long-' * 60}"))
+    lines = run_command("clients", "--from-request-log", log).stdout.partition("\n\n")[0].splitlines()
+    assert max(map(len, lines)) <= 160
+
+
 def test_stdin_is_read_as_a_file_is() -> None:
     done = run_command("clients", "--from-request-log", "-", "--json", stdin=OF_2_8.encode())
     assert json.loads(done.stdout)["clients"][0]["client_id"] == "app"
