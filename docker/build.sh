@@ -10,7 +10,7 @@ prefix=${1:?usage: docker/build.sh PREFIX}
 source=$(cd "$(dirname "$0")/.." && pwd)
 
 "${PYTHON:-python3}" -m venv "$prefix"
-"$prefix/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check "$source"
+"$prefix/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check "${source}[gateway]"
 
 # The compiled kernel has to be the one in use: the plain twin is for reading.
 "$prefix/bin/python" -c 'from stepdown.protocol.records import kernel; assert kernel.COMPILED, kernel.__file__'
