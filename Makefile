@@ -14,6 +14,7 @@
 # make tiered  tiered storage of three Kafka brokers, through an unclean election, read from a path and from S3 (MB=2000)
 # make pipeline-range  eleven offsets of a log of 10 GB by time and bytes, all rows from S3 beside a path, and with BESIDE=PYTHON those of another checkout (GB=10)
 # make pipeline-cluster  rows of a log of 10 GB on two Spark workers without a shared disk, one of them killed (GB=10, needs root)
+# make docs    the site of docs/, in build/docs/site; a warning is a failure
 # make pictures  the pictures of the page in docs, of a broker with real clients (needs Chromium)
 # make gate    count the instructions of a dozen loads, name what moved since they were kept (needs perf or valgrind)
 # make sanitize damaged LZ4 and snappy streams, opened and converted under AddressSanitizer for half an hour (needs gcc; SANITIZE_S=… SEED=…)
@@ -25,6 +26,7 @@
 # make gateway-cost  the CPU time and latency of the gateway beside HAProxy and none, before a Kafka 4.4.0; CONNECTIONS=2000: memory (needs haproxy)
 # make gateway-clients  the matrix of clients, their groups and transactions, Kafka 4's tools and moving leaders, through a gateway to Kafka 4.4.0; 80 setups and their verdicts (needs Go, Node)
 # make gateway-suites  the clients' own tests through a gateway to Kafka 4.4.0, beside direct runs: kafka-python, franz-go (needs Go), librdkafka (needs Debian's sources)
+# make page-soak  a broker with 1,000 topics and 10,000 requests a second: what an open page costs it and its clients (SECONDS=3600, needs Chromium)
 # make gateway-soak  old and new clients through a gateway, while brokers of three Kafka 4.4.0 and its workers are killed (SECONDS=3600)
 # make producer-storm  10 million records of random scripts by the producer: splits, fences, kills, cut connections (RECORDS=… SEED=…)
 # make producer-splits  batches above the topic's limit and one record that is too large, 200 runs each on stepdown and on Kafka, in peace and with cut connections
@@ -154,6 +156,10 @@ audit: setup
 docker-check: setup
 	$(BIN)/python -m pytest -m docker tests/docker
 
+.PHONY: docs
+docs: setup
+	cd tests && ../$(BIN)/python -m support.docs_site
+
 pictures: setup
 	cd tests && ../$(BIN)/python -m support.docs_pictures
 
@@ -251,6 +257,10 @@ gateway-suites: setup
 	$(BIN)/python -m pytest -m slow tests/interop/test_gateway_suites.py
 
 SECONDS ?= 3600
+
+.PHONY: page-soak
+page-soak: setup
+	cd tests && $(CURDIR)/$(BIN)/python -m support.page_soak $(SECONDS)
 
 gateway-soak: setup
 	cd tests && $(CURDIR)/$(BIN)/python -m support.gateway_soak $(SECONDS)
