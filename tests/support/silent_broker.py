@@ -23,12 +23,12 @@ ALL_APIS = ApiVersionsResponse(
 class SilentBroker:
     """Listens at `address` while the block runs. Of a client's requests it answers ApiVersions alone, if `greets`.
 
-    `on_wait` is called in a thread when a client waits for another answer. A client that has not hung up at the
+    `on_wait` is called once, in a thread, when a client waits for another answer. A client that has not hung up at the
     deadline is counted in `waited_on`, and its connection closed.
     """
 
     def __init__(self, *, greets: bool, on_wait: Callable[[], object] = lambda: None) -> None:
-        self._greets, self._on_wait = greets, on_wait
+        self._greets, self._on_wait, self._telling = greets, on_wait, threading.Lock()
         self._server = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
         self.waited_on = 0
@@ -63,11 +63,16 @@ class SilentBroker:
             try:
                 while data := client.recv(MOST_BYTES):
                     if not self._greets or not self._answer(client, parser, data):
-                        self._on_wait()
+                        self._tell_once()
             except ConnectionError:
                 pass
             except TimeoutError:
                 self.waited_on += 1
+
+    def _tell_once(self) -> None:
+        with self._telling:
+            on_wait, self._on_wait = self._on_wait, lambda: None
+        on_wait()
 
     def _answer(self, client: socket.socket, parser: FrameParser, data: bytes) -> bool:
         parser.feed(data)

@@ -136,21 +136,25 @@ def test_who_stays_silent_is_named_after_a_while(
 
 
 @walk_silences
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 @pytest.mark.usefixtures("plan")
-def test_a_signal_ends_the_wait(words: tuple[str, ...], greets: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_ends_the_wait(
+    words: tuple[str, ...], greets: bool, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`produce` waited on for half a minute."""
 
     def end_process(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
 
+    handlers = {signal.SIGTERM: end_process, signal.SIGINT: signal.default_int_handler}
     wait_for(10 * DEADLINE_S, monkeypatch)
-    before = signal.signal(signal.SIGTERM, end_process)
+    before = signal.signal(number, handlers[number])
     try:
-        with SilentBroker(greets=greets, on_wait=lambda: signal.pthread_kill(MAIN_THREAD, signal.SIGTERM)) as broker:
+        with SilentBroker(greets=greets, on_wait=lambda: signal.pthread_kill(MAIN_THREAD, number)) as broker:
             ended = ask(words, broker.address)
     finally:
-        signal.signal(signal.SIGTERM, before)
-    assert (ended.exit_code, ended.stdout, ended.stderr) == (128 + signal.SIGTERM, "", "")
+        signal.signal(number, before)
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (128 + number, "", "")
     assert broker.waited_on == 0
 
 
