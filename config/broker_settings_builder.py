@@ -117,6 +117,7 @@ def _listeners(taken: _SettingsCollector) -> dict[str, Any]:
     bound = _endpoints_without_controllers(taken, "listeners", protocols, controllers)
     if not any(problem.key == "listeners" for problem in taken.problems) and not bound:
         taken.refuse("listeners", "at least one listener that is not the controller's")
+    _check_ports(taken, bound)
     if not taken.text("advertised.listeners"):
         return {"listeners": bound, "advertised_listeners": tuple(_unbound(endpoint) for endpoint in bound)}
     advertised = _endpoints_without_controllers(taken, "advertised.listeners", protocols, controllers)
@@ -131,6 +132,16 @@ def _endpoints_without_controllers(
     nothing: tuple[Endpoint, ...] = ()
     endpoints = taken.take(name, lambda text: parse_listeners(text, protocols), nothing)
     return tuple(endpoint for endpoint in endpoints if endpoint.listener_name not in controllers)
+
+
+def _check_ports(taken: _SettingsCollector, bound: tuple[Endpoint, ...]) -> None:
+    named: dict[tuple[str, int], str] = {}
+    for each in bound:
+        other = named.setdefault((each.host, each.port), each.listener_name)
+        if each.port and other != each.listener_name:
+            taken.refuse(
+                "listeners", f"a port of its own for each listener ({other} and {each.listener_name} share one)"
+            )
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...config.settings import BrokerSettings
 
 DEFAULT_NODE_ID = 1
+MEND = "leave the directory of another broker out of log.dirs, or take the setting back"
 
 _logger = logging.getLogger(__name__)
 
@@ -70,13 +71,14 @@ def agree(known: BrokerIdentity, meta: MetaProperties, path: str) -> BrokerIdent
     if meta.node_id >= 0:
         if known.node_id not in (None, meta.node_id):
             raise DiskFault(
-                f"{path}: node {meta.node_id}, but the settings or another log directory say {known.node_id}"
+                f"{path}: node {meta.node_id}, but the settings or another log directory say {known.node_id}; {MEND}"
             )
         known = replace(known, node_id=meta.node_id)
     if meta.cluster_id is not None:
         if known.cluster_id not in (None, meta.cluster_id):
             raise DiskFault(
-                f"{path}: cluster {meta.cluster_id}, but the settings or another log directory say {known.cluster_id}"
+                f"{path}: cluster {meta.cluster_id}, but the settings or another log directory say {known.cluster_id}; "
+                f"{MEND}"
             )
         known = replace(known, cluster_id=meta.cluster_id)
     return known

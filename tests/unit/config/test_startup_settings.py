@@ -141,6 +141,14 @@ def test_values_that_contradict_or_cannot_be_served_are_refused(overrides: tuple
     assert expected in problems_of(overrides=overrides)
 
 
+def test_listeners_that_share_a_port_are_named() -> None:
+    """`Address already in use` was said, as of another process."""
+    names = "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT"
+    told = problems_of(overrides=(names, "listeners=A://127.0.0.1:9092,B://127.0.0.1:9092"))
+    assert "expected a port of its own for each listener (A and B share one)" in told
+    load(overrides=(names, "listeners=A://127.0.0.1:0,B://127.0.0.1:0"))
+
+
 def test_a_listener_on_every_address_advertises_no_host() -> None:
     (advertised,) = settings_of({"listeners": "PLAINTEXT://0.0.0.0:9092"}).advertised_listeners
     assert (advertised.host, advertised.port) == ("", 9092)
