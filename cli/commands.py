@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -94,6 +95,21 @@ def _list_next_of_pipeline(words: Sequence[str], begin: str) -> Iterator[tuple[s
 NEXT = {"serve": _list_next_of_serve, "gateway": _list_next_of_gateway, "pipeline": _list_next_of_pipeline}
 
 
+def _offer_values(command: Any) -> None:
+    """Have a command and those below it offer the values of each parameter whose metavar lists them."""
+    from ..config.sources.command_parser import list_values
+
+    for parameter in command.params:
+        if values := list_values(parameter.metavar or ""):
+            parameter.shell_complete = partial(_begin_with, values)
+    for each in getattr(command, "commands", {}).values():
+        _offer_values(each)
+
+
+def _begin_with(values: Sequence[str], ctx: Any, incomplete: str) -> list[Candidate]:
+    return [Candidate(value, "") for value in values if value.startswith(incomplete)]
+
+
 class _LazyCommands(TyperGroup):
     """Imports a command's module when it is called."""
 
@@ -107,9 +123,7 @@ class _LazyCommands(TyperGroup):
         command = get_command(getattr(import_module(module, __package__), application))
         command.name = cmd_name
         if COMPLETION_VARIABLE in os.environ:
-            from .completion import offer_values
-
-            offer_values(command)
+            _offer_values(command)
         from .support.user_config import read_user_config
 
         if defaults := read_user_config():
