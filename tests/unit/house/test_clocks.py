@@ -37,6 +37,7 @@ MEASURE = {
     "support/hostile/honest.py",
     "support/hostile/login_storm.py",
     "support/hostile/mutated_frames.py",
+    "support/page_soak.py",
     "support/pipeline_costs.py",
     "support/pipeline_times.py",
     "support/producer_storm.py",
