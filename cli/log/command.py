@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..support.failures import EXIT_FAILED, CommandFailure
+from ..support.progress import show_progress
 
 log = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Show and check the files of a log."
@@ -41,12 +42,17 @@ def dump(
     shown = FileDump(Files(read_only=True), records=records, index_sanity=index_sanity)
     corrupt = 0
     try:
-        for path in [file for given in paths for file in shown.paths(given)]:
-            if not as_json:
-                print(f"Dumping {path}")
-            for row in shown.rows(path):
-                corrupt += row["kind"] == "problem"
-                print(row_output.as_json(str(path), row) if as_json else row_output.as_text(row))
+        found = [file for given in paths for file in shown.paths(given)]
+        sizes = [shown.files.size(str(path)) for path in found]
+        done = 0
+        with show_progress("dumping", sum(sizes), prints=True) as show_done:
+            for path, size_bytes in zip(found, sizes, strict=True):
+                if not as_json:
+                    print(f"Dumping {path}")
+                for row in shown.rows(path):
+                    corrupt += row["kind"] == "problem"
+                    print(row_output.as_json(str(path), row) if as_json else row_output.as_text(row))
+                show_done(done := done + size_bytes)
     except DiskFault as fault:
         raise CommandFailure(str(fault)) from fault
     sys.stdout.flush()

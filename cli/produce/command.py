@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.message_format_versions import AsFormat, format_of
 from ..support.name_value_options import name_value_pairs
+from ..support.progress import show_progress
 from ..support.stop_signals import StopSignals
 
 if TYPE_CHECKING:
@@ -238,14 +241,22 @@ async def _write_all(writer: RecordWriter, options: ProduceOptions) -> None:
 async def _write_input(writer: RecordWriter, reading: RecordParser, pieces: Input, descriptor: int, name: str) -> None:
     from .stdin_records import read_some
 
-    number, data = 0, b" "
-    while data:
-        data = await read_some(descriptor, name)
-        try:
-            found = pieces.feed(data) if data else pieces.rest()
-        except ValueError as fault:
-            raise CommandFailure(f"record {number + 1} of {name}: {fault}") from fault
-        number += await _write(writer, reading, found, number, name)
+    number, done, data = 0, 0, b" "
+    with show_progress(name, _file_bytes(descriptor), prints=False) as show_done:
+        while data:
+            data = await read_some(descriptor, name)
+            try:
+                found = pieces.feed(data) if data else pieces.rest()
+            except ValueError as fault:
+                raise CommandFailure(f"record {number + 1} of {name}: {fault}") from fault
+            number += await _write(writer, reading, found, number, name)
+            show_done(done := done + len(data))
+
+
+def _file_bytes(descriptor: int) -> int | None:
+    """The size of a file; None for a pipe or a terminal, whose end nobody knows."""
+    status = os.fstat(descriptor)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 async def _write(writer: RecordWriter, reading: RecordParser, pieces: Iterable[bytes], before: int, name: str) -> int:

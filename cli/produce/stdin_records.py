@@ -123,7 +123,7 @@ async def read_some(descriptor: int, name: str) -> bytes:
     loop = asyncio.get_running_loop()
     found: asyncio.Future[bytes] = loop.create_future()
 
-    def print_outcomes(end: Callable[[], None]) -> None:
+    def settle(end: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody wants it any more
             loop.call_soon_threadsafe(lambda: None if found.done() else end())
 
@@ -132,9 +132,9 @@ async def read_some(descriptor: int, name: str) -> bytes:
             data = os.read(descriptor, READ_BYTES)
         except OSError as fault:
             error = OSError(fault.errno, fault.strerror, name)
-            print_outcomes(lambda: found.set_exception(error))
+            settle(lambda: found.set_exception(error))
         else:
-            print_outcomes(lambda: found.set_result(data))
+            settle(lambda: found.set_result(data))
 
     threading.Thread(target=read, name="stdin", daemon=True).start()
     return await found
