@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -18,6 +19,7 @@ from .failures import EXIT_BAD_USAGE, EXIT_FAILED, CommandFailure
 from .standard_streams import discard_output, flush_output, print_error
 
 EXIT_INTERRUPTED = 130
+OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 TRACEBACK_VARIABLE = "STEPDOWN_TRACEBACK"
 
 EXTRAS = {
@@ -51,8 +53,8 @@ def end(fault: BaseException) -> int:
         discard_output()
         return EXIT_FAILED
     unwritten = flush_output()
-    if isinstance(fault, OSError) and unwritten is not None:
-        return _report_lost_output(unwritten)
+    if isinstance(fault, OSError) and (unwritten is not None or _is_of_output(fault)):
+        return _report_lost_output(unwritten or fault)
     if unwritten is not None:
         discard_output()
     if hasattr(fault, "show"):  # a usage error of Typer
@@ -116,6 +118,11 @@ def _report_lost_output(fault: OSError) -> int:
     if not isinstance(fault, BrokenPipeError):
         print_error(f"stepdown: standard output: {_describe(fault)}")
     return EXIT_FAILED
+
+
+def _is_of_output(fault: OSError) -> bool:
+    """Whether it is stdout's: who fails to write a file names it. Without a buffer nothing is left to flush."""
+    return fault.filename is None and fault.errno in OF_OUTPUT
 
 
 def _show_usage(fault: BaseException) -> int:
