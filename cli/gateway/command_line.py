@@ -24,10 +24,10 @@ from ...gateway.workers.supervisor import StartFailed, Supervisor
 from ...gateway.workers.worker import Worker
 from ...network.clock import LoopClock
 from ...network.tls.certificate_dates import list_untimely, list_untimely_in_files
+from ..serve.event_loop import run_in_loop
 from ..serve.greeting import announce
 from ..serve.log_format import configure_logging
 from ..serve.log_options import add_log_options
-from ..support.event_loop import run_in_loop
 from ..support.process_resources import allow_open_files, return_memory
 
 DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests that Kafka 4 removed; the rest passes.

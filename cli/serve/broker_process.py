@@ -18,9 +18,9 @@ from ...broker.topics_at_start import create_missing_topics
 from ...config import Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
 from ...network.clock import LoopClock
-from ..support.event_loop import run_in_loop
 from ..support.failures import EXIT_FAILED
 from ..support.process_resources import allow_open_files, return_memory
+from .event_loop import run_in_loop
 from .greeting import announce, summarize, summarize_without_effect
 from .log_format import configure_logging
 
