@@ -42,7 +42,7 @@ def test_certificates_that_have_ended_are_named_with_their_date(tmp_path: Path) 
     towards_cluster = f"upstream.ssl.keystore.location: {own}\n"
     told = check(tmp_path, towards_cluster, upstream=authority.file, own=own, trusted=authority.file)
     assert told.exit_code == 0, told.stderr
-    assert re.findall(rf"{own}: the certificate of CN=own,.* ended on (.*)", told.stderr) == ["2020-06-30"] * 2
+    assert re.findall(rf"{own}: the certificate of CN=own,.* ended on (\S+)", told.stderr) == ["2020-06-30"] * 2
     assert told.stderr.count(" ended on ") == 2
 
 

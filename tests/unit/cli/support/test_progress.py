@@ -43,7 +43,7 @@ def test_a_file_that_is_written_is_followed(tmp_path: Path, monkeypatch: pytest.
         assert run_command(*produce).stderr == ""
         with on_a_terminal("stderr", monkeypatch) as shown:
             assert run(produce) == 0
-    assert b"5.0/5.0 kB" in shown
+    assert bytes(tmp_path / "lines") in shown
 
 
 def test_files_that_are_dumped_are_followed_where_what_they_hold_is_not_shown(
