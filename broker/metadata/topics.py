@@ -280,6 +280,8 @@ class Topics:
 
     async def _sync_store(self) -> None:
         metadata = self.store.log
+        if self.store.is_snapshot_due:
+            await self._core.heavy(self.store.prepare_snapshot())
         if metadata.synced_offset < metadata.end_offset:
             try:
                 await self._core.heavy(metadata.prepare_sync())

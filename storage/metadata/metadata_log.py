@@ -3,8 +3,9 @@
 The first change of a process begins an epoch, above all that the log or `quorum-state` know, with a LeaderChange. A
 change is one write and one sync: a batch, or several inside a metadata transaction (KIP-868) when it is large. It is
 acknowledged after the sync, so a torn tail was never acknowledged; it is cut before the next write. When the log has
-grown by `snapshot_bytes` a snapshot takes the place of what is before it. With kraft.version 1 the voters stand in the
-log (KIP-853); then one that lists others gets a list of this node alone.
+grown by `snapshot_bytes` a snapshot takes the place of what is before it. A worker may write it while changes go on:
+their segment stays, and the next change begins another one. With kraft.version 1 the voters stand in the log (KIP-853);
+then one that lists others gets a list of this node alone.
 
 All files are readable by their owner only: they hold the keys of passwords. Source: Kafka 3.9 `KafkaRaftClient`,
 `KafkaMetadataLog`, `RecordsSnapshotWriter`.
@@ -84,10 +85,14 @@ class MetadataLog:
         self._leads = False
         self._is_leader_noted = False
         self._noting = Lock()
+        self._writing = Lock()  # what stands here about the segment
+        self._snapshotting = Lock()
+        self._snapshot_end = contents.snapshot_end
         self._segment = f"{folder}/{contents.segment}" if contents.segment else ""
         self._size = contents.segment_bytes
         self._has_tail = contents.torn_bytes > 0
         self._is_named = True  # the segment, on the disk
+        self._is_in_snapshot = False  # the beginning of the segment
         self._voters = contents.voters
         if contents.torn_bytes:
             _logger.warning(
@@ -129,6 +134,10 @@ class MetadataLog:
 
         Raises: DiskFault, after which nothing of them counts.
         """
+        with self._writing:
+            self._append(records, metadata_version, sync=sync)
+
+    def _append(self, records: Sequence[Any], metadata_version: int, *, sync: bool) -> None:
         now_ms = self._clock.now_ms()
         offset = self.end_offset
         batches: list[bytes] = []
@@ -209,18 +218,20 @@ class MetadataLog:
 
     def prepare_sync(self) -> Callable[[], None]:
         """What puts all that was written on the disk, for a worker; it raises DiskFault. Raises: DiskFault."""
-        if not self._segment:  # a snapshot stands for it, which is there
-            return lambda: None
-        files, handle = self._files, self._files.handle(self._segment)
-        held = [handle.open()]  # a snapshot may take the segment away meanwhile
-        end_offset = self.end_offset
+        with self._writing:
+            if not self._segment:  # a snapshot stands for it, which is there
+                return lambda: None
+            files, handle = self._files, self._files.handle(self._segment)
+            held = [handle.open()]  # a snapshot may take the segment away meanwhile
+            end_offset = self.end_offset
 
         def sync() -> None:
             try:
                 self._note_leader()
                 handle.sync()
                 files.sync_directory(self.folder)
-                self.synced_offset = max(self.synced_offset, end_offset)
+                with self._writing:
+                    self.synced_offset = max(self.synced_offset, end_offset)
             finally:
                 held.clear()
                 handle.close()
@@ -228,7 +239,10 @@ class MetadataLog:
         return sync
 
     def _write(self, data: bytes, *, sync: bool) -> None:
+        if self._is_in_snapshot and not self._has_tail and self.synced_offset == self.end_offset:
+            self._size = 0
         if self._size == 0:
+            self._is_in_snapshot = False
             self._is_named = False
             self._segment = segment_file(self.folder, self.end_offset, LOG)
             self._files.make_private(self._segment)
@@ -253,22 +267,53 @@ class MetadataLog:
 
     def write_snapshot(self, records: Iterable[Any], metadata_version: int) -> None:
         """Have the whole state, which these records make up, in the place of the log so far. Raises: DiskFault."""
+        self.prepare_snapshot(records, metadata_version)()
+
+    def prepare_snapshot(self, records: Iterable[Any], metadata_version: int) -> Callable[[], None]:
+        """What does the same, for a worker, while changes after this state are appended. It raises DiskFault."""
+        end_offset, size = self.end_offset, self.bytes_since_snapshot
         epoch = self.epoch if self._leads else self.contents.epoch
         quorum: list[Any] = []
         if self._voters is not None:
             quorum = [KRaftVersionRecord(kraft_version=self.contents.kraft_version), VotersRecord(voters=self._voters)]
-        data = encode_snapshot(records, metadata_version, epoch=epoch, now_ms=self._clock.now_ms(), quorum=quorum)
-        name = snapshot_name(self.end_offset, epoch)
-        self._files.replace(f"{self.folder}/{name}", data, private=True)
-        self._segment, self._size, self._has_tail, self.bytes_since_snapshot = "", 0, False, 0
-        self.synced_offset = self.end_offset
-        self._remove_before(name)
+        name, now_ms = snapshot_name(end_offset, epoch), self._clock.now_ms()
 
-    def _remove_before(self, snapshot: str) -> None:
-        """Removes older snapshots and the segments that the snapshot stands for."""
+        def write() -> None:
+            with self._snapshotting:
+                if self._snapshot_end > end_offset:  # a later one came first
+                    return
+                data = encode_snapshot(records, metadata_version, epoch=epoch, now_ms=now_ms, quorum=quorum)
+                self._files.replace(f"{self.folder}/{name}", data, private=True)
+                self._snapshot_end = end_offset
+                with self._writing:
+                    first = self._first_needed(end_offset)
+                    self._leave_segment(end_offset, size)
+                self._remove_before(name, first)
+
+        return write
+
+    def _first_needed(self, end_offset: int) -> str:
+        """The base offset, as names have it, of the segment that has the record at that offset, or will have it."""
+        at_end = f"{end_offset:020d}"
+        if self.end_offset == end_offset:
+            return at_end
+        bases = [name[:20] for name in self._files.names(self.folder) if name.endswith(LOG)]
+        return max((base for base in bases if base <= at_end), default=at_end)
+
+    def _leave_segment(self, end_offset: int, size: int) -> None:
+        """A snapshot stands for what is before that offset, the last `size` bytes of it in the log."""
+        self.bytes_since_snapshot -= size
+        self.synced_offset = max(self.synced_offset, end_offset)
+        if self.end_offset == end_offset:
+            self._segment, self._size, self._has_tail = "", 0, False
+        else:
+            self._is_in_snapshot = self._segment < segment_file(self.folder, end_offset, LOG)
+
+    def _remove_before(self, snapshot: str, first: str) -> None:
+        """Removes older snapshots, and segments before the first one that is needed beside this one."""
         for name in sorted(self._files.names(self.folder)):
             is_older = name.endswith(".checkpoint") and name < snapshot
-            if is_older or (name.endswith(_OF_SEGMENT) and name[:20] < snapshot[:20]):
+            if is_older or (name.endswith(_OF_SEGMENT) and name[:20] < first):
                 self._files.remove(f"{self.folder}/{name}")
 
 

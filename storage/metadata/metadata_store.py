@@ -8,7 +8,7 @@ log of Kafka's, the one that was written last counts.
 
 import json
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -56,7 +56,7 @@ class MetadataStore:
         self.node_id = node_id
         self._saved = log.contents.state
         self._is_misread_by_kafka = log.contents.is_misread_by_kafka
-        self._has_lost_writes = False
+        self._has_lost_writes = self._is_snapshot_under_way = False
         self._next_producer_id = self._block_end = state.next_producer_id
 
     @classmethod
@@ -169,26 +169,46 @@ class MetadataStore:
             self._saved = self.state.copy()
             self.is_new = False
             self._is_misread_by_kafka |= any(is_misread(each) for each in records if not isinstance(each, bytes))
-        is_long = self.log.bytes_since_snapshot > self.log.snapshot_bytes
-        if is_long or self._has_lost_writes or (self._is_misread_by_kafka and self.log.end_offset > 0):
+        if self._has_lost_writes or (sync and self.is_snapshot_due):
             self.write_snapshot()
+
+    @property
+    def is_snapshot_due(self) -> bool:
+        """Whether a snapshot should take the place of the log. Who syncs sees to that, where `save` does not."""
+        is_long = self.log.bytes_since_snapshot > self.log.snapshot_bytes and not self._is_snapshot_under_way
+        return is_long or (self._is_misread_by_kafka and self.log.end_offset > 0)
 
     def close(self) -> None:
         """Have all on the disk, and the next start find a snapshot where the log would be long to read."""
         if self.log.synced_offset < self.log.end_offset:
             with suppress(DiskFault):  # said by who has it reported
                 self.log.prepare_sync()()
-        if self.log.bytes_since_snapshot > LEAST_SNAPSHOT_BYTES:
+        if self.log.bytes_since_snapshot > LEAST_SNAPSHOT_BYTES or self.is_snapshot_due:
             self.write_snapshot()
 
     def write_snapshot(self) -> None:
         """Have the state that was saved last in the place of the log so far; where that fails the log stays."""
+        self.prepare_snapshot()()
+
+    def prepare_snapshot(self) -> Callable[[], None]:
+        """What does the same, for a worker: ten thousand partitions take a tenth of a second."""
         records = difference(ClusterState(), self._saved, self.node_id)
-        try:
-            self.log.write_snapshot(records, self._saved.metadata_version)
-            self._is_misread_by_kafka = self._has_lost_writes = False
-        except DiskFault as fault:
-            _logger.warning("no snapshot of the metadata was written, the log stays: %s", fault)
+        write = self.log.prepare_snapshot(records, self._saved.metadata_version)
+        was_misread, had_lost_writes = self._is_misread_by_kafka, self._has_lost_writes
+        self._is_misread_by_kafka = self._has_lost_writes = False
+        self._is_snapshot_under_way = True
+
+        def write_or_stay() -> None:
+            try:
+                write()
+            except DiskFault as fault:
+                self._is_misread_by_kafka |= was_misread
+                self._has_lost_writes |= had_lost_writes
+                _logger.warning("no snapshot of the metadata was written, the log stays: %s", fault)
+            finally:
+                self._is_snapshot_under_way = False
+
+        return write_or_stay
 
     def note_lost_writes(self) -> None:
         """A sync has failed: what was written before it may never reach the disk, so that the next change leaves a

@@ -235,3 +235,33 @@ def test_a_document_that_is_older_than_the_log_does_not_count(tmp_path: Path) ->
     state = reopened(tmp_path).state
     assert (state.cluster_configs, dict(state.topics)) == ({"k": "v"}, {})
     assert (tmp_path / (DOCUMENT + MIGRATED)).exists()
+
+
+def test_what_changes_while_a_snapshot_is_written_comes_after_it(tmp_path: Path) -> None:
+    store = reopened(tmp_path)
+    for number in range(12):
+        write = store.prepare_snapshot() if store.log.end_offset else None
+        for part in range(number % 3):
+            with store.change(sync=part == 1) as state:
+                state.topics[f"topic-{number}-{part}"] = StoredTopic(topic_id=uuid4(), replicas=(ALONE,))
+        if write is not None:
+            write()
+            (snapshot,) = (tmp_path / FOLDER).glob("*.checkpoint")
+            assert len(list((tmp_path / FOLDER).glob("*.log"))) <= 2
+        assert reopened(tmp_path).state == store.state
+    assert int(snapshot.name[:20]) > 0
+
+
+def test_of_two_snapshots_the_later_one_stays(tmp_path: Path) -> None:
+    store = reopened(tmp_path)
+    state = store.state
+    state.cluster_configs["compression.type"] = "lz4"
+    store.save()
+    write = store.prepare_snapshot()
+    state.cluster_configs["compression.type"] = "gzip"
+    store.save()
+    store.write_snapshot()
+    write()
+    (snapshot,) = (tmp_path / FOLDER).glob("*.checkpoint")
+    assert int(snapshot.name[:20]) == store.log.end_offset
+    assert reopened(tmp_path).state == state

@@ -36,8 +36,11 @@ def lives(folder: Path, random: Random) -> None:
             assert all(partitions in (2, 1200) for partitions in found.values())
             while True:
                 number += 1
+                writing = store.prepare_snapshot() if number % 5 == 0 else None  # which a worker does beside changes
                 change(store, number)
                 acknowledged.append(number)
+                if writing is not None:
+                    writing()
         except Crash:
             files.lose_power()
     store = MetadataStore.open(Files(), [str(folder)])
