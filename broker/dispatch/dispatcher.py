@@ -21,6 +21,7 @@ from ...network.answerer import CloseConnection, Reply
 from ...network.clients.client_report import MOST_NAME
 from ...network.clock import LoopClock
 from ...network.memory_budget import Claim, NoRoomToWait
+from ...network.metrics.counts import Counter
 from ...network.peer import Peer
 from ...network.pieces import bytes_in_memory
 from ...network.worker_threads import forget_frames
@@ -31,7 +32,7 @@ from ...protocol.frame import RequestHeader, decode_request_header, response_enc
 from ...protocol.schema import Piece, decoder_of, schema_of
 from ..metrics.metrics import Metrics
 from ..metrics.request_metrics import RequestMeter
-from ..metrics.response_errors import error_counter
+from ..metrics.response_errors import ResponseErrors
 from .call import Call
 from .guard import Handle, guard
 from .metering import meter, telling
@@ -53,9 +54,9 @@ class Route:
     """What is known of the requests of one API and version before they come."""
 
     __slots__ = (
-        "count_errors",
         "decode",
         "encode",
+        "errors",
         "handle",
         "is_deprecated",
         "meter",
@@ -77,7 +78,7 @@ class Route:
         self.encode = response_encoder(spec, version)
         self.is_deprecated = spec.is_deprecated(version)
         self.meter = RequestMeter(metrics, spec.name, version)
-        self.count_errors = error_counter(metrics.request_errors, spec.name, spec.response)
+        self.errors = ResponseErrors(metrics.request_errors, spec.name, spec.response)
 
     def __str__(self) -> str:
         return f"{self.spec.name} v{self.version}"
@@ -203,10 +204,12 @@ class Dispatcher:
             response = self._count(route, call, response, began)
             if response is None:
                 return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)
-            is_long = turn.has_place or call.has_many_items
-            encoded = (
-                await self._core.heavy(_encode, route, call, response) if is_long else _encode(route, call, response)
-            )
+            if turn.has_place or call.has_many_items:
+                encoded, tally = await self._core.heavy(_encode_long, route, call, response)
+                route.errors.add(tally)
+            else:
+                route.errors.count(response)
+                encoded = _encode(route, call, response)
             pieces = self._pass_on(call, encoded)
             del response
             claim = await self._charge(pieces, call.peer.network)
@@ -253,11 +256,14 @@ class Dispatcher:
 
     def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
         response = self._count(route, call, response, began)
-        pieces = None if response is None else _encode(route, call, response)
+        if response is None:
+            return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)
+        route.errors.count(response)
+        pieces = _encode(route, call, response)
         return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms)
 
     def _count(self, route: Route, call: Call, response: Any | None, began: float) -> Any | None:
-        """The response as it is sent: request and error codes are counted."""
+        """The response as it is sent; the request is counted."""
         took_s = perf_counter() - began
         route.meter.observe_handling(call.request_bytes, took_s, call.waited_s)
         if route.is_deprecated:
@@ -265,10 +271,7 @@ class Dispatcher:
         watcher = self._core.request_watcher
         if watcher is not None:
             watcher.note_answer(call, response, took_s)
-        if response is None:
-            return None
-        route.count_errors(response)
-        return telling(response, call.throttle_ms) if call.throttle_ms else response
+        return telling(response, call.throttle_ms) if call.throttle_ms and response is not None else response
 
     def _pass_on(self, call: Call, pieces: list[Piece]) -> list[Piece]:
         """The pieces as interceptors let them go."""
@@ -366,6 +369,11 @@ def _make_refusal(route: Route, call: Call, error: Exception) -> Any | None:
         log.error("%s from %s (client %r) failed", route, call.peer, call.client_id, exc_info=error)
         error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
     return route.module.refuse(call.request, error, call)
+
+
+def _encode_long(route: Route, call: Call, response: Any) -> tuple[list[Piece], Mapping[int, Counter]]:
+    """As `_encode`, and the codes in it, for a worker: those of 90,000 topics take 25 ms."""
+    return _encode(route, call, response), route.errors.tally(response)
 
 
 def _encode(route: Route, call: Call, response: Any) -> list[Piece]:

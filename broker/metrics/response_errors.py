@@ -3,7 +3,8 @@
 Each class of response has a function written for it, as its codecs are.
 """
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, cast
 
@@ -14,9 +15,23 @@ from ...protocol.errors import ErrorCode
 from ...protocol.schema import schema_of
 
 
-def error_counter(counters: CounterFamily, request: str, response: type) -> Callable[[Any], None]:
-    """What adds the codes in a response of that class to counters with the labels request and error."""
-    return partial(_counting(response), by_code=_ErrorCounters(counters, request))
+class ResponseErrors:
+    """Adds the codes in responses of one class to counters with the labels request and error: `count`."""
+
+    def __init__(self, counters: CounterFamily, request: str, response: type) -> None:
+        self._count = _counting(response)
+        self._by_code = _ErrorCounters(counters, request)
+        self.count: Callable[[Any], None] = partial(self._count, by_code=self._by_code)
+
+    def tally(self, response: Any) -> Mapping[int, Counter]:
+        """The codes in a response, for a worker; `add` counts them."""
+        tally: dict[int, Counter] = defaultdict(Counter)
+        self._count(response, by_code=tally)
+        return tally
+
+    def add(self, tally: Mapping[int, Counter]) -> None:
+        for code, counter in tally.items():
+            self._by_code[code].value += counter.value
 
 
 class _ErrorCounters(dict[int, Counter]):

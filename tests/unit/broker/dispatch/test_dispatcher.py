@@ -4,17 +4,19 @@ import logging
 import struct
 from collections.abc import AsyncIterator
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.dispatch.call import Call
 from stepdown.broker.dispatch.interceptor import Interceptor
+from stepdown.broker.metrics.response_errors import ResponseErrors
 from stepdown.network.answerer import CloseConnection
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.fetch import FetchResponse
-from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from stepdown.protocol.records.builder import build_batch
 from support.client import RawClient
@@ -179,3 +181,24 @@ async def test_a_client_that_does_not_name_its_software_is_counted_by_a_guess(
     async with other:
         await fetched(other, fetch("t"), 1)
     assert broker.metrics.deprecated_requests.of("Fetch", "1", "librdkafka (guess)", "0.9 (guess)").value == 1
+
+
+async def test_a_worker_counts_the_codes_of_a_long_answer(
+    broker: Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of 90,000 topics held the loop for 25 ms."""
+    threads = []
+    tally = ResponseErrors.tally
+
+    def noting(errors: ResponseErrors, response: Any) -> Any:
+        threads.append(current_thread())
+        return tally(errors, response)
+
+    monkeypatch.setattr(ResponseErrors, "tally", noting)
+    topics = tuple(MetadataRequestTopic(name=f"absent{number}") for number in range(3_000))
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    assert len((await client.send(request, 9)).topics) == len(topics)
+    (thread,) = threads
+    assert thread is not main_thread()
+    counter = broker.metrics.request_errors.of("Metadata", "UNKNOWN_TOPIC_OR_PARTITION")
+    assert counter.value == len(topics)
