@@ -1,6 +1,9 @@
 """Builds the Fetch response from what was read of each partition."""
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import overload
 from uuid import UUID
 
 from ...protocol.errors import ErrorCode
@@ -28,6 +31,32 @@ make_partition = maker(PartitionData)
 make_topic = maker(FetchableTopicResponse)
 make_response = maker(FetchResponse)
 Answer = tuple[Interest, PartitionData]
+
+
+class AbortedTransactions(Sequence[AbortedTransaction]):
+    """Kept in 16 bytes each: there may be hundreds of thousands."""
+
+    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
+        self._numbers = array("q", chain.from_iterable(pairs))
+
+    def __len__(self) -> int:
+        return len(self._numbers) // 2
+
+    @overload
+    def __getitem__(self, at: int) -> AbortedTransaction: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[AbortedTransaction]: ...
+
+    def __getitem__(self, at: int | slice) -> AbortedTransaction | Sequence[AbortedTransaction]:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
+        return AbortedTransaction(producer_id=self._numbers[2 * at], first_offset=self._numbers[2 * at + 1])
+
+    def __iter__(self) -> Iterator[AbortedTransaction]:
+        numbers = iter(self._numbers)
+        for producer_id, first_offset in zip(numbers, numbers, strict=True):
+            yield AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
 
 
 def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataImage, listener: str) -> FetchResponse:
@@ -71,9 +100,7 @@ def partition_data(reading: PartitionReading, lazy: SizedPiece | Refusal | None,
         diverging_epoch=_diverging(reading),
         preferred_read_replica=reading.preferred_replica,
         current_leader=_current_leader(reading, code, terms.version),
-        aborted_transactions=None
-        if aborted is None
-        else tuple(AbortedTransaction(producer_id=pid, first_offset=first) for pid, first in aborted),
+        aborted_transactions=None if aborted is None else AbortedTransactions(aborted),
         records=records,
     )
 

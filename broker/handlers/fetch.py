@@ -24,6 +24,7 @@ from ..fetch.partition_reading import (
     DelayedFetch,
     FetchParams,
     PartitionReading,
+    may_name_many_aborted,
     read_all,
     read_few,
 )
@@ -63,7 +64,9 @@ def handle(broker: "Services", request: FetchRequest, call: Call) -> FetchRespon
     readings = read_few(broker.cluster, context.interests, fetch.terms)
     if not fetch.is_due(readings):
         return fetch.wait(readings)
-    if target_magic(fetch.terms.version) is None:
+    if target_magic(fetch.terms.version) is None and not any(
+        may_name_many_aborted(each, fetch.terms) for each in readings
+    ):
         return fetch.answer(readings, refuse_for(broker, readings, fetch.terms))
     return fetch.convert(readings)
 
@@ -147,7 +150,11 @@ class Fetch:
 
     def _place(self) -> AbstractAsyncContextManager[None]:
         """One of the few places for fetches of many partitions, which are given in the order they came."""
-        return self._broker.long_fetches if len(self._context.interests) > FEW_PARTITIONS else nullcontext()
+        return self._broker.long_fetches if self._is_long else nullcontext()
+
+    @property
+    def _is_long(self) -> bool:
+        return len(self._context.interests) > FEW_PARTITIONS
 
     async def _read(self) -> list[PartitionReading]:
         return await read_all(self._broker.cluster, self._context.interests, self.terms, self._broker.turns.begin())
@@ -160,9 +167,18 @@ class Fetch:
         turn = self._broker.turns.begin()
         answers = []
         for at, reading in enumerate(readings):
-            answers.append(self._partition(reading, replaced.get(at)))
+            if may_name_many_aborted(reading, self.terms):
+                answers.append(await self._name_many_aborted(reading, replaced.get(at)))
+            else:
+                answers.append(self._partition(reading, replaced.get(at)))
             await turn.next()
         return self._respond(readings, answers)
+
+    async def _name_many_aborted(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
+        """As `_partition`, by a worker, which then writes the answer; in a place, as what it has of many adds up."""
+        self._call.has_many_items = True
+        async with nullcontext() if self._is_long else self._broker.long_fetches:
+            return await self._broker.heavy(self._partition, reading, replaced)
 
     def answer(
         self, readings: Sequence[PartitionReading], replaced: Mapping[int, SizedPiece | Refusal]

@@ -139,7 +139,7 @@ class Compaction:
         found: list[AbortedTransaction] = []
         for segment in self._reaching(start):
             index = segment.transaction_index
-            if index is not None and index.collect(start, end, found):
+            if index is not None and index.collect(start, end, found.append):
                 break
         return found
 

@@ -11,7 +11,7 @@ Source: Kafka 3.9 `TransactionIndex`, `AbortedTxn`.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import NamedTuple
 
@@ -75,15 +75,15 @@ class TransactionIndex:
             if len(part) < len(data) // _ENTRY.size:
                 return
 
-    def collect(self, fetch_offset: int, upper_offset: int, into: list[AbortedTransaction]) -> bool:
-        """Add those that touch [fetch_offset, upper_offset); whether later segments cannot have more.
+    def collect(self, fetch_offset: int, upper_offset: int, take: Callable[[AbortedTransaction], object]) -> bool:
+        """`take` those that touch [fetch_offset, upper_offset); whether later segments cannot have more.
 
         Those that ended before `fetch_offset` are passed by unread: their last offsets rise, as Kafka sees to as well.
         """
         first = bisect_left(range(self.count), fetch_offset, key=self._last_offset)
         for aborted in self._entries_from(first):
             if aborted.first_offset < upper_offset:
-                into.append(aborted)
+                take(aborted)
             if aborted.last_stable_offset >= upper_offset:
                 return True
         return False

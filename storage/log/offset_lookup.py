@@ -6,6 +6,8 @@ Source: Kafka 3.9 `UnifiedLog.fetchOffsetByTimestamp`, `LogSegment.findOffsetByT
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import merge
+from operator import itemgetter
 from typing import Protocol
 
 from ...protocol.errors import ApiError
@@ -23,6 +25,12 @@ LATEST = -1
 EARLIEST = -2
 SMALL_BYTES = 1024
 """Of a batch without compression that is opened on the event loop: at most some hundred records, of 5 µs each."""
+
+FEW_ABORTED = 500
+"""Transactions that are looked through on the event loop, in a millisecond."""
+RUN = 4_096
+"""Transactions that are sorted in one go: other threads stand still while it lasts."""
+_FIRST_OFFSET = itemgetter(1)
 
 
 class Bounds(Protocol):
@@ -151,12 +159,26 @@ def find_aborted_transactions(
     if at < 0:
         return []
     upper = _upper_bound(segments, at, found, log_end_offset)
-    aborted: list[AbortedTransaction] = []
+    aborted: list[tuple[int, int]] = []
+
+    def take(transaction: AbortedTransaction) -> None:
+        aborted.append((transaction.producer_id, transaction.first_offset))
+
     for segment in segments.from_number(at):
-        if segment.transaction_index is not None and segment.transaction_index.collect(fetch_offset, upper, aborted):
+        if segment.transaction_index is not None and segment.transaction_index.collect(fetch_offset, upper, take):
             break
-    aborted.sort(key=lambda transaction: transaction.first_offset)  # some clients take them in this order only
-    return [(transaction.producer_id, transaction.first_offset) for transaction in aborted]
+    runs = (sorted(aborted[at : at + RUN], key=_FIRST_OFFSET) for at in range(0, len(aborted), RUN))
+    return list(merge(*runs, key=_FIRST_OFFSET))  # some clients take them in this order only
+
+
+def may_name_many_aborted(segments: Segments, found: FileSlice) -> bool:
+    """Whether so many transactions were aborted from the slice's segment on that a worker should look for its own."""
+    count = 0
+    for segment in segments.from_number(max(0, segments.index_of(found.segment_base_offset))):
+        count += segment.transaction_index.count if segment.transaction_index is not None else 0
+        if count > FEW_ABORTED:
+            return True
+    return False
 
 
 def _upper_bound(segments: Segments, at: int, found: FileSlice, log_end_offset: int) -> int:

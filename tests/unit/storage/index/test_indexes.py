@@ -141,10 +141,10 @@ def test_a_search_stops_where_later_transactions_cannot_matter(tmp_path: Path) -
     for entry in ((1, 0, 10, 5), (2, 5, 20, 21), (3, 30, 40, 41), (4, 22, 50, 51)):
         index.append(AbortedTransaction(*entry))
     found: list[AbortedTransaction] = []
-    assert index.collect(11, 21, found)
+    assert index.collect(11, 21, found.append)
     assert [entry.producer_id for entry in found] == [2]
     found = []
-    assert not index.collect(0, 100, found)
+    assert not index.collect(0, 100, found.append)
     assert [entry.producer_id for entry in found] == [1, 2, 3, 4]
 
 
@@ -160,7 +160,7 @@ def test_a_search_reads_no_transactions_that_ended_before(tmp_path: Path, monkey
     for fetch_offset in (0, 5, 6, 9_995, 19_990, 19_995, 19_996):
         found: list[AbortedTransaction] = []
         sizes.clear()
-        index.collect(fetch_offset, fetch_offset + 25, found)
+        index.collect(fetch_offset, fetch_offset + 25, found.append)
         end = fetch_offset + 25
         assert found == [each for each in all_aborted if each.last_offset >= fetch_offset and each.first_offset < end]
         assert sum(sizes) < 5_000
