@@ -2,12 +2,14 @@
 SECURITY_DISABLED for each.
 
 A rule that matches several filters is in the result of each. All are gone from the disk, by one write, when the
-answer goes out. Version notes: before v1 only rules with literal names match.
+answer goes out. One request removes 10,000 at most, as in Kafka (`AclControlManager`), and tells of no more than
+`stepdown.request.max.items`; else it is refused, and removes none. Version notes: before v1 only rules with literal
+names match.
 """
 
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import ApiError
+from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.delete_acls import (
     DeleteAclsFilterResult,
     DeleteAclsMatchingAcl,
@@ -15,29 +17,45 @@ from ...protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from ..dispatch.call import Call
+from ..dispatch.served_api import MOST_ITEMS_SETTING
 from ..security.authorization.acl_decoding import filter_of
 
 if TYPE_CHECKING:
     from ...protocol.acls import Acl
     from ..services import Services
 
+MOST_REMOVED = 10_000
+
 
 async def handle(broker: "Services", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
-    acls = broker.acls
-    doomed: set[Acl] = set()
+    acls, turn = broker.acls, call.turn
+    most_told = broker.settings.stepdown_request_max_items
+    doomed: dict[Acl, None] = {}
     results = []
     for wanted in request.filters:
-        await call.turn.next()
+        await turn.next()
         try:
-            found = await acls.find(filter_of(wanted), call.turn)
+            found = await acls.find(filter_of(wanted), turn)
         except ApiError as error:
             results.append(_failure(error))
             continue
-        doomed.update(found)
-        results.append(
-            DeleteAclsFilterResult(error_message=None, matching_acls=await call.turn.map(_matching_acl, found))
-        )
-    acls.remove(doomed)
+        most_told -= len(found)
+        if most_told < 0:
+            raise ApiError(
+                f"The filters match more often than an answer may say; see {MOST_ITEMS_SETTING}",
+                ErrorCode.INVALID_REQUEST,
+            )
+        matching = []
+        for acl in found:
+            doomed[acl] = None
+            matching.append(_matching_acl(acl))
+            await turn.next()
+        if len(doomed) > MOST_REMOVED:
+            raise ApiError(
+                f"Cannot remove more than {MOST_REMOVED} acls in a single delete operation.", ErrorCode.INVALID_REQUEST
+            )
+        results.append(DeleteAclsFilterResult(error_message=None, matching_acls=matching))
+    await acls.remove_in_turns(doomed, turn)
     return DeleteAclsResponse(filter_results=results)
 
 

@@ -42,7 +42,7 @@ def add_access(state: ClusterState, cluster: KafkaCluster) -> list[str]:
     rules = {acl: acl_id for acl, acl_id in number_acls(cluster.acls).items() if acl not in state.acls}
     passwords = {key: each for key, each in cluster.passwords.items() if key not in state.scram_credentials}
     quotas = {key: each for key, each in cluster.quotas.items() if key not in state.client_quotas}
-    state.acls |= rules
+    state.acls = {**state.acls, **rules}
     state.scram_credentials |= passwords
     state.client_quotas |= quotas
     state.next_producer_id = max(state.next_producer_id, cluster.next_producer_id)

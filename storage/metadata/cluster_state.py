@@ -52,8 +52,8 @@ class ClusterState:
     other_configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
-    acls: dict[Acl, UUID] = field(default_factory=dict)
-    """The access rules and the id of each."""
+    acls: Mapping[Acl, UUID] = field(default_factory=dict)
+    """The access rules and the id of each; replaced as a whole."""
     scram_credentials: dict[tuple[str, str], ScramCredential] = field(default_factory=dict)
     """By user and mechanism."""
     features: dict[str, int] = field(default_factory=dict)
@@ -67,6 +67,6 @@ class ClusterState:
 
     def copy(self) -> "ClusterState":
         """The same state, not affected by what is put into or taken out of this one."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "acls"}
         copies: dict[str, Any] = {name: dict(value) for name, value in values.items() if isinstance(value, dict)}
         return replace(self, **copies)

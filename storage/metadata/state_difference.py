@@ -29,7 +29,9 @@ def partition_record_version(metadata_version: int) -> int:
 
 
 Find = Callable[[Hashable, object, object], Iterable[Any] | None]
-"""What is known already of the change of a topic (by its name), a rule (by its id) or a password."""
+"""What is known already of the change of a topic (by its name), of the access rules (RULES) or of a password."""
+
+RULES = ("access rules",)
 
 
 def difference(
@@ -63,7 +65,8 @@ def difference(
     yield from _quotas(old, new, [*(each for each in old if each not in new), *new] if quotas is None else quotas)
     if after.next_producer_id != before.next_producer_id:
         yield records.ProducerIdsRecord(broker_id=node_id, next_producer_id=after.next_producer_id)
-    yield from _acls(before.acls, after.acls, find)
+    if before.acls is not after.acls:
+        yield from find(RULES, before.acls, after.acls) or changed_rules(before.acls, after.acls)
     yield from _credentials(before.scram_credentials, after.scram_credentials, find)
     for token_id in before.delegation_tokens.keys() - after.delegation_tokens.keys():
         yield records.RemoveDelegationTokenRecord(token_id=token_id)
@@ -149,18 +152,16 @@ def _quotas(
                 yield records.ClientQuotaRecord(entity=parts, key=key, value=value)
 
 
-def _acls(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID], find: Find) -> Iterator[Any]:
-    if before == after:
-        return
+def changed_rules(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Iterator[Any]:
+    """The records that make these access rules of those."""
     for acl in set(before).difference(after):  # unlike `keys() - keys()` it hashes none of them again
         yield records.RemoveAccessControlEntryRecord(acl_id=before[acl])
     for acl, acl_id in after.items():
         if acl not in before:
-            yield from find(acl_id, None, acl_id) or [rule_record(acl_id, acl)]
+            yield _rule(acl_id, acl)
 
 
-def rule_record(acl_id: UUID, acl: Acl) -> records.AccessControlEntryRecord:
-    """The record of a new access rule."""
+def _rule(acl_id: UUID, acl: Acl) -> records.AccessControlEntryRecord:
     return records.AccessControlEntryRecord(
         acl_id=acl_id,
         resource_type=acl.resource_type,

@@ -136,7 +136,7 @@ class Pairing:
 
     async def set(self, acls: Sequence[Any]) -> None:
         await set_rules(self.kafka_admin, acls)
-        self.broker.acls.remove(self.broker.topics.store.state.acls)
+        await self.broker.acls.remove_in_turns(self.broker.topics.store.state.acls, self.broker.turns.begin())
         self.broker.acls.add(acls)
 
     async def be_super_user(self) -> None:

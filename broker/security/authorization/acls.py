@@ -4,7 +4,9 @@ syncs before.
 Source: Kafka 3.9 `AclControlManager`, `ResourcePatternFilter`, `AccessControlEntryFilter`.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable
+from heapq import merge
 from operator import attrgetter
 from uuid import UUID, uuid4
 
@@ -26,6 +28,7 @@ from ....storage.metadata.metadata_store import MetadataStore
 
 _ORDER = attrgetter(*ACL_FIELDS)
 """As rules compare, in a tenth of the time."""
+SORTED_AT_ONCE = 1_000
 
 
 class Acls:
@@ -34,19 +37,30 @@ class Acls:
     def __init__(self, store: MetadataStore, on_changed: Callable[[], None]) -> None:
         self._store = store
         self._on_changed = on_changed
+        self._changes = asyncio.Lock()
 
     async def find(self, wanted: AclFilter, turn: Turn) -> list[Acl]:
         """The rules that the filter matches, by resource; others have the loop meanwhile."""
-        found = []
+        runs: list[list[Acl]] = [[]]
         for acl in tuple(self._store.state.acls):
             if matches(wanted, acl):
-                found.append(acl)
+                runs[-1].append(acl)
+            if len(runs[-1]) == SORTED_AT_ONCE:
+                runs[-1].sort(key=_ORDER)
+                runs.append([])
             await turn.next()
-        return sorted(found, key=_ORDER)
+        runs[-1].sort(key=_ORDER)
+        if len(runs) == 1:
+            return runs[0]
+        found = []
+        for acl in merge(*runs, key=_ORDER):
+            found.append(acl)
+            await turn.next()
+        return found
 
     def add(self, acls: Iterable[Acl]) -> None:
         """Adds rules; those that are there already stay. Raises DiskFault."""
-        self._replace({acl: uuid4() for acl in acls} | self._store.state.acls)
+        self._replace({acl: uuid4() for acl in acls} | self._present())
 
     async def add_in_turns(self, acls: Iterable[Acl], turn: Turn) -> None:
         """The same for very many: others have the loop until all are written. Raises DiskFault."""
@@ -54,15 +68,26 @@ class Acls:
         for acl in acls:
             new[acl] = uuid4()
             await turn.next()
-        encoded = EncodedRecords()
-        for _ in self._store.encode_rules(new, encoded):
-            await turn.next()
-        self._replace(new | self._store.state.acls, encoded)
+        async with self._changes:
+            await self._replace_in_turns(new | self._present(), turn)
 
-    def remove(self, acls: Iterable[Acl]) -> None:
-        """Removes rules. Raises DiskFault."""
-        gone = frozenset(acls)
-        self._replace({acl: acl_id for acl, acl_id in self._store.state.acls.items() if acl not in gone})
+    async def remove_in_turns(self, acls: Iterable[Acl], turn: Turn) -> None:
+        """Removes rules; others have the loop until all are written. Raises DiskFault."""
+        async with self._changes:
+            left = self._present()
+            for acl in acls:
+                left.pop(acl, None)
+                await turn.next()
+            await self._replace_in_turns(left, turn)
+
+    def _present(self) -> dict[Acl, UUID]:
+        return dict(self._store.state.acls)
+
+    async def _replace_in_turns(self, acls: dict[Acl, UUID], turn: Turn) -> None:
+        encoded = EncodedRecords()
+        for _ in self._store.encode_rules(acls, encoded):
+            await turn.next()
+        self._replace(acls, encoded)
 
     def _replace(self, acls: dict[Acl, UUID], encoded: EncodedRecords | None = None) -> None:
         if acls != self._store.state.acls:

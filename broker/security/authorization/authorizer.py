@@ -13,6 +13,7 @@ matches if the principal is its own or it says `User:*`, the host is its own or 
 own or it says ALL. Hosts are compared as addresses, not as texts (Kafka compares texts).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -44,7 +45,7 @@ class Authorizer:
     def __init__(self, super_users: frozenset[str], *, allows_without_acls: bool, acls: Iterable[Acl] = ()) -> None:
         self.super_users = super_users
         self.allows_without_acls = allows_without_acls
-        self._indexes: dict[ResourceType, _Index] = {}
+        self._indexes: defaultdict[ResourceType, _Index] = defaultdict(_Index)
         self._acls: Mapping[Acl, object] = {}
         self.replace(dict.fromkeys(acls))
 
@@ -54,22 +55,21 @@ class Authorizer:
             return
         before, self._acls = self._acls, acls
         for acl in set(before).difference(acls):
-            names, known = self._place(acl)
-            known.remove(_canonical(acl))
+            names = self._rules_by_name(acl)
+            known = names[acl.resource_name]
+            known.remove(acl if acl.host == WILDCARD else _canonical(acl))
             if not known:
                 del names[acl.resource_name]
         for acl in set(acls).difference(before):
-            self._place(acl)[1].append(acl if acl.host == WILDCARD else _canonical(acl))
+            names = self._rules_by_name(acl)
+            names.setdefault(acl.resource_name, []).append(acl if acl.host == WILDCARD else _canonical(acl))
         for index in self._indexes.values():
             index.lengths = tuple({len(name) for name in index.prefixed})
 
-    def _place(self, acl: Acl) -> tuple[dict[str, list[Acl]], list[Acl]]:
-        """Where the rule is, or would be: the rules of its kind by name, and those of its name."""
-        index = self._indexes.get(acl.resource_type)
-        if index is None:
-            index = self._indexes[acl.resource_type] = _Index()
-        names = index.literal if acl.pattern_type is PatternType.LITERAL else index.prefixed
-        return names, names.setdefault(acl.resource_name, [])
+    def _rules_by_name(self, acl: Acl) -> dict[str, list[Acl]]:
+        """The rules of the kind of this one, which may be among them."""
+        index = self._indexes[acl.resource_type]
+        return index.literal if acl.pattern_type is PatternType.LITERAL else index.prefixed
 
     def allows(
         self, principal: KafkaPrincipal, host: str, operation: AclOperation, kind: ResourceType, name: str
@@ -138,7 +138,8 @@ class Authorizer:
 
 
 def _canonical(acl: Acl) -> Acl:
-    return replace(acl, host=canonical_address(acl.host))
+    host = canonical_address(acl.host)
+    return acl if host == acl.host else replace(acl, host=host)
 
 
 def _is_covered(acl: Acl, denied: set[tuple[PatternType, str]]) -> bool:

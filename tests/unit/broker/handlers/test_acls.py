@@ -227,3 +227,25 @@ async def test_cve_2024_27309_the_other_rules_of_a_resource_stay_when_one_is_rem
     await client.send(DeleteAclsRequest(filters=[wanted]), 3)
     answer = await client.send(fetch_as(-1, "orders"), 6)
     assert answer.responses[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+async def test_a_request_removes_so_many_rules_and_tells_of_so_many(broker: Broker, client: RawClient) -> None:
+    """The answer to 5,000 filters that each match 10,000 rules had no bound: fifty million of them."""
+    broker.acls.add(
+        rule(ResourceType.TOPIC, f"t{number}", AclOperation.READ, PermissionType.ALLOW) for number in range(10_001)
+    )
+    topics = {**ANY, "resource_type_filter": ResourceType.TOPIC}
+    one = {**topics, "resource_name_filter": "t1"}
+
+    async def remove(*filters: dict[str, object]) -> set[tuple[int, str | None]]:
+        answer = await client.send(DeleteAclsRequest(filters=[DeleteAclsFilter(**each) for each in filters]), 3)
+        return {(each.error_code, each.error_message) for each in answer.filter_results}
+
+    too_many = "Cannot remove more than 10000 acls in a single delete operation."
+    assert await remove(one, topics) == {(ErrorCode.INVALID_REQUEST, too_many)}
+    assert await remove(one) == {(ErrorCode.NONE, None)}
+    ((code, message),) = await remove(*[topics] * 11)
+    assert code == ErrorCode.INVALID_REQUEST
+    assert "stepdown.request.max.items" in str(message)
+    assert await remove(topics, topics) == {(ErrorCode.NONE, None)}
+    assert await shown(client) == [("kafka-cluster", AclOperation.ALL)]

@@ -5,6 +5,7 @@ CreateTopics of 10,000 partitions for 1.7 s, a snapshot of the metadata of 10,00
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,6 +13,9 @@ from uuid import uuid4
 import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset
+from stepdown.broker.handlers.delete_acls import MOST_REMOVED
+from stepdown.broker.security.authorization.acl_decoding import acl_of
+from stepdown.protocol.acls import PatternType
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from stepdown.protocol.messages.alter_user_scram_credentials import (
@@ -20,6 +24,7 @@ from stepdown.protocol.messages.alter_user_scram_credentials import (
 )
 from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from stepdown.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from stepdown.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from stepdown.protocol.messages.delete_groups import DeleteGroupsRequest
 from stepdown.protocol.messages.delete_topics import DeleteTopicsRequest
 from stepdown.storage.metadata.cluster_state import StoredTopic
@@ -31,6 +36,15 @@ from support.running import running_broker
 OFFSETS = 8_000
 ALONE = PartitionRecord(replicas=(1,), isr=(1,), leader=1)
 A_COMMIT = 100
+ANY_RULE = DeleteAclsFilter(
+    resource_type_filter=1,
+    resource_name_filter=None,
+    pattern_type_filter=1,
+    principal_filter=None,
+    host_filter=None,
+    operation=1,
+    permission_type=1,
+)
 
 
 @pytest.fixture
@@ -125,6 +139,15 @@ def rules(count: int) -> list[AclCreation]:
     ]
 
 
+async def rules_of_a_user(broker: Broker) -> None:
+    broker.acls.add(acl_of(each, PatternType.LITERAL) for each in rules(MOST_REMOVED))
+
+
+async def rules_of_others(broker: Broker) -> None:
+    """Many, which every change of the rules meets."""
+    broker.acls.add(acl_of(replace(each, principal="User:other"), PatternType.LITERAL) for each in rules(20_000))
+
+
 def quotas(count: int) -> list[EntryData]:
     operations = [OpData(key="producer_byte_rate", value=1e6, remove=False)]
     return [
@@ -155,7 +178,8 @@ ROWS: dict[str, tuple[Prepare, ApiKey, int, Any]] = {
         3,
         CreateAclsRequest(creations=rules(1)),
     ),
-    "CreateAcls": (nothing, ApiKey.CREATE_ACLS, 3, CreateAclsRequest(creations=rules(4_990))),
+    "CreateAcls": (rules_of_others, ApiKey.CREATE_ACLS, 3, CreateAclsRequest(creations=rules(4_990))),
+    "DeleteAcls": (rules_of_a_user, ApiKey.DELETE_ACLS, 3, DeleteAclsRequest(filters=[ANY_RULE])),
 }
 
 
