@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ...protocol.scram import LEAST_ITERATIONS, ScramCredential, digest
 
 Credentials = Mapping[tuple[str, str], ScramCredential]
-"""By user and mechanism."""
+"""By user and mechanism; where one changes there is another mapping."""
 
 SALT_BYTES = 16
 _PURPOSE = b"stepdown: a salt for a user that does not exist"
@@ -23,7 +23,8 @@ class DecoyCredentials:
     decoys stay the same over restarts. While nobody is stored the secret is random."""
 
     def __init__(self) -> None:
-        self._models: dict[str, tuple[tuple[str, str], ScramCredential]] = {}
+        self._stored: Credentials = {}
+        self._models: dict[str, tuple[tuple[str, str], ScramCredential] | None] = {}
         self._secret = secrets.token_bytes(32)
 
     def make(self, user: str, mechanism: str, stored: Credentials) -> ScramCredential:
@@ -39,15 +40,17 @@ class DecoyCredentials:
         )
 
     def _model(self, mechanism: str, stored: Credentials) -> ScramCredential | None:
-        key, model = self._models.get(mechanism, (("", ""), None))
-        if model is not None and stored.get(key) is model:
-            return model
-        keys = [known for known in stored if known[1] == mechanism]
-        if not keys:
-            self._models.pop(mechanism, None)
-            return None
-        self._models[mechanism] = min(keys), stored[min(keys)]
-        return stored[min(keys)]
+        """One that is stored, always the same until it goes. All are looked through once after each change."""
+        if stored is not self._stored:
+            self._stored = stored
+            self._models = {
+                name: kept for name, kept in self._models.items() if kept and stored.get(kept[0]) is kept[1]
+            }
+        if mechanism not in self._models:
+            keys = [known for known in stored if known[1] == mechanism]
+            self._models[mechanism] = (min(keys), stored[min(keys)]) if keys else None
+        found = self._models[mechanism]
+        return None if found is None else found[1]
 
 
 def _stretch(seed: bytes, length: int) -> bytes:

@@ -108,12 +108,14 @@ class ScramCredentials:
                 accepted[change.user] = change
         if accepted:
             with self._store().change(sync=sync, encoded=encoded) as state:
+                passwords = dict(state.scram_credentials)
                 for change in accepted.values():
                     key = change.user, SCRAM_MECHANISMS[change.mechanism]
                     if isinstance(change, Upsertion) and change.credential is not None:
-                        state.scram_credentials[key] = change.credential
+                        passwords[key] = change.credential
                     else:
-                        del state.scram_credentials[key]
+                        del passwords[key]
+                state.scram_credentials = passwords
         return errors
 
     def set_passwords(self, users: Sequence[tuple[str, str]]) -> None:

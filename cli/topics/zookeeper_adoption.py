@@ -43,7 +43,7 @@ def add_access(state: ClusterState, cluster: KafkaCluster) -> list[str]:
     passwords = {key: each for key, each in cluster.passwords.items() if key not in state.scram_credentials}
     quotas = {key: each for key, each in cluster.quotas.items() if key not in state.client_quotas}
     state.acls = {**state.acls, **rules}
-    state.scram_credentials |= passwords
+    state.scram_credentials = {**state.scram_credentials, **passwords}
     state.client_quotas |= quotas
     state.next_producer_id = max(state.next_producer_id, cluster.next_producer_id)
     found = ((len(rules), "access rules"), (len(passwords), "passwords of users"), (len(quotas), "quotas"))

@@ -24,6 +24,8 @@ METADATA_VERSION = "metadata.version"
 LOWEST_METADATA_VERSION = 1  # 3.0-IV1, of a log that names none
 HIGHEST_METADATA_VERSION = 21  # 3.9-IV0: Kafka 3.9 and 4.x both open it
 
+REPLACED = ("acls", "scram_credentials")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTopic:
@@ -40,7 +42,8 @@ class StoredTopic:
 
 @dataclass(slots=True, kw_only=True)
 class ClusterState:
-    """All that is remembered. What is in its dictionaries is replaced, not changed; changes go through the store.
+    """All that is remembered. What is in its dictionaries is replaced, not changed, and those of REPLACED are replaced
+    themselves; changes go through the store.
 
     `other_configs` are those of resources that are neither topics nor brokers: groups, client metrics.
     `registrations` are the broker epochs of brokers that a controller of Kafka has registered.
@@ -54,8 +57,8 @@ class ClusterState:
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
     acls: Mapping[Acl, UUID] = field(default_factory=dict)
     """The access rules and the id of each; replaced as a whole."""
-    scram_credentials: dict[tuple[str, str], ScramCredential] = field(default_factory=dict)
-    """By user and mechanism."""
+    scram_credentials: Mapping[tuple[str, str], ScramCredential] = field(default_factory=dict)
+    """By user and mechanism; replaced as a whole."""
     features: dict[str, int] = field(default_factory=dict)
     delegation_tokens: dict[str, DelegationTokenRecord] = field(default_factory=dict)
     zk_migration_state: int = 0
@@ -67,6 +70,6 @@ class ClusterState:
 
     def copy(self) -> "ClusterState":
         """The same state, not affected by what is put into or taken out of this one."""
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "acls"}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in REPLACED}
         copies: dict[str, Any] = {name: dict(value) for name, value in values.items() if isinstance(value, dict)}
         return replace(self, **copies)

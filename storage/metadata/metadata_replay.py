@@ -33,6 +33,7 @@ class MetadataReplay:
         self._state = ClusterState()
         self._topics: dict[UUID, _Topic] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
+        self._passwords: dict[tuple[str, str], ScramCredential] = {}
         self._acls: dict[UUID, Acl] = {}
         self._pending: list[Any] | None = None
 
@@ -62,6 +63,7 @@ class MetadataReplay:
         state = self._state
         state.topics = {topic.name: self._build_topic(topic_id, topic) for topic_id, topic in self._topics.items()}
         state.acls = {acl: acl_id for acl_id, acl in self._acls.items()}
+        state.scram_credentials = dict(self._passwords)
         for (kind, name), configs in self._configs.items():
             if kind == BROKER_RESOURCE and not name:
                 state.cluster_configs = configs
@@ -191,7 +193,7 @@ class MetadataReplay:
         mechanism = SCRAM_MECHANISMS.get(record.mechanism)
         if mechanism is None:
             raise InvalidRecord(f"a password of {record.name} has the mechanism {record.mechanism}, which is not known")
-        self._state.scram_credentials[record.name, mechanism] = ScramCredential(
+        self._passwords[record.name, mechanism] = ScramCredential(
             salt=bytes(record.salt),
             stored_key=bytes(record.stored_key),
             server_key=bytes(record.server_key),
@@ -200,7 +202,7 @@ class MetadataReplay:
 
     @_change.register
     def _(self, record: records.RemoveUserScramCredentialRecord) -> None:
-        self._state.scram_credentials.pop((record.name, SCRAM_MECHANISMS.get(record.mechanism, "")), None)
+        self._passwords.pop((record.name, SCRAM_MECHANISMS.get(record.mechanism, "")), None)
 
     @_change.register
     def _(self, record: records.DelegationTokenRecord) -> None:

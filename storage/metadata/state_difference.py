@@ -67,7 +67,8 @@ def difference(
         yield records.ProducerIdsRecord(broker_id=node_id, next_producer_id=after.next_producer_id)
     if before.acls is not after.acls:
         yield from find(RULES, before.acls, after.acls) or changed_rules(before.acls, after.acls)
-    yield from _credentials(before.scram_credentials, after.scram_credentials, find)
+    if before.scram_credentials is not after.scram_credentials:
+        yield from _credentials(before.scram_credentials, after.scram_credentials, find)
     for token_id in before.delegation_tokens.keys() - after.delegation_tokens.keys():
         yield records.RemoveDelegationTokenRecord(token_id=token_id)
     for token_id, token in after.delegation_tokens.items():

@@ -1,6 +1,7 @@
 """What a stranger learns of users from SCRAM."""
 
 import statistics
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -66,9 +67,10 @@ def test_no_password_fits_a_user_that_does_not_exist_even_where_nobody_is_stored
 
 def test_a_user_who_is_deleted_gets_decoys_from_then_on() -> None:
     known = {("alice", MECHANISM): stored(b"s" * 20, 5000), ("bob", MECHANISM): stored(b"t" * 20, 5000)}
-    users = ScramCredentials(cast("Any", lambda: SimpleNamespace(state=SimpleNamespace(scram_credentials=known))))
+    state = SimpleNamespace(scram_credentials=known)
+    users = ScramCredentials(cast("Any", lambda: SimpleNamespace(state=state)))
     before = first_answer(users, "alice")
-    del known["alice", MECHANISM]
+    state.scram_credentials = {("bob", MECHANISM): known["bob", MECHANISM]}
     after = first_answer(users, "alice")
     assert after["i"] == before["i"]
     assert len(after["s"]) == len(before["s"])
@@ -100,3 +102,22 @@ def test_a_try_takes_the_same_work_for_both() -> None:
         statistics.median(calls_of_a_try(users, f"{kind}") for _ in range(20)) for kind in ("carol", "nobody")
     )
     assert known == unknown
+
+
+class CountedUsers(dict[tuple[str, str], ScramCredential]):
+    """Counts how often all of them are looked through."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        self.walks += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("mechanism", [MECHANISM, "SCRAM-SHA-512"])
+def test_tries_look_through_all_users_once(mechanism: str) -> None:
+    """Each try did, by a mechanism that nobody has a password for."""
+    known = CountedUsers({("alice", MECHANISM): stored(b"s" * 20, 5000)})
+    users = ScramCredentials(cast("Any", lambda: SimpleNamespace(state=SimpleNamespace(scram_credentials=known))))
+    salts = {users.find_for_login("nobody", mechanism).stored.salt for _ in range(10)}
+    assert (known.walks, len(salts)) == (1, 1)
