@@ -22,6 +22,9 @@ from .group_settings import GroupSettings
 from .migration.migration import Migration
 from .state.replay import Replay
 
+MOST_EXPRESSIONS = 10
+"""Of a group: all of them are compared with all topics when its topics are looked at."""
+
 
 class ChangeStore:
     """What requests of both protocols have in common."""
@@ -62,11 +65,22 @@ class ChangeStore:
         return group
 
     def expressions(self, group_id: str, new: str | None) -> set[str]:
-        """The expressions that a heartbeat will match: its own, and all of the group when its topics are looked at."""
-        found = {new} if new else set()
+        """The expressions that a heartbeat will match: its own, and all of the group when its topics are looked at.
+
+        Raises: ApiError INVALID_REGULAR_EXPRESSION for another one where the group has many.
+        """
+        found = set()
         group = self._groups.find(group_id)
         if isinstance(group, ConsumerGroup) and (new or group.refresh_at_ms <= self.now_ms()):
-            found |= {member.topic_regex for member in group.members.values() if member.topic_regex}
+            found = {member.topic_regex for member in group.members.values() if member.topic_regex}
+        if new and new not in found:
+            if len(found) >= MOST_EXPRESSIONS:
+                raise ApiError(
+                    f"the members of group {group_id} subscribe by {len(found)} expressions, {MOST_EXPRESSIONS} are "
+                    "allowed",
+                    ErrorCode.INVALID_REGULAR_EXPRESSION,
+                )
+            found.add(new)
         return found
 
     def open(self, group_id: str, *, may_create: bool) -> GroupChange:

@@ -39,7 +39,7 @@ from .consumer.changes import GroupChangePlanner
 from .consumer.group import ConsumerGroup
 from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.topic_lookup import TopicLookup
-from .consumer.topic_regex import compile_pattern
+from .consumer.topic_regex import learn_patterns
 from .describing import describe_classic, describe_consumer, unknown_classic
 from .group_lines import GroupLines
 from .group_registry import Group, GroupRegistry
@@ -274,10 +274,7 @@ class GroupCoordinator:
         expressions = self._consumers.expressions(request.group_id, request.subscribed_topic_regex)
         if expressions:
             self._consumer_heartbeats.ensure_valid(request, caller.version)
-            names = self._lookup.names()
-            for pattern in map(compile_pattern, expressions):
-                if not pattern.knows(names):
-                    await self._core.heavy(pattern.learn, names)
+            await self._core.heavy(learn_patterns, expressions, self._lookup.names())
         return self._consumer_heartbeats.heartbeat(request, caller)
 
     async def describe_consumer(self, group_id: str, operations: int) -> consumer_group_describe.DescribedGroup:

@@ -17,7 +17,6 @@ from ..change_store import ChangeStore
 from .changes import GroupChange
 from .group import ConsumerGroup
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sort_topics
-from .topic_regex import compile_pattern
 
 JOINS: Final = 0
 LEAVES: Final = -1
@@ -46,8 +45,6 @@ class ConsumerHeartbeats:
         fault = _fault(request, version)
         if fault is not None:
             raise ApiError(fault, ErrorCode.INVALID_REQUEST)
-        if request.subscribed_topic_regex:
-            compile_pattern(request.subscribed_topic_regex)
         assignor = request.server_assignor
         if assignor is not None and assignor not in self._settings.assignors:
             offered = ", ".join(self._settings.assignors)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stepdown.broker.groups.change_store import MOST_EXPRESSIONS
 from stepdown.protocol.errors import ApiError, ErrorCode
 from support.groups import GROUP, GroupWorld, topic_id
 
@@ -230,6 +231,16 @@ async def test_an_expression_can_be_changed_and_taken_back(world):
 
 async def test_what_is_no_expression_is_refused(world):
     assert refused(world, "a", 0, subscribed_topic_regex="(") == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+async def test_the_members_of_a_group_have_few_expressions(world):
+    """Each heartbeat that looked at a group's topics compiled all of them, hundreds, on the loop."""
+    for number in range(MOST_EXPRESSIONS):
+        world.consumer_heartbeat(f"m{number}", 0, subscribed_topic_regex=f"t{number}")
+    assert len(world.consumers.expressions(GROUP, "t0")) == MOST_EXPRESSIONS
+    with pytest.raises(ApiError) as refusal:
+        world.consumers.expressions(GROUP, "another")
+    assert refusal.value.code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
 async def test_an_expression_finds_no_topic_that_its_member_may_not_know_of(world):
