@@ -120,9 +120,9 @@ class GroupChangePlanner:
         names = set[str]().union(*{member.topics for member in present})
         patterns = {member.topic_regex for member in present if member.topic_regex}
         if patterns:
-            compiled = [compile_pattern(pattern) for pattern in patterns]
-            matching = (name for name in self._topic_names() if any(each.matches(name) for each in compiled))
-            names.update(name for name in matching if may_see(name))
+            present_names = self._topic_names()
+            matching = set[str]().union(*(compile_pattern(pattern).find(present_names) for pattern in patterns))
+            names.update(filter(may_see, matching))
         found = ((name, self._find_topic(name)) for name in sorted(names))
         return {name: topic for name, topic in found if topic is not None}
 
@@ -189,6 +189,5 @@ def _specs(group: ConsumerGroup, members: Mapping[str, ConsumerMember], topics: 
 def _topic_ids(names: tuple[str, ...], regex: str | None, topics: Topics) -> frozenset[UUID]:
     read = topics.keys() & set(names)
     if regex:
-        pattern = compile_pattern(regex)
-        read |= {name for name in topics if pattern.matches(name)}
+        read |= compile_pattern(regex).find(topics)
     return frozenset(topics[name].topic_id for name in read)
