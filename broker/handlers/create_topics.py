@@ -59,6 +59,7 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
         for new in (each for each in planned.values() if each.name not in failed):
             log.info("topic %s is created by %s: %s, settings %s",
                      new.name, call.requester, plural(new.partitions, "partition"), dict(new.overrides))  # fmt: skip
+            await call.turn.next()
     answers = []
     configs_of = cache(partial(_configs, broker))
     for name in counts:

@@ -60,7 +60,8 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
     failed = await broker.topics.delete(doomed)
     for name in doomed.keys() - failed.keys():
         log.info("topic %s is deleted by %s", name, call.requester)
-    results += [_result(topic, failed.get(topic.name or "", NONE)) for topic in resolved]
+        await call.turn.next()
+    results += await call.turn.map(lambda topic: _result(topic, failed.get(topic.name or "", NONE)), resolved)
     return DeleteTopicsResponse(responses=results)
 
 

@@ -197,6 +197,7 @@ async def _create(broker: "Services", names: Sequence[str], call: Call) -> set[s
     for name, partitions in created.items():
         size = plural(partitions, "partition")
         log.info("topic %s is created, since %s asked for it: %s", name, call.requester, size)
+        await call.turn.next()
     return set(created)
 
 

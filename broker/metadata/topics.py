@@ -46,8 +46,10 @@ if TYPE_CHECKING:
     from ..core import Core
     from .log_moves import LogMoves
 
-log = logging.getLogger(__name__)
+TOLD_AT_ONCE = 250
+"""Deleted topics, some 10 µs each."""
 
+log = logging.getLogger(__name__)
 
 OnDeleted = Callable[[Sequence[Topic]], asyncio.Task[None] | None]
 
@@ -236,14 +238,11 @@ class Topics:
             await self._turn.next()
 
     async def _remember(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
-        stored = {
-            topic.name: StoredTopic(
-                topic_id=topic.topic_id,
-                replicas=(self._new_record(),) * topic.partitions,
-                configs=dict(topic.overrides),
-            )
-            for topic in new
-        }
+        record, stored = self._new_record(), dict[str, StoredTopic]()
+        for topic in new:
+            replicas = (record,) * topic.partitions
+            stored[topic.name] = StoredTopic(topic_id=topic.topic_id, replicas=replicas, configs=dict(topic.overrides))
+            await self._turn.next()
         try:
             await self._store(stored, await self._encode(stored))
         except DiskFault as fault:
@@ -450,7 +449,11 @@ class Topics:
         for topic in deleted:
             self.collisions.remove(topic.name)
             await self._delete_logs(topic)
-        for task in self._tell_deletion(deleted):
+        tasks: list[asyncio.Task[None]] = []
+        for at in range(0, len(deleted), TOLD_AT_ONCE):
+            tasks += self._tell_deletion(deleted[at : at + TOLD_AT_ONCE])
+            await self._turn.next()
+        for task in tasks:
             await asyncio.shield(task)
         return {}
 

@@ -201,6 +201,7 @@ class Metrics:
 
     def forget_topics(self, topics: "Sequence[Topic]") -> None:
         """Drops what was counted for deleted topics, so that names cannot pile up."""
-        for topic in topics:
-            self._topic_meters.pop(topic.name, None)
-            self.instruments.forget_topic(topic.name)
+        names = [topic.name for topic in topics]
+        for name in names:
+            self._topic_meters.pop(name, None)
+        self.instruments.forget_topics(names)

@@ -202,11 +202,12 @@ class Instruments(Collector):
             for shown in other.collect():
                 yield partial(_itself, shown)
 
-    def forget_topic(self, name: str) -> None:
-        """Drops what was counted for a topic that is no more."""
+    def forget_topics(self, names: Sequence[str]) -> None:
+        """Drops what was counted for topics that are no more."""
         for family in self._families:
             if isinstance(family, CounterFamily) and family.labels == ("topic",):
-                family.forget(name)
+                for name in names:
+                    family.forget(name)
 
 
 def _itself(shown: Metric) -> Metric:

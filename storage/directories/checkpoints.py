@@ -36,7 +36,8 @@ class Checkpoints:
         """Each directory with the logs in it."""
         for directory in self._directories:
             start = directory.path + "/"
-            yield directory, {key: log for key, log in list(self._logs.items()) if log.directory.startswith(start)}
+            logs = dict(self._logs)  # in one step: they may change in another thread
+            yield directory, {key: log for key, log in logs.items() if log.directory.startswith(start)}
 
     def write_recovery_points(self) -> None:
         """Writes up to where each log is known to be on the disk."""

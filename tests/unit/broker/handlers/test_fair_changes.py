@@ -34,6 +34,7 @@ from support.loop_calls import MOST_CALLS, Calls
 from support.running import running_broker
 
 OFFSETS = 8_000
+TOPICS = tuple(f"t{number}" for number in range(1_000))
 ALONE = PartitionRecord(replicas=(1,), isr=(1,), leader=1)
 A_COMMIT = 100
 ANY_RULE = DeleteAclsFilter(
@@ -88,6 +89,10 @@ async def a_long_log_of_10_000_partitions(broker: Broker) -> None:
         for number in range(1_000):
             state.topics[f"x{number}"] = StoredTopic(topic_id=uuid4(), replicas=(ALONE,) * 10)
     store.log.snapshot_bytes = 0
+
+
+async def topics(broker: Broker) -> None:
+    await create(broker, *TOPICS)
 
 
 async def nothing(broker: Broker) -> None:
@@ -160,6 +165,7 @@ ROWS: dict[str, tuple[Prepare, ApiKey, int, Any]] = {
     "DeleteGroups": (offsets_of_a_group, ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=("g",))),
     "DeleteTopics": (offsets_of_a_topic, ApiKey.DELETE_TOPICS, 3, DeleteTopicsRequest(topic_names=("t",))),
     "CreateTopics": (nothing, ApiKey.CREATE_TOPICS, 5, CreateTopicsRequest(topics=topics_with_settings(1_000))),
+    "DeleteTopics of many": (topics, ApiKey.DELETE_TOPICS, 3, DeleteTopicsRequest(topic_names=TOPICS)),
     "AlterClientQuotas": (
         nothing,
         ApiKey.ALTER_CLIENT_QUOTAS,
