@@ -302,7 +302,7 @@ class MetadataLog:
 
     def _leave_segment(self, end_offset: int, size: int) -> None:
         """A snapshot stands for what is before that offset, the last `size` bytes of it in the log."""
-        self.bytes_since_snapshot -= size
+        self.bytes_since_snapshot = max(0, self.bytes_since_snapshot - size)
         self.synced_offset = max(self.synced_offset, end_offset)
         if self.end_offset == end_offset:
             self._segment, self._size, self._has_tail = "", 0, False
