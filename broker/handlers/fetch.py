@@ -168,13 +168,13 @@ class Fetch:
         answers = []
         for at, reading in enumerate(readings):
             if may_name_many_aborted(reading, self.terms):
-                answers.append(await self._name_many_aborted(reading, replaced.get(at)))
+                answers.append(await self._name_many(reading, replaced.get(at)))
             else:
                 answers.append(self._partition(reading, replaced.get(at)))
             await turn.next()
         return self._respond(readings, answers)
 
-    async def _name_many_aborted(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
+    async def _name_many(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
         """As `_partition`, by a worker, which then writes the answer; in a place, as what it has of many adds up."""
         self._call.has_many_items = True
         async with nullcontext() if self._is_long else self._broker.long_fetches:

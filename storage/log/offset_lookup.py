@@ -29,7 +29,7 @@ SMALL_BYTES = 1024
 FEW_ABORTED = 500
 """Transactions that are looked through on the event loop, in a millisecond."""
 RUN = 4_096
-"""Transactions that are sorted in one go: other threads stand still while it lasts."""
+"""Transactions that are sorted together: other threads stand still while it lasts."""
 _FIRST_OFFSET = itemgetter(1)
 
 
@@ -172,7 +172,7 @@ def find_aborted_transactions(
 
 
 def may_name_many_aborted(segments: Segments, found: FileSlice) -> bool:
-    """Whether so many transactions were aborted from the slice's segment on that a worker should look for its own."""
+    """Whether more than FEW_ABORTED transactions were aborted from the segment of the slice on."""
     count = 0
     for segment in segments.from_number(max(0, segments.index_of(found.segment_base_offset))):
         count += segment.transaction_index.count if segment.transaction_index is not None else 0

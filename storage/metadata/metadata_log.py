@@ -286,13 +286,13 @@ class MetadataLog:
                 self._files.replace(f"{self.folder}/{name}", data, private=True)
                 self._snapshot_end = end_offset
                 with self._writing:
-                    first = self._first_needed(end_offset)
+                    first = self._first_base(end_offset)
                     self._leave_segment(end_offset, size)
                 self._remove_before(name, first)
 
         return write
 
-    def _first_needed(self, end_offset: int) -> str:
+    def _first_base(self, end_offset: int) -> str:
         """The base offset, as names have it, of the segment that has the record at that offset, or will have it."""
         at_end = f"{end_offset:020d}"
         if self.end_offset == end_offset:

@@ -26,7 +26,7 @@ from .document_values import MalformedDocument
 from .encoded_records import EncodedRecords
 from .metadata_log import DEFAULT_SNAPSHOT_BYTES, LocalVoter, MetadataLog
 from .metadata_log_contents import FOLDER, DamagedMetadata, is_misread, read_metadata_file
-from .state_difference import RULES, addition, changed_rules, difference, password_record, removal
+from .state_difference import RULES, addition, difference, password_record, removal, rule_changes
 from .state_document import decode
 
 DOCUMENT = "stepdown-metadata.json"
@@ -137,7 +137,7 @@ class MetadataStore:
     def encode_rules(self, acls: Mapping[Acl, UUID], into: EncodedRecords) -> Iterator[None]:
         """The same for all access rules, as they are after the change."""
         before = self._saved.acls
-        yield from into.encode(RULES, before, acls, changed_rules(before, acls), self.state.metadata_version)
+        yield from into.encode(RULES, before, acls, rule_changes(before, acls), self.state.metadata_version)
 
     def encode_passwords(
         self, credentials: Mapping[tuple[str, str], ScramCredential], into: EncodedRecords

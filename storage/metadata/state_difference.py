@@ -66,7 +66,7 @@ def difference(
     if after.next_producer_id != before.next_producer_id:
         yield records.ProducerIdsRecord(broker_id=node_id, next_producer_id=after.next_producer_id)
     if before.acls is not after.acls:
-        yield from find(RULES, before.acls, after.acls) or changed_rules(before.acls, after.acls)
+        yield from find(RULES, before.acls, after.acls) or rule_changes(before.acls, after.acls)
     if before.scram_credentials is not after.scram_credentials:
         yield from _credentials(before.scram_credentials, after.scram_credentials, find)
     for token_id in before.delegation_tokens.keys() - after.delegation_tokens.keys():
@@ -153,7 +153,7 @@ def _quotas(
                 yield records.ClientQuotaRecord(entity=parts, key=key, value=value)
 
 
-def changed_rules(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Iterator[Any]:
+def rule_changes(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Iterator[Any]:
     """The records that make these access rules of those."""
     for acl in set(before).difference(after):  # unlike `keys() - keys()` it hashes none of them again
         yield records.RemoveAccessControlEntryRecord(acl_id=before[acl])
