@@ -166,6 +166,7 @@ def main(count: int, seed: int) -> None:
         settings = secure_settings(Authority(folder)) | {
             "listeners": ",".join(("PLAINTEXT://127.0.0.1:0", *(f"{each}://127.0.0.1:{ports[each]}" for each in ports)))
         }
+        del settings["listener.name.mtls.ssl.client.auth"]
         with Stepdown(folder, properties=settings) as server:
             command = [sys.executable, "-m", "stepdown", "users", "set", USER, "-m", "SCRAM-SHA-256"]
             subprocess.run([*command, "-b", server.address], input=PASSWORD.encode(), check=True, capture_output=True)
