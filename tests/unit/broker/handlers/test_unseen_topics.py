@@ -46,8 +46,8 @@ async def client(broker: Broker) -> AsyncIterator[RawClient]:
     await client.close()
 
 
-def take_rights(broker: Broker) -> None:
-    broker.acls.remove(EVERYTHING)
+async def take_rights(broker: Broker) -> None:
+    await broker.acls.remove_in_turns(EVERYTHING, broker.turns.begin())
     broker.acls.add(FEW_RIGHTS)
 
 
@@ -69,7 +69,7 @@ async def test_who_names_a_topic_that_it_may_not_see_does_not_join(
     broker: Broker, client: RawClient, hidden: str, version: int
 ) -> None:
     """The assignment told anybody with READ on one group of each topic that he named: its id and its partitions."""
-    take_rights(broker)
+    await take_rights(broker)
     answer = await heartbeat(client, "m", (SEEN, hidden), version)
     assert (answer.error_code, answer.assignment) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
     answer = await heartbeat(client, "m", (SEEN,), version)
@@ -85,7 +85,7 @@ async def test_a_group_that_has_a_topic_which_the_client_may_not_see_is_not_desc
     await heartbeat(client, "m", (SEEN, SECRET), version)
     (group,) = (await client.send(request, version)).groups
     assert (group.error_code, len(group.members)) == (0, 1)
-    take_rights(broker)
+    await take_rights(broker)
     (group,) = (await client.send(request, version)).groups
     assert (group.error_code, group.members) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ())
     assert SECRET not in group.error_message
