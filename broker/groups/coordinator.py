@@ -410,7 +410,7 @@ class GroupCoordinator:
 
     def _forget_all(self) -> None:
         log.warning("%s was deleted: all groups and committed offsets are gone", OFFSETS_TOPIC)
-        self._loading.forget_damage()
+        self._loading.unload_all()
         for group in self.groups:
             self._forget(group)
 

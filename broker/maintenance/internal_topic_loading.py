@@ -53,6 +53,10 @@ class PartitionLoading(ABC):
         """The partition is not to be loaded any more."""
         self._waiting.pop(partition, None)
 
+    def unload_all(self) -> None:
+        """The topic was deleted."""
+        self._waiting.clear()
+
     async def wait(self) -> None:
         """Returns when all partitions have been loaded."""
         await self._tasks.wait()

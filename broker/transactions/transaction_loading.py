@@ -58,4 +58,5 @@ class TransactionLoading(PartitionLoading):
                     return
                 self._transactions.apply(record)
         except ApiError as error:
-            log.error("__transaction_state-%d could be loaded in part only: %s", partition, error)
+            if self.is_wanted(partition, loading):
+                log.error("__transaction_state-%d could be loaded in part only: %s", partition, error)

@@ -46,8 +46,8 @@ class GroupLoading(PartitionLoading):
         """Whether what the partition holds could be read in part only."""
         return partition in self._damaged
 
-    def forget_damage(self) -> None:
-        """The topic was deleted."""
+    def unload_all(self) -> None:
+        super().unload_all()
         self._damaged.clear()
 
     def start(self) -> None:
@@ -74,8 +74,9 @@ class GroupLoading(PartitionLoading):
                 else:
                     self._end_transaction(partition, entry.producer_id, is_commit=entry.is_commit)
         except Exception as error:
-            if self.is_wanted(partition, loading):
-                self._damaged.add(partition)
+            if not self.is_wanted(partition, loading):
+                return
+            self._damaged.add(partition)
             log.error(
                 "__consumer_offsets-%d is damaged: %s. Its groups are answered NOT_COORDINATOR until the partition is "
                 "restored and the broker started again, or the topic deleted, with all committed offsets",

@@ -29,6 +29,9 @@ QUOTAS = {
 }
 CONFIG = {"max.connection.creation.rate": 10_000, "log.initial.task.delay.ms": 0, "log.cleaner.backoff.ms": 1000}
 BATCH_BYTES = 30_000
+BROKERS = {1, 2, 3}
+UNTIL_THE_ISR_SHRINKS = "46s"
+"""After 30 s without a fetch, looked for every 15 s."""
 
 
 @pytest.fixture(autouse=True)
@@ -111,6 +114,34 @@ async def use_topic(kafka: AsyncKafka, client: RawClient, topic: str) -> None:
     await kafka.delete_topic("gone")
 
 
+async def trouble(kafka: AsyncKafka, topic: str) -> None:
+    """Has a cluster note times: followers lag and come back, leaders move, brokers are lost."""
+    await kafka.create_topic(topic)
+    await kafka.wait_for_isr(topic, 0, BROKERS)
+    async with await connect(kafka, (await kafka.wait_for_leader(topic)).leader) as leader:
+        await kafka.cluster.pause_follower(follower_of=topic)
+        await produce(leader, topic)
+        await kafka.clock.advance(UNTIL_THE_ISR_SHRINKS)
+        assert len((await kafka.partition(topic)).isr) == 2
+        await kafka.cluster.resume_follower()
+        await kafka.wait_for_isr(topic, 0, BROKERS)
+        await kafka.cluster.slow_follower(follower_of=topic, delay="40s", bytes_per_second=1)
+        await produce(leader, topic)
+    await kafka.cluster.move_leader(topic)
+    await kafka.cluster.move_coordinator("g")
+    await kafka.cluster.move_coordinator(transactional_id="tx")
+    await lose_all(kafka)
+    await kafka.cluster.hold_elections()
+    await kafka.clock.advance("5s")
+
+
+async def lose_all(kafka: AsyncKafka) -> None:
+    """Of the three brokers none answers any more, each in a way of its own."""
+    await kafka.cluster.fence(1)
+    await kafka.cluster.pause(2)
+    await kafka.cluster.kill(3)
+
+
 @pytest.mark.parametrize("brokers", [1, 3])
 async def test_no_time_that_a_broker_keeps_is_ahead(brokers: int) -> None:
     """A pause of a listener, idle connections, quotas and files to be deleted waited for a week that did not pass; a
@@ -122,6 +153,8 @@ async def test_no_time_that_a_broker_keeps_is_ahead(brokers: int) -> None:
         await kafka.cluster.kill(1)
         await kafka.cluster.start(1)
         await use(kafka, "after")
+        if brokers > 1:
+            await trouble(kafka, "troubled")
         assert isinstance(kafka.control, LocalControl)
         now_ms = await kafka.clock.now_ms()
         assert list(itertools.islice(times_between(kafka.control.control, now_ms - DAY_MS, now_ms), 1))
@@ -195,3 +228,25 @@ async def test_a_session_and_a_transaction_last_as_long_as_ever() -> None:
             assert await kafka.records("t") == []
             await kafka.clock.advance("75s")
             assert [record.value for record in await kafka.records("t")] == [b"after"]
+
+
+async def test_followers_and_brokers_are_waited_for_as_long_as_ever() -> None:
+    async with running_async(brokers=3) as kafka:
+        await kafka.clock.advance("7d")
+        await lose_all(kafka)
+        await kafka.reset()
+        await kafka.create_topic("t")
+        await kafka.wait_for_isr("t", 0, BROKERS)
+        first = (await kafka.wait_for_leader("t")).leader
+        async with await connect(kafka, first) as leader:
+            await kafka.cluster.pause_follower(follower_of="t")
+            await produce(leader, "t")
+        await kafka.clock.advance("29s")
+        assert (await kafka.partition("t")).isr == BROKERS
+        await kafka.clock.advance("17s")
+        assert len((await kafka.partition("t")).isr) == 2
+        await kafka.cluster.kill(first)
+        await kafka.clock.advance("8s")
+        assert (await kafka.partition("t")).leader == first
+        await kafka.clock.advance("2s")
+        assert (await kafka.partition("t")).leader not in (first, -1)
