@@ -1,6 +1,9 @@
-"""A leader whose disk is full: three Kafka 3.9.1 processes and a cluster in a process, on small file systems."""
+"""A leader whose disk is full: three Kafka 3.9.1 processes and a cluster in a process, on small file systems; and a
+cluster of a test, by a fault.
+"""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,9 +12,9 @@ import pytest
 from stepdown.broker.broker_cluster import BrokerCluster
 from stepdown.broker.failed_brokers import FailedBrokers
 from stepdown.client.admin import AsyncAdmin
-from stepdown.client.errors import ClientError
+from stepdown.client.errors import ClientError, KafkaError
 from stepdown.client.operations.topics import NewTopic
-from stepdown.testing import AsyncKafka
+from stepdown.testing import AsyncKafka, running_async
 from support.deadline import DEADLINE_S
 from support.kafka_cluster import ApacheKafkaCluster
 from support.small_file_systems import mount_small
@@ -39,27 +42,38 @@ async def produce(kafka: AsyncKafka, data: bytes) -> None:
             return
 
 
-async def fill_the_leaders_disk(bootstrap: str) -> dict[str, Any]:
-    """What becomes of the topic. `stored`: all that was acknowledged, in order."""
-    kafka = AsyncKafka(bootstrap)
-    async with AsyncAdmin(bootstrap) as admin:
+async def nothing() -> None:
+    """The disk is full when so much was written."""
+
+
+async def become_of_the_topic(kafka: AsyncKafka, fill: Callable[[], Awaitable[None]] = nothing) -> dict[str, Any]:
+    """`stored`: all that was acknowledged, in order. `fill` is awaited once the leader has half of it."""
+    async with AsyncAdmin(kafka.bootstrap) as admin:
         (made,) = await admin.create_topics([NewTopic(name="t", assignments={0: (LEADER, *FOLLOWERS)})])
     assert not made.failed, made
     await kafka.wait_for_isr("t", 0, {LEADER, *FOLLOWERS}, timeout=DEADLINE_S)
     async with asyncio.timeout(DEADLINE_S):
         for number in range(VALUES):
+            if number == VALUES // 2:
+                await fill()
             await produce(kafka, value(number))
     led = await kafka.wait_for_leader("t", other_than=LEADER, timeout=DEADLINE_S)
     records = await kafka.records("t", timeout=DEADLINE_S)
     stored = list(dict.fromkeys(int.from_bytes((each.value or b"")[:NUMBER_BYTES], "big") for each in records))
-    found = {
+    return {
         "leader": led.leader,
         "epoch": led.leader_epoch,
         "isr": sorted((await kafka.wait_for_isr("t", 0, FOLLOWERS, timeout=DEADLINE_S)).isr),
         "stored": stored == list(range(VALUES)),
     }
-    await kafka.close()
-    return found
+
+
+async def told_from_outside(bootstrap: str) -> dict[str, Any]:
+    kafka = AsyncKafka(bootstrap)
+    try:
+        return await become_of_the_topic(kafka)
+    finally:
+        await kafka.close()
 
 
 async def told_by_kafka(folder: Path) -> dict[str, Any]:
@@ -67,7 +81,7 @@ async def told_by_kafka(folder: Path) -> dict[str, Any]:
     with mount_small({broker.log_dir: SIZES_MB[node_id] for node_id, broker in cluster.brokers.items()}):
         await asyncio.to_thread(cluster.start)
         try:
-            found = await fill_the_leaders_disk(",".join(each.address for each in cluster.brokers.values()))
+            found = await told_from_outside(",".join(each.address for each in cluster.brokers.values()))
             return {**found, "has ended": cluster.brokers[LEADER]._running().has_ended}
         finally:
             await asyncio.to_thread(cluster.stop)
@@ -77,9 +91,24 @@ async def told_by_us(folder: Path) -> dict[str, Any]:
     with mount_small({folder / f"broker-{node_id}": size for node_id, size in SIZES_MB.items()}):
         async with BrokerCluster.of(folder, settings=SETTINGS) as cluster:
             failed = FailedBrokers(cluster)
-            found = await fill_the_leaders_disk(cluster.bootstrap)
+            found = await told_from_outside(cluster.bootstrap)
             await failed.wait()
             return {**found, "has ended": LEADER not in cluster.brokers}
+
+
+async def told_by_a_fault() -> dict[str, Any]:
+    """The first write after it takes the session's time, and no more, of the clock that the test moves."""
+    async with running_async(brokers=3, config=SETTINGS) as kafka:
+
+        async def fill() -> None:
+            await kafka.faults.disk("full", broker=LEADER)
+            with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
+                await kafka.produce("t", value(0), partition=0)
+            await kafka.clock.advance("10s")
+
+        found = await become_of_the_topic(kafka, fill)
+        running = (await kafka.control.ask("GET", "brokers"))["brokers"]
+        return {**found, "has ended": LEADER not in [each["broker"] for each in running]}
 
 
 async def test_a_leader_with_a_full_disk_goes_as_with_kafka(tmp_path: Path) -> None:
@@ -92,3 +121,4 @@ async def test_a_leader_with_a_full_disk_goes_as_with_kafka(tmp_path: Path) -> N
         "has ended": True,
     }
     assert await told_by_us(tmp_path / "ours") == kafka
+    assert await told_by_a_fault() == kafka
