@@ -25,8 +25,10 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from aiokafka import AIOKafkaConsumer
 from stepdown.bench.servers.stepdown import Stepdown
+from stepdown.client.async_client import AsyncClient
+from stepdown.client.group_member import GroupMember, Membership
+from stepdown.config.keys.endpoints import parse_host_port
 from stepdown.producer import Producer
 from stepdown.testing import AsyncKafka, running
 
@@ -107,7 +109,7 @@ def advance_ms() -> float:
 
 
 async def fill(kafka: AsyncKafka, left: AsyncExitStack) -> None:
-    """Old records, a log to clean, an open transaction, and a group whose member sends no heartbeat."""
+    """Old records, a log to clean, an open transaction, and a group whose member is silent."""
     await kafka.create_topic("old", config={"retention.ms": 86_400_000, "segment.ms": 3_600_000})
     compact = {"cleanup.policy": "compact", "segment.ms": 3_600_000, "min.cleanable.dirty.ratio": "0.01"}
     await kafka.create_topic("kept", config=compact)
@@ -115,16 +117,24 @@ async def fill(kafka: AsyncKafka, left: AsyncExitStack) -> None:
         await kafka.produce("kept", str(number), key="one")
         await kafka.produce("old", str(number))
     await kafka.clock.advance("2h")
-    await kafka.produce("kept", "last", key="one")  # in the next segment: the one before may be cleaned
     producer = await Producer(kafka.bootstrap, transactional_id="left").start()
     await producer.init_transactions()
     producer.begin_transaction()
-    await producer.send("old", b"open")
-    member = AIOKafkaConsumer("old", bootstrap_servers=kafka.bootstrap, group_id="g", heartbeat_interval_ms=60_000)
-    await member.start()
-    left.push_async_callback(member.stop)
+    await producer.send("kept", b"open", key=b"two")
+    await kafka.produce("kept", "last", key="one")  # in the next segment: the one before may be cleaned
+    assert len(await kafka.records("kept")) == 100, "it is after an open transaction"
     left.push_async_callback(producer.close, timeout_ms=0)
-    await kafka.wait_for_group("g", members=1)
+    await join("g", "old", kafka.bootstrap)
+    assert len((await kafka.group("g")).members) == 1
+
+
+async def join(group: str, topic: str, bootstrap: str) -> None:
+    """A member that has its partitions, and is not heard of again."""
+    membership = Membership(group=group, topics=[topic], session_timeout_ms=45_000, rebalance_timeout_ms=60_000)
+    member = GroupMember(membership)
+    async with AsyncClient([*map(parse_host_port, bootstrap.split(","))], client_id="silent") as client:
+        while await client.run(member.join()) is None:
+            pass
 
 
 WEEK = {"log.initial.task.delay.ms": 0, "log.cleaner.backoff.ms": 1000, "log.retention.check.interval.ms": 60_000}
@@ -140,18 +150,20 @@ def week_ms() -> float:
             await kafka.clock.advance("7d")
             took = perf_counter() - began
             assert await kafka.records("old") == []
-            assert len(await kafka.records("kept")) < 100, "nothing was cleaned"
+            kept = [record.value for record in await kafka.records("kept")]
+            assert len(kept) < 100, "nothing was cleaned"
+            assert kept[-1] == b"last", "the transaction is open"
             assert (await kafka.group("g")).members == []
             return took
 
     return asyncio.run(advance()) * 1000
 
 
-def reset_ms() -> float:
-    """A broker with what `fill` leaves is made as new."""
+def reset_ms(brokers: int) -> float:
+    """Brokers with what `fill` leaves are made as new."""
 
     async def reset() -> float:
-        async with running() as kafka, AsyncExitStack() as left:
+        async with running(brokers=brokers) as kafka, AsyncExitStack() as left:
             await fill(kafka, left)
             began = perf_counter()
             await kafka.reset()
@@ -216,7 +228,8 @@ SHORT = {
     "ms: p95 of a test with its own broker": fixture_ms,
     "ms: advance by 45 s": advance_ms,
     "ms: advance by 7 days": week_ms,
-    "ms: reset of a broker": reset_ms,
+    "ms: reset of a broker": partial(reset_ms, 1),
+    "ms: reset of three brokers": partial(reset_ms, 3),
     "ms: CPU of the plugin where no test uses it": plugin_cpu_ms,
 }
 LONG = {
