@@ -17,8 +17,8 @@ final class StepdownExtension
     private static final String PROPERTY = "stepdown.bootstrap";
     private static final int SHOWN = 30;
 
-    /** Closed by JUnit at the end of the run. */
-    private record Shared(Kafka kafka) implements ExtensionContext.Store.CloseableResource {
+    /** Closed by JUnit at the end of the run; from 5.13 on since it is AutoCloseable. */
+    private record Shared(Kafka kafka) implements ExtensionContext.Store.CloseableResource, AutoCloseable {
         @Override
         public void close() {
             kafka.close();
