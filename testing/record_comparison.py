@@ -3,10 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..protocol.plural import plural
+
 Header = tuple[str, bytes | None]
 Expected = bytes | str | None | Mapping[str, object]
 """A value; or any of key, value, headers, partition, topic, offset, by name: what is left out may be anything."""
 
+MOST_LINES = 30
+MOST_CHARACTERS = 1000
 FIELDS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 
 
@@ -44,12 +48,24 @@ def headers_as_bytes(
 
 
 def assert_same(expected: Sequence[Expected], found: Sequence[TestRecord], *, any_order: bool) -> None:
-    """Raises AssertionError, with a line a record and field that differs."""
+    """Raises AssertionError, with a line a record and field that differs; a screen of them at most."""
     wanted = [_fields(each) for each in expected]
     pairs = _any_pairs(wanted, found) if any_order else _pair_in_order(wanted, found)
     lines = [line for want, record in pairs for line in _difference(want, record)]
-    if any(not line.startswith("  ") for line in lines):
-        raise AssertionError(f"{len(wanted)} records were expected, {len(found)} found\n" + "\n".join(lines))
+    if any(_differs(line) for line in lines):
+        shown = "\n".join(_a_screen_of(lines))
+        raise AssertionError(f"{plural(len(wanted), 'record')} expected, {len(found)} found\n{shown}")
+
+
+def _differs(line: str) -> bool:
+    return not line.startswith("  ")
+
+
+def _a_screen_of(lines: Sequence[str]) -> list[str]:
+    """The first that differ, where there are many."""
+    most = lines if len(lines) <= MOST_LINES else [line for line in lines if _differs(line)][:MOST_LINES]
+    shown = [line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…" for line in most]
+    return shown if len(shown) == len(lines) else [*shown, f"({len(lines) - len(shown)} more lines)"]
 
 
 def _fields(expected: Expected) -> dict[str, object]:

@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from stepdown.client.errors import KafkaError
 from stepdown.config import ConfigError
 from stepdown.testing import TestRecord, running
+from stepdown.testing.record_comparison import MOST_CHARACTERS, MOST_LINES
 from support.deadline import DEADLINE_S
 
 
@@ -120,12 +121,25 @@ def test_a_difference_is_told_by_field() -> None:
         with pytest.raises(AssertionError) as difference:
             kafka.assert_produces("t", {"key": "k", "value": "two"}, timeout=0)
     assert str(difference.value).splitlines() == [
-        "1 records were expected, 2 found",
+        "1 record expected, 2 found",
         "! t-0@0 differs in value",
         "!   value expected b'two'",
         "!   value found    b'one'",
         "+ unexpected t-0@1 key=None value=b'three' headers={}",
     ]
+
+
+def test_a_difference_of_many_records_fits_a_screen() -> None:
+    """One missing record was as many lines as there were others, each as long as its value."""
+    with running() as kafka:
+        kafka.create_topic("t")
+        kafka.produce("t", *(f"{number} {'x' * 5000}" for number in range(1, 100)))
+        with pytest.raises(AssertionError) as difference:
+            kafka.assert_produces("t", *({"offset": number} for number in range(50)), timeout=0)
+    first, *lines, last = str(difference.value).splitlines()
+    assert (first, last) == ("50 records expected, 99 found", f"({99 - MOST_LINES} more lines)")
+    assert len(lines) == MOST_LINES and lines[0].startswith("+ unexpected t-0@50 key=None value=b'51 xxx")
+    assert max(map(len, lines)) == MOST_CHARACTERS + len("…")
 
 
 def test_records_of_several_partitions_may_come_in_any_order() -> None:
