@@ -125,11 +125,10 @@ def _shorten_traceback(failure: BaseException) -> None:
 
 def _last_events(item: pytest.Item, name: str) -> str:
     from .control_client import ControlFailed
-    from .time_line import time_line
 
     control = getattr(getattr(item, "funcargs", {}).get(name), "control", None)  # others may have such a fixture, too
     try:
-        return "" if control is None else "\n".join(time_line(control.ask("GET", "events")["events"]))
+        return "" if control is None else "\n".join(control.ask("GET", "events/last")["lines"])
     except (ControlFailed, OSError) as fault:
         return str(fault)
 

@@ -23,6 +23,7 @@ from .field_parsers import count, duration_ms, text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
 from .request_log import OtherEvent, RequestLog
+from .time_line import time_line
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -119,6 +120,11 @@ class Control:
                 path="events",
                 what="Lists requests, faults, moves of the clock, elections and changes of groups.",
                 act=self._list_events,
+            ),
+            get(
+                path="events/last",
+                what="Shows the last of them as lines, a screen at most: requests that went well give way.",
+                act=self._show_last_events,
             ),
             delete(path="events", what="Forgets requests and events.", act=self._forget_events),
             get(path="clock", what="Tells the brokers' time.", act=self._tell_time),
@@ -227,6 +233,9 @@ class Control:
 
     async def _list_events(self, given: Given) -> Answer:
         return {"events": [event.to_json() for event in self.events]}
+
+    async def _show_last_events(self, given: Given) -> Answer:
+        return {"lines": time_line(self.events)}
 
     async def _forget_events(self, given: Given) -> Answer:
         self.events.clear()

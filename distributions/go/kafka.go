@@ -19,8 +19,6 @@ import (
 	"testing"
 )
 
-const shownEvents = 30
-
 // Fields of a fault or of another request to the control port.
 type Fields map[string]any
 
@@ -103,17 +101,13 @@ func (kafka *Kafka) end(options Options, of *broker) {
 }
 
 func (kafka *Kafka) lastEvents() []string {
-	answer, err := kafka.control.ask("GET", "events", nil)
+	answer, err := kafka.control.ask("GET", "events/last", nil)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	events := answer["events"].([]any)
-	if len(events) > shownEvents {
-		events = events[len(events)-shownEvents:]
-	}
 	lines := []string{}
-	for _, event := range events {
-		lines = append(lines, event.(map[string]any)["line"].(string))
+	for _, line := range answer["lines"].([]any) {
+		lines = append(lines, line.(string))
 	}
 	return lines
 }

@@ -133,7 +133,7 @@ export interface Kafka {
   resume(broker?: number): Promise<void>;
   /** Whatever the control port can do: `ask("POST", "leaders/move", { topic: "orders" })`. `GET /` of it lists all. */
   ask(method: string, path: string, fields?: Record<string, unknown>): Promise<Record<string, any>>;
-  /** The last lines of what happened: requests with their answers, faults, moves of the clock. */
+  /** What the brokers did last, a screen of lines at most: requests with their answers, faults, moves of the clock, elections, groups. */
   lastEvents(): Promise<string[]>;
   /**
    * Makes topics, groups, transactions, faults and clock as new, and starts brokers that do not run; rejects where a fault was armed, is not

@@ -5,7 +5,6 @@ const { after, afterEach, before } = require("node:test");
 const { Faults } = require("./faults.js");
 const { startBrokers } = require("./broker_process.js");
 
-const SHOWN = 30;
 
 class Kafka {
   #options;
@@ -84,8 +83,7 @@ class Kafka {
   }
 
   async lastEvents() {
-    const { events } = await this.ask("GET", "events");
-    return events.slice(-SHOWN).map((each) => each.line);
+    return (await this.ask("GET", "events/last")).lines;
   }
 
   async reset() {

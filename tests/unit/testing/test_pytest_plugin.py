@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from stepdown.broker.faults.time_line import MOST_LINES
 from support.deadline import JOB_DEADLINE_S
 
 SUITE = """
@@ -184,15 +185,18 @@ def test_has_a_cluster(kafka_cluster):
 """
 
 
-def test_a_failure_shows_what_the_brokers_did_last(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("-v",), ("--tb=short",)], ids=" ".join)
+def test_a_failure_shows_what_the_brokers_did_last(tmp_path: Path, options: tuple[str, ...]) -> None:
     """One had to know that there is a log, and to print it in the test."""
-    told = run(tmp_path, FAILING)
+    told = run(tmp_path, FAILING, *options)
     assert "3 failed, 1 passed" in told, told
     assert "group 'shop': generation 1 has 1 member" in told and "group 'shop': empty at generation 2" in told, told
     assert re.search(r"broker (\d) is fenced", told) and re.search(r"t-0 is led by \d in epoch 1, ISR", told), told
     assert "kafka: what happened last" in told and "the clock moves on by 5000 ms" in told
     assert "broker 1 Metadata v" in told and "7000 ms" not in told
     assert "group nobody is Dead with 0 members after 0 s, not Stable. This call held the event loop" in told
+    sections = re.findall(r"what happened last -+\n((?:(?: *-?[\d.]+ s  |\(\d+ more).*\n)+)", told)
+    assert sections and all(len(lines.splitlines()) <= MOST_LINES + 1 for lines in sections), told
 
 
 AT_ITS_LINE = """

@@ -117,11 +117,10 @@ public final class Kafka implements AutoCloseable {
         }
     }
 
-    /** The last lines of what happened: requests with their answers, faults, moves of the clock. */
+    /** What the brokers did last, a screen of lines at most: requests with their answers, faults, moves of the clock, elections, groups. */
     @SuppressWarnings("unchecked")
-    List<String> lastEvents(int most) {
-        List<Map<String, Object>> events = (List<Map<String, Object>>) ask("GET", "events", Map.of()).get("events");
-        return events.stream().skip(Math.max(0, events.size() - most)).map(each -> (String) each.get("line")).toList();
+    List<String> lastEvents() {
+        return (List<String>) ask("GET", "events/last", Map.of()).get("lines");
     }
 
     private void createTopics() {

@@ -15,7 +15,6 @@ final class StepdownExtension
         implements BeforeAllCallback, AfterEachCallback, AfterAllCallback, ParameterResolver, TestExecutionExceptionHandler {
     private static final ExtensionContext.Namespace OURS = ExtensionContext.Namespace.create(StepdownExtension.class);
     private static final String PROPERTY = "stepdown.bootstrap";
-    private static final int SHOWN = 30;
 
     /** Closed by JUnit at the end of the run; from 5.13 on since it is AutoCloseable. */
     private record Shared(Kafka kafka) implements ExtensionContext.Store.CloseableResource, AutoCloseable {
@@ -60,7 +59,7 @@ final class StepdownExtension
     @Override
     public void handleTestExecutionException(ExtensionContext context, Throwable failure) throws Throwable {
         try {
-            failure.addSuppressed(new LastEvents(kafka(context).lastEvents(SHOWN)));
+            failure.addSuppressed(new LastEvents(kafka(context).lastEvents()));
         } catch (RuntimeException fault) {
             failure.addSuppressed(fault);
         }
