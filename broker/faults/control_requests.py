@@ -123,7 +123,7 @@ class Control:
             ),
             get(
                 path="events/last",
-                what="Shows the last of them as lines, a screen at most: requests that went well give way.",
+                what="Shows the last of them as text, thirty lines at most.",
                 act=self._show_last_events,
             ),
             delete(path="events", what="Forgets requests and events.", act=self._forget_events),
