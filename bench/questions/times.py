@@ -222,7 +222,7 @@ STORMS = {
     )
     for where, host in (("another address", "127.0.0.2"), ("the same", "127.0.0.1"))
 }
-SHORT = {
+SHORT: dict[str, Callable[[], float]] = {
     "ms: import of the producer": import_ms,
     "ms: start of a broker": start_ms,
     "ms: p95 of a test with its own broker": fixture_ms,
