@@ -228,12 +228,12 @@ class Contents:
         return None
 
 
-def _partitions(broker: "Services", topic: str) -> dict[int, Partition]:
-    return broker.cluster.topics[topic].partitions
+def _partitions(services: "Services", topic: str) -> dict[int, Partition]:
+    return services.cluster.topics[topic].partitions
 
 
-async def _state_and_members(broker: "Services", name: str) -> tuple[str, list[Member]]:
-    coordinator = broker.groups
+async def _state_and_members(services: "Services", name: str) -> tuple[str, list[Member]]:
+    coordinator = services.groups
     if isinstance(coordinator.groups.find(name), ClassicGroup):
         classic = await coordinator.describe_classic(name, 0)
         return classic.group_state, [

@@ -54,14 +54,16 @@ class Control:
         self._add_operations()
         self.on_reset: Callable[[], Awaitable[None]] = _nothing_more
 
-    def attach(self, broker: "Services", disk: FaultyDisk) -> None:
+    def attach(self, services: "Services", disk: FaultyDisk) -> None:
         """Has a part in all that this broker does from now on."""
-        self._brokers[broker.cluster.node_id] = broker
-        injector = self._injectors[broker.cluster.node_id] = Injector(broker, self.faults, self.events, self.contents)
-        broker.interceptors.append(injector)
-        broker.control = self
-        broker.on_group_line = partial(self.tell, event="group")
-        disk.failing = partial(self._disk_failure, broker.cluster.node_id)
+        self._brokers[services.cluster.node_id] = services
+        injector = self._injectors[services.cluster.node_id] = Injector(
+            services, self.faults, self.events, self.contents
+        )
+        services.interceptors.append(injector)
+        services.control = self
+        services.on_group_line = partial(self.tell, event="group")
+        disk.failing = partial(self._disk_failure, services.cluster.node_id)
 
     def close(self) -> None:
         """Lets everything go on, so that brokers can stop."""

@@ -108,25 +108,25 @@ class Tally:
 
 
 async def convert_for(
-    core: "Core", readings: Sequence[PartitionReading], terms: FetchParams, seen: SeenClient
+    core: "Core", readings: Sequence[PartitionReading], params: FetchParams, seen: SeenClient
 ) -> dict[int, Conversion | Refusal]:
     """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored.
 
     `seen` is who asks, for whom conversions are counted.
     """
-    target = target_magic(terms.version)
+    target = target_magic(params.version)
     if target is None:
-        return {**refuse_for(core, readings, terms)}
-    return await _Downconversion(core, readings, terms, target, seen).convert()
+        return {**refuse_for(core, readings, params)}
+    return await _Downconversion(core, readings, params, target, seen).convert()
 
 
-def refuse_for(core: "Core", readings: Sequence[PartitionReading], terms: FetchParams) -> dict[int, Refusal]:
+def refuse_for(core: "Core", readings: Sequence[PartitionReading], params: FetchParams) -> dict[int, Refusal]:
     """As `convert_for` of a version whose readers understand all that is stored: which partitions they may not have."""
     refused: dict[int, Refusal] = {}
     unrefused: Topic | None = None
-    for index, reading in enumerate(readings if terms.version < FIRST_VERSION_WITH_ZSTD else ()):
+    for index, reading in enumerate(readings if params.version < FIRST_VERSION_WITH_ZSTD else ()):
         if reading.topic is not unrefused:
-            refusal = _refusal(core, reading, terms, None)
+            refusal = _refusal(core, reading, params, None)
             if refusal is None:
                 unrefused = reading.topic
             else:
@@ -135,7 +135,7 @@ def refuse_for(core: "Core", readings: Sequence[PartitionReading], terms: FetchP
     return refused
 
 
-def _refusal(core: "Core", reading: PartitionReading, terms: FetchParams, target: int | None) -> Refusal | None:
+def _refusal(core: "Core", reading: PartitionReading, params: FetchParams, target: int | None) -> Refusal | None:
     if reading.topic is None:
         return None
     settings = reading.topic.settings
@@ -143,7 +143,7 @@ def _refusal(core: "Core", reading: PartitionReading, terms: FetchParams, target
     if settings.compression_type == "zstd" and (target is None or core.zstd_to is None):
         rejected.of("zstd").add()
         return Refusal(code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-    if target is not None and not terms.is_follower and not settings.message_downconversion_enable:
+    if target is not None and not params.is_follower and not settings.message_downconversion_enable:
         rejected.of("disabled").add()
         return Refusal(code=ErrorCode.UNSUPPORTED_VERSION)
     return None
@@ -153,10 +153,10 @@ class _Downconversion:
     """The slices of one response on their way to a size. What is for workers goes to as many as there are, at once."""
 
     def __init__(
-        self, core: "Core", readings: Sequence[PartitionReading], terms: FetchParams, target: int, seen: SeenClient
+        self, core: "Core", readings: Sequence[PartitionReading], params: FetchParams, target: int, seen: SeenClient
     ) -> None:
         self._core = core
-        self._terms = terms
+        self._params = params
         self._target = target
         self._readings = readings
         self._next = 0
@@ -179,11 +179,11 @@ class _Downconversion:
         return self._replaced
 
     async def _go_on(self) -> None:
-        core, terms, target = self._core, self._terms, self._target
+        core, params, target = self._core, self._params, self._target
         while self._next < len(self._readings):
             index, reading = self._next, self._readings[self._next]
             self._next += 1
-            refusal = _refusal(core, reading, terms, target)
+            refusal = _refusal(core, reading, params, target)
             if refusal is not None:
                 self._replaced[index] = refusal
             elif reading.slice.size_bytes:
@@ -196,7 +196,7 @@ class _Downconversion:
         A slice of transaction markers alone becomes nothing: the reading moves on after it, or an old client would
         ask for the same offset for ever, and Kafka's answer (12 bytes) makes it fail.
         """
-        topic, partition, terms = reading.topic, reading.partition, self._terms
+        topic, partition, params = reading.topic, reading.partition, self._params
         assert topic is not None and partition is not None
         offset = reading.interest.fetch_offset
         try:
@@ -207,7 +207,7 @@ class _Downconversion:
                 if stream.size_bytes:
                     stream.on_done = self._tally.expect(topic.name, stream)
                     return conversion
-                visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
+                visible_end = partition.visible_end(params.isolation_level, params.replica_id)
                 if not reading.interest.fetch_offset < stream.next_offset < visible_end:
                     return conversion
                 offset = stream.next_offset
@@ -215,8 +215,8 @@ class _Downconversion:
                     offset,
                     reading.limit_bytes,
                     below=visible_end,
-                    min_one_message=terms.limits_are_soft,
-                    allow_partial=not terms.limits_are_soft,
+                    min_one_message=params.limits_are_soft,
+                    allow_partial=not params.limits_are_soft,
                 )
                 if not reading.slice.size_bytes:
                     return conversion
@@ -238,12 +238,12 @@ class _Downconversion:
         Where the hard limit of an old version leaves no whole batch, the first one is converted all the same, and cut
         at the limit: the messages that fit, or the first bytes of one.
         """
-        terms = self._terms
-        is_limited = not terms.limits_are_soft and not _is_crowded(reading, terms)
+        params = self._params
+        is_limited = not params.limits_are_soft and not _is_crowded(reading, params)
         converted = ConvertedStream(reading.slice, self._rules(reading, shows_too_large=is_limited))
         if converted.first_header is None and is_limited and reading.slice.size_bytes:
             assert reading.partition is not None
-            below = reading.partition.visible_end(terms.isolation_level, terms.replica_id)
+            below = reading.partition.visible_end(params.isolation_level, params.replica_id)
             whole = reading.partition.log.read(offset, reading.limit_bytes, below=below, min_one_message=True)
             most_bytes = max(reading.limit_bytes, OVERFLOW_ENTRY.size)
             converted = ConvertedStream(whole, self._rules(reading, shows_too_large=True, most_bytes=most_bytes))
@@ -260,10 +260,10 @@ class _Downconversion:
         )
 
 
-def _is_crowded(reading: PartitionReading, terms: FetchParams) -> bool:
+def _is_crowded(reading: PartitionReading, params: FetchParams) -> bool:
     """Whether other partitions left less of the response than a batch might have: it is not too large for its limit,
     and comes with a later fetch."""
-    return reading.limit_bytes < min(reading.interest.max_bytes, terms.max_bytes)
+    return reading.limit_bytes < min(reading.interest.max_bytes, params.max_bytes)
 
 
 @lru_cache(maxsize=256)

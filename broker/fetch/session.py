@@ -82,7 +82,7 @@ def records_bytes(data: PartitionData) -> int:
 
 
 def interests_of(request: FetchRequest) -> Iterable[Interest]:
-    """What a request asks for, in its order; a partition named twice is asked for once, in its last terms."""
+    """What a request asks for, in its order; a partition named twice is asked for once, in its last params."""
     found: dict[Key, Interest] = {}
     for topic in request.topics:
         name, topic_id = topic.topic, topic.topic_id

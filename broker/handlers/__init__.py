@@ -4,7 +4,7 @@ A row of the table is all that is declared of an API: its versions, who may ask 
 have, and whose coordinator answers it. Dispatch, ApiVersions, authorization, limits, quotas and the pages of docs/
 follow from it. It is not in the handlers, since a handler is imported when it is first asked for.
 
-A handler module has `handle(broker, request, call)`, where `broker` is `Services`. It returns a response (None: none is
+A handler module has `handle(services, request, call)`. It returns a response (None: none is
 sent), is `async`, or returns a coroutine of a response. Its `refuse(request, error, call)` says in the API's own form
 that the whole request failed.
 """

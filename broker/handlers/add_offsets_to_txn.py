@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: AddOffsetsToTxnRequest, call: Call) -> AddOffsetsToTxnResponse:
-    topic = await broker.topics.ensure(OFFSETS_TOPIC)
+async def handle(services: "Services", request: AddOffsetsToTxnRequest, call: Call) -> AddOffsetsToTxnResponse:
+    topic = await services.topics.ensure(OFFSETS_TOPIC)
     partition = (OFFSETS_TOPIC, partition_of(request.group_id, len(topic.partitions)))
-    await broker.transactions.add_partitions(
+    await services.transactions.add_partitions(
         request.transactional_id, request.producer_id, request.producer_epoch, [partition]
     )
     return AddOffsetsToTxnResponse()

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 FIRST_VERSION_OF_BROKERS = 4
 
 
-async def handle(broker: "Services", request: AddPartitionsToTxnRequest, call: Call) -> AddPartitionsToTxnResponse:
+async def handle(services: "Services", request: AddPartitionsToTxnRequest, call: Call) -> AddPartitionsToTxnResponse:
     if call.version < FIRST_VERSION_OF_BROKERS:
         asked = _of_producer(request)
         return AddPartitionsToTxnResponse(
-            results_by_topic_v3_and_below=_results(asked, await _answer(broker, asked, call))
+            results_by_topic_v3_and_below=_results(asked, await _answer(services, asked, call))
         )
     return AddPartitionsToTxnResponse(
-        results_by_transaction=[_result(asked, await _answer(broker, asked, call)) for asked in request.transactions]
+        results_by_transaction=[_result(asked, await _answer(services, asked, call)) for asked in request.transactions]
     )
 
 
@@ -64,7 +64,7 @@ def _of_producer(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransa
 
 
 async def _answer(
-    broker: "Services", asked: AddPartitionsToTxnTransaction, call: Call
+    services: "Services", asked: AddPartitionsToTxnTransaction, call: Call
 ) -> Mapping[TopicPartition, ErrorCode]:
     partitions, faults = [], {}
     await call.turn.next()
@@ -74,7 +74,7 @@ async def _answer(
             partitions.append((topic.name, index))
             if is_denied:
                 faults[topic.name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif not has_partition(broker.cluster, topic.name, index):
+            elif not has_partition(services.cluster, topic.name, index):
                 faults[topic.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             await call.turn.next()
     if faults:
@@ -82,8 +82,8 @@ async def _answer(
     producer = (asked.transactional_id, asked.producer_id, asked.producer_epoch)
     try:
         if asked.verify_only:
-            return broker.transactions.verify(*producer, partitions)
-        await broker.transactions.add_partitions(*producer, partitions)
+            return services.transactions.verify(*producer, partitions)
+        await services.transactions.add_partitions(*producer, partitions)
     except ApiError as error:
         return dict.fromkeys(partitions, code_for(error, call.version))
     return dict.fromkeys(partitions, ErrorCode.NONE)

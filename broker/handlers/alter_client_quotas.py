@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NONE = ApiError("", ErrorCode.NONE)
 
 
-async def handle(broker: "Services", request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
+async def handle(services: "Services", request: AlterClientQuotasRequest, call: Call) -> AlterClientQuotasResponse:
     changes: dict[QuotaEntity, dict[str, float | None]] = {}
     results = []
     for entry in request.entries:
@@ -44,13 +44,13 @@ async def handle(broker: "Services", request: AlterClientQuotasRequest, call: Ca
         results.append(_result(entry, error))
         await call.turn.next()
     if changes and not request.validate_only:
-        with broker.topics.store.change(sync=False, quotas=changes) as state:
+        with services.topics.store.change(sync=False, quotas=changes) as state:
             quotas = state.client_quotas = dict(state.client_quotas)
             for entity, operations in changes.items():
                 quotas[entity] = change_quotas(entity, quotas.get(entity, {}), operations)
                 if not quotas[entity]:
                     del quotas[entity]
-        broker.topics.tell_client_change()
+        services.topics.tell_client_change()
     return AlterClientQuotasResponse(entries=results)
 
 

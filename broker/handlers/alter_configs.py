@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    replace = partial(_replace, broker, change=SettingsChange(by=call.requester, is_check=request.validate_only))
+async def handle(services: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
+    replace = partial(_replace, services, change=SettingsChange(by=call.requester, is_check=request.validate_only))
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, replace, call.turn)
@@ -43,15 +43,15 @@ def refuse(request: AlterConfigsRequest, error: ApiError, call: Call) -> AlterCo
     return AlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
 
 
-def _replace(broker: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
+def _replace(services: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
     configs = resource.configs
     check_changes([config.name for config in configs], [config.name for config in configs if config.value is None])
     texts = {config.name: config.value for config in configs if config.value is not None}
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        replace_topic(broker.topics, resource.resource_name, texts, change)
+        replace_topic(services.topics, resource.resource_name, texts, change)
     elif kind is ResourceType.BROKER:
-        replace_broker(broker.topics, resource.resource_name, texts, change)
+        replace_broker(services.topics, resource.resource_name, texts, change)
     else:
         raise ApiError(
             f"resources of type {resource.resource_type} cannot be changed by AlterConfigs", ErrorCode.INVALID_REQUEST

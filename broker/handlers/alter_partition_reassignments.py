@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 async def handle(
-    broker: "Services", request: AlterPartitionReassignmentsRequest, call: Call
+    services: "Services", request: AlterPartitionReassignmentsRequest, call: Call
 ) -> AlterPartitionReassignmentsResponse:
     responses = []
     for topic in request.topics:
-        partitions = await call.turn.map(partial(_reassign, broker, topic.name), topic.partitions)
+        partitions = await call.turn.map(partial(_reassign, services, topic.name), topic.partitions)
         responses.append(ReassignableTopicResponse(name=topic.name, partitions=partitions))
         await call.turn.next()
     return AlterPartitionReassignmentsResponse(error_message=None, responses=responses)
@@ -46,10 +46,10 @@ def refuse(
     )
 
 
-def _reassign(broker: "Services", name: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
+def _reassign(services: "Services", name: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
     try:
         replicas = None if asked.replicas is None else tuple(asked.replicas)
-        broker.topics.reassign(name, asked.partition_index, replicas)
+        services.topics.reassign(name, asked.partition_index, replicas)
     except ApiError as error:
         return _failure(asked.partition_index, error)
     return ReassignablePartitionResponse(partition_index=asked.partition_index, error_message=None)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
+async def handle(services: "Services", request: AlterReplicaLogDirsRequest, call: Call) -> AlterReplicaLogDirsResponse:
     codes: dict[str, dict[int, ErrorCode]] = {}
     for directory in request.dirs:
         for topic in directory.topics:
             for index in topic.partitions:
-                codes.setdefault(topic.name, {})[index] = _move(broker, topic.name, index, directory.path)
+                codes.setdefault(topic.name, {})[index] = _move(services, topic.name, index, directory.path)
                 await call.turn.next()
     return _response(codes)
 
@@ -38,9 +38,9 @@ def refuse(request: AlterReplicaLogDirsRequest, error: ApiError, call: Call) -> 
     return _response(codes)
 
 
-def _move(broker: "Services", name: str, index: int, path: str) -> ErrorCode:
+def _move(services: "Services", name: str, index: int, path: str) -> ErrorCode:
     try:
-        broker.topics.moves.request(name, index, path)
+        services.topics.moves.request(name, index, path)
     except ApiError as error:
         return error.code
     return ErrorCode.NONE

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 async def handle(
-    broker: "Services", request: AlterUserScramCredentialsRequest, call: Call
+    services: "Services", request: AlterUserScramCredentialsRequest, call: Call
 ) -> AlterUserScramCredentialsResponse:
     upsertions = await call.turn.map(_upsertion, request.upsertions)
     changes: list[Change] = [*(Deletion(each.name, each.mechanism) for each in request.deletions), *upsertions]
-    errors = await broker.scram_credentials.alter_in_turns(changes, call.turn)
+    errors = await services.scram_credentials.alter_in_turns(changes, call.turn)
     results = await call.turn.map(lambda user: _result(user, errors[user]), errors)
     return AlterUserScramCredentialsResponse(results=results)
 

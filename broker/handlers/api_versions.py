@@ -32,19 +32,19 @@ FIRST_VERSION_WITH_LEVEL_ZERO = 4
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(broker: "Services", request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
+def handle(services: "Services", request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
     if call.version >= FIRST_VERSION_WITH_SOFTWARE:
         _remember_software(request, call)
-    state = broker.topics.store.state
-    supported = features_of(broker.settings.stepdown_act_as)
+    state = services.topics.store.state
+    supported = features_of(services.settings.stepdown_act_as)
     return ApiVersionsResponse(
-        api_keys=_ranges(None if call.client_id == TESTS_CLIENT_ID else broker.settings.stepdown_act_as),
+        api_keys=_ranges(None if call.client_id == TESTS_CLIENT_ID else services.settings.stepdown_act_as),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=levels.first, max_version=levels.last)
             for name, levels in supported.items()
             if levels.first > 0 or call.version >= FIRST_VERSION_WITH_LEVEL_ZERO
         ),
-        finalized_features_epoch=max(0, broker.topics.store.log.last_offset),
+        finalized_features_epoch=max(0, services.topics.store.log.last_offset),
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in levels_in_force(state.features, supported).items()

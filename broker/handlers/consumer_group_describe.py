@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 async def handle(
-    broker: "Services", request: ConsumerGroupDescribeRequest, call: Call
+    services: "Services", request: ConsumerGroupDescribeRequest, call: Call
 ) -> ConsumerGroupDescribeResponse:
     return ConsumerGroupDescribeResponse(
         groups=tuple(
             [
-                await _describe(broker, group_id, request.include_authorized_operations, call)
+                await _describe(services, group_id, request.include_authorized_operations, call)
                 for group_id in dict.fromkeys(request.group_ids)
             ]
         )
@@ -39,11 +39,11 @@ def refuse(request: ConsumerGroupDescribeRequest, error: ApiError, call: Call) -
     return ConsumerGroupDescribeResponse(groups=tuple(_failure(group_id, error) for group_id in request.group_ids))
 
 
-async def _describe(broker: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
+async def _describe(services: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
     await call.turn.next()
     operations = call.access.operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
     try:
-        described = await broker.groups.describe_consumer(group_id, operations)
+        described = await services.groups.describe_consumer(group_id, operations)
         await _ensure_sees_topics(described, call)
     except ApiError as error:
         return _failure(group_id, error)

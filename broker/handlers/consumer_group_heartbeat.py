@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 async def handle(
-    broker: "Services", request: ConsumerGroupHeartbeatRequest, call: Call
+    services: "Services", request: ConsumerGroupHeartbeatRequest, call: Call
 ) -> ConsumerGroupHeartbeatResponse:
     for topic in request.subscribed_topic_names or ():
         call.access.ensure_allows(AclOperation.DESCRIBE, ResourceType.TOPIC, topic)
         await call.turn.next()
-    return await broker.groups.consumer_heartbeat(request, caller_of(call))
+    return await services.groups.consumer_heartbeat(request, caller_of(call))
 
 
 def refuse(request: ConsumerGroupHeartbeatRequest, error: ApiError, call: Call) -> ConsumerGroupHeartbeatResponse:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 DONE = AclCreationResult(error_message=None)
 
 
-async def handle(broker: "Services", request: CreateAclsRequest, call: Call) -> CreateAclsResponse:
-    acls = broker.acls
+async def handle(services: "Services", request: CreateAclsRequest, call: Call) -> CreateAclsResponse:
+    acls = services.acls
     wanted: list[Acl] = []
     results = []
     for creation in request.creations:

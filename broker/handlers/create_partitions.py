@@ -28,18 +28,18 @@ FIRST_VERSION_WITH_STRICT_QUOTA = 3
 NONE = ApiError("", ErrorCode.NONE)
 
 
-async def handle(broker: "Services", request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
+async def handle(services: "Services", request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:
     counts = Counter(topic.name for topic in request.topics)
     results: dict[str, CreatePartitionsTopicResult] = {}
     for topic in request.topics:
         await call.turn.next()
         error = NONE
         try:
-            added = _count_new_partitions(broker, topic, is_repeated=counts[topic.name] > 1)
+            added = _count_new_partitions(services, topic, is_repeated=counts[topic.name] > 1)
             call.quota.mutate(added, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             if not request.validate_only:
                 assignment = [tuple(each.broker_ids) for each in topic.assignments or ()]
-                await broker.topics.grow(topic.name, topic.count, assignment)
+                await services.topics.grow(topic.name, topic.count, assignment)
                 log.info("topic %s is given %s by %s", topic.name, plural(topic.count, "partition"), call.requester)
         except ApiError as fault:
             forget_frames(fault)
@@ -52,11 +52,11 @@ def refuse(request: CreatePartitionsRequest, error: ApiError, call: Call) -> Cre
     return CreatePartitionsResponse(results=[_result(topic, error) for topic in request.topics])
 
 
-def _count_new_partitions(broker: "Services", asked: CreatePartitionsTopic, *, is_repeated: bool) -> int:
+def _count_new_partitions(services: "Services", asked: CreatePartitionsTopic, *, is_repeated: bool) -> int:
     """How many partitions are to be added. Raises ApiError 3, 37, 39, 42 or 44."""
     if is_repeated:
         raise ApiError(f"topic {asked.name} is named more than once", ErrorCode.INVALID_REQUEST)
-    topic = broker.cluster.topics.get(asked.name)
+    topic = services.cluster.topics.get(asked.name)
     if topic is None:
         raise ApiError(f"there is no topic {asked.name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     present = len(topic.partitions)
@@ -73,7 +73,7 @@ def _count_new_partitions(broker: "Services", asked: CreatePartitionsTopic, *, i
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             )
         replicas = len(topic.partitions[0].replicas)
-        check_replica_lists([each.broker_ids for each in asked.assignments], broker.topics.known_brokers, replicas)
+        check_replica_lists([each.broker_ids for each in asked.assignments], services.topics.known_brokers, replicas)
     check_number(added)
     return added
 

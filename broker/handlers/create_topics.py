@@ -40,14 +40,14 @@ FIRST_VERSION_WITH_STRICT_QUOTA = 6
 ConfigsOf = Callable[[frozenset[tuple[str, str]]], Sequence[CreatableTopicConfigs]]
 
 
-async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
+async def handle(services: "Services", request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
     counts = Counter(topic.name for topic in request.topics)
     planned: dict[str, NewTopic] = {}
     failed: dict[str, ApiError] = {}
     for topic in request.topics:
         await call.turn.next()
         try:
-            plan = _plan(broker, topic, is_repeated=counts[topic.name] > 1)
+            plan = _plan(services, topic, is_repeated=counts[topic.name] > 1)
             call.quota.mutate(plan.partitions, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             planned[topic.name] = plan
         except ApiError as error:
@@ -55,13 +55,13 @@ async def handle(broker: "Services", request: CreateTopicsRequest, call: Call) -
             failed[topic.name] = error
     check_number(sum(topic.partitions for topic in planned.values()))
     if not request.validate_only and planned:
-        failed |= await broker.topics.create(planned.values())
+        failed |= await services.topics.create(planned.values())
         for new in (each for each in planned.values() if each.name not in failed):
             log.info("topic %s is created by %s: %s, settings %s",
                      new.name, call.requester, plural(new.partitions, "partition"), dict(new.overrides))  # fmt: skip
             await call.turn.next()
     answers = []
-    configs_of = cache(partial(_configs, broker))
+    configs_of = cache(partial(_configs, services))
     for name in counts:
         await call.turn.next()
         answers.append(_failure(name, failed[name]) if name in failed else _success(planned[name], call, configs_of))
@@ -72,27 +72,27 @@ def refuse(request: CreateTopicsRequest, error: ApiError, call: Call) -> CreateT
     return CreateTopicsResponse(topics=[_failure(topic.name, error) for topic in request.topics])
 
 
-async def create_topic(broker: "Services", topic: CreatableTopic) -> None:
+async def create_topic(services: "Services", topic: CreatableTopic) -> None:
     """Creates a topic for the broker itself: nobody's rights and quotas count. Raises: ApiError."""
-    plan = _plan(broker, topic, is_repeated=False)
+    plan = _plan(services, topic, is_repeated=False)
     check_number(plan.partitions)
-    for error in (await broker.topics.create([plan])).values():
+    for error in (await services.topics.create([plan])).values():
         raise error
 
 
-def _plan(broker: "Services", topic: CreatableTopic, *, is_repeated: bool) -> NewTopic:
+def _plan(services: "Services", topic: CreatableTopic, *, is_repeated: bool) -> NewTopic:
     if is_repeated:
         raise ApiError(f"topic {topic.name!r} is named more than once", ErrorCode.INVALID_REQUEST)
     if topic.name == METADATA_TOPIC:
         raise ApiError(f"{METADATA_TOPIC} cannot be created", ErrorCode.INVALID_REQUEST)
-    broker.topics.check_is_free(topic.name)
+    services.topics.check_is_free(topic.name)
     overrides = _overrides(topic)
-    settings = broker.topics.configuration.topic_settings(overrides)
-    assignment = _assignment(broker, topic)
+    settings = services.topics.configuration.topic_settings(overrides)
+    assignment = _assignment(services, topic)
     if assignment:
         partitions, factor = len(assignment), len(assignment[0])
     else:
-        partitions, factor = _layout(broker, topic)
+        partitions, factor = _layout(services, topic)
     return NewTopic(
         name=topic.name,
         partitions=partitions,
@@ -113,15 +113,15 @@ def _overrides(topic: CreatableTopic) -> dict[str, str]:
     return overrides
 
 
-def _layout(broker: "Services", topic: CreatableTopic) -> tuple[int, int]:
+def _layout(services: "Services", topic: CreatableTopic) -> tuple[int, int]:
     """How many partitions and replicas the topic gets. Raises ApiError 37 or 38."""
-    defaults = broker.settings
+    defaults = services.settings
     factor = defaults.default_replication_factor if topic.replication_factor == UNSET else topic.replication_factor
-    check_layout(topic.num_partitions, factor, broker.topics.most_replicas)
+    check_layout(topic.num_partitions, factor, services.topics.most_replicas)
     return defaults.num_partitions if topic.num_partitions == UNSET else topic.num_partitions, max(1, factor)
 
 
-def _assignment(broker: "Services", topic: CreatableTopic) -> tuple[tuple[int, ...], ...]:
+def _assignment(services: "Services", topic: CreatableTopic) -> tuple[tuple[int, ...], ...]:
     """The replicas of each partition where they are assigned by hand. Raises ApiError 39 or 42."""
     if not topic.assignments:
         return ()
@@ -132,7 +132,7 @@ def _assignment(broker: "Services", topic: CreatableTopic) -> tuple[tuple[int, .
     assignments = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in topic.assignments}
     if len(assignments) < len(topic.assignments):
         raise ApiError("a partition is assigned twice", ErrorCode.INVALID_REPLICA_ASSIGNMENT)
-    check_assignments(assignments, broker.topics.known_brokers)
+    check_assignments(assignments, services.topics.known_brokers)
     return tuple(assignments[index] for index in range(len(assignments)))
 
 
@@ -158,10 +158,10 @@ def _success(topic: NewTopic, call: Call, configs_of: ConfigsOf) -> CreatableTop
     )
 
 
-def _configs(broker: "Services", settings: frozenset[tuple[str, str]]) -> Sequence[CreatableTopicConfigs]:
+def _configs(services: "Services", settings: frozenset[tuple[str, str]]) -> Sequence[CreatableTopicConfigs]:
     """What is in force with those settings of the topic's own."""
     overrides = dict(settings)
-    rows = describe_topic(broker.topics.configuration.layers, overrides)
+    rows = describe_topic(services.topics.configuration.layers, overrides)
     return [
         CreatableTopicConfigs(
             name=row.name,

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 MOST_REMOVED = 10_000
 
 
-async def handle(broker: "Services", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
-    acls, turn = broker.acls, call.turn
-    most_told = broker.settings.stepdown_request_max_items
+async def handle(services: "Services", request: DeleteAclsRequest, call: Call) -> DeleteAclsResponse:
+    acls, turn = services.acls, call.turn
+    most_told = services.settings.stepdown_request_max_items
     doomed: dict[Acl, None] = {}
     results = []
     for wanted in request.filters:

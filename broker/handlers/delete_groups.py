@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
+async def handle(services: "Services", request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
     results = []
     for group_id in dict.fromkeys(request.groups_names):
-        code = await broker.groups.delete(group_id, call.turn)
+        code = await services.groups.delete(group_id, call.turn)
         results.append(DeletableGroupResult(group_id=group_id, error_code=code))
         await call.turn.next()
     return DeleteGroupsResponse(results=results)

@@ -30,13 +30,13 @@ HIGH_WATERMARK = -1
 NO_LOW_WATERMARK = -1
 
 
-async def handle(broker: "Services", request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
+async def handle(services: "Services", request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
     topics = []
     for topic in request.topics:
-        partitions = await call.turn.map(partial(_result, broker, call, topic.name), topic.partitions)
+        partitions = await call.turn.map(partial(_result, services, call, topic.name), topic.partitions)
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=partitions))
         await call.turn.next()
-    await broker.heavy(broker.log_manager.checkpoints.write_log_starts)
+    await services.heavy(services.log_manager.checkpoints.write_log_starts)
     return DeleteRecordsResponse(topics=topics)
 
 
@@ -51,21 +51,21 @@ def refuse(request: DeleteRecordsRequest, error: ApiError, call: Call) -> Delete
     )
 
 
-def _result(broker: "Services", call: Call, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def _result(services: "Services", call: Call, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     try:
-        low_watermark = _delete(broker, name, asked, call)
+        low_watermark = _delete(services, name, asked, call)
     except ApiError as error:
         return _failure(asked, error)
     return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low_watermark)
 
 
-def _delete(broker: "Services", name: str, asked: DeleteRecordsPartition, call: Call) -> int:
+def _delete(services: "Services", name: str, asked: DeleteRecordsPartition, call: Call) -> int:
     """The log's start afterwards. Raises ApiError 1, 3, 6, 17 or 44."""
-    partition = broker.cluster.partition(name, asked.partition_index)
-    topic = broker.cluster.topics[name]
+    partition = services.cluster.partition(name, asked.partition_index)
+    topic = services.cluster.topics[name]
     if topic.is_internal:
         raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)
-    broker.cluster.check_led_here(partition)
+    services.cluster.check_led_here(partition)
     if not topic.settings.deletes_old_segments:
         raise ApiError(f"{name}: cleanup.policy has no delete", ErrorCode.POLICY_VIOLATION)
     high_watermark = partition.high_watermark

@@ -33,8 +33,8 @@ FIRST_VERSION_WITH_STRICT_QUOTA = 5
 NONE = ApiError("", ErrorCode.NONE)
 
 
-async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
-    if not broker.settings.delete_topic_enable:
+async def handle(services: "Services", request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
+    if not services.settings.delete_topic_enable:
         disabled = call.version >= FIRST_VERSION_WITH_DELETION_DISABLED
         code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
         raise ApiError("delete.topic.enable is false", code)
@@ -44,20 +44,22 @@ async def handle(broker: "Services", request: DeleteTopicsRequest, call: Call) -
     for asked, count in Counter(_topics_of(request)).items():
         await call.turn.next()
         try:
-            name = _resolve(broker, asked, count, access)
+            name = _resolve(services, asked, count, access)
             if name in doomed:
                 del doomed[name]  # Kafka deletes nothing that is both named and given by its id
                 raise ApiError(f"topic {name} is given by name and by id", ErrorCode.INVALID_REQUEST)
-            call.quota.mutate(len(broker.cluster.topics[name].partitions), strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
+            call.quota.mutate(
+                len(services.cluster.topics[name].partitions), strict_from=FIRST_VERSION_WITH_STRICT_QUOTA
+            )
             doomed[name] = None
         except ApiError as error:
-            results.append(_result(_add_name(broker, asked, error, access), error))
+            results.append(_result(_add_name(services, asked, error, access), error))
     resolved = [
         DeleteTopicState(name=name, topic_id=topic.topic_id)
         for name in doomed
-        if (topic := broker.cluster.topics.get(name)) is not None
+        if (topic := services.cluster.topics.get(name)) is not None
     ]
-    failed = await broker.topics.delete(doomed)
+    failed = await services.topics.delete(doomed)
     for name in doomed.keys() - failed.keys():
         log.info("topic %s is deleted by %s", name, call.requester)
         await call.turn.next()
@@ -80,31 +82,31 @@ def _access(call: Call) -> Access:
     return EVERYTHING if everything else call.access
 
 
-def _add_name(broker: "Services", asked: DeleteTopicState, error: ApiError, access: Access) -> DeleteTopicState:
+def _add_name(services: "Services", asked: DeleteTopicState, error: ApiError, access: Access) -> DeleteTopicState:
     """The topic as a refusal names it: for one given by its id the name is added if the client may know it."""
     if asked.name is not None or error.code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return asked
-    topic = broker.cluster.topic_of(asked.topic_id)
+    topic = services.cluster.topic_of(asked.topic_id)
     if topic is None or not access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
         return asked
     return DeleteTopicState(name=topic.name, topic_id=asked.topic_id)
 
 
-def _resolve(broker: "Services", asked: DeleteTopicState, count: int, access: Access) -> str:
+def _resolve(services: "Services", asked: DeleteTopicState, count: int, access: Access) -> str:
     """The name of the topic to delete. Raises ApiError."""
     if (asked.name is None) == (asked.topic_id == NO_UUID):
         raise ApiError("either the name or the id of a topic is needed", ErrorCode.INVALID_REQUEST)
     if count > 1:
         raise ApiError("the topic is given more than once", ErrorCode.INVALID_REQUEST)
     if asked.name is None:
-        topic = broker.cluster.topic_of(asked.topic_id)
+        topic = services.cluster.topic_of(asked.topic_id)
         if topic is None:
             raise ApiError(f"there is no topic with the id {asked.topic_id}", ErrorCode.UNKNOWN_TOPIC_ID)
         if not access.may(AclOperation.DELETE, ResourceType.TOPIC, topic.name):  # an error with the name would tell it
             raise ApiError("DELETE is not allowed on this topic", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return topic.name
     access.ensure_allows(AclOperation.DESCRIBE, ResourceType.TOPIC, asked.name)
-    if asked.name not in broker.cluster.topics:
+    if asked.name not in services.cluster.topics:
         raise ApiError(f"there is no topic {asked.name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     access.ensure_allows(AclOperation.DELETE, ResourceType.TOPIC, asked.name)
     return asked.name

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
+async def handle(services: "Services", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
     by_resource: dict[tuple[int, str, int], list[AclDescription]] = {}
-    for acl in await broker.acls.find(filter_of(request), call.turn):
+    for acl in await services.acls.find(filter_of(request), call.turn):
         by_resource.setdefault((acl.resource_type, acl.resource_name, acl.pattern_type), []).append(
             AclDescription(
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type

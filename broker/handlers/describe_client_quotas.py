@@ -29,9 +29,11 @@ DEFAULT = 1
 SPECIFIED = 2
 
 
-async def handle(broker: "Services", request: DescribeClientQuotasRequest, call: Call) -> DescribeClientQuotasResponse:
+async def handle(
+    services: "Services", request: DescribeClientQuotasRequest, call: Call
+) -> DescribeClientQuotasResponse:
     _ensure_valid(request.components)
-    quotas = broker.topics.store.state.client_quotas
+    quotas = services.topics.store.state.client_quotas
     entries = []
     for entity, values in tuple(quotas.items()):
         if _matches(entity, request):

@@ -23,9 +23,9 @@ BROKERS = 1
 CONTROLLERS = 2
 
 
-def handle(broker: "Services", request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
+def handle(services: "Services", request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
     _check_endpoint_type(request.endpoint_type, call.version)
-    cluster = broker.cluster
+    cluster = services.cluster
     reachable = ((node, node.endpoints.get(call.peer.listener)) for node in cluster.brokers.values())
     brokers = tuple(
         DescribeClusterBroker(broker_id=node.node_id, host=endpoint.host, port=endpoint.port, rack=node.rack)

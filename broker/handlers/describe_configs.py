@@ -31,14 +31,14 @@ LOGGER_SOURCE = 6
 UNKNOWN_TYPE = 0
 
 
-async def handle(broker: "Services", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
+async def handle(services: "Services", request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:
     distinct = {}
     for resource in request.resources:
         resource_type(resource.resource_type)  # an unknown type fails the request, as in Kafka
         keys = tuple(resource.configuration_keys or ())
         distinct[resource.resource_type, resource.resource_name, keys] = resource
         await call.turn.next()
-    return DescribeConfigsResponse(results=[await _result(broker, request, each, call) for each in distinct.values()])
+    return DescribeConfigsResponse(results=[await _result(services, request, each, call) for each in distinct.values()])
 
 
 def refuse(request: DescribeConfigsRequest, error: ApiError, call: Call) -> DescribeConfigsResponse:
@@ -46,11 +46,11 @@ def refuse(request: DescribeConfigsRequest, error: ApiError, call: Call) -> Desc
 
 
 async def _result(
-    broker: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
+    services: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
 ) -> DescribeConfigsResult:
     await call.turn.next()
     try:
-        configs = await _configs(broker, request, resource, call)
+        configs = await _configs(services, request, resource, call)
     except ApiError as error:
         return _failure(resource, error)
     return DescribeConfigsResult(
@@ -72,31 +72,31 @@ def _failure(resource: DescribeConfigsResource, error: ApiError) -> DescribeConf
 
 
 async def _configs(
-    broker: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
+    services: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
 ) -> list[DescribeConfigsResourceResult]:
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.CLIENT_METRICS:
         return _client_metrics(resource.resource_name)
     wanted = frozenset(resource.configuration_keys or ())
     if kind is ResourceType.BROKER_LOGGER:
-        return _loggers(broker, resource.resource_name, wanted)
+        return _loggers(services, resource.resource_name, wanted)
     find = _topic if kind is ResourceType.TOPIC else _broker
-    rows = find(broker, resource, wanted)
+    rows = find(services, resource, wanted)
     return await call.turn.map(lambda row: _entry(row, request, call.version), rows)
 
 
-def _topic(broker: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[ConfigRow]:
+def _topic(services: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[ConfigRow]:
     name = resource.resource_name
     check_name(name)
-    topic = broker.cluster.topics.get(name)
+    topic = services.cluster.topics.get(name)
     if topic is None:
         raise ApiError(f"there is no topic {name}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return describe_topic(broker.topics.configuration.layers, topic.overrides, wanted)
+    return describe_topic(services.topics.configuration.layers, topic.overrides, wanted)
 
 
-def _broker(broker: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[ConfigRow]:
-    layers = broker.topics.configuration.layers
-    if is_cluster_default(broker.cluster, resource.resource_name):
+def _broker(services: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[ConfigRow]:
+    layers = services.topics.configuration.layers
+    if is_cluster_default(services.cluster, resource.resource_name):
         return describe_cluster_defaults(layers, wanted)
     return describe_broker(layers, wanted)
 
@@ -116,8 +116,8 @@ def _entry(row: ConfigRow, request: DescribeConfigsRequest, version: int) -> Des
     )
 
 
-def _loggers(broker: "Services", name: str, wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
-    check_is_this_broker(broker.cluster, name)
+def _loggers(services: "Services", name: str, wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
+    check_is_this_broker(services.cluster, name)
     return [
         DescribeConfigsResourceResult(
             name=logger,

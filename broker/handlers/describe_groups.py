@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
+async def handle(services: "Services", request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
     return DescribeGroupsResponse(
         groups=tuple(
             [
-                await _describe(broker, group_id, request.include_authorized_operations, call)
+                await _describe(services, group_id, request.include_authorized_operations, call)
                 for group_id in dict.fromkeys(request.groups)
             ]
         )
@@ -34,10 +34,10 @@ def refuse(request: DescribeGroupsRequest, error: ApiError, call: Call) -> Descr
     )
 
 
-async def _describe(broker: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
+async def _describe(services: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
     await call.turn.next()
     operations = call.access.operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
     try:
-        return await broker.groups.describe_classic(group_id, operations)
+        return await services.groups.describe_classic(group_id, operations)
     except ApiError as error:
         return DescribedGroup(group_id=group_id, error_code=error.code)

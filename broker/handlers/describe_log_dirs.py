@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
-    logs, offline = broker.log_manager.logs, broker.log_manager.offline
+async def handle(services: "Services", request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
+    logs, offline = services.log_manager.logs, services.log_manager.offline
     asked: Collection[tuple[str, int]] = tuple(logs)
     if request.topics is not None:
         asked = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
-    by_directory: dict[str, list[Log]] = {path: [] for path in broker.log_manager.directories}
+    by_directory: dict[str, list[Log]] = {path: [] for path in services.log_manager.directories}
     for key in asked:
         found = logs.get(key)
         if found is not None:
             by_directory.setdefault(found.directory.rpartition("/")[0], []).append(found)
         await call.turn.next()
-    moves = [move for move in broker.topics.moves.under_way() if (move.log.topic, move.log.partition) in asked]
+    moves = [move for move in services.topics.moves.under_way() if (move.log.topic, move.log.partition) in asked]
     return DescribeLogDirsResponse(
         results=[
-            await _result(broker, path, found, [move for move in moves if move.destination == path], call.turn)
+            await _result(services, path, found, [move for move in moves if move.destination == path], call.turn)
             for path, found in by_directory.items()
             if path not in offline
         ]
@@ -51,10 +51,10 @@ def refuse(request: DescribeLogDirsRequest, error: ApiError, call: Call) -> Desc
 
 
 async def _result(
-    broker: "Services", path: str, logs: Iterable[Log], moves: Iterable[LogMove], turn: Turn
+    services: "Services", path: str, logs: Iterable[Log], moves: Iterable[LogMove], turn: Turn
 ) -> DescribeLogDirsResult:
     try:
-        total_bytes, usable_bytes = broker.log_manager.files.space(path)
+        total_bytes, usable_bytes = services.log_manager.files.space(path)
     except DiskFault as fault:
         return DescribeLogDirsResult(error_code=fault.code, log_dir=path)
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
@@ -63,7 +63,7 @@ async def _result(
             DescribeLogDirsPartition(
                 partition_index=found.partition,
                 partition_size=found.size_bytes,
-                offset_lag=_lag(broker, found),
+                offset_lag=_lag(services, found),
             )
         )
         await turn.next()
@@ -87,8 +87,8 @@ def _copy(move: LogMove) -> DescribeLogDirsPartition:
     )
 
 
-def _lag(broker: "Services", found: Log) -> int:
+def _lag(services: "Services", found: Log) -> int:
     """How far the log ends below the high watermark."""
-    topic = broker.cluster.topics.get(found.topic)
+    topic = services.cluster.topics.get(found.topic)
     partition = None if topic is None else topic.partitions.get(found.partition)
     return 0 if partition is None else max(partition.high_watermark - found.log_end_offset, 0)

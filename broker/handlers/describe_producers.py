@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
+async def handle(services: "Services", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
     topics = []
     for name, indexes in (await merge_topics(request.topics, call.turn)).items():
-        partitions = [await _partition(broker, name, index, call) for index in indexes]
+        partitions = [await _partition(services, name, index, call) for index in indexes]
         topics.append(TopicResponse(name=name, partitions=partitions))
     return DescribeProducersResponse(topics=topics)
 
@@ -37,12 +37,12 @@ def refuse(request: DescribeProducersRequest, error: ApiError, call: Call) -> De
     )
 
 
-async def _partition(broker: "Services", name: str, index: int, call: Call) -> PartitionResponse:
+async def _partition(services: "Services", name: str, index: int, call: Call) -> PartitionResponse:
     await call.turn.next()
     try:
         check_name(name)
-        partition = broker.cluster.partition(name, index)
-        broker.cluster.check_led_here(partition)
+        partition = services.cluster.partition(name, index)
+        services.cluster.check_led_here(partition)
     except ApiError as error:
         return _failure(index, error)
     producers = tuple(partition.log.producers.state.producers.values())

@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_NODES = 2
 
 
-def handle(broker: "Services", request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
+def handle(services: "Services", request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
     if not _is_metadata_partition(request):
         return DescribeQuorumResponse(error_message=None, topics=[_unknown(topic) for topic in request.topics])
     has_nodes = call.version >= FIRST_VERSION_WITH_NODES
-    metadata = broker.topics.store.log
+    metadata = services.topics.store.log
     end_offset = metadata.end_offset
-    now_ms = broker.clock.now_ms()
+    now_ms = services.clock.now_ms()
     voter = ReplicaState(
-        replica_id=broker.cluster.node_id,
+        replica_id=services.cluster.node_id,
         log_end_offset=end_offset,
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
     )
     partition = ResponsePartitionData(
         error_message=None,
-        leader_id=broker.cluster.node_id,
+        leader_id=services.cluster.node_id,
         leader_epoch=metadata.epoch,
         high_watermark=end_offset,
         current_voters=(voter,),
@@ -49,7 +49,7 @@ def handle(broker: "Services", request: DescribeQuorumRequest, call: Call) -> De
     return DescribeQuorumResponse(
         error_message=None,
         topics=(ResponseTopicData(topic_name=METADATA_TOPIC, partitions=(partition,)),),
-        nodes=_nodes(broker) if has_nodes else (),
+        nodes=_nodes(services) if has_nodes else (),
     )
 
 
@@ -72,7 +72,7 @@ def _unknown(topic: TopicData) -> ResponseTopicData:
     return ResponseTopicData(topic_name=topic.topic_name, partitions=partitions)
 
 
-def _nodes(broker: "Services") -> list[Node]:
+def _nodes(services: "Services") -> list[Node]:
     return [
         Node(
             node_id=node.node_id,
@@ -80,5 +80,5 @@ def _nodes(broker: "Services") -> list[Node]:
                 Listener(name=name, host=endpoint.host, port=endpoint.port) for name, endpoint in node.endpoints.items()
             ],
         )
-        for node in broker.cluster.brokers.values()
+        for node in services.cluster.brokers.values()
     ]

@@ -28,29 +28,29 @@ if TYPE_CHECKING:
 
 
 async def handle(
-    broker: "Services", request: DescribeTopicPartitionsRequest, call: Call
+    services: "Services", request: DescribeTopicPartitionsRequest, call: Call
 ) -> DescribeTopicPartitionsResponse:
     cursor = request.cursor
     first_name = cursor.topic_name if cursor is not None else ""
     asked = {topic.name for topic in request.topics}
-    names = sorted(name for name in asked or broker.cluster.topics if name >= first_name)
+    names = sorted(name for name in asked or services.cluster.topics if name >= first_name)
     _ensure_valid_cursor(cursor, asked)
     may = call.access.may if asked else call.access.may_see
     is_seen = {}
     for name in names:
         is_seen[name] = may(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
         await call.turn.next()
-    page = await _page(broker, request, [name for name in names if is_seen[name]], call)
+    page = await _page(services, request, [name for name in names if is_seen[name]], call)
     hidden = [_refusal(name) for name in asked if not is_seen.get(name, True)]
     return replace(page, topics=[*page.topics, *hidden]) if hidden else page
 
 
 async def _page(
-    broker: "Services", request: DescribeTopicPartitionsRequest, names: Iterable[str], call: Call
+    services: "Services", request: DescribeTopicPartitionsRequest, names: Iterable[str], call: Call
 ) -> DescribeTopicPartitionsResponse:
-    topics = broker.cluster.topics
+    topics = services.cluster.topics
     cursor = request.cursor
-    remaining = max(1, min(broker.settings.max_request_partition_size_limit, request.response_partition_limit))
+    remaining = max(1, min(services.settings.max_request_partition_size_limit, request.response_partition_limit))
     answers: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
         await call.turn.next()
@@ -62,7 +62,7 @@ async def _page(
             continue
         start = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         end = min(len(topic.partitions), start + remaining)
-        answers.append(await _describe(topic, range(start, end), call, broker.cluster))
+        answers.append(await _describe(topic, range(start, end), call, services.cluster))
         if end < len(topic.partitions):
             next_cursor = Cursor(topic_name=name, partition_index=end)
             return DescribeTopicPartitionsResponse(topics=answers, next_cursor=next_cursor)

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: DescribeTransactionsRequest, call: Call) -> DescribeTransactionsResponse:
+async def handle(
+    services: "Services", request: DescribeTransactionsRequest, call: Call
+) -> DescribeTransactionsResponse:
     names = dict.fromkeys(request.transactional_ids)
     return DescribeTransactionsResponse(
-        transaction_states=await call.turn.map(lambda name: _describe(broker, name, call), names)
+        transaction_states=await call.turn.map(lambda name: _describe(services, name, call), names)
     )
 
 
@@ -31,9 +33,9 @@ def refuse(request: DescribeTransactionsRequest, error: ApiError, call: Call) ->
     )
 
 
-def _describe(broker: "Services", transactional_id: str, call: Call) -> TransactionState:
+def _describe(services: "Services", transactional_id: str, call: Call) -> TransactionState:
     try:
-        now = broker.transactions.find(transactional_id).now
+        now = services.transactions.find(transactional_id).now
     except ApiError as error:
         return _failure(transactional_id, error)
     return TransactionState(

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 async def handle(
-    broker: "Services", request: DescribeUserScramCredentialsRequest, call: Call
+    services: "Services", request: DescribeUserScramCredentialsRequest, call: Call
 ) -> DescribeUserScramCredentialsResponse:
-    credentials = broker.scram_credentials
+    credentials = services.scram_credentials
     names = Counter([user.name for user in request.users] if request.users else credentials.users())
     results = []
     for name, count in names.items():

@@ -24,18 +24,18 @@ UNCLEAN = 1
 FIRST_VERSION_WITH_ERROR = 1
 
 
-async def handle(broker: "Services", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
+async def handle(services: "Services", request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
     asks_for_none = request.topic_partitions is not None and not request.topic_partitions
     if request.election_type not in (PREFERRED, UNCLEAN) and not asks_for_none:
         raise ApiError(f"election type {request.election_type} is not known", ErrorCode.INVALID_REQUEST)
     is_unclean = request.election_type == UNCLEAN
     if request.topic_partitions is None:
-        asked = [(topic.name, tuple(topic.partitions)) for topic in broker.cluster.topics.values()]
+        asked = [(topic.name, tuple(topic.partitions)) for topic in services.cluster.topics.values()]
     else:
         asked = [(topic.topic, tuple(topic.partitions)) for topic in request.topic_partitions]
     results = []
     for name, indexes in asked:
-        found = await call.turn.map(partial(_elect, broker, name, is_unclean=is_unclean), indexes)
+        found = await call.turn.map(partial(_elect, services, name, is_unclean=is_unclean), indexes)
         if request.topic_partitions is None:
             found = [each for each in found if each.error_code != ErrorCode.ELECTION_NOT_NEEDED]
         results.append(ReplicaElectionResult(topic=name, partition_result=found))
@@ -55,9 +55,9 @@ def refuse(request: ElectLeadersRequest, error: ApiError, call: Call) -> ElectLe
     )
 
 
-def _elect(broker: "Services", name: str, index: int, *, is_unclean: bool) -> PartitionResult:
+def _elect(services: "Services", name: str, index: int, *, is_unclean: bool) -> PartitionResult:
     try:
-        broker.topics.elect(name, index, is_unclean=is_unclean)
+        services.topics.elect(name, index, is_unclean=is_unclean)
     except ApiError as error:
         return _failure(index, error)
     return PartitionResult(partition_id=index, error_message=None)

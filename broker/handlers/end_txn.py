@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: EndTxnRequest, call: Call) -> EndTxnResponse:
-    await broker.transactions.end(
+async def handle(services: "Services", request: EndTxnRequest, call: Call) -> EndTxnResponse:
+    await services.transactions.end(
         request.transactional_id, request.producer_id, request.producer_epoch, committed=request.committed
     )
     return EndTxnResponse()

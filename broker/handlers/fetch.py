@@ -53,21 +53,23 @@ FEW_PARTITIONS = 32
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
-def handle(broker: "Services", request: FetchRequest, call: Call) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
+def handle(
+    services: "Services", request: FetchRequest, call: Call
+) -> FetchResponse | Coroutine[Any, Any, FetchResponse]:
     try:
-        context = broker.sessions.open(request, call.version, broker.clock.monotonic_ms())
+        context = services.sessions.open(request, call.version, services.clock.monotonic_ms())
     except ApiError as error:
         return FetchResponse(error_code=error.code)
-    fetch = Fetch(broker, context, _terms(broker, request, call), request.max_wait_ms, call)
+    fetch = Fetch(services, context, _terms(services, request, call), request.max_wait_ms, call)
     if len(context.interests) > FEW_PARTITIONS:
         return fetch.answer_in_turn()
-    readings = read_few(broker.cluster, context.interests, fetch.terms)
+    readings = read_few(services.cluster, context.interests, fetch.terms)
     if not fetch.is_due(readings):
         return fetch.wait(readings)
     if target_magic(fetch.terms.version) is None and not any(
         may_name_many_aborted(each, fetch.terms) for each in readings
     ):
-        return fetch.answer(readings, refuse_for(broker, readings, fetch.terms))
+        return fetch.answer(readings, refuse_for(services, readings, fetch.terms))
     return fetch.convert(readings)
 
 
@@ -81,9 +83,9 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     )
 
 
-def _terms(broker: "Services", request: FetchRequest, call: Call) -> FetchParams:
+def _terms(services: "Services", request: FetchRequest, call: Call) -> FetchParams:
     version = call.version
-    max_bytes = broker.settings.fetch_max_bytes
+    max_bytes = services.settings.fetch_max_bytes
     if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
         max_bytes = request.max_bytes
     max_bytes = call.quota.fetch_limit(max_bytes)
@@ -94,19 +96,19 @@ def _terms(broker: "Services", request: FetchRequest, call: Call) -> FetchParams
         max_bytes,
         min(request.min_bytes, max_bytes),
         call.access,
-        request.rack_id if broker.settings.replica_selector_class == RACK_AWARE else "",
+        request.rack_id if services.settings.replica_selector_class == RACK_AWARE else "",
     )
 
 
 class Fetch:
     """One fetch on its way: what is to be read, on what terms, and for whom."""
 
-    __slots__ = ("_broker", "_call", "_context", "_max_wait_ms", "terms")
+    __slots__ = ("_services", "_call", "_context", "_max_wait_ms", "terms")
 
     def __init__(
-        self, broker: "Services", context: FetchContext, terms: FetchParams, max_wait_ms: int, call: Call
+        self, services: "Services", context: FetchContext, terms: FetchParams, max_wait_ms: int, call: Call
     ) -> None:
-        self._broker = broker
+        self._services = services
         self._context = context
         self._max_wait_ms = max_wait_ms
         self._call = call
@@ -136,10 +138,10 @@ class Fetch:
 
     def wait(self, readings: Sequence[PartitionReading]) -> Coroutine[Any, Any, FetchResponse]:
         """What is to be awaited for an answer with enough of those partitions; what was read is not kept meanwhile."""
-        return self._park(DelayedFetch(self._broker.cluster, readings, self.terms))
+        return self._park(DelayedFetch(self._services.cluster, readings, self.terms))
 
     async def _park(self, enough: DelayedFetch) -> FetchResponse:
-        broker, call, terms = self._broker, self._call, self.terms
+        broker, call, terms = self._services, self._call, self.terms
         parked = perf_counter()
         in_time = await broker.fetch_purgatory.wait(enough.keys, enough, self._max_wait_ms, peer=call.peer)
         call.waited_s = perf_counter() - parked
@@ -150,21 +152,21 @@ class Fetch:
 
     def _place(self) -> AbstractAsyncContextManager[None]:
         """One of the few places for fetches of many partitions, which are given in the order they came."""
-        return self._broker.long_fetches if self._is_long else nullcontext()
+        return self._services.long_fetches if self._is_long else nullcontext()
 
     @property
     def _is_long(self) -> bool:
         return len(self._context.interests) > FEW_PARTITIONS
 
     async def _read(self) -> list[PartitionReading]:
-        return await read_all(self._broker.cluster, self._context.interests, self.terms, self._broker.turns.begin())
+        return await read_all(self._services.cluster, self._context.interests, self.terms, self._services.turns.begin())
 
     async def convert(self, readings: Sequence[PartitionReading]) -> FetchResponse:
         """The answer, with slices that this version's readers understand; an error if the session went on meanwhile."""
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
-        replaced = await convert_for(self._broker, readings, self.terms, self._call.peer.seen)
-        turn = self._broker.turns.begin()
+        replaced = await convert_for(self._services, readings, self.terms, self._call.peer.seen)
+        turn = self._services.turns.begin()
         answers = []
         for at, reading in enumerate(readings):
             if may_name_many_aborted(reading, self.terms):
@@ -177,8 +179,8 @@ class Fetch:
     async def _name_many(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
         """As `_partition`, by a worker, which then writes the answer; in a place, as what it has of many adds up."""
         self._call.has_many_items = True
-        async with nullcontext() if self._is_long else self._broker.long_fetches:
-            return await self._broker.heavy(self._partition, reading, replaced)
+        async with nullcontext() if self._is_long else self._services.long_fetches:
+            return await self._services.heavy(self._partition, reading, replaced)
 
     def answer(
         self, readings: Sequence[PartitionReading], replaced: Mapping[int, SizedPiece | Refusal]
@@ -197,21 +199,21 @@ class Fetch:
             size_bytes = sum(reading.slice.size_bytes for reading in readings)
             if self._call.quota.count_fetch(size_bytes):
                 return self._empty_response()
-        _count(self._broker, readings, answers, self.terms)
-        return response_of(self._context, answers, self._broker.cluster, self._call.peer.listener)
+        _count(self._services, readings, answers, self.terms)
+        return response_of(self._context, answers, self._services.cluster, self._call.peer.listener)
 
     def _empty_response(self) -> FetchResponse:
         """Without data; a session that would begin with it does not begin."""
         if self._context.is_incremental:
             return FetchResponse(session_id=self._context.session_id)
-        self._broker.sessions.forget(self._context.session_id)
+        self._services.sessions.forget(self._context.session_id)
         return FetchResponse()
 
 
 def _count(
-    broker: "Services", readings: Sequence[PartitionReading], answers: Sequence[Answer], terms: FetchParams
+    services: "Services", readings: Sequence[PartitionReading], answers: Sequence[Answer], terms: FetchParams
 ) -> None:
-    metrics = broker.metrics
+    metrics = services.metrics
     is_follower = terms.is_follower
     of_version = metrics.of_fetch(terms.version, is_follower=is_follower)
     of_version.requests.value += 1

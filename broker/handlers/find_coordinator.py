@@ -37,10 +37,10 @@ class CoordinatorType(IntEnum):
 TOPICS = {CoordinatorType.GROUP: OFFSETS_TOPIC, CoordinatorType.TRANSACTION: TRANSACTION_TOPIC}
 
 
-async def handle(broker: "Services", request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
+async def handle(services: "Services", request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
     topic = _topic(request.key_type, call.version)
     keys = _keys(request, call.version)
-    return _response([await _find(broker, topic, key, call) for key in keys], call.version)
+    return _response([await _find(services, topic, key, call) for key in keys], call.version)
 
 
 def refuse(request: FindCoordinatorRequest, error: ApiError, call: Call) -> FindCoordinatorResponse:
@@ -60,19 +60,19 @@ def _topic(key_type: int, version: int) -> str:
     return topic
 
 
-async def _find(broker: "Services", topic_name: str, key: str, call: Call) -> Coordinator:
+async def _find(services: "Services", topic_name: str, key: str, call: Call) -> Coordinator:
     await call.turn.next()
     try:
-        topic = await broker.topics.ensure(topic_name)
-        leader_id = broker.cluster.leader_of(topic.partitions[partition_of(key, len(topic.partitions))])
-        endpoint = _endpoint(broker, leader_id, call.peer.listener)
+        topic = await services.topics.ensure(topic_name)
+        leader_id = services.cluster.leader_of(topic.partitions[partition_of(key, len(topic.partitions))])
+        endpoint = _endpoint(services, leader_id, call.peer.listener)
     except ApiError as error:
         return _failure(key, ApiError(f"{topic_name}: {error}", ErrorCode.COORDINATOR_NOT_AVAILABLE))
     return Coordinator(key=key, node_id=leader_id, host=endpoint.host, port=endpoint.port)
 
 
-def _endpoint(broker: "Services", node_id: int, listener: str) -> Endpoint:
-    node = broker.cluster.brokers.get(node_id)
+def _endpoint(services: "Services", node_id: int, listener: str) -> Endpoint:
+    node = services.cluster.brokers.get(node_id)
     endpoint = None if node is None else node.endpoints.get(listener)
     if endpoint is None:
         raise ApiError(f"broker {node_id} is not reached by listener {listener}", ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
-    return HeartbeatResponse(error_code=await broker.groups.heartbeat(request, caller_of(call)))
+async def handle(services: "Services", request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=await services.groups.heartbeat(request, caller_of(call)))
 
 
 def refuse(request: HeartbeatRequest, error: ApiError, call: Call) -> HeartbeatResponse:

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 async def handle(
-    broker: "Services", request: IncrementalAlterConfigsRequest, call: Call
+    services: "Services", request: IncrementalAlterConfigsRequest, call: Call
 ) -> IncrementalAlterConfigsResponse:
-    alter = partial(_alter, broker, change=SettingsChange(by=call.requester, is_check=request.validate_only))
+    alter = partial(_alter, services, change=SettingsChange(by=call.requester, is_check=request.validate_only))
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, alter, call.turn)
@@ -49,7 +49,7 @@ def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call)
     return IncrementalAlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
 
 
-def _alter(broker: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
+def _alter(services: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
     check_changes(
         [config.name for config in resource.configs],
         [each.name for each in resource.configs if each.value is None and each.config_operation != Operation.DELETE],
@@ -58,11 +58,11 @@ def _alter(broker: "Services", resource: AlterConfigsResource, *, change: Settin
     name = resource.resource_name
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
-        alter_topic(broker.topics, name, alterations, change)
+        alter_topic(services.topics, name, alterations, change)
     elif kind is ResourceType.BROKER:
-        alter_broker(broker.topics, name, alterations, change)
+        alter_broker(services.topics, name, alterations, change)
     elif kind is ResourceType.BROKER_LOGGER:
-        alter_loggers(broker.cluster, name, alterations, change)
+        alter_loggers(services.cluster, name, alterations, change)
     else:
         raise ApiError("client metrics are not collected by this broker", ErrorCode.INVALID_REQUEST)
 

@@ -24,7 +24,7 @@ NO_PRODUCER = -1
 FIRST_VERSION_WITH_FENCED = 4
 
 
-async def handle(broker: "Services", request: InitProducerIdRequest, call: Call) -> InitProducerIdResponse:
+async def handle(services: "Services", request: InitProducerIdRequest, call: Call) -> InitProducerIdResponse:
     former = (request.producer_id, request.producer_epoch)
     if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_PRODUCER):
         raise ApiError(
@@ -32,10 +32,10 @@ async def handle(broker: "Services", request: InitProducerIdRequest, call: Call)
             ErrorCode.INVALID_REQUEST,
         )
     if request.transactional_id is None:
-        if TRANSACTION_TOPIC in broker.cluster.topics:
-            await broker.transactions.await_loading()  # what it knows of was handed out too
-        return InitProducerIdResponse(producer_id=broker.cluster.next_producer_id(), producer_epoch=0)
-    producer_id, producer_epoch = await broker.transactions.init_producer(
+        if TRANSACTION_TOPIC in services.cluster.topics:
+            await services.transactions.await_loading()  # what it knows of was handed out too
+        return InitProducerIdResponse(producer_id=services.cluster.next_producer_id(), producer_epoch=0)
+    producer_id, producer_epoch = await services.transactions.init_producer(
         request.transactional_id,
         request.transaction_timeout_ms,
         None if request.producer_id == NO_PRODUCER else former,

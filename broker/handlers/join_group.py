@@ -33,12 +33,12 @@ def caller_of(call: Call) -> Caller:
     )
 
 
-async def handle(broker: "Services", request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
+async def handle(services: "Services", request: JoinGroupRequest, call: Call) -> JoinGroupResponse:
     call.peer.release_frame()  # it waits for other members; what it says was copied, and is the group's
     began = perf_counter()
     if call.version < FIRST_VERSION_WITH_REBALANCE_TIMEOUT:
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
-    response = await broker.groups.join(request, caller_of(call))
+    response = await services.groups.join(request, caller_of(call))
     call.waited_s += perf_counter() - began
     return _readable(response, call)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_SEVERAL_MEMBERS = 3
 
 
-async def handle(broker: "Services", request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
-    response = await broker.groups.leave(request, _leaving(request, call.version))
+async def handle(services: "Services", request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
+    response = await services.groups.leave(request, _leaving(request, call.version))
     if call.version >= FIRST_VERSION_WITH_SEVERAL_MEMBERS:
         return response
     return LeaveGroupResponse(error_code=response.error_code or response.members[0].error_code)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def handle(
-    broker: "Services", request: ListClientMetricsResourcesRequest, call: Call
+    services: "Services", request: ListClientMetricsResourcesRequest, call: Call
 ) -> ListClientMetricsResourcesResponse:
     return ListClientMetricsResourcesResponse()
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
+async def handle(services: "Services", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
     states, types = _fold_case(request.states_filter), _fold_case(request.types_filter)
     access = _access(call)
-    loading = broker.groups.is_loading()
+    loading = services.groups.is_loading()
     listed = []
-    for group in tuple(broker.groups.groups):
+    for group in tuple(services.groups.groups):
         if (
             (not states or group.state_name.lower() in states)
             and (not types or group.type_name in types)

@@ -45,17 +45,17 @@ FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE = 5
 NOTHING = TimestampOffset(timestamp=-1, offset=-1)
 
 
-async def handle(broker: "Services", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
+async def handle(services: "Services", request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
     named = ((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
     repeated = await find_repeated_names(named, call.turn) if call.version > 0 else set()
 
     async def answer(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         try:
             if call.version == 0:
-                return _old_style(broker, request, name, asked)
+                return _old_style(services, request, name, asked)
             if (name, asked.partition_index) in repeated:
                 raise ApiError(f"{name}-{asked.partition_index} is asked for twice", ErrorCode.INVALID_REQUEST)
-            return await _new_style(broker, request, name, asked, call.version)
+            return await _new_style(services, request, name, asked, call.version)
         except ApiError as error:
             return _failure(asked, error)
 
@@ -84,21 +84,21 @@ def _failure(asked: ListOffsetsPartition, error: ApiError) -> ListOffsetsPartiti
 
 
 async def _new_style(
-    broker: "Services", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition, version: int
+    services: "Services", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition, version: int
 ) -> ListOffsetsPartitionResponse:
     timestamp = asked.timestamp
     if timestamp < 0 and version < FIRST_VERSION.get(timestamp, version + 1):
         raise ApiError(f"version {version} has no timestamp {timestamp}", ErrorCode.UNSUPPORTED_VERSION)
-    partition = broker.cluster.partition(name, asked.partition_index)
+    partition = services.cluster.partition(name, asked.partition_index)
     partition.check_leader_epoch(asked.current_leader_epoch)
-    _check_led_here(broker, request, partition)
+    _check_led_here(services, request, partition)
     # A replica sees all that is written; only consumers (-1) have an isolation level.
     end = partition.log.log_end_offset
     if request.replica_id == CONSUMER:
         end = partition.visible_end(request.isolation_level)
         if timestamp == LATEST or timestamp >= 0:
             _check_committed_offset(partition, version)
-    found = await _find(broker, partition, timestamp, end) or NOTHING
+    found = await _find(services, partition, timestamp, end) or NOTHING
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         timestamp=found.timestamp,
@@ -107,10 +107,10 @@ async def _new_style(
     )
 
 
-def _check_led_here(broker: "Services", request: ListOffsetsRequest, partition: Partition) -> None:
+def _check_led_here(services: "Services", request: ListOffsetsRequest, partition: Partition) -> None:
     """All but debuggers ask the leader. Raises ApiError NOT_LEADER_OR_FOLLOWER."""
     if request.replica_id != DEBUGGING_REPLICA:
-        broker.cluster.check_led_here(partition)
+        services.cluster.check_led_here(partition)
 
 
 def _check_committed_offset(partition: Partition, version: int) -> None:
@@ -123,7 +123,7 @@ def _check_committed_offset(partition: Partition, version: int) -> None:
         raise
 
 
-async def _find(broker: "Services", partition: Partition, timestamp: int, end: int) -> TimestampOffset | None:
+async def _find(services: "Services", partition: Partition, timestamp: int, end: int) -> TimestampOffset | None:
     log = partition.log
     if timestamp == LATEST:
         return TimestampOffset(timestamp=-1, offset=end, leader_epoch=partition.leader_epoch)
@@ -134,17 +134,17 @@ async def _find(broker: "Services", partition: Partition, timestamp: int, end: i
         return TimestampOffset(timestamp=-1, offset=log.log_start_offset, leader_epoch=epoch)
     if timestamp == LATEST_TIERED:
         return None
-    found = await broker.find_by_time(log, None if timestamp == MAX_TIMESTAMP else timestamp)
+    found = await services.find_by_time(log, None if timestamp == MAX_TIMESTAMP else timestamp)
     return found if found is not None and found.offset < end else None
 
 
 def _old_style(
-    broker: "Services", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition
+    services: "Services", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
     if asked.timestamp < EARLIEST:
         raise ApiError(f"version 0 has no timestamp {asked.timestamp}", ErrorCode.UNSUPPORTED_VERSION)
-    partition = broker.cluster.partition(name, asked.partition_index)
-    _check_led_here(broker, request, partition)
+    partition = services.cluster.partition(name, asked.partition_index)
+    _check_led_here(services, request, partition)
     offsets = partition.log.legacy_offsets_before(asked.timestamp, asked.max_num_offsets)
     if request.replica_id == CONSUMER and any(offset > partition.high_watermark for offset in offsets):
         high_watermark = partition.high_watermark

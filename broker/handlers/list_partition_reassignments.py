@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 async def handle(
-    broker: "Services", request: ListPartitionReassignmentsRequest, call: Call
+    services: "Services", request: ListPartitionReassignmentsRequest, call: Call
 ) -> ListPartitionReassignmentsResponse:
     wanted = None if request.topics is None else {topic.name: set(topic.partition_indexes) for topic in request.topics}
     topics = []
-    for name, records in broker.topics.reassignments().items():
+    for name, records in services.topics.reassignments().items():
         told = [
             OngoingPartitionReassignment(
                 partition_index=index,

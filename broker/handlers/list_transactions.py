@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
-    if broker.transactions.is_loading():
+async def handle(services: "Services", request: ListTransactionsRequest, call: Call) -> ListTransactionsResponse:
+    if services.transactions.is_loading():
         raise ApiError("the transactions are being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    now_ms = broker.clock.now_ms()
+    now_ms = services.clock.now_ms()
     states, producers = frozenset(request.state_filters), frozenset(request.producer_id_filters)
     listed = []
-    for transaction in tuple(broker.transactions.transactions):
+    for transaction in tuple(services.transactions.transactions):
         name = transaction.transactional_id
         if _is_wanted(transaction, states, producers, request.duration_filter, now_ms) and call.access.may_see(
             AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, name

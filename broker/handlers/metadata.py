@@ -51,8 +51,8 @@ FIRST_VERSION_WITH_OPERATIONS = 8
 log = logging.getLogger(__name__)
 
 
-async def handle(broker: "Services", request: MetadataRequest, call: Call) -> MetadataResponse:
-    cluster = broker.cluster
+async def handle(services: "Services", request: MetadataRequest, call: Call) -> MetadataResponse:
+    cluster = services.cluster
     access = call.access
     turn = call.turn
     names, ids = await _names_and_ids(request.topics or (), call.version, turn)
@@ -66,7 +66,7 @@ async def handle(broker: "Services", request: MetadataRequest, call: Call) -> Me
     elif ids:
         topics = [await _by_id(cluster, topic_id, access, operations, turn) for topic_id in ids]
     else:
-        topics = await _by_name(broker, names, request, call, operations)
+        topics = await _by_name(services, names, request, call, operations)
     return MetadataResponse(
         brokers=_brokers(cluster, call.peer.listener),
         cluster_id=cluster.cluster_id,
@@ -133,23 +133,23 @@ async def _by_id(
 
 
 async def _by_name(
-    broker: "Services",
+    services: "Services",
     names: Iterable[str],
     request: MetadataRequest,
     call: Call,
     operations: Operations,
 ) -> list[MetadataResponseTopic]:
-    creates = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
+    creates = request.allow_auto_topic_creation and services.settings.auto_create_topics_enable
     topics: list[MetadataResponseTopic] = []
     missing: list[str] = []
     turn = call.turn
     for name in names:
         await turn.next()
-        topic = broker.cluster.topics.get(name)
+        topic = services.cluster.topics.get(name)
         if not call.access.may(DESCRIBE, TOPIC, name):
             topics.append(MetadataResponseTopic(error_code=DENIED, name=name))
         elif topic is not None:
-            topics.append(await _describe(topic, operations, broker.cluster, turn))
+            topics.append(await _describe(topic, operations, services.cluster, turn))
         else:
             missing.append(name)
     if creates:
@@ -158,7 +158,7 @@ async def _by_name(
     while_creating = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if call.version < FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING:
         while_creating = ErrorCode.LEADER_NOT_AVAILABLE
-    created = await _create(broker, missing, call) if creates and missing else set()
+    created = await _create(services, missing, call) if creates and missing else set()
     for name in missing:
         await turn.next()
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -178,13 +178,13 @@ def _creatable(names: Sequence[str], access: Access) -> tuple[list[str], list[Me
     ]
 
 
-async def _create(broker: "Services", names: Sequence[str], call: Call) -> set[str]:
+async def _create(services: "Services", names: Sequence[str], call: Call) -> set[str]:
     """The names of the topics that are there now. What cannot be created stays unknown; the log says why."""
     planned: list[NewTopic] = []
     for name in names:
         await call.turn.next()
         try:
-            planned.append(broker.topics.plan_default(name))
+            planned.append(services.topics.plan_default(name))
         except ApiError:
             continue  # an illegal or colliding name: unknown for good
     try:
@@ -192,7 +192,7 @@ async def _create(broker: "Services", names: Sequence[str], call: Call) -> set[s
     except ApiError as error:
         log.warning("topics that a client asks for are not created: %s", error)
         return set()
-    failed = await broker.topics.create(planned)
+    failed = await services.topics.create(planned)
     created = {topic.name: topic.partitions for topic in planned if topic.name not in failed}
     for name, partitions in created.items():
         size = plural(partitions, "partition")

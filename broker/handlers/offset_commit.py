@@ -31,12 +31,12 @@ OFFSETS_A_BATCH = 100
 """Of one request that are written together: it takes some of a millisecond."""
 
 
-async def handle(broker: "Services", request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
+async def handle(services: "Services", request: OffsetCommitRequest, call: Call) -> OffsetCommitResponse:
     known = []
     for topic in request.topics:
         await call.turn.next()
         for partition in topic.partitions:
-            if has_partition(broker.cluster, topic.name, partition.partition_index):
+            if has_partition(services.cluster, topic.name, partition.partition_index):
                 known.append(_new_offset(topic.name, partition, request.retention_time_ms))
             await call.turn.next()
     committer = Committer(
@@ -52,8 +52,8 @@ async def handle(broker: "Services", request: OffsetCommitRequest, call: Call) -
             await call.turn.next()
         batch = known[at : at + OFFSETS_A_BATCH]
         try:
-            check_offsets_version(broker.settings.stepdown_act_as, call.version)
-            codes |= await broker.groups.commit(committer, batch)
+            check_offsets_version(services.settings.stepdown_act_as, call.version)
+            codes |= await services.groups.commit(committer, batch)
         except ApiError as error:
             codes |= {(each.topic, each.partition): error.code for each in batch}
     return _response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

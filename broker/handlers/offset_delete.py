@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-async def handle(broker: "Services", request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
+async def handle(services: "Services", request: OffsetDeleteRequest, call: Call) -> OffsetDeleteResponse:
     codes: dict[TopicPartition, ErrorCode] = {}
     known = []
     for topic in request.topics:
@@ -27,7 +27,7 @@ async def handle(broker: "Services", request: OffsetDeleteRequest, call: Call) -
             where = topic.name, each.partition_index
             if not may:
                 codes[where] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif has_partition(broker.cluster, *where):
+            elif has_partition(services.cluster, *where):
                 known.append(where)
             await call.turn.next()
     for at in range(0, max(1, len(known)), OFFSETS_A_BATCH):
@@ -35,7 +35,7 @@ async def handle(broker: "Services", request: OffsetDeleteRequest, call: Call) -
             await call.turn.next()
         batch = known[at : at + OFFSETS_A_BATCH]
         try:
-            codes |= await broker.groups.delete_offsets(request.group_id, batch)
+            codes |= await services.groups.delete_offsets(request.group_id, batch)
         except ApiError as error:
             if not at:
                 raise

@@ -39,12 +39,12 @@ FIRST_VERSION_WITH_SEVERAL_GROUPS = 8
 FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 2
 
 
-async def handle(broker: "Services", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
-    check_offsets_version(broker.settings.stepdown_act_as, call.version)
+async def handle(services: "Services", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
+    check_offsets_version(services.settings.stepdown_act_as, call.version)
     turn = call.turn
     groups = []
     for asked in _groups_of(request, call.version):
-        groups.append(await _of_group(broker, asked, request.require_stable, call))
+        groups.append(await _of_group(services, asked, request.require_stable, call))
         await turn.next()
     if call.version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
         return OffsetFetchResponse(groups=groups)
@@ -77,21 +77,21 @@ def _groups_of(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetc
 
 
 async def _of_group(
-    broker: "Services", asked: OffsetFetchRequestGroup, stable: bool, call: Call
+    services: "Services", asked: OffsetFetchRequestGroup, stable: bool, call: Call
 ) -> OffsetFetchResponseGroup:
     try:
-        await broker.groups.check_fetcher(asked.group_id, asked.member_id, asked.member_epoch)
+        await services.groups.check_fetcher(asked.group_id, asked.member_id, asked.member_epoch)
     except ApiError as error:
         return _failure(asked, error.code, call.version)
     if asked.topics is None:
-        topics: Mapping[str, Iterable[int]] = await _all_topics(broker, asked.group_id, call)
+        topics: Mapping[str, Iterable[int]] = await _all_topics(services, asked.group_id, call)
     else:
         topics = await merge_topics(asked.topics, call.turn)
     told = []
     for name, indexes in topics.items():
         answer = _denial
         if call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
-            answer = partial(_offset, broker, asked.group_id, name, stable=stable, version=call.version)
+            answer = partial(_offset, services, asked.group_id, name, stable=stable, version=call.version)
         told.append(OffsetFetchResponseTopics(name=name, partitions=await call.turn.map(answer, indexes)))
         await call.turn.next()
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=tuple(told))
@@ -106,10 +106,10 @@ def _denial(index: int) -> OffsetFetchResponsePartitions:
     )
 
 
-async def _all_topics(broker: "Services", group_id: str, call: Call) -> dict[str, list[int]]:
+async def _all_topics(services: "Services", group_id: str, call: Call) -> dict[str, list[int]]:
     """The partitions of those that the client may see."""
     by_topic: dict[str, list[int]] = {}
-    for topic, partition in tuple(broker.groups.offsets_of(group_id)):
+    for topic, partition in tuple(services.groups.offsets_of(group_id)):
         if call.access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
             by_topic.setdefault(topic, []).append(partition)
         await call.turn.next()
@@ -117,14 +117,14 @@ async def _all_topics(broker: "Services", group_id: str, call: Call) -> dict[str
 
 
 def _offset(
-    broker: "Services", group_id: str, topic: str, partition: int, *, stable: bool, version: int
+    services: "Services", group_id: str, topic: str, partition: int, *, stable: bool, version: int
 ) -> OffsetFetchResponsePartitions:
     code = ErrorCode.NONE
     try:
-        found = broker.groups.fetch(group_id, topic, partition, stable=stable)
+        found = services.groups.fetch(group_id, topic, partition, stable=stable)
     except ApiError as error:
         found, code = UNKNOWN_OFFSET, error.code
-    if version == 0 and (found is UNKNOWN_OFFSET or not has_partition(broker.cluster, topic, partition)):
+    if version == 0 and (found is UNKNOWN_OFFSET or not has_partition(services.cluster, topic, partition)):
         found, code = UNKNOWN_OFFSET, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return OffsetFetchResponsePartitions(
         partition_index=partition,

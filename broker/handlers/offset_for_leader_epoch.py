@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 UNDEFINED = -1
 
 
-async def handle(broker: "Services", request: OffsetForLeaderEpochRequest, call: Call) -> OffsetForLeaderEpochResponse:
+async def handle(
+    services: "Services", request: OffsetForLeaderEpochRequest, call: Call
+) -> OffsetForLeaderEpochResponse:
     topics = []
     for topic in request.topics:
-        partitions = await call.turn.map(partial(_answer, broker, topic.topic), topic.partitions)
+        partitions = await call.turn.map(partial(_answer, services, topic.topic), topic.partitions)
         topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions))
         await call.turn.next()
     return OffsetForLeaderEpochResponse(topics=topics)
@@ -44,11 +46,11 @@ def refuse(request: OffsetForLeaderEpochRequest, error: ApiError, call: Call) ->
     )
 
 
-def _answer(broker: "Services", name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _answer(services: "Services", name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     try:
-        partition = broker.cluster.partition(name, asked.partition)
+        partition = services.cluster.partition(name, asked.partition)
         partition.check_leader_epoch(asked.current_leader_epoch)
-        broker.cluster.check_led_here(partition)
+        services.cluster.check_led_here(partition)
         epoch, end_offset = partition.end_of_epoch(asked.leader_epoch)
     except ApiError as error:
         return _failure(asked, error)

@@ -68,37 +68,37 @@ Jobs = list[tuple[PartitionOutcome, AppendJob]]
 """What a worker has to do before it is known what became of a partition's records."""
 
 
-def handle(broker: "Services", request: ProduceRequest, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
+def handle(services: "Services", request: ProduceRequest, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
     """The response; what to await for it where a worker or other replicas have a part in it, or it holds us up."""
     items = _items(request)
     _check_transactions(request, items)
     if items:
         call.peer.seen.count_records(_records(items[0][1]))
-    append = RequestAppend(broker)
+    append = RequestAppend(services)
     if len(items) > FEW_PARTITIONS:
         call.has_many_items = True
-        return _handle_in_turns(broker, request, call, items, append)
+        return _handle_in_turns(services, request, call, items, append)
     jobs: Jobs = []
-    outcomes = [_produce(broker, request, name, data, call, append, jobs) for name, data in items]
+    outcomes = [_produce(services, request, name, data, call, append, jobs) for name, data in items]
     if jobs:
-        return _handle_rest(broker, request, call, outcomes, jobs, append)
-    return _answer(broker, request, call, outcomes, append)
+        return _handle_rest(services, request, call, outcomes, jobs, append)
+    return _answer(services, request, call, outcomes, append)
 
 
 async def _handle_in_turns(
-    broker: "Services", request: ProduceRequest, call: Call, items: Items, append: RequestAppend
+    services: "Services", request: ProduceRequest, call: Call, items: Items, append: RequestAppend
 ) -> Answer:
     outcomes: list[PartitionOutcome] = []
     jobs: Jobs = []
-    turn = broker.turns.begin()
+    turn = services.turns.begin()
     for name, data in items:
-        outcomes.append(_produce(broker, request, name, data, call, append, jobs))
+        outcomes.append(_produce(services, request, name, data, call, append, jobs))
         await turn.next()
-    return await _handle_rest(broker, request, call, outcomes, jobs, append)
+    return await _handle_rest(services, request, call, outcomes, jobs, append)
 
 
 async def _handle_rest(
-    broker: "Services",
+    services: "Services",
     request: ProduceRequest,
     call: Call,
     outcomes: Sequence[PartitionOutcome],
@@ -107,40 +107,44 @@ async def _handle_rest(
 ) -> Answer:
     """The answer, after workers have seen to what is left to do."""
     for start in range(0, len(jobs), MOST_JOBS_AT_ONCE):
-        await _produce_by_worker(broker, jobs[start : start + MOST_JOBS_AT_ONCE], call, append)
-    answer = _answer(broker, request, call, outcomes, append)
+        await _produce_by_worker(services, jobs[start : start + MOST_JOBS_AT_ONCE], call, append)
+    answer = _answer(services, request, call, outcomes, append)
     return await answer if isinstance(answer, Coroutine) else answer
 
 
 def _answer(
-    broker: "Services", request: ProduceRequest, call: Call, outcomes: Sequence[PartitionOutcome], append: RequestAppend
+    services: "Services",
+    request: ProduceRequest,
+    call: Call,
+    outcomes: Sequence[PartitionOutcome],
+    append: RequestAppend,
 ) -> Answer | Coroutine[Any, Any, Answer]:
-    broker.metrics.produce_meter.observe(append.seconds, append.temporary_bytes)
+    services.metrics.produce_meter.observe(append.seconds, append.temporary_bytes)
     if request.acks == ACKS_ALL:
         waiting = [outcome for outcome in outcomes if outcome.info is not None and outcome.info.last_offset >= 0]
-        if not are_settled(broker, waiting):
-            return _answer_after_replication(broker, request, call, outcomes, waiting)
+        if not are_settled(services, waiting):
+            return _answer_after_replication(services, request, call, outcomes, waiting)
     if request.acks == ACKS_NONE:
         _close_on_failure(outcomes)
         return None
     if call.has_many_items:
-        return broker.heavy(response_of, broker, outcomes, call)
-    return response_of(broker, outcomes, call)
+        return services.heavy(response_of, services, outcomes, call)
+    return response_of(services, outcomes, call)
 
 
 async def _answer_after_replication(
-    broker: "Services",
+    services: "Services",
     request: ProduceRequest,
     call: Call,
     outcomes: Sequence[PartitionOutcome],
     waiting: Sequence[PartitionOutcome],
 ) -> Answer:
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
-    await broker.produce_purgatory.wait(keys, lambda _: are_settled(broker, waiting), max(0, request.timeout_ms))
+    await services.produce_purgatory.wait(keys, lambda _: are_settled(services, waiting), max(0, request.timeout_ms))
     give_up(waiting)
     if call.has_many_items:
-        return await broker.heavy(response_of, broker, outcomes, call)
-    return response_of(broker, outcomes, call)
+        return await services.heavy(response_of, services, outcomes, call)
+    return response_of(services, outcomes, call)
 
 
 def refuse(request: ProduceRequest, error: ApiError, call: Call) -> ProduceResponse | None:
@@ -204,7 +208,7 @@ def _transactional_producer(records: bytes | bytearray | memoryview) -> tuple[in
 
 
 def _produce(
-    broker: "Services",
+    services: "Services",
     request: ProduceRequest,
     name: str,
     data: PartitionProduceData,
@@ -217,21 +221,21 @@ def _produce(
     check = None
     try:
         records = _records(data)
-        topic, partition = _admit(broker, request, records, call, outcome)
+        topic, partition = _admit(services, request, records, call, outcome)
         if request.transactional_id is not None:
-            check = partial(_check_transaction, broker, outcome, request.transactional_id, records, call.version)
+            check = partial(_check_transaction, services, outcome, request.transactional_id, records, call.version)
         outcome.info = append.write(topic, partition, records, check)
         if outcome.info is None:
             jobs.append((outcome, AppendJob(topic, partition, records, check)))
         else:
             outcome.count_append(len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
-        note_failure(broker, outcome, _blame(error, check), call.client_id)
+        note_failure(services, outcome, _blame(error, check), call.client_id)
     return outcome
 
 
 async def _produce_by_worker(
-    broker: "Services", jobs: Sequence[tuple[PartitionOutcome, AppendJob]], call: Call, append: RequestAppend
+    services: "Services", jobs: Sequence[tuple[PartitionOutcome, AppendJob]], call: Call, append: RequestAppend
 ) -> None:
     try:
         results: Sequence[AppendInfo | Exception] = await append.write_by_worker([job for _, job in jobs])
@@ -239,32 +243,32 @@ async def _produce_by_worker(
         results = [error] * len(jobs)
     for (outcome, job), result in zip(jobs, results, strict=True):
         if isinstance(result, Exception):
-            note_failure(broker, outcome, _blame(result, job.check), call.client_id)
+            note_failure(services, outcome, _blame(result, job.check), call.client_id)
         else:
             outcome.info = result
             outcome.count_append(len(job.records))
 
 
 def _admit(
-    broker: "Services", request: ProduceRequest, records: memoryview, call: Call, outcome: PartitionOutcome
+    services: "Services", request: ProduceRequest, records: memoryview, call: Call, outcome: PartitionOutcome
 ) -> tuple[Topic, Partition]:
     """Where the records go, if nothing but what they hold stands against it. Raises: ApiError."""
     name = outcome.topic
-    partition = broker.cluster.partition(name, outcome.index)
-    topic = broker.cluster.topics[name]
+    partition = services.cluster.partition(name, outcome.index)
+    topic = services.cluster.topics[name]
     check_version(records, call.version)
     if call.version < MAGIC_2_VERSION:
-        check_magic(broker.settings.stepdown_act_as, records)
+        check_magic(services.settings.stepdown_act_as, records)
     if request.acks not in ACKS:
         raise ApiError(f"acks is -1, 0 or 1, found {request.acks}", ErrorCode.INVALID_REQUIRED_ACKS)
-    outcome.meter = meter = broker.metrics.of_topic(name)
+    outcome.meter = meter = services.metrics.of_topic(name)
     meter.requests.value += 1
     if topic.is_internal and call.client_id != ADMIN_CLIENT_ID:
         raise ApiError(f"{name} is an internal topic", ErrorCode.INVALID_TOPIC_EXCEPTION)
     outcome.partition = partition
     outcome.min_in_sync = min(topic.settings.min_insync_replicas, len(partition.replicas))
-    if partition.leader_id != broker.cluster.node_id or partition.log.is_offline:
-        broker.cluster.check_led_here(partition)
+    if partition.leader_id != services.cluster.node_id or partition.log.is_offline:
+        services.cluster.check_led_here(partition)
     if request.acks == ACKS_ALL and len(partition.isr) < outcome.min_in_sync:
         raise ApiError(
             f"{outcome.place} has {plural(len(partition.isr), 'replica')} in sync,"
@@ -285,7 +289,7 @@ def _blame(error: Exception, check: Check | None) -> Exception:
 
 
 def _check_transaction(
-    broker: "Services", outcome: PartitionOutcome, transactional_id: str, records: memoryview, version: int
+    services: "Services", outcome: PartitionOutcome, transactional_id: str, records: memoryview, version: int
 ) -> None:
     """Raises: ApiError when a transaction's records come to a partition that is not part of it."""
     producer = _transactional_producer(records)
@@ -294,7 +298,7 @@ def _check_transaction(
     assert outcome.partition is not None
     outcome.reached_log = False
     verify_produce(
-        broker.settings, lambda: broker.transactions_for(transactional_id), outcome.partition,
+        services.settings, lambda: services.transactions_for(transactional_id), outcome.partition,
         transactional_id, *producer,
         knows_abortable=version >= FIRST_VERSION_WITH_ABORTABLE,
     )  # fmt: skip

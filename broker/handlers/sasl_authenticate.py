@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: SaslAuthenticateRequest, call: Call) -> SaslAuthenticateResponse:
+def handle(services: "Services", request: SaslAuthenticateRequest, call: Call) -> SaslAuthenticateResponse:
     return answer_token(call.peer.sasl, request)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: SaslHandshakeRequest, call: Call) -> SaslHandshakeResponse:
+def handle(services: "Services", request: SaslHandshakeRequest, call: Call) -> SaslHandshakeResponse:
     return answer_handshake(call.peer.sasl, request, call.version)
 
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 FIRST_VERSION_WITH_PROTOCOL = 5
 
 
-async def handle(broker: "Services", request: SyncGroupRequest, call: Call) -> SyncGroupResponse:
+async def handle(services: "Services", request: SyncGroupRequest, call: Call) -> SyncGroupResponse:
     is_complete = request.protocol_type is not None and request.protocol_name is not None
     if call.version >= FIRST_VERSION_WITH_PROTOCOL and not is_complete:
         raise ApiError("protocol type and name are missing", ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     call.peer.release_frame()  # as JoinGroup
     began = perf_counter()
     try:
-        return await broker.groups.sync(request, caller_of(call))
+        return await services.groups.sync(request, caller_of(call))
     finally:
         call.waited_s += perf_counter() - began
 

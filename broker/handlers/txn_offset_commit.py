@@ -36,12 +36,12 @@ FIRST_VERSION_WITH_LOADING = 2
 FIRST_VERSION_WITH_ABORTABLE = 4
 
 
-async def handle(broker: "Services", request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommitResponse:
+async def handle(services: "Services", request: TxnOffsetCommitRequest, call: Call) -> TxnOffsetCommitResponse:
     known = []
     for topic in request.topics:
         await call.turn.next()
         for each in topic.partitions:
-            if has_partition(broker.cluster, topic.name, each.partition_index):
+            if has_partition(services.cluster, topic.name, each.partition_index):
                 known.append(_new_offset(topic.name, each))
             await call.turn.next()
     codes: dict[TopicPartition, ErrorCode] = {}
@@ -50,7 +50,7 @@ async def handle(broker: "Services", request: TxnOffsetCommitRequest, call: Call
             await call.turn.next()
         batch = known[at : at + OFFSETS_A_BATCH]
         try:
-            codes |= await _commit(broker, request, batch, call.version)
+            codes |= await _commit(services, request, batch, call.version)
         except ApiError as error:
             codes |= {(each.topic, each.partition): error.code for each in batch}
     return _response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, call.version)
@@ -71,15 +71,15 @@ def _new_offset(topic: str, asked: TxnOffsetCommitRequestPartition) -> NewOffset
 
 
 async def _commit(
-    broker: "Services", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
+    services: "Services", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
 ) -> Mapping[TopicPartition, ErrorCode]:
     """What became of each partition. Raises: ApiError for all of them."""
-    await broker.groups.ensure_answerable(request.group_id)
-    topic = broker.cluster.topics[OFFSETS_TOPIC]
+    await services.groups.ensure_answerable(request.group_id)
+    topic = services.cluster.topics[OFFSETS_TOPIC]
     partition = topic.partitions[partition_of(request.group_id, len(topic.partitions))]
     verify(
-        broker.settings,
-        lambda: broker.transactions_for(request.transactional_id),
+        services.settings,
+        lambda: services.transactions_for(request.transactional_id),
         partition,
         request.transactional_id,
         request.producer_id,
@@ -93,7 +93,7 @@ async def _commit(
         generation=request.generation_id,
         producer=TransactionalProducer(producer_id=request.producer_id, producer_epoch=request.producer_epoch),
     )
-    return await broker.groups.commit(committer, new)
+    return await services.groups.commit(committer, new)
 
 
 def _response(

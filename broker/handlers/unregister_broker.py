@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ..services import Services
 
 
-def handle(broker: "Services", request: UnregisterBrokerRequest, call: Call) -> UnregisterBrokerResponse:
-    if request.broker_id not in broker.cluster.brokers:
+def handle(services: "Services", request: UnregisterBrokerRequest, call: Call) -> UnregisterBrokerResponse:
+    if request.broker_id not in services.cluster.brokers:
         raise ApiError(f"there is no broker {request.broker_id}", ErrorCode.BROKER_ID_NOT_REGISTERED)
     raise ApiError(f"broker {request.broker_id} is running", ErrorCode.INVALID_REQUEST)
 

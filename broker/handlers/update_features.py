@@ -29,8 +29,8 @@ UNSAFE_DOWNGRADE = 3
 LOWEST_LOSSLESS_METADATA_VERSION = 17
 
 
-def handle(broker: "Services", request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
-    store, supported = broker.topics.store, features_of(broker.settings.stepdown_act_as)
+def handle(services: "Services", request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
+    store, supported = services.topics.store, features_of(services.settings.stepdown_act_as)
     levels = dict(store.state.features)
     results = []
     for update in {update.feature: update for update in request.feature_updates}.values():

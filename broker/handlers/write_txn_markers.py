@@ -28,7 +28,7 @@ Codes = dict[int, dict[str, dict[int, ErrorCode]]]
 """By producer id, topic and partition: markers of one producer are answered as one, those without partitions not."""
 
 
-async def handle(broker: "Services", request: WriteTxnMarkersRequest, call: Call) -> WriteTxnMarkersResponse:
+async def handle(services: "Services", request: WriteTxnMarkersRequest, call: Call) -> WriteTxnMarkersResponse:
     _check_producers(request)
     codes: Codes = {}
     for asked in request.markers:
@@ -41,7 +41,7 @@ async def handle(broker: "Services", request: WriteTxnMarkersRequest, call: Call
         for topic in asked.topics:
             await call.turn.next()
             for index in dict.fromkeys(topic.partition_indexes):
-                code = await _write_one(broker, marker, topic.name, index, call.turn)
+                code = await _write_one(services, marker, topic.name, index, call.turn)
                 _note(codes, asked.producer_id, topic.name, index, code)
                 await call.turn.next()
     return _response(codes)
@@ -91,9 +91,9 @@ def _response(codes: Codes) -> WriteTxnMarkersResponse:
     )
 
 
-async def _write_one(broker: "Services", marker: MarkerOf, topic: str, index: int, turn: Turn) -> ErrorCode:
+async def _write_one(services: "Services", marker: MarkerOf, topic: str, index: int, turn: Turn) -> ErrorCode:
     try:
-        await broker.transactions.markers.write(marker, topic, index, turn)
+        await services.transactions.markers.write(marker, topic, index, turn)
     except ApiError as error:
         return error.code
     return ErrorCode.NONE
