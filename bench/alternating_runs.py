@@ -60,7 +60,7 @@ class Terms:
 
 
 @contextmanager
-def contestants(
+def start_contenders(
     folder: Path, store: MavenStore, terms: Terms, properties: Mapping[str, str], heap: str = "1g"
 ) -> Iterator[list[Contender]]:
     """stepdown and its peer, running with the same settings; stopped at the end, whatever happens."""
@@ -115,9 +115,9 @@ class MeasuredRun:
             "p99_ms": 1000 * quantile(latencies, 0.99),
             "seconds": seconds,
         }
-        return values | self.strain(seconds)
+        return values | self.cpu_shares(seconds)
 
-    def strain(self, seconds: float) -> dict[str, float]:
+    def cpu_shares(self, seconds: float) -> dict[str, float]:
         """How busy server and load were."""
         values = {
             "server_cpu": self.cpu_seconds / seconds,

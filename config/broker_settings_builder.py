@@ -119,7 +119,7 @@ def _listeners(taken: _SettingsCollector) -> dict[str, Any]:
         taken.refuse("listeners", "at least one listener that is not the controller's")
     _check_ports(taken, bound)
     if not taken.text("advertised.listeners"):
-        return {"listeners": bound, "advertised_listeners": tuple(_unbound(endpoint) for endpoint in bound)}
+        return {"listeners": bound, "advertised_listeners": tuple(_hide_wildcard_host(endpoint) for endpoint in bound)}
     advertised = _endpoints_without_controllers(taken, "advertised.listeners", protocols, controllers)
     _check_addresses(taken, bound, advertised)
     return {"listeners": bound, "advertised_listeners": advertised}
@@ -148,7 +148,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip().upper() for name in text.split(","))))
 
 
-def _unbound(endpoint: Endpoint) -> Endpoint:
+def _hide_wildcard_host(endpoint: Endpoint) -> Endpoint:
     """The endpoint with no host where its host is every address, which no client can connect to."""
     if endpoint.host not in ("0.0.0.0", "::"):
         return endpoint

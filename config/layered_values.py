@@ -84,15 +84,15 @@ class Layers:
         for texts in (self.broker, self.cluster, self.static):
             for name in names:
                 if name in texts:
-                    return in_first_unit(name, BROKER_KEYS[name].value_of(texts[name]))
+                    return to_milliseconds(name, BROKER_KEYS[name].value_of(texts[name]))
         for name in names:
             default = self.default(name)
             if default is not None:
-                return in_first_unit(name, default)
+                return to_milliseconds(name, default)
         return None
 
 
-def in_first_unit(name: str, value: Value | None) -> Value | None:
+def to_milliseconds(name: str, value: Value | None) -> Value | None:
     """A value in milliseconds where its key counts hours or minutes; any other value as it is."""
     for suffix, factor in MILLISECONDS.items():
         if name.endswith(suffix) and isinstance(value, int):

@@ -394,7 +394,7 @@ class Gateway:
         """With the page for people, where the settings allow it."""
         access = self._make_access()
         return HttpServer(
-            {"/metrics": self._metrics_page(), "/healthz": show_alive, "/readyz": self.show_ready},
+            {"/metrics": self._metrics_page(), "/healthz": show_health, "/readyz": self.show_ready},
             {"/clients": ClientsPage(self.clients, lambda work, value: self._workers.run(lambda: work(value)))},
             access,
             site=PageSite(self.views.by_name, access) if self.settings.network.stepdown_page_enabled else None,
@@ -445,7 +445,7 @@ def refuse_login(user: str, mechanism: str) -> LoginCredential:
     raise AssertionError(mechanism)
 
 
-async def show_alive() -> Page:
+async def show_health() -> Page:
     """/healthz"""
     return Page(body=b"alive\n")
 

@@ -26,14 +26,14 @@ TCP_4, TCP_6 = 0x11, 0x21
 _PORTS = Struct(">HH")
 
 
-class ProxiedAddress(NamedTuple):
+class ProxyAddress(NamedTuple):
     """Whose connection it is."""
 
     host: str
     port: int
 
 
-def parse_v1(line: bytes) -> ProxiedAddress | None:
+def parse_v1(line: bytes) -> ProxyAddress | None:
     """The source that a line of version 1 names; None: the balancer itself. Raises: MalformedFrame."""
     words = line.removesuffix(b"\r\n").split(b" ")
     if not line.endswith(b"\r\n") or words[0] != b"PROXY":
@@ -45,7 +45,7 @@ def parse_v1(line: bytes) -> ProxiedAddress | None:
         if "%" in source:  # a zone, which may be any text
             raise ValueError(source)
         address = {"TCP4": IPv4Address, "TCP6": IPv6Address}[family](source)
-        return ProxiedAddress(str(address), _port_of(port))
+        return ProxyAddress(str(address), _port_of(port))
     except (ValueError, KeyError):
         raise MalformedFrame("its PROXY header of version 1 names no address and port") from None
 
@@ -60,14 +60,14 @@ def rest_of_v2(head: bytes) -> int:
     return size
 
 
-def parse_v2(head: bytes, rest: bytes) -> ProxiedAddress | None:
+def parse_v2(head: bytes, rest: bytes) -> ProxyAddress | None:
     """The source of a header of version 2; None: the balancer itself. Raises: MalformedFrame."""
     if head[12] == LOCAL:
         return None
     size = {TCP_4: 4, TCP_6: 16}.get(head[13])
     if size is None or len(rest) < 2 * size + _PORTS.size:
         raise MalformedFrame("its PROXY header of version 2 names no address of TCP")
-    return ProxiedAddress(str(ip_address(rest[:size])), _PORTS.unpack_from(rest, 2 * size)[0])
+    return ProxyAddress(str(ip_address(rest[:size])), _PORTS.unpack_from(rest, 2 * size)[0])
 
 
 def _port_of(text: str) -> int:

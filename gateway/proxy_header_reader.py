@@ -9,7 +9,7 @@ from .proxy_header import (
     SIGNATURE,
     V1_START,
     V2_HEAD_BYTES,
-    ProxiedAddress,
+    ProxyAddress,
     parse_v1,
     parse_v2,
     rest_of_v2,
@@ -27,7 +27,7 @@ class ProxyHeaderReader:
         """Raises: ConnectionResetError when the peer leaves, or the wire is closed, before the first byte."""
         return (await self._take(1, socket.MSG_PEEK))[0] in FIRST_BYTES
 
-    async def read(self) -> ProxiedAddress | None:
+    async def read(self) -> ProxyAddress | None:
         """Whose connection it is; None: the balancer's own. Raises: MalformedFrame, ConnectionResetError."""
         start = await self._read_exactly(len(V1_START))
         if start == V1_START:

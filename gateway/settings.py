@@ -94,10 +94,10 @@ class GatewaySettings:
 
 def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> GatewaySettings:
     """Raises: ConfigError with every fault."""
-    return make_settings(read_given(file, environ, flags))
+    return make_settings(read_sources(file, environ, flags))
 
 
-def read_given(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> Sequence[Given]:
+def read_sources(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> Sequence[Given]:
     """What is given, the first source first: a later one wins. Raises: ConfigError for a file that cannot be read."""
     return (*(_read(file) if file is not None else ()), *_variables(environ), *flags)
 

@@ -186,7 +186,7 @@ class Delivery:
             await self._news()
         return self
 
-    # --- what its batch and the lines say ---
+    # --- what its batch and the queues say ---
 
     def lie_in(self, batch: object, index: cython.Py_ssize_t):
         """Takes note of the batch that the record is in, and of its place there; wakes who waited for that."""

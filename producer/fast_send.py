@@ -2,9 +2,9 @@
 """What each record passes from `send` into a batch.
 
     FastSend    `send` itself: thread, serializers, header encoding, then the topic's FastAppend or the long way
-    FastAppend  one topic: the partition of a key, the open batch of a partition, the line for memory
+    FastAppend  one topic: the partition of a key, the open batch of a partition, the queue for memory
 
-A FastAppend is made by `accumulator/appender.py` after a record that found nobody in line, and is of no use
+A FastAppend is made by `accumulator/appender.py` after a record that found no queue, and is of no use
 once metadata changed. It opens no batch: a record that needs a new one goes the long way, through `Appender`.
 
 Compiled by Cython; uncompiled, the same file is the readable twin.
@@ -46,10 +46,10 @@ _NO_HEADERS = cython.declare(bytes, NO_HEADERS)
 class FastAppend:
     """The short way into the open batches of one topic, while its metadata is what it is now."""
 
-    def __init__(self, view, built_in, accumulator, metadata, line, wake) -> None:
+    def __init__(self, view, built_in, accumulator, metadata, queue, wake) -> None:
         settings = accumulator.settings
         self._view, self._topic, self._built_in, self._most_bytes = view, view.topic, built_in, built_in.most_bytes
-        self._accumulator, self._memory, self._line, self._wake = accumulator, accumulator.memory, line, wake
+        self._accumulator, self._memory, self._queue, self._wake = accumulator, accumulator.memory, queue, wake
         self._queues, self._partitions = accumulator.queues_of(view.topic), view.partitions
         self._metadata, self._generation = metadata, metadata.generation
         self._ignores_keys = settings.ignore_keys
@@ -72,7 +72,7 @@ class FastAppend:
         callback: object,
         now_ms: cython.longlong,
     ):
-        """The delivery of a record that is in a batch, or in line; None: it has to go the long way."""
+        """The delivery of a record that is in a batch, or in a queue; None: it has to go the long way."""
         if self._metadata.generation != self._generation:
             return None
         delivery: Delivery = Delivery.__new__(Delivery)
@@ -80,7 +80,7 @@ class FastAppend:
         delivery.key_size = -1 if key is None else len(key)
         delivery.value_size = -1 if value is None else len(value)
         delivery._begin()
-        if self._line:
+        if self._queue:
             if not self._enqueue(key, value, partition, headers, delivery, now_ms):
                 return None
         else:
@@ -152,22 +152,22 @@ class FastAppend:
         waiting.topic, waiting.partition, waiting.delivery = self._topic, partition, delivery
         waiting.key, waiting.value, waiting.headers, waiting.bound_bytes = key, value, headers, bound
         waiting.deadline_ms, waiting.short_of, waiting.chosen = now_ms + self._max_block_ms, -1, None
-        self._line.append(waiting)
+        self._queue.append(waiting)
         self._memory.begin_wait()
         return True
 
     def follow(self, now_ms: cython.longlong):
-        """Lets those into open batches who head the line for memory, are of this topic, and fit. It wakes nobody."""
-        line = self._line
+        """Puts the first waiting records into open batches, while they are of this topic and fit. It wakes nobody."""
+        queue = self._queue
         left_bytes: cython.longlong = 0
         waited_ms: cython.longlong = 0
-        while line:
-            waiting: PendingRecord = line[0]
+        while queue:
+            waiting: PendingRecord = queue[0]
             if waiting.topic != self._topic:
                 break
             if not self._append(waiting.key, waiting.value, waiting.partition, waiting.headers, waiting.delivery):
                 break
-            line.popleft()
+            queue.popleft()
             left_bytes += waiting.bound_bytes + _WAITING
             waited_ms += now_ms - waiting.deadline_ms + self._max_block_ms
         if left_bytes:

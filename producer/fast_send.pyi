@@ -22,7 +22,7 @@ class FastAppend:
         built_in: BuiltInPartitioner,
         accumulator: Accumulator,
         metadata: Metadata,
-        line: deque[PendingRecord],
+        queue: deque[PendingRecord],
         wake: Callable[[], None],
     ) -> None: ...
     @property

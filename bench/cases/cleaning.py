@@ -25,7 +25,7 @@ from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, T
 from ...protocol.records.batches import iter_batches
 from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
-from ..alternating_runs import Terms, Told, contestants, quantile
+from ..alternating_runs import Terms, Told, quantile, start_contenders
 from ..failures import BenchFailure
 from ..load.filled_topics import create_topic, delete_topic
 from ..load.process import LoadProcess
@@ -102,7 +102,7 @@ def run_cleaning(
 ) -> list[Result]:
     """Medians of each server over `terms.rounds`; each round fills a topic of its own."""
     settings = {"log.cleaner.dedupe.buffer.size": str(test.map_bytes), "log.cleaner.backoff.ms": "100"}
-    with LoadProcess() as load, contestants(folder, store, terms, settings, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, store, terms, settings, heap) as servers:
         for server in servers:
             create_topic(server.address, WRITTEN, PARTITIONS)
         for number in range(1, terms.rounds + 1):

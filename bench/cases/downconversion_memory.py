@@ -15,7 +15,7 @@ from pathlib import Path
 from time import sleep
 
 from ...protocol.records.layout import Codec
-from ..alternating_runs import Terms, Told, case_with_security, contestants, reaching
+from ..alternating_runs import Terms, Told, case_with_security, reaching, start_contenders
 from ..failures import BenchFailure
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.filled_topics import await_leaders, fill
@@ -106,7 +106,7 @@ def run_memory(
     Tests are written one after the other, over each other; what they fetch at most has to be the same.
     """
     settings = SETTINGS | {"fetch.max.bytes": str(max(test.fetch_bytes for test in tests))}
-    with LoadProcess() as load, contestants(folder, store, terms, settings, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, store, terms, settings, heap) as servers:
         for test in tests:
             for server in servers:
                 for topic, filling in test.fillings.items():

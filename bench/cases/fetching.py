@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
-from ..alternating_runs import AlternatingRun, Terms, Told, contestants
+from ..alternating_runs import AlternatingRun, Terms, Told, start_contenders
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import fill
 from ..load.process import LoadProcess
@@ -108,7 +108,7 @@ def run_fetches(
 ) -> list[Result]:
     """Medians and ratios of every case of all grids."""
     found: list[Result] = []
-    with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, store, terms, SETTINGS, heap) as servers:
         data = [(each, filling) for each in grids for filling in each.fillings()]
         for grid, filling in data:
             for server in servers:
@@ -126,7 +126,7 @@ def run_chunks(
     """KIP-283's table: v2 by the bytes that stepdown converts at a time (Kafka: always 131072), then unconverted."""
     found: list[Result] = []
     filling = next(FetchGrid().fillings())
-    with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, store, terms, SETTINGS, heap) as servers:
         for server in servers:
             fill(server.address, topic_of(filling), filling, load)
         for size in (*chunk_bytes, 0):

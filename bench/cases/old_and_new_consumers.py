@@ -12,7 +12,7 @@ The figures are the latencies of the first two, from sending to the last byte, a
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..alternating_runs import MEGABYTE, AlternatingRun, Terms, Told, contestants, quantile
+from ..alternating_runs import MEGABYTE, AlternatingRun, Terms, Told, quantile, start_contenders
 from ..failures import BenchFailure
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import create_topic, fill
@@ -46,7 +46,7 @@ def run_old_and_new(
         LoadProcess() as producers,
         LoadProcess() as readers,
         LoadProcess() as converting,
-        contestants(folder, store, terms, SETTINGS, heap) as servers,
+        start_contenders(folder, store, terms, SETTINGS, heap) as servers,
     ):
         loads = (producers, readers, converting)
         for server in servers:
@@ -96,7 +96,7 @@ def _turn(
         **_latencies("produce", written),
         **_latencies("fetch", read),
         "converted_mb_per_s": converted.received_bytes / MEGABYTE / converted.seconds if old_readers else 0.0,
-        **measured.strain(seconds),
+        **measured.cpu_shares(seconds),
     }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import sleep
 
 from ...protocol.records.layout import Codec
-from ..alternating_runs import AlternatingRun, Terms, Told, contestants
+from ..alternating_runs import AlternatingRun, Terms, Told, start_contenders
 from ..failures import BenchFailure
 from ..load.filled_topics import create_topic, delete_topic, largest_batch
 from ..load.process import LoadProcess
@@ -108,7 +108,7 @@ def run_produce(
     """Medians and ratios of every case."""
     found: list[Result] = []
     numbers = count(1)
-    with LoadProcess() as load, contestants(folder, store, terms, SETTINGS, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, store, terms, SETTINGS, heap) as servers:
         for case in grid.cases():
             contest = AlternatingRun("produce", case.as_case(writing), terms, journal, tell)
 

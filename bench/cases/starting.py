@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from ...client.operations.topics import NewTopic, create_topics
-from ..alternating_runs import AlternatingRun, Terms, Told, contestants
+from ..alternating_runs import AlternatingRun, Terms, Told, start_contenders
 from ..load.filled_topics import await_leaders, write_records
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling
@@ -42,7 +42,7 @@ def run_starts(
     found: list[Result] = []
     held = 0
     few: dict[str, tuple[int, float]] = {}
-    with LoadProcess() as load, contestants(folder, store, terms, {}, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, store, terms, {}, heap) as servers:
         for count in sorted(directory.partitions):
             for server in servers:
                 tell(f"start: adding {count - held} partitions to {server.name}")

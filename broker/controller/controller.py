@@ -315,7 +315,7 @@ class Controller:
         touched: dict[str, dict[int, PartitionRecord]] = {}
         for (name, index), record in changes.items():
             touched.setdefault(name, {})[index] = record
-        self.on_change(", ".join(f"{name}-{index} {_shown(record)}" for (name, index), record in changes.items()))
+        self.on_change(", ".join(f"{name}-{index} {_describe(record)}" for (name, index), record in changes.items()))
         with self.store.change(sync=False) as state:
             for name, records in touched.items():
                 topic = state.topics[name]
@@ -347,6 +347,6 @@ class Controller:
                 member.sync(names)
 
 
-def _shown(record: PartitionRecord) -> str:
+def _describe(record: PartitionRecord) -> str:
     leader = "has no leader" if record.leader == NO_LEADER else f"is led by {record.leader}"
     return f"{leader} in epoch {record.leader_epoch}, ISR {list(record.isr)}"

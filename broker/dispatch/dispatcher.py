@@ -276,7 +276,7 @@ class Dispatcher:
     def _pass_on(self, call: Call, pieces: list[Piece]) -> list[Piece]:
         """The pieces as interceptors let them go."""
         for interceptor in self._core.interceptors:
-            pieces = interceptor.encoded(call, pieces)
+            pieces = interceptor.before_sending(call, pieces)
         return pieces
 
     def note_reply(self, reply: Reply) -> None:

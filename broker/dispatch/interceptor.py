@@ -24,7 +24,7 @@ class Interceptor:
         """The response to send (None: none is sent)."""
         return response
 
-    def encoded(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
+    def before_sending(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
         """What goes over the wire."""
         return pieces
 

@@ -16,7 +16,7 @@ from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults, describe_near
 from .contents import Contents
 from .control_operation import ID, Answer, ControlOperation, Given
-from .disk_faults import FaultyDisk, spoil_last_batch
+from .disk_faults import FaultyDisk, corrupt_last_batch
 from .fault import Fault
 from .fault_fields import WrongFault, fault_of
 from .field_parsers import count, duration_ms, text
@@ -285,7 +285,7 @@ class Control:
         topic, index = given["topic"], given.get("partition", 0)
         for broker in self.running():
             if (log := broker.log_manager.logs.get((topic, index))) is not None:
-                offset = spoil_last_batch(broker.log_manager.files, log)
+                offset = corrupt_last_batch(broker.log_manager.files, log)
                 break
         else:
             raise ApiError(f"there is no partition {topic}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -22,7 +22,7 @@ class FaultyDisk(Files):
         return super().write(handle, pieces, position)
 
 
-def spoil_last_batch(files: Files, log: Log) -> int:
+def corrupt_last_batch(files: Files, log: Log) -> int:
     """Flips bits of the last byte of a log's last batch on the disk; the offset at which that batch begins.
 
     Raises: ApiError when there is no batch, DiskFault.

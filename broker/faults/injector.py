@@ -76,7 +76,7 @@ class Injector(Interceptor):
             del self._passing[id(call)]
         return response
 
-    def encoded(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
+    def before_sending(self, call: "Call", pieces: list[Piece]) -> list[Piece]:
         request = self._passing[id(call)]
         for armed in self._fire(FaultPlace.ENCODED, request):
             pieces = armed.fault.act_on_bytes(pieces)

@@ -65,7 +65,7 @@ class Tally:
         self._open = 0
         self._seconds = 0.0
         self._temporary_bytes = 0
-        self._hearers: dict[str, Callable[[ConversionStats], None]] = {}
+        self._callbacks: dict[str, Callable[[ConversionStats], None]] = {}
         self._bytes: dict[tuple[int, int, int], Counter] = {}
 
     def expect(self, topic: str, converted: ConvertedStream) -> Callable[[ConversionStats], None]:
@@ -81,10 +81,10 @@ class Tally:
             counter = self._bytes[key] = self._metrics.conversion_bytes.of(*labels)
         counter.add(converted.size_bytes)
         self._seen.converted[magic, min(magic, target), attributes & CODEC_MASK] += 1
-        hearer = self._hearers.get(topic)
-        if hearer is None:
-            hearer = self._hearers[topic] = partial(self._add, topic)
-        return hearer
+        callback = self._callbacks.get(topic)
+        if callback is None:
+            callback = self._callbacks[topic] = partial(self._add, topic)
+        return callback
 
     def end(self) -> None:
         """No more slices follow. Requests for which nothing is converted are observed too, as 0."""

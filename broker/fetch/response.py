@@ -78,7 +78,7 @@ def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataI
 
 def partition_data(reading: PartitionReading, lazy: SizedPiece | Refusal | None, terms: FetchParams) -> PartitionData:
     if isinstance(lazy, Refusal):
-        return failed(reading.interest, lazy.code, terms.version, records_are_null=lazy.hides_reading)
+        return partition_error(reading.interest, lazy.code, terms.version, records_are_null=lazy.hides_reading)
     records: Piece = lazy if lazy is not None else reading.slice if reading.slice.size_bytes else b""
     if not reading.ends_wait and terms.isolation_level != READ_COMMITTED:
         return make_partition(
@@ -118,7 +118,9 @@ def _current_leader(reading: PartitionReading, code: ErrorCode, version: int) ->
     return LeaderIdAndEpoch(leader_id=reading.partition.leader_id, leader_epoch=reading.partition.leader_epoch)
 
 
-def failed(interest: Interest, code: ErrorCode, version: int, *, records_are_null: bool = False) -> PartitionData:
+def partition_error(
+    interest: Interest, code: ErrorCode, version: int, *, records_are_null: bool = False
+) -> PartitionData:
     """An answer without offsets.
 
     Clients before 0.10.2 cannot read null records, so they get an empty set (Kafka 3.x sends null).

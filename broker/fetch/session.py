@@ -146,8 +146,8 @@ class FetchSession:
     def next_epoch(self) -> None:
         self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1
 
-    def served(self, interest: Interest) -> None:
-        """Puts a partition that got data at the end of the line."""
+    def move_to_end(self, interest: Interest) -> None:
+        """A partition that got data is read last the next time."""
         self.interests[interest.key] = self.interests.pop(interest.key, interest)
 
 
@@ -177,7 +177,7 @@ class FetchContext:
         if self.session is not None and self.is_incremental:
             for interest, data in told:
                 if records_bytes(data):
-                    self.session.served(interest)
+                    self.session.move_to_end(interest)
         return told
 
 

@@ -28,7 +28,7 @@ from ..fetch.partition_reading import (
     read_all,
     read_few,
 )
-from ..fetch.response import Answer, by_topic, code_for, failed, partition_data, response_of
+from ..fetch.response import Answer, by_topic, code_for, partition_data, partition_error, response_of
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
 from ..quotas.request_charging import UNLIMITED
 
@@ -78,7 +78,7 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     if call.version >= FIRST_VERSION_WITH_SESSIONS:
         return FetchResponse(error_code=code)
     return FetchResponse(
-        responses=by_topic([(i, failed(i, code, call.version)) for i in interests_of(request)]),
+        responses=by_topic([(i, partition_error(i, code, call.version)) for i in interests_of(request)]),
         error_code=ErrorCode.NONE,
     )
 

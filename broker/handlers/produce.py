@@ -230,7 +230,7 @@ def _produce(
         else:
             outcome.count_append(len(records))
     except Exception as error:  # the partitions before this one are written: the request as a whole cannot fail
-        note_failure(services, outcome, _blame(error, check), call.client_id)
+        note_failure(services, outcome, _error_to_answer(error, check), call.client_id)
     return outcome
 
 
@@ -243,7 +243,7 @@ async def _produce_by_worker(
         results = [error] * len(jobs)
     for (outcome, job), result in zip(jobs, results, strict=True):
         if isinstance(result, Exception):
-            note_failure(services, outcome, _blame(result, job.check), call.client_id)
+            note_failure(services, outcome, _error_to_answer(result, job.check), call.client_id)
         else:
             outcome.info = result
             outcome.count_append(len(job.records))
@@ -278,7 +278,7 @@ def _admit(
     return topic, partition
 
 
-def _blame(error: Exception, check: Check | None) -> Exception:
+def _error_to_answer(error: Exception, check: Check | None) -> Exception:
     """The error to answer: that of the producer, if it has one, before that of its records, as in Kafka."""
     if check is not None and isinstance(error, ApiError):
         try:

@@ -32,13 +32,13 @@ class PartitionLoading(ABC):
     def is_loading(self, partition: int) -> bool:
         return partition in self._waiting
 
-    def is_wanted(self, partition: int, loading: object) -> bool:
+    def is_current(self, partition: int, loading: object) -> bool:
         """Whether the partition still waits for this loading: it may be led by another broker now, or again by ours."""
         return self._waiting.get(partition) is loading
 
     def done(self, partition: int, loading: object) -> None:
         """The partition is loaded."""
-        if self.is_wanted(partition, loading):
+        if self.is_current(partition, loading):
             del self._waiting[partition]
 
     def load(self, partitions: Sequence[int]) -> None:

@@ -59,7 +59,7 @@ def load_image(
 ) -> Iterator[Topic]:
     """The topics, after what was half done has been finished. Raises DiskFault."""
     _check_new_directories(store, log_manager)
-    log_manager.settle_rivals({name: stored.topic_id for name, stored in store.state.topics.items()})
+    log_manager.resolve_duplicates({name: stored.topic_id for name, stored in store.state.topics.items()})
     if store.is_new and log_manager.logs:
         log.warning(
             "there is no __cluster_metadata-0: topics are taken over from their folders; access rules, users with "

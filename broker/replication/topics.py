@@ -60,7 +60,9 @@ class ReplicatedTopics(Topics):
         self.moves.clean_up()
         self._log_manager.accept_new_directories()
         self._checkpointed = self._log_manager.checkpoints.high_watermarks()
-        self._log_manager.settle_rivals({name: stored.topic_id for name, stored in self.store.state.topics.items()})
+        self._log_manager.resolve_duplicates(
+            {name: stored.topic_id for name, stored in self.store.state.topics.items()}
+        )
         for (name, index), opened in tuple(self._log_manager.logs.items()):
             stored = self.controller.topics.get(name)
             if stored is not None and opened.topic_id is None:  # it was being made when the broker ended

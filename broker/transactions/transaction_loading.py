@@ -46,7 +46,7 @@ class TransactionLoading(PartitionLoading):
         seconds = perf_counter() - began
         log.info("loaded %d transactional ids in %.3f s", len(self._transactions), seconds)
         self._settle()
-        loaded = [partition for partition in partitions if self.is_wanted(partition, loading)]
+        loaded = [partition for partition in partitions if self.is_current(partition, loading)]
         for partition in loaded:
             self.done(partition, loading)
         await self._resume(loaded)
@@ -54,7 +54,7 @@ class TransactionLoading(PartitionLoading):
     async def _load(self, partition: int, loading: object) -> None:
         try:
             async for record in self._topic.read(partition):
-                if not self.is_wanted(partition, loading):
+                if not self.is_current(partition, loading):
                     return
                 self._transactions.apply(record)
         except ApiError as error:

@@ -55,7 +55,7 @@ def _topic_partitions(options: ConsumeOptions, counts: dict[str, int]) -> list[T
 def _read_as_member(reader: _ReadLoop, membership: GroupMembership) -> None:
     try:
         while not reader.is_over:
-            with reader.outlast_lost_broker():
+            with reader.retry_while_broker_is_lost():
                 reader.begin(membership.join())
                 reader.read(membership)
     finally:
@@ -89,7 +89,7 @@ class _ReadLoop:
     def read(self, membership: GroupMembership | None) -> None:
         """Returns when all is done, or the member has to join again; what was printed is committed then."""
         while not (self._fetcher.is_done or self._is_stopped):
-            with suppress(SignalStop), self.outlast_lost_broker():
+            with suppress(SignalStop), self.retry_while_broker_is_lost():
                 self._print()
                 self._greet_broker()
                 if membership is not None:
@@ -102,7 +102,7 @@ class _ReadLoop:
             membership.commit(self._fetcher.positions, now=True)
 
     @contextmanager
-    def outlast_lost_broker(self) -> Iterator[None]:
+    def retry_while_broker_is_lost(self) -> Iterator[None]:
         """Within the block a broker that was read from may go: what is in the block has to be tried again."""
         try:
             yield

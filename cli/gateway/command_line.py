@@ -19,7 +19,7 @@ from ...config.sources.command_parser import CommandParser
 from ...gateway.allow_list import ENDED, list_past
 from ...gateway.gateway import Gateway
 from ...gateway.setting_keys import KEYS
-from ...gateway.settings import GatewaySettings, list_late, make_settings, read_given
+from ...gateway.settings import GatewaySettings, list_late, make_settings, read_sources
 from ...gateway.workers.supervisor import StartFailed, Supervisor
 from ...gateway.workers.worker import Worker
 from ...network.clock import LoopClock
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     return_memory()
     if given.worker:
         return _be_worker(given.worker)
-    read = partial(read_given, given.file, environ, _flags(given))
+    read = partial(read_sources, given.file, environ, _flags(given))
     texts = read()
     settings = make_settings(texts, opens_files=True)
     if settings.lends_its_login:

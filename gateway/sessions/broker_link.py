@@ -125,12 +125,12 @@ class BrokerLink:
         charged = max(total, least_claim_bytes)
         claim = self._tools.memory.try_claim(charged) or await self._tools.memory.claim(charged)
         try:
-            return await self._read_charged(size, claim), claim
+            return await self._read_with_claim(size, claim), claim
         except BaseException:
             claim.release()
             raise
 
-    async def _read_charged(self, size: int, claim: Claim) -> bytes:
+    async def _read_with_claim(self, size: int, claim: Claim) -> bytes:
         """An answer that has memory for all of it; while others wait it may not come too slowly.
 
         Raises: MalformedFrame, OSError.
@@ -158,7 +158,7 @@ class BrokerLink:
         """An answer that is charged to the claim of `holder`, which grows to its size; that may wait for others."""
         claim = None if holder is None else holder.claim
         if holder is not None and claim is not None and size + held_bytes <= claim.size_bytes:
-            return await self._read_charged(size, claim)
+            return await self._read_with_claim(size, claim)
         if holder is not None and claim is not None:
             claim.release()
             holder.claim = None

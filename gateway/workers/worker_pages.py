@@ -21,7 +21,7 @@ from ...network.page.page_query import PageQuery
 from ...network.page.page_site import PageSite
 from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import ApiError, ErrorCode
-from ..gateway import show_alive, unready_page
+from ..gateway import show_health, unready_page
 from ..settings import GatewaySettings
 from .worker_messages import Message
 from .worker_process import WorkerLost, WorkerProcess
@@ -47,7 +47,7 @@ class WorkerPages:
         network = self.settings.network
         views = {"overview": self.overview, "clients": self.list_clients}
         site = PageSite(lambda: views, self.access) if network.stepdown_page_enabled else None
-        pages = {"/metrics": self.show_metrics, "/healthz": show_alive, "/readyz": self.show_ready}
+        pages = {"/metrics": self.show_metrics, "/healthz": show_health, "/readyz": self.show_ready}
         return HttpServer(pages, {"/clients": self.show_clients}, self.access, site=site)
 
     async def show_metrics(self) -> Page:

@@ -20,7 +20,7 @@ from ...storage.files.partition_metadata import encode_uuid, read_topic_id
 from ..console_output import say
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles, join_places
-from ..reading.log_losses import lost_end
+from ..reading.log_losses import find_losses
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import Range, Split, SplitPlanner
 from ..sources.options import ReadOptions
@@ -125,7 +125,7 @@ def new_offsets(
     """The offsets of the next batch; none when nothing is new. Raises: DataLoss."""
     found: dict[TopicPartition, NewOffsets] = {}
     for log in logs:
-        for loss in lost_end(files, log):
+        for loss in find_losses(files, log):
             _report(archive, str(loss))
         if not log.segments:
             continue

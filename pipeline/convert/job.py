@@ -20,7 +20,7 @@ from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles, normalize
 from ..progress import progress
 from ..reading.log_end import segment_end_offset
-from ..reading.log_losses import lost_end
+from ..reading.log_losses import find_losses
 from ..session import build_session, parallelize
 from .manifest import read_manifest, write_manifest
 from .segment_conversion import NOTE, Outcome, Task, convert_segment, read_note
@@ -72,7 +72,7 @@ def plan(files: PlaceFiles, source: Source, out: str, magic: int, recompress: Co
     """A task for each segment, the largest first; what is lost is told. Raises: BadUsage, DiskFault."""
     logs = source.logs(files)
     for log in logs:
-        for loss in lost_end(files, log):
+        for loss in find_losses(files, log):
             say(f"lost: {loss}")
     tasks = [
         Task(
@@ -128,7 +128,7 @@ def _complete(
     for folder in {task.target for task in tasks}:
         name = folder.removeprefix(f"{out}/")
         _copy(files, f"{source}/{name}/{PARTITION_METADATA}", f"{folder}/{PARTITION_METADATA}")
-    files.replace(f"{out}/{CLEANER_OFFSETS}", format_offsets(_cleaned_to(files, source, tasks, outcomes)))
+    files.replace(f"{out}/{CLEANER_OFFSETS}", format_offsets(_ends_of_holes(files, source, tasks, outcomes)))
     write_manifest(files, out, made_for, outcomes)
     for task in tasks:
         files.remove(segment_file(task.target, task.base_offset, NOTE))
@@ -136,7 +136,7 @@ def _complete(
     files.replace(f"{out}/{CLEAN_MARK}", b"")
 
 
-def _cleaned_to(
+def _ends_of_holes(
     files: PlaceFiles, source: str, tasks: Sequence[Task], outcomes: Iterable[Outcome]
 ) -> dict[tuple[str, int], int]:
     """The offsets below which records may be missing: those of the source, and the ends of logs that lost control

@@ -11,7 +11,7 @@ from .partition_segments import PartitionSegments
 HAD_THEM = f"{RECOVERY_POINTS} says that the log had them"
 
 
-def lost_log(log: PartitionSegments, first: int) -> Damage:
+def log_loss(log: PartitionSegments, first: int) -> Damage:
     """The loss of a log that has no segments, from the offset `first` on."""
     what = "no segment files" if log.named_by is None else f"no folder here, and {log.named_by} names it"
     return Damage(
@@ -25,10 +25,10 @@ def lost_log(log: PartitionSegments, first: int) -> Damage:
     )
 
 
-def lost_end(files: PlaceFiles, log: PartitionSegments) -> Iterator[Damage]:
+def find_losses(files: PlaceFiles, log: PartitionSegments) -> Iterator[Damage]:
     """Yield the loss of a log that has no segments, or ends before what it is known to have reached."""
     if not log.segments:
-        yield lost_log(log, log.start_offset)
+        yield log_loss(log, log.start_offset)
     elif log.known_end:
         end = max(log_end_offset(files, log), log.start_offset)
         if end < log.known_end:

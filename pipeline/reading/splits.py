@@ -18,7 +18,7 @@ from ..places.place_files import PlaceFiles
 from .compressed_chunks import Chunks
 from .damage import Damage, missing_offsets
 from .index_files import OffsetIndexEntries, largest_timestamp, offset_entries
-from .log_losses import lost_log
+from .log_losses import log_loss
 from .partition_segments import PartitionSegments
 from .segment_location import SegmentFile
 
@@ -125,7 +125,7 @@ class SplitPlanner:
     def _look_for_losses(self, log: PartitionSegments, first: int, end: int) -> None:
         """Note the offsets from `first` to `end` (open) that no file can have; the others are looked for as read."""
         if not log.segments:
-            self.losses.append(lost_log(log, first))
+            self.losses.append(log_loss(log, first))
             return
         holes = [(first, log.segments[0].first_offset, "the first segment begins after them")]
         for segment in log.segments:
@@ -170,7 +170,7 @@ class SplitPlanner:
         if whole and (segment.next_base is None or segment.next_base <= end):
             return [(segment.start, segment.size_bytes)]
         entries = offset_entries(self.files, segment)
-        cuts = _chosen(entries, segment, first, end, self.max_bytes)
+        cuts = _cut_positions(entries, segment, first, end, self.max_bytes)
         if not entries and segment.counted_bytes > self.max_bytes:
             return self._find_cuts(segment)
         wrong = next((cut for cut in cuts if not _is_true(self.files, segment, entries, cut)), None)
@@ -200,7 +200,9 @@ def _touches(aborted: AbortedTransaction, segment: SegmentFile) -> bool:
     return aborted.first_offset < behind and aborted.last_offset >= segment.first_offset
 
 
-def _chosen(entries: OffsetIndexEntries, segment: SegmentFile, first: int, end: int, max_bytes: int) -> list[int]:
+def _cut_positions(
+    entries: OffsetIndexEntries, segment: SegmentFile, first: int, end: int, max_bytes: int
+) -> list[int]:
     """The positions to cut at: where to begin, then as far as `max_bytes` goes each time, and where to end."""
     before = int(np.searchsorted(entries.offsets, first, "right")) - 1
     start = max(int(entries.positions[before]), segment.start) if before >= 0 else segment.start

@@ -21,7 +21,7 @@ from ...storage.log.batch_scan import batch_headers
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.batch_header_columns import TYPES, header_batch
-from ..reading.log_losses import lost_end
+from ..reading.log_losses import find_losses
 from ..reading.partition_segments import PartitionSegments
 from ..reading.segment_location import open_segment
 from ..reading.split_damage import Leniency, SplitDamage
@@ -74,7 +74,7 @@ class BatchesReader(DataSourceReader):
         planning = SplitPlanner(files, self._options.task_bytes(logs))
         found = [split for log in logs for split in planning.splits(log, self._range(files, log))]
         if self._options.read_committed:
-            planning.losses += [loss for log in logs for loss in lost_end(files, log)]
+            planning.losses += [loss for log in logs for loss in find_losses(files, log)]
         lost = report_planning(self._options, planning, self._schema)
         return [
             *tasks(found, planning.max_bytes, most_alone=self._options.most_alone),

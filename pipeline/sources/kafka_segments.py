@@ -37,7 +37,7 @@ from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.arrow_columns import DAMAGE
 from ..reading.damage import Damage
-from ..reading.log_losses import lost_end
+from ..reading.log_losses import find_losses
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import MAX_OFFSET, Range, SplitPlanner
 from ..values.decoded_columns import ADDED
@@ -171,7 +171,7 @@ class SegmentsReader(DataSourceReader):
         end = end_offset(self._options.ending, files, log)
         losses += check_range(log, first, end, log_end)
         if self._options.read_committed and end == MAX_OFFSET:
-            losses += lost_end(files, log)
+            losses += find_losses(files, log)
         end = min(end, transactions.last_stable_offset)
         first = max(first, self._pushed.first, log.start_offset)
         wanted = Range(first=first, end=min(end, self._pushed.end), aborted=transactions.aborted)

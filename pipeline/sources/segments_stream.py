@@ -20,7 +20,7 @@ from ..console_output import say, say_once
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
 from ..reading.damage import missing_offsets, report_loss
-from ..reading.log_losses import lost_end
+from ..reading.log_losses import find_losses
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import MAX_OFFSET, Range, Split, SplitPlanner
 from ..values.schemas import ValueSchemas
@@ -117,7 +117,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if log is not None:
                 planning.losses += check_start(log, first)
                 if log_end is not None and stop == log_end:
-                    planning.losses += lost_end(files, log)
+                    planning.losses += find_losses(files, log)
                 aborted = self._options.transactions(files, log).aborted
                 ranges = record_ranges(Range(first=first, end=stop, aborted=aborted), lambda: MAX_OFFSET, self._options)
                 found += chain.from_iterable(planning.splits(log, each) for each in ranges)
@@ -142,7 +142,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = self._options.files()
         found: Offsets = {}
         for log in self._logs(files):
-            for loss in lost_end(files, log):
+            for loss in find_losses(files, log):
                 report_loss(
                     loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: say_once(f"lost: {each}")
                 )

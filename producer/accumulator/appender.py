@@ -1,6 +1,6 @@
 """Records between `send` and a batch: they wait for metadata, for their partition and for memory.
 
-All waits of a record together last `max.block.ms` at most. Records wait in lines: a record never passes another one
+All waits of a record together last `max.block.ms` at most. Records wait in queues: a record never passes another one
 that was sent before it to the same partition. Source: Kafka 3.9, KafkaProducer.doSend, where the calling thread waits
 instead.
 """
@@ -24,11 +24,11 @@ from ..record_encoding import MAX_RECORD_OVERHEAD
 from ..settings import ProducerSettings
 from .record_accumulator import NO_MEMORY, WOULD_OPEN, Accumulator
 
-_Line = tuple[str, int | None]
+_QueueKey = tuple[str, int | None]
 
 
 class Appender:
-    """The lines before the accumulator. `wake` is called when the sender has something to do.
+    """The queues before the accumulator. `wake` is called when the sender has something to do.
 
     `fast_appends` are by topic, and there only while no record waits for metadata.
     """
@@ -50,12 +50,12 @@ class Appender:
         self._partitioner: Partitioner | None = settings.partitioner
         self._ignore_keys = settings.ignore_keys
         self._max_block_ms = settings.max_block_ms
-        self._lines: dict[_Line, deque[PendingRecord]] = {}
+        self._queues: dict[_QueueKey, deque[PendingRecord]] = {}
         self._for_memory: deque[PendingRecord] = deque()
         self._counted_wait_ms = 0
         self._deadlines_increase = True  # of those who wait for memory
         self._asked_for: dict[str, AwaitedResult] = {}  # topics that somebody asks the metadata of
-        self._let_in = AwaitedResult()  # ends when somebody more may stand in line
+        self._let_in = AwaitedResult()  # ends when one more record may wait
         self.fast_appends: dict[str, FastAppend] = {}
         self._kept_fast_appends: dict[str, FastAppend] = {}
         # It leaves out what partitioners and transactions have to be asked, and the limit for a single record.
@@ -64,14 +64,14 @@ class Appender:
 
     @property
     def waiting(self) -> list[PendingRecord]:
-        """The records in line, by line."""
-        return [waiting for line in (*self._lines.values(), self._for_memory) for waiting in line]
+        """The waiting records, queue by queue."""
+        return [waiting for queue in (*self._queues.values(), self._for_memory) for waiting in queue]
 
     def take(self, record: PendingRecord, now_ms: int) -> None:
-        """Puts the record into a batch, or in line."""
+        """Puts the record into a batch, or into a queue."""
         topic, partition = record.topic, record.partition
         known = self._metadata.use(topic, now_ms)
-        if self._lines or self._for_memory or self._partitioner is not None or not known or not known.view.partitions:
+        if self._queues or self._for_memory or self._partitioner is not None or not known or not known.view.partitions:
             self._take_slowly(record, known, now_ms)
             return
         if partition is not None and partition >= known.view.partitions:
@@ -104,10 +104,10 @@ class Appender:
     def _take_slowly(self, waiting: PendingRecord, known: Topic | None, now_ms: int) -> None:
         """What `take` does when there may be something to wait for, or somebody to ask."""
         waiting.deadline_ms = now_ms + self._max_block_ms
-        line = self._line_of(waiting, known)
-        if line is not None:
+        key = self._queue_of(waiting, known)
+        if key is not None:
             self._admit(waiting)
-            self._stand_in(line, waiting)
+            self._enqueue(key, waiting)
         elif self._for_memory or known is None or not self._place(waiting, known, now_ms):
             self._admit(waiting)
             self._wait_for_memory(waiting)
@@ -118,7 +118,7 @@ class Appender:
         """Counts a record that has to wait. Raises: BufferExhausted when waiting records have reached their limit."""
         if not self._memory.admit(waiting.held_bytes):
             error = BufferExhausted(
-                f"a record for {waiting.topic} would wait behind others that hold {self._memory.line_bytes} bytes, "
+                f"a record for {waiting.topic} would wait behind others that hold {self._memory.queued_bytes} bytes, "
                 f"buffer.memory is {self._memory.total_bytes}: await deliveries, or accepted(), between sends"
             )
             self._meters.count("exhausted")
@@ -132,9 +132,9 @@ class Appender:
         return now_ms - waiting.deadline_ms + self._max_block_ms
 
     async def room(self, clock: Clock) -> None:
-        """Returns when one more may stand in line. Raises: BufferExhausted after `max.block.ms`."""
+        """Returns when one more record may wait. Raises: BufferExhausted after `max.block.ms`."""
         until_ms = clock.now_ms() + self._max_block_ms
-        while self._memory.lines_are_full:
+        while self._memory.queues_are_full:
             if self._let_in.ended:
                 self._let_in = AwaitedResult()
             try:
@@ -185,58 +185,58 @@ class Appender:
 
         The caller has to send afterwards.
         """
-        for line in list(self._lines) if self._lines else ():
-            self._proceed_line(line, now_ms)
+        for key in list(self._queues) if self._queues else ():
+            self._serve_queue(key, now_ms)
         if self._for_memory:
-            self._proceed_memory(now_ms)
+            self._serve_memory_queue(now_ms)
         if self._asked_for:
             self._tell_askers()
-        if not self._lines and not self._for_memory:
-            self._memory.clear_lines()
+        if not self._queues and not self._for_memory:
+            self._memory.clear_queues()
         if waited_ms := self._memory.waited_ms - self._counted_wait_ms:
             self._counted_wait_ms += waited_ms
             self._meters.count("waited_ms", waited_ms)
-        if not self._let_in.ended and not self._memory.lines_are_full:
+        if not self._let_in.ended and not self._memory.queues_are_full:
             self._let_in.succeed()
         self._accumulator.needs_pass = False
 
     def next_deadline_ms(self) -> int:
-        """When the next one in a line gives up."""
-        if not self._lines and not self._for_memory:
+        """When the next waiting record gives up."""
+        if not self._queues and not self._for_memory:
             return NEVER_MS
-        heads = [line[0] for line in (*self._lines.values(), self._for_memory) if line]
+        heads = [queue[0] for queue in (*self._queues.values(), self._for_memory) if queue]
         return min([waiting.deadline_ms for waiting in (heads if self._deadlines_increase else self.waiting)])
 
     def refuse_all(self, error: ProducerError) -> None:
-        """Ends everybody in line."""
+        """Ends all waiting records."""
         everybody = self.waiting
-        self._lines.clear()
+        self._queues.clear()
         self._for_memory.clear()
-        self._memory.clear_lines()
+        self._memory.clear_queues()
         for waiting in everybody:
             self._refuse(waiting, error)
 
-    def _line_of(self, waiting: PendingRecord, known: Topic | None) -> _Line | None:
-        """The line in which the record has to wait for metadata, or None."""
-        if known is None or not known.view.partitions or (self._lines and (waiting.topic, None) in self._lines):
+    def _queue_of(self, waiting: PendingRecord, known: Topic | None) -> _QueueKey | None:
+        """The queue in which the record has to wait for metadata, or None."""
+        if known is None or not known.view.partitions or (self._queues and (waiting.topic, None) in self._queues):
             return waiting.topic, None
         partition = waiting.partition
         if partition is not None and (
-            partition >= known.view.partitions or (self._lines and (waiting.topic, partition) in self._lines)
+            partition >= known.view.partitions or (self._queues and (waiting.topic, partition) in self._queues)
         ):
             return waiting.topic, partition
         return None
 
-    def _stand_in(self, line: _Line, waiting: PendingRecord) -> None:
+    def _enqueue(self, key: _QueueKey, waiting: PendingRecord) -> None:
         self.fast_appends.clear()
-        self._lines.setdefault(line, deque()).append(waiting)
+        self._queues.setdefault(key, deque()).append(waiting)
         if not self._metadata.is_new(waiting.topic):
             self._metadata.request_update()
         self._wake()
 
-    def _proceed_line(self, line: _Line, now_ms: int) -> None:
-        topic, partition = line
-        queue = self._lines[line]
+    def _serve_queue(self, key: _QueueKey, now_ms: int) -> None:
+        topic, partition = key
+        queue = self._queues[key]
         code = self._metadata.failed.get(topic)
         if code in FATAL_TOPIC_CODES and code is not None:
             del self._metadata.failed[topic]
@@ -245,34 +245,34 @@ class Appender:
             self._refuse_each(forbidden, error_of(code, f"topic {topic} cannot be written to: {code.name}"))
         known = self._metadata.topics.get(topic)
         if known is not None and known.view.partitions and (partition is None or partition < known.view.partitions):
-            del self._lines[line]
+            del self._queues[key]
             for waiting in queue:
-                self._again_safely(waiting, known, now_ms)
+                self._retry_safely(waiting, known, now_ms)
             return
         late = list(takewhile(lambda waiting: waiting.deadline_ms <= now_ms, queue))
         for _ in late:
             queue.popleft()
         if not queue:
-            del self._lines[line]
+            del self._queues[key]
         else:
             self._metadata.use(topic, now_ms)  # else it would be forgotten
             if partition is not None:
                 self._metadata.request_update()  # the partition may be created later
         self._refuse_each(late, self._unknown(topic, partition))
 
-    def _again_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
-        """As `_again`; a fault ends the record that it was met with, and not those behind."""
+    def _retry_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
+        """As `_retry`; a fault ends the record that it was met with, and not those behind."""
         try:
-            self._again(waiting, known, now_ms)
+            self._retry(waiting, known, now_ms)
         except Exception as fault:
             self._log.fault(f"a record for {waiting.topic}, which had waited,", fault)
             self._leave(waiting)
             self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
 
-    def _again(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
-        line = self._line_of(waiting, known)
-        if line is not None:
-            self._stand_in(line, waiting)
+    def _retry(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
+        key = self._queue_of(waiting, known)
+        if key is not None:
+            self._enqueue(key, waiting)
             return
         self._meters.elapsed_ns["metadata-wait"] += self._wait_time_ms(waiting, now_ms) * 1_000_000
         if self._for_memory or not self._place(waiting, known, now_ms):
@@ -290,20 +290,20 @@ class Appender:
         self._for_memory.append(waiting)
         self._memory.begin_wait()
 
-    def _proceed_memory(self, now_ms: int) -> None:
-        memory, line = self._memory, self._for_memory
-        for _ in range(len(line)):
-            if not line:
+    def _serve_memory_queue(self, now_ms: int) -> None:
+        memory, queue = self._memory, self._for_memory
+        for _ in range(len(queue)):
+            if not queue:
                 break
-            waiting = line[0]
+            waiting = queue[0]
             known = self._metadata.topics.get(waiting.topic)
             if known is None:  # any more: nobody behind has to wait for that
-                self._stand_in((waiting.topic, None), line.popleft())
+                self._enqueue((waiting.topic, None), queue.popleft())
                 continue
             if waiting.short_of != memory.available_bytes:
                 memory.count_waiting(0)
                 if self._place_safely(waiting, known, now_ms):
-                    line.popleft()
+                    queue.popleft()
                     self._leave(waiting, self._wait_time_ms(waiting, now_ms))
                     if self._has_fast_appends:
                         # Later records of the same topic can follow into the batch.
@@ -312,15 +312,15 @@ class Appender:
                 waiting.short_of = memory.available_bytes
             if waiting.deadline_ms > now_ms:
                 break
-            line.popleft()
+            queue.popleft()
             self._give_up(waiting, now_ms)
         if not self._deadlines_increase:
-            late = [waiting for waiting in line if waiting.deadline_ms <= now_ms]
+            late = [waiting for waiting in queue if waiting.deadline_ms <= now_ms]
             for waiting in late:
-                line.remove(waiting)
+                queue.remove(waiting)
             for waiting in late:
                 self._give_up(waiting, now_ms)
-        memory.count_waiting(len(line))
+        memory.count_waiting(len(queue))
 
     def _give_up(self, waiting: PendingRecord, now_ms: int) -> None:
         self._leave(waiting, self._wait_time_ms(waiting, now_ms))
@@ -396,7 +396,7 @@ class Appender:
         return Timeout(f"{name} is not in the metadata after {self._max_block_ms} ms")
 
     def _refuse_each(self, those: Sequence[PendingRecord], error: ProducerError) -> None:
-        """Ends those who have left the line: their callbacks may send again, into lines as they are then."""
+        """Ends records that have left the queues: their callbacks may send again, into queues as they are then."""
         for waiting in those:
             self._leave(waiting)
             self._refuse(waiting, error)

@@ -211,7 +211,7 @@ class Batch:
         self.last_attempt_ms = now_ms
         self.in_retry = True
 
-    def saw_leader(self, epoch: int) -> None:
+    def note_leader_epoch(self, epoch: int) -> None:
         """Takes note of the leader epoch that metadata has now."""
         if epoch > self.leader_epoch:
             self.leader_epoch = epoch

@@ -303,7 +303,7 @@ class Sender:
         nodes = {node.node_id: HostPort(node.host, node.port) for node in response.node_endpoints}
         leader = Leader(node_id=told.leader_id, epoch=told.leader_epoch)
         if self._metadata.learn_leader(batch.topic, batch.partition, leader, nodes):
-            batch.saw_leader(leader.epoch)
+            batch.note_leader_epoch(leader.epoch)
 
     # --- metadata -----------------------------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class LogManager:
         self.producer_expiration_ms = producer_expiration_ms
         self.deletions = PendingDeletions(files)
         self.logs: dict[TopicPartition, Log] = {}
-        self._rivals: list[tuple[TopicPartition, str]] = []
+        self._duplicates: list[tuple[TopicPartition, str]] = []
         self._rolled: dict[Log, None] = {}
         self.new_logs = NewLogs(files)
         self._directories: list[LogDirectory] = []
@@ -244,19 +244,19 @@ class LogManager:
         if not is_moved(self.files, opened.directory):
             if read_topic_id(self.files, path) == opened.topic_id:
                 raise DiskFault(f"{opened.name} is in two places: {opened.directory} and {path}")
-            self._rivals.append(((opened.topic, opened.partition), path))
+            self._duplicates.append(((opened.topic, opened.partition), path))
             return False
         opened.release()
         del self.logs[opened.topic, opened.partition]
         self._set_aside(opened.directory, opened.topic, opened.partition)
         return True
 
-    def settle_rivals(self, topic_ids: Mapping[str, UUID]) -> None:
+    def resolve_duplicates(self, topic_ids: Mapping[str, UUID]) -> None:
         """Of folders of one partition with different topic ids, serve the one whose id is in the metadata.
 
         The others are kept as stray ones. Raises: DiskFault when there are no metadata.
         """
-        for key, path in self._rivals:
+        for key, path in self._duplicates:
             opened = self.logs.get(key)
             if opened is None:  # its directory went offline
                 continue
@@ -271,7 +271,7 @@ class LogManager:
             else:
                 self.set_aside_as_stray(opened)
                 self._open_one(path, key)
-        self._rivals.clear()
+        self._duplicates.clear()
 
     def _open_one(self, path: str, key: TopicPartition) -> None:
         directory = self._directory_of(path)
@@ -329,7 +329,7 @@ class LogManager:
         if self.files.is_directory(path):  # its records are not to be the new log's
             raise DiskFault(f"{path} is in the way of a new partition: it could not be removed when it was deleted")
         try:
-            self.logs[key] = self._make(path, key, topic_id, config or self.default_config)
+            self.logs[key] = self._create_log(path, key, topic_id, config or self.default_config)
         except DiskFault:
             with suppress(DiskFault):  # or it would be in the way of the next try
                 self.files.remove_directory(path)
@@ -337,7 +337,7 @@ class LogManager:
         self.new_logs.add(self.logs[key])
         return self.logs[key]
 
-    def _make(self, path: str, key: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
+    def _create_log(self, path: str, key: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
         self.files.make_directory(path)
         log = open_log(path, *key, config, self._opening(clean=True))
         if topic_id is not None:

@@ -32,7 +32,7 @@ from ...protocol.records.kernel import convert_plain
 from .bytes_slice import Source
 from .chunk import SMALL_BYTES, Chunk
 from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, is_for_worker, through_codec
-from .memory_estimate import PLAIN_BYTES, buffer_for, claim_for
+from .memory_estimate import PLAIN_BYTES, buffer_bytes_of, claim_bytes_of
 from .overflow_entry import OVERFLOW_ENTRY, PADDING_BYTES, write_overflow
 from .read_window import batch_at, read_window
 
@@ -283,4 +283,4 @@ def _begin(at: int, header: BatchHeader | None, rules: ConversionRules) -> Progr
 
 def _in_worker(at: int, out_bytes: int, header: BatchHeader | None, stats: ConversionStats) -> Progress:
     """Before a worker's `fill`, of a chunk that begins with the batch of that header."""
-    return Progress(at, out_bytes, True, claim_for(header), buffer_for(header), False, stats)
+    return Progress(at, out_bytes, True, claim_bytes_of(header), buffer_bytes_of(header), False, stats)

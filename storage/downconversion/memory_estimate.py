@@ -12,7 +12,7 @@ CLAIM_STEP_BYTES = 64 * 1024
 """Batches of about one size claim the same, so that what one chunk has claimed is enough for the next."""
 
 
-def claim_for(header: BatchHeader | None) -> int:
+def claim_bytes_of(header: BatchHeader | None) -> int:
     """Memory to charge for making and holding, in a worker, a chunk that begins with the batch of that header.
 
     That is, beside the buffer, the batch as it is stored; with a codec the batch as it grows when it is closed again,
@@ -22,10 +22,10 @@ def claim_for(header: BatchHeader | None) -> int:
     if header is not None and header.attributes & CODEC_MASK:
         batch_bytes += _converted(header)
     steps = -(-batch_bytes // CLAIM_STEP_BYTES)
-    return buffer_for(header) + CODEC_WORKSPACE_BYTES + steps * CLAIM_STEP_BYTES
+    return buffer_bytes_of(header) + CODEC_WORKSPACE_BYTES + steps * CLAIM_STEP_BYTES
 
 
-def buffer_for(header: BatchHeader | None) -> int:
+def buffer_bytes_of(header: BatchHeader | None) -> int:
     """The part of that which the chunk itself is given."""
     return PLAIN_BYTES if header is None else max(PLAIN_BYTES, _converted(header))
 

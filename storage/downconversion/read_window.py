@@ -25,7 +25,7 @@ def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
     size_bytes = min(size_bytes, source.size_bytes - at)
     if isinstance(source, BytesSlice):
         return source.data[at : at + size_bytes]
-    window = kept_window(size_bytes)[:size_bytes]
+    window = thread_window(size_bytes)[:size_bytes]
     read = 0
     while read < size_bytes:
         count = source.read_into(window[read:], at + read)
@@ -66,7 +66,7 @@ def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | No
     return parse_header(data, at, position)
 
 
-def kept_window(size_bytes: int = KEPT_BYTES) -> memoryview:
+def thread_window(size_bytes: int = KEPT_BYTES) -> memoryview:
     """Room to look at `size_bytes` or more through, holding anything: all that this thread keeps, if that is enough."""
     if size_bytes > KEPT_BYTES:
         return memoryview(bytearray(size_bytes))

@@ -81,7 +81,7 @@ def keep_topic_id(files: Files, directory: str, *, sync: bool = True) -> None:
     files.put_in_place(f"{directory}/{FILE_NAME}", sync=sync)
 
 
-def says_topic_id(files: WholeFiles, directory: str, topic_id: UUID) -> bool:
+def has_topic_id(files: WholeFiles, directory: str, topic_id: UUID) -> bool:
     """Whether the file is there and says just this; it may be damaged.
 
     Raises: DiskFault when it cannot be read.

@@ -83,8 +83,8 @@ class MetadataLog:
         self.epoch = next_epoch(max(contents.epoch, quorum.leader_epoch))
         self.bytes_since_snapshot = contents.bytes_since_snapshot
         self._leads = False
-        self._is_leader_noted = False
-        self._noting = Lock()
+        self._is_quorum_state_stored = False
+        self._storing = Lock()
         self._writing = Lock()  # what stands here about the segment
         self._snapshotting = Lock()
         self._snapshot_end = contents.snapshot_end
@@ -149,7 +149,7 @@ class MetadataLog:
                 abort = [encode_metadata_record(AbortTransactionRecord(reason="the writer stopped"))]
                 offset = self._add(batches, offset, abort, now_ms)
         if sync:
-            self._note_leader()
+            self._store_quorum_state()
         for values in _in_batches(records, metadata_version):
             offset = self._add(batches, offset, values, now_ms)
         self._write(b"".join(batches), sync=sync)
@@ -164,15 +164,15 @@ class MetadataLog:
         for name in self.contents.superseded:
             self._files.remove(f"{self.folder}/{name}")
 
-    def _note_leader(self) -> None:
+    def _store_quorum_state(self) -> None:
         """Has `quorum-state` on the disk. Until then the epoch is in the log alone, where Kafka finds it, too."""
-        with self._noting:
-            if not self._is_leader_noted:
+        with self._storing:
+            if not self._is_quorum_state_stored:
                 node_id, version = self._voter.node_id, self.contents.kraft_version
                 write_quorum_state(
                     self._files, self.folder, node_id=node_id, leader_epoch=self.epoch, kraft_version=version
                 )
-                self._is_leader_noted = True
+                self._is_quorum_state_stored = True
 
     def _note_epoch(self) -> None:
         self._leads = True
@@ -227,7 +227,7 @@ class MetadataLog:
 
         def sync() -> None:
             try:
-                self._note_leader()
+                self._store_quorum_state()
                 handle.sync()
                 files.sync_directory(self.folder)
                 with self._writing:

@@ -110,12 +110,12 @@ def _survey_folders(files: Files, path: str, disk: int) -> Iterator[FolderSurvey
 def fingerprint(files: Files, path: str, renamed: Mapping[str, str] | None = None) -> str:
     """What changes when somebody works with the directory; `renamed` has the old names of folders by the new ones."""
     digest = hashlib.sha256()
-    for line in sorted(_lines(files, path, renamed or {})):
+    for line in sorted(_entry_lines(files, path, renamed or {})):
         digest.update(line.encode())
     return digest.hexdigest()
 
 
-def _lines(files: Files, path: str, renamed: Mapping[str, str]) -> Iterator[str]:
+def _entry_lines(files: Files, path: str, renamed: Mapping[str, str]) -> Iterator[str]:
     for entry in files.entries(path):
         name = renamed.get(entry.name, entry.name)
         if entry.name in _WRITTEN_BY_PLANS or entry.name.endswith(_TEMPORARY):

@@ -22,7 +22,7 @@ from ..directories.meta_properties import MetaProperties, read_meta_properties, 
 from ..files.file_names import DELETE_DIRECTORY, STRAY_DIRECTORY, parse_log_directory
 from ..files.files import Files
 from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
-from ..files.partition_metadata import says_topic_id, write_topic_id
+from ..files.partition_metadata import has_topic_id, write_topic_id
 from ..metadata.cluster_state import ClusterState
 from ..metadata.metadata_log import encode_snapshot, snapshot_name
 from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
@@ -152,7 +152,7 @@ class PlanApplication:
         for name in sorted(journal.topic_ids):
             parsed = parse_log_directory(name)
             topic_id = None if parsed is None else self._plan.topic_id(parsed.topic)
-            if topic_id is not None and not says_topic_id(files, f"{path}/{name}", topic_id):
+            if topic_id is not None and not has_topic_id(files, f"{path}/{name}", topic_id):
                 write_topic_id(files, f"{path}/{name}", topic_id, sync=False)
         if journal.topic_ids:
             files.sync_file_system(path)

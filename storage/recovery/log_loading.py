@@ -277,7 +277,7 @@ class _LogLoader:
 
     def _find_end(self) -> int:
         if len(self.segments):
-            end = self._bounded(self._truncate_damaged_tail())
+            end = self._limit_end(self._truncate_damaged_tail())
             if end >= self.opening.log_start_offset:
                 return end
             _logger.warning(
@@ -292,7 +292,7 @@ class _LogLoader:
         self.segments.add(Segment.create(self.files, self.directory, start, self.config, now_ms))
         return start
 
-    def _bounded(self, end: int) -> int:
+    def _limit_end(self, end: int) -> int:
         """A log ends at MAX_OFFSET at the latest, which is what an answer can say. Kafka 3.9 deletes such a log."""
         if end > MAX_OFFSET:
             _logger.warning(

@@ -80,7 +80,7 @@ class _Reading:
     def _read_newest_snapshot(self) -> None:
         for zxid, path in reversed(self._snapshots):
             try:
-                with self._opened(path) as reader:
+                with self._open(path) as reader:
                     self._found.tree = read_snapshot(reader)
             except DamagedSnapshot as fault:
                 self._found.notes.append(f"{path} is damaged ({fault}), the snapshot before it is taken")
@@ -108,11 +108,11 @@ class _Reading:
             (found.gaps if is_last else found.notes).append(text)
 
     def _transactions(self, path: str) -> Iterator[Transaction]:
-        with self._opened(path) as reader:
+        with self._open(path) as reader:
             yield from read_transactions(reader)
 
     @contextmanager
-    def _opened(self, path: str) -> Iterator[JuteFile]:
+    def _open(self, path: str) -> Iterator[JuteFile]:
         with closing(self._files.handle(path)) as handle:
             yield JuteFile(handle, self._files.size(path))
 

@@ -67,14 +67,14 @@ class GroupLoading(PartitionLoading):
         self._damaged.discard(partition)
         try:
             async for entry in self._topic.read(partition):
-                if not self.is_wanted(partition, loading):
+                if not self.is_current(partition, loading):
                     return
                 if entry.record is not None:
                     self._replay.apply(entry.record, entry.offset, entry.producer_id)
                 else:
                     self._end_transaction(partition, entry.producer_id, is_commit=entry.is_commit)
         except Exception as error:
-            if not self.is_wanted(partition, loading):
+            if not self.is_current(partition, loading):
                 return
             self._damaged.add(partition)
             log.error(
@@ -83,7 +83,7 @@ class GroupLoading(PartitionLoading):
                 *(partition, error),
                 exc_info=None if isinstance(error, ApiError) else error,
             )
-        if not self.is_wanted(partition, loading):
+        if not self.is_current(partition, loading):
             return
         self.done(partition, loading)
         for group in self._groups:

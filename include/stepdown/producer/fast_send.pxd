@@ -14,7 +14,7 @@ cdef class FastAppend:
     cdef object _memory
     cdef object _metadata
     cdef object _generation
-    cdef object _line
+    cdef object _queue
     cdef object _wake
     cdef dict _queues
     cdef long long _partitions

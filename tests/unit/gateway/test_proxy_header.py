@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from stepdown.gateway.proxy_header import SIGNATURE, ProxiedAddress, parse_v1, parse_v2, rest_of_v2
+from stepdown.gateway.proxy_header import SIGNATURE, ProxyAddress, parse_v1, parse_v2, rest_of_v2
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.client import RawClient
@@ -27,7 +27,7 @@ def v2(command: int = 0x21, family: int = 0x11, rest: bytes | None = None, more:
 V2_OF_6 = v2(family=0x21, rest=bytes.fromhex("20010db8" + "0" * 22 + "07") * 2 + struct.pack(">HH", 56324, 443))
 
 
-def parse(header: bytes) -> ProxiedAddress | None:
+def parse(header: bytes) -> ProxyAddress | None:
     if not header.startswith(SIGNATURE):
         return parse_v1(header)
     assert rest_of_v2(header[:16]) == len(header) - 16
@@ -45,7 +45,7 @@ def parse(header: bytes) -> ProxiedAddress | None:
     ],
 )
 def test_a_header_names_whose_connection_it_is(header: bytes, host: str) -> None:
-    assert parse(header) == ProxiedAddress(host, 56324)
+    assert parse(header) == ProxyAddress(host, 56324)
 
 
 @pytest.mark.parametrize("header", [b"PROXY UNKNOWN\r\n", b"PROXY UNKNOWN a b 1 2\r\n", v2(0x20), v2(0x20, 0, b"")])

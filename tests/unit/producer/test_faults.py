@@ -42,7 +42,7 @@ PATH = (
 # What a caller waits on by itself, and what catches the faults of all others.
 LEFT_OUT = {
     "Accumulator._close_safely",
-    "Appender._again_safely",
+    "Appender._retry_safely",
     "Appender._place_safely",
     "Appender.room",
     "Appender.topic",

@@ -10,7 +10,7 @@ import pytest
 from stepdown.client.security.settings import KEYS as SECURITY_KEYS
 from stepdown.config import ConfigError
 from stepdown.producer import BufferExhausted, Delivery, Producer, ProducerClosed, Serialization, Timeout, WrongState
-from stepdown.producer.accumulator.buffer_memory import LINE_BYTES
+from stepdown.producer.accumulator.buffer_memory import QUEUE_BYTES
 from stepdown.producer.errors import RecordTooLarge
 from stepdown.producer.settings import KEYS, SHORT_NAMES
 from stepdown.producer.settings_typed_dict import Settings
@@ -38,13 +38,13 @@ async def test_sends_that_nobody_awaits_are_bounded_and_those_taken_arrive(known
         with pytest.raises(BufferExhausted, match=r"buffer\.memory is 100000"):
             taken.extend(stage.producer.send("t", b"x" * 900) for _ in range(1_000_000))
         held = sum(len(delivery.topic) + 900 for delivery in taken)
-        assert held <= 100_000 + LINE_BYTES + 2000
+        assert held <= 100_000 + QUEUE_BYTES + 2000
         metrics = stage.producer.metrics()
         assert metrics["buffer-exhausted-total"] == metrics["record-error-total"] == 1
         await answer_all(stage)
         offsets = [(await delivery).offset for delivery in taken]
         assert offsets == list(range(known, len(taken) + known))
-        assert stage.producer._memory.line_bytes == 0 == stage.producer._memory.waiting
+        assert stage.producer._memory.queued_bytes == 0 == stage.producer._memory.waiting
 
 
 async def test_who_sends_and_waits_is_held_back_until_one_may_stand_in_line() -> None:

@@ -9,7 +9,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from stepdown.pipeline.archive.log_archive import LogArchive, new_offsets
 from stepdown.pipeline.failures import BadUsage, DataLoss
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.log_losses import lost_end
+from stepdown.pipeline.reading.log_losses import find_losses
 from stepdown.pipeline.sources.kafka_batches import BatchesReader
 from stepdown.pipeline.sources.kafka_segments import DAMAGED, SegmentsReader
 from stepdown.pipeline.sources.options import BATCH_OPTIONS, ReadOptions, read_options
@@ -178,7 +178,7 @@ def test_a_topic_made_again_before_a_broker_of_old_died_has_not_the_recovery_poi
     elif knows == "the id of the topic":
         (log_dir / "topic-1" / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
     (_, log) = read_options({"path": str(log_dir)}).logs(PlaceFiles())
-    assert [loss.end_offset for loss in lost_end(PlaceFiles(), log)] == [500] * is_lost
+    assert [loss.end_offset for loss in find_losses(PlaceFiles(), log)] == [500] * is_lost
 
 
 def test_a_hole_between_partitions_is_a_line_where_nothing_says_whose_they_are(

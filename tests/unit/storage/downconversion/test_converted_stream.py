@@ -21,7 +21,7 @@ from stepdown.storage.downconversion import chunk
 from stepdown.storage.downconversion.bytes_slice import BytesSlice
 from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES, ConversionRules, ConversionStats
 from stepdown.storage.downconversion.converted_stream import ConvertedStream
-from stepdown.storage.downconversion.memory_estimate import buffer_for, claim_for
+from stepdown.storage.downconversion.memory_estimate import buffer_bytes_of, claim_bytes_of
 from stepdown.storage.downconversion.read_window import batch_at, read_window
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
@@ -579,7 +579,7 @@ def test_a_damaged_number_of_records_claims_no_less(tmp_path: Path) -> None:
     data = bytearray(batch(0, 100, codec=Codec.LZ4))
     data[RECORD_COUNT_OFFSET:RECORD_BATCH_OVERHEAD] = pack(">i", -(1 << 31))
     header = batch_at(stored(tmp_path, bytes(data)), 0)
-    assert claim_for(header) > buffer_for(header) >= STANDARD_BUFFER
+    assert claim_bytes_of(header) > buffer_bytes_of(header) >= STANDARD_BUFFER
 
 
 @CODECS
