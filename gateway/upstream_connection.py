@@ -64,7 +64,7 @@ class UpstreamConnection(asyncio.Protocol):
         return size - 4, correlation_id
 
     async def read(self, size_bytes: int, on_progress: Callable[[int], None] = lambda count: None) -> bytes:
-        """The next `size_bytes` bytes; `on_progress` is told how many have come whenever some have."""
+        """The next `size_bytes` bytes; `on_progress` gets the number of bytes that have just come."""
         first = await self.read_some(size_bytes)
         if len(first) == size_bytes:
             return first

@@ -8,8 +8,8 @@ FORGOTTEN_A_RETURN = 1 / 16
 class BufferPool:
     """Buffers of `STANDARD_BYTES`; larger ones are made for the occasion and not kept.
 
-    So many are kept, with those that are out, as were out at once of late, `KEPT` at least: many readers come and go
-    in waves; when all have gone, so has the memory. Never are there more than were claimed from the budget at one time.
+    Kept and lent buffers together are as many as were lent at one time lately, at least `KEPT`: readers come and go in
+    waves, and when all have gone, the memory is free. There are never more than were claimed from the budget at a time.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from .pieces import UNCOUNTED_BYTES, FilePiece, bytes_in_memory
 from .transport import PlainTransport
 
 TURN_BYTES = 1 << 20
-"""Sent in one go while the peer takes all: then others have their turn."""
+"""Sent at a time while the peer takes all: then others have their turn."""
 
 WORKER_TURN_S = 0.004
 """For so long a worker goes on with one slice: the way there and back takes 0.1 to 0.2 ms of both processors."""
@@ -167,7 +167,7 @@ class Sender:
         return passed, sent
 
     def _is_turn_over(self, size_bytes: int) -> bool:
-        """So much was sent: whether others have their turn."""
+        """Whether others have their turn, after that many bytes were sent."""
         self._turn_left -= size_bytes
         if self._turn_left > 0:
             return False

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from .accumulator.compression_estimator import SHARED, CompressionRatios
 from .clock import Clock
 from .loop_clock import LoopClock
-from .network.connections import Network
+from .network.connections import Connections
 from .sender.network_interface import NetworkClient
 from .settings import ProducerSettings
 
@@ -22,6 +22,6 @@ class Dependencies:
     """`link` makes the network of a producer: settings, clock, and what to call when something changed."""
 
     clock: Clock = field(default_factory=LoopClock)
-    link: LinkMaker = Network
+    link: LinkMaker = Connections
     draws: random.Random = field(default_factory=random.Random)
     ratios: CompressionRatios = SHARED

@@ -56,7 +56,7 @@ class FrameParser:
 
     @property
     def held_bytes(self) -> int:
-        """The size of the buffers that `buffered_bytes` lie in."""
+        """The size of the buffers that hold the `buffered_bytes`."""
         return (len(self._fed) if self._at < len(self._fed) else 0) + len(self._partial)
 
     @property

@@ -1,7 +1,7 @@
 """One side of a TLS connection over bytes, one record at a time; docs/decisions/tls-transport.md has the reasons.
 
 OpenSSL, asked for data, reads on through records that have none (a renewed key, a session ticket, an alert), as many
-as there are. So it is handed one record after the other, and whoever hands them counts them.
+as there are. So the caller passes one record after the other, and counts them.
 
     record      type, 1 byte, 20 to 23; version, 2 bytes; size of the rest, 2 bytes; the rest (RFC 8446, 5.1; RFC 5246,
                 6.2.3: at most 2,048 bytes more than its 16 KiB of data)
@@ -22,7 +22,7 @@ RECORD_TYPES: Final = range(20, 24)
 MOST_WITHOUT_DATA: Final = 32
 """Records without data that a peer may send: a renewed key costs 11 to 60 µs."""
 DATA_BYTES_FOR_ANOTHER: Final = 4 * 1024
-"""So much data pays for another of them: honest peers renew a key after gigabytes, and give two tickets."""
+"""After this many bytes of data one more is allowed: honest peers renew a key after gigabytes, and give two tickets."""
 CHUNK_BYTES: Final = 32 * 1024
 """Of data, sealed in one call; the connections of a loop keep memory for one of them."""
 SCRATCH_BYTES: Final = 64 * 1024
@@ -111,7 +111,7 @@ class TlsRecords:
             self._collect()
 
     def close(self) -> None:
-        """Frees what OpenSSL holds now, whoever still knows this: tracebacks, for one."""
+        """Frees what OpenSSL holds now, even if something, such as a traceback, still refers to this object."""
         del self.tls
 
     def _feed(self, data: memoryview) -> bool:

@@ -22,7 +22,7 @@ from stepdown.config import HostPort
 from stepdown.producer import Producer, ProducerError, RecordMetadata, Timeout
 from stepdown.producer.clock import Clock
 from stepdown.producer.injected_dependencies import Dependencies
-from stepdown.producer.network.connections import Network
+from stepdown.producer.network.connections import Connections
 from stepdown.producer.settings import ProducerSettings
 
 PARTITIONS = 4
@@ -78,8 +78,8 @@ class Forwarder:
         target.close()
 
 
-def through(forwarder: Forwarder) -> Callable[[ProducerSettings, Clock, Callable[[], None]], Network]:
-    class Forwarded(Network):
+def through(forwarder: Forwarder) -> Callable[[ProducerSettings, Clock, Callable[[], None]], Connections]:
+    class Forwarded(Connections):
         """All brokers are behind the forwarder."""
 
         def ready(self, node_id: int, address: HostPort, now_ms: int) -> bool:

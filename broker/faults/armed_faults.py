@@ -111,7 +111,7 @@ class ArmedFaults:
 
 
 def describe_near(armed: ArmedFault, requests: Iterable[RequestEvent]) -> str:
-    """What a test is told of a fault that never fired: the requests that differ in the fewest of its fields."""
+    """What is shown for a fault that never fired: the requests that differ in the fewest of its fields."""
     fault = armed.fault
     if armed.seen:
         why = f"after={fault.after} and probability={fault.probability:g}"

@@ -1,5 +1,5 @@
-"""Quotas: how much of the broker users, clients and addresses may take, and for how long who took more has to wait.
+"""Quotas: how much of the broker users, clients and addresses may take, and how long they wait if they took more.
 
-Stored quotas and what requests cost enter; the time to wait leaves: it is told in the answer, and the connection is not
+The stored quotas and the cost of requests give the time to wait. It is in the answer, and the connection is not
 read meanwhile (KIP-13, 124, 219, 599, 612).
 """

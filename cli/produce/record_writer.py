@@ -13,7 +13,7 @@ from ...producer import Producer, ProducerRecord, RecordMetadata
 from ...producer.clock import Clock
 from ...producer.errors import ProducerError
 from ...producer.injected_dependencies import Dependencies
-from ...producer.network.connections import Network
+from ...producer.network.connections import Connections
 from ...producer.sender.network_interface import NetworkClient
 from ...producer.settings import ProducerSettings
 from ...protocol.api import ApiKey
@@ -59,7 +59,7 @@ class Destination:
         return None if partition is None or partition < 0 else partition
 
 
-class OlderBrokerNetwork(Network):
+class OlderBrokerNetwork(Connections):
     """Connections on which brokers seem to speak only some versions of Produce."""
 
     def __init__(self, produce: VersionRange, settings: ProducerSettings, clock: Clock, changed: object) -> None:

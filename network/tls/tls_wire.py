@@ -1,7 +1,7 @@
 """TLS over a connection's socket, with the same interface as `PlainTransport`; docs/decisions/tls-transport.md has the
 reasons.
 
-The socket is read one record at a time and no further, so the rest stays with the kernel, which tells of it again in
+The socket is read to the end of one record, so the rest stays in the kernel, which shows it again in
 the next pass of the loop. What is sent is encrypted 32 KiB at a time; if the socket did not take all of them they count
 as not sent, and are expected again, as all do that may wait for room. So a stalled reader holds the rest of 32 KiB, and
 a file's bytes are read from it again.
@@ -24,7 +24,7 @@ from .contexts import ServerSide
 MOST_UNSENT_BYTES = CHUNK_BYTES + 4 * 1024
 """A chunk, and answers to keys that the peer renews."""
 MOST_READS = 64
-"""In one go, of a header or a record: then others have the loop."""
+"""Read at a time, of a header or a record: then others have the loop."""
 HANDSHAKE_BYTES = 64 * 1024
 """What OpenSSL holds of a handshake that is under way: two buffers of a record, keys, messages."""
 HANDSHAKE_RECORD = 22
@@ -87,9 +87,9 @@ class TlsWire(PlainTransport):
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
     async def _wait_for(self, wanted: int) -> bool:
-        """Has the kernel tell when so many bytes are there, and peeks at them; whether they are.
+        """Waits until the kernel has `wanted` bytes, and peeks at them; whether they are there.
 
-        The kernel tells at the end of the stream, too, and when it is short of memory for more.
+        The wait also ends with the stream, and when the kernel has no memory for more.
         """
         is_told = False
         while True:
@@ -128,7 +128,7 @@ class TlsWire(PlainTransport):
         return records.tls
 
     def _advance(self, records: TlsRecords, size: int) -> bool:
-        """Whether the handshake is done with so many bytes of the scratch."""
+        """Whether the handshake is done with the first `size` bytes of the scratch."""
         try:
             return records.shake_hands(self._scratch[:size])
         except ssl.SSLError as fault:
@@ -179,7 +179,7 @@ class TlsWire(PlainTransport):
             return -1
 
     def _open(self, records: TlsRecords, size: int) -> bytes:
-        """The data in so many bytes of the scratch. What OpenSSL answers is sent as far as the socket takes it.
+        """The data in the first `size` bytes of the scratch. OpenSSL's answers are sent as far as possible.
 
         Raises: MalformedFrame, OSError.
         """

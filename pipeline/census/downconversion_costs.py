@@ -2,8 +2,8 @@
 
 A fetch takes consecutive batches of up to `fetch_bytes`, one at least, from one segment, as a broker does. Its answer
 promises Spre = max(what the stored batches take, what the first of them becomes) and has Spost bytes to send (KIP-283).
-Spre above Spost is padded; of Spost above Spre the last batches are left out and fetched again. What a fetch or a chunk
-takes is told with the batch that it begins with.
+Spre above Spost is padded; of Spost above Spre the last batches are left out and fetched again. The first batch
+of a fetch or a chunk has what that takes.
 
 Conversion goes in chunks of 128 KiB of stored bytes, one batch at least; in memory are the chunk and what it becomes.
 

@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def plan(files: PlaceFiles, source: Source, out: str, magic: int, recompress: Codec | None) -> list[Task]:
-    """A task for each segment, the largest first; what is lost is told. Raises: BadUsage, DiskFault."""
+    """A task for each segment, the largest first; losses are warned about. Raises: BadUsage, DiskFault."""
     logs = source.logs(files)
     for log in logs:
         for loss in find_losses(files, log):

@@ -104,7 +104,7 @@ def _logs_of_folders(
 
 
 def _find_old_copies(files: PlaceFiles, folders: Sequence[tuple[LogDirectoryName, str]]) -> set[str]:
-    """Folders whose logs stepdown was moving to another directory when it died; they are told.
+    """Folders whose logs stepdown was moving to another directory when it died; a warning names them.
 
     Raises: PipelineFailure for a partition with two folders of which none is such a one; DiskFault.
     """

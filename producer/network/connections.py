@@ -37,7 +37,7 @@ class _Node:
     again_ms: int = 0
 
 
-class Network:
+class Connections:
     """The `NetworkClient` over TCP."""
 
     def __init__(

@@ -20,7 +20,7 @@ from .bytes_slice import Source
 from .conversion_rules import ConversionRules, has_to_be_opened, is_for_worker, through_codec
 from .read_window import KEPT_BYTES, batch_at, batch_in, read_window
 
-# For so much a codec takes 0.5 ms at most; the way to a worker and back takes 0.1 to 0.2 ms of two processors.
+# A codec takes 0.5 ms at most for this size; the way to a worker and back takes 0.1 to 0.2 ms of two processors.
 SMALL_BYTES = 64 * 1024
 SMALL_GZIP_BYTES = 16 * 1024
 SMALL_OPENED_BYTES = 256 * 1024
@@ -63,7 +63,7 @@ class Chunk:
     def convert(self, first: BatchHeader | None = None) -> None:
         """Convert as many batches as a chunk has and `out` has room for; those before a damaged one, if there is one.
 
-        `first`: the header of the first batch, to learn its `first_bytes`; if nothing comes of it, it is all.
+        `first`: the header of the first batch, to learn its `first_bytes`. If it becomes nothing, the chunk ends there.
         """
         began = perf_counter()
         try:
@@ -78,8 +78,8 @@ class Chunk:
     def convert_small(self, first: BatchHeader) -> bool:
         """Convert a slice of at most `SMALL_BYTES` as a whole, in the event loop, into a buffer of 256 KiB.
 
-        False where its batches open to more than is told above, are compressed in part, damaged or unusual in any way:
-        that is for `convert`. Raises: DiskFault.
+        False where its batches decompress to more than the limits above, are compressed in part, damaged or unusual:
+        then `convert` has to do it. Raises: DiskFault.
         """
         began, source, rules = perf_counter(), self._source, self._rules
         window = read_window(source, 0, source.size_bytes)
@@ -188,7 +188,7 @@ class Chunk:
         return True
 
     def _count(self, read: int, records: int, temporary_bytes: int) -> None:
-        """So much was read since `start`, with so many records since the last time."""
+        """`read` bytes were read since `start`, and `records` since the last call."""
         self.end = self.start + read
         self.records += records
         self.temporary_bytes += temporary_bytes

@@ -22,7 +22,7 @@ from ...config import HostPort
 from ...producer import Producer
 from ...producer.accumulator.compression_estimator import CompressionRatios
 from ...producer.injected_dependencies import Dependencies
-from ...producer.network.connections import Network
+from ...producer.network.connections import Connections
 from ..async_kafka import AsyncKafka
 from ..make_brokers import make_brokers
 from .scenario import Scenario
@@ -99,7 +99,7 @@ class Simulation:
             around = Dependencies(
                 clock=self.clock,
                 draws=Random(self._seed),
-                link=partial(Network, draws=Random(self._seed), connect=self._connect),
+                link=partial(Connections, draws=Random(self._seed), connect=self._connect),
                 ratios=CompressionRatios(),
             )
             producer = SimulatedProducer(self.brokers.bootstrap, around, {"client.id": name, **settings})

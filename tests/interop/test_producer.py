@@ -11,7 +11,7 @@ import pytest
 from stepdown.producer import Delivery, Producer
 from stepdown.producer.accumulator.producer_batch import Batch
 from stepdown.producer.injected_dependencies import Dependencies
-from stepdown.producer.network.connections import Network
+from stepdown.producer.network.connections import Connections
 from stepdown.producer.partitioners.murmur2 import partition_for_key
 from stepdown.producer.pending_record import PendingRecord
 from stepdown.producer.record_encoding import encode_headers
@@ -32,7 +32,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 async def write(address: str, topic: str, messages: list[Message], **settings: object) -> list[int]:
     """The offsets of the messages, sent all at once to partition 0."""
-    link = settings.pop("link", Network)
+    link = settings.pop("link", Connections)
 
     class Linked(Producer):
         def _dependencies(self) -> Dependencies:
@@ -66,7 +66,7 @@ async def test_another_client_reads_what_it_wrote(broker: BrokerProcess, codec: 
     assert first_difference(messages, [record.message for record in received]) is None
 
 
-class Old(Network):
+class Old(Connections):
     """Brokers that seem to speak no Produce above `produce`, as 0.9, 0.10 and 2.0 do."""
 
     produce = 1

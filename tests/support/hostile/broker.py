@@ -12,7 +12,7 @@ from typing import Any
 from stepdown.producer.accumulator.compression_estimator import CompressionRatios
 from stepdown.producer.clock import Clock
 from stepdown.producer.injected_dependencies import Dependencies
-from stepdown.producer.network.connections import Network
+from stepdown.producer.network.connections import Connections
 from stepdown.producer.producer import Producer
 from stepdown.producer.settings import ProducerSettings
 from stepdown.protocol.api import API, ApiKey
@@ -140,12 +140,12 @@ class _Wire(asyncio.Transport):
 @asynccontextmanager
 async def producing_hostile(
     broker: HostileBroker, **settings: Any
-) -> AsyncIterator[tuple[Producer, Network, ManualClock]]:
+) -> AsyncIterator[tuple[Producer, Connections, ManualClock]]:
     """A started producer on a clock that stands still, whose every broker is this one."""
     clock, networks = ManualClock(), []
 
-    def link(of: ProducerSettings, at: Clock, changed: Callable[[], None]) -> Network:
-        networks.append(Network(of, at, changed, draws=broker.draws, connect=broker))
+    def link(of: ProducerSettings, at: Clock, changed: Callable[[], None]) -> Connections:
+        networks.append(Connections(of, at, changed, draws=broker.draws, connect=broker))
         return networks[0]
 
     around = Dependencies(clock=clock, link=link, draws=broker.draws, ratios=CompressionRatios())

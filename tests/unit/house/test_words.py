@@ -8,9 +8,9 @@ import pytest
 from support.house_words import COUNTS
 
 BOUNDS = {  # today, and the aim
-    "functions named by a participle": (42, 60),
-    "files whose classes share no word with them": (20, 20),
-    "phrases that one has to read twice": (24, 30),
+    "functions named by a participle": (31, 60),
+    "files whose classes share no word with them": (17, 20),
+    "phrases that one has to read twice": (1, 30),
     "results of five values without names": (3, 0),
     "circles of modules, stubs included": (0, 0),
     "folders that import each other": (0, 0),

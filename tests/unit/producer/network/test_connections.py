@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from stepdown.config import HostPort
 from stepdown.producer.network.connection import Connection
-from stepdown.producer.network.connections import Network, _Node
+from stepdown.producer.network.connections import Connections, _Node
 from stepdown.producer.sender.network_interface import NetworkAnswer
 from stepdown.producer.settings import producer_settings
 from stepdown.protocol.api import API, ApiKey
@@ -42,7 +42,7 @@ class Stage:
         self.clock = ManualClock()
         self.answers: list[NetworkAnswer] = []
         made = producer_settings({"bootstrap.servers": "127.0.0.1:1", **settings})
-        self.network = Network(made, self.clock, lambda: None)
+        self.network = Connections(made, self.clock, lambda: None)
         self.connection = Connection("c", self.clock.now_ms, lambda: None)
         self.network._nodes[1] = _Node(ADDRESS, self.connection)
         self.transport = Transport()
@@ -126,7 +126,7 @@ async def test_an_address_that_cannot_be_is_tried_again_after_a_pause(address: H
 def test_a_connection_that_is_closed_here_is_no_failure_of_the_broker(caplog: pytest.LogCaptureFixture) -> None:
     """A producer that was closed while it connected said that the broker had hung up."""
     clock = ManualClock()
-    network = Network(producer_settings({"bootstrap.servers": "127.0.0.1:1"}), clock, lambda: None)
+    network = Connections(producer_settings({"bootstrap.servers": "127.0.0.1:1"}), clock, lambda: None)
     node = _Node(ADDRESS)
     node.connection = Connection("c", clock.now_ms, lambda: network._react_to_change(node))
     node.connection.connection_made(Transport())  # type: ignore[arg-type]
