@@ -55,7 +55,7 @@ SAID = {
     f"a request of more than {kib(dispatcher.LARGE_REQUEST_BYTES)}": (),
     f"unfinished requests of more than {kib(connection.CHARGED_FRAME_BYTES)}": (),
     f"unfinished requests of at most {kib(connection.CHARGED_FRAME_BYTES)}": (),
-    "how fast such a request comes": (f"all of it in {shared_by_connections.MOST_MS_A_FRAME // 1000} s",),
+    "how fast such a request has to come": (f"all of it in {shared_by_connections.MOST_MS_A_FRAME // 1000} s",),
     "a request before authentication": (
         mib(listener_admission.MEMORY_BYTES),
         f"more than {address_budget.MOST_WAITING_WITH_BYTES} wait",
@@ -66,7 +66,7 @@ SAID = {
         f"OAUTHBEARER {kib(oauthbearer.OAuthBearer.most_bytes)}",
     ),
     "what is read ahead": (kib(connection.READ_AHEAD_BYTES), kib(connection.RESTRICTED_BYTES)),
-    "lines about connections": (f"{peer_log_limit.MOST_OF_A_NETWORK} for", f"{peer_log_limit.MOST_OF_ALL} in all"),
+    "lines in the log of each": (f"{peer_log_limit.MOST_OF_A_NETWORK} for", f"{peer_log_limit.MOST_OF_ALL} in all"),
     "TLS handshakes and unfinished requests": (
         mib(listener_admission.MEMORY_BYTES),
         f"{kib(tls_wire.HANDSHAKE_BYTES)} a handshake",
@@ -88,7 +88,7 @@ SAID = {
     f"long answers (more than {kib(dispatcher.CHARGED_ANSWER_BYTES)})": (f"{core.LONG_FETCHES_AT_ONCE} are made",),
     "rates of users and clients": (f"{client_quotas.MOST_MEASURED:,} of each kind",),
     "protocols of a JoinGroup": (f"{MOST_PROTOCOLS}",),
-    "member ids handed out": (f"{rebalance.MOST_PENDING_MEMBERS:,} of each",),
+    "member ids that were given out": (f"{rebalance.MOST_PENDING_MEMBERS:,} of each",),
     "partitions of all fetch sessions": (
         f"{session.MOST_PARTITIONS:,}",
         f"{session.MOST_NAME_BYTES // 1_000_000} MB of names",
@@ -117,5 +117,5 @@ def test_settings_have_the_defaults_that_the_page_says() -> None:
 
 
 def test_one_place_accepts_as_many_as_the_page_says() -> None:
-    assert f"of which {listener.ACCEPTS_A_TURN} are accepted in a pass" in PAGE
+    assert f"a pass of the loop accepts {listener.ACCEPTS_A_TURN}" in PAGE
     assert rebalance.MOST_PENDING_MEMBERS == coordinator.MOST_UNUSED_GROUPS
