@@ -114,13 +114,13 @@ def _readable_topic(cluster: MetadataImage, interest: Interest, access: Access, 
 
 
 async def read_all(
-    cluster: MetadataImage, interests: Sequence[Interest], terms: FetchParams, turn: Turn
+    cluster: MetadataImage, interests: Sequence[Interest], params: FetchParams, turn: Turn
 ) -> list[PartitionReading]:
     """One `PartitionReading` for each interest, in order; others get the loop in between."""
     readings: list[PartitionReading] = []
     taken = 0
     for at in range(0, len(interests), PARTITIONS_A_STEP):
-        few = read_few(cluster, interests[at : at + PARTITIONS_A_STEP], terms, taken)
+        few = read_few(cluster, interests[at : at + PARTITIONS_A_STEP], params, taken)
         taken += sum(reading.slice.size_bytes for reading in few)
         readings += few
         await turn.next()
@@ -128,17 +128,17 @@ async def read_all(
 
 
 def read_few(
-    cluster: MetadataImage, interests: Sequence[Interest], terms: FetchParams, taken: int = 0
+    cluster: MetadataImage, interests: Sequence[Interest], params: FetchParams, taken: int = 0
 ) -> list[PartitionReading]:
     """As `read_all`, at once; the bytes that other partitions have `taken` count towards the limits."""
-    left = max(0, terms.max_bytes - taken)
-    is_soft = terms.limits_are_soft
+    left = max(0, params.max_bytes - taken)
+    is_soft = params.limits_are_soft
     allow_partial, owes_one_batch = not is_soft, is_soft and not taken
     readings = []
     for interest in interests:
         reading = PartitionReading(interest, min(interest.max_bytes, left))
         try:
-            _read(cluster, reading, terms, reading.limit_bytes, owes_one_batch, allow_partial)
+            _read(cluster, reading, params, reading.limit_bytes, owes_one_batch, allow_partial)
         except ApiError as error:
             reading.error = error.code
         size = reading.slice.size_bytes
@@ -157,8 +157,8 @@ class DelayedFetch:
     event on one partition only that one is looked at: a fetch may have thousands.
     """
 
-    def __init__(self, cluster: MetadataImage, readings: Sequence[PartitionReading], terms: FetchParams) -> None:
-        self._cluster, self._terms = cluster, terms
+    def __init__(self, cluster: MetadataImage, readings: Sequence[PartitionReading], params: FetchParams) -> None:
+        self._cluster, self._params = cluster, params
         self._interests: dict[Hashable, Interest] = {
             reading.partition.key: reading.interest for reading in readings if reading.partition is not None
         }
@@ -179,24 +179,24 @@ class DelayedFetch:
         interest = self._interests[key]
         reading = PartitionReading(interest)
         try:
-            _read(self._cluster, reading, self._terms, interest.max_bytes, False, True)
+            _read(self._cluster, reading, self._params, interest.max_bytes, False, True)
         except ApiError:
             return True
-        if reading.ends_wait or _cannot_grow(reading, self._terms):
+        if reading.ends_wait or _cannot_grow(reading, self._params):
             return True
         size_bytes = min(reading.slice.size_bytes, interest.max_bytes)
         self._size_bytes += size_bytes - self._sizes.pop(key, 0)
         if size_bytes:
             self._sizes[key] = size_bytes
-        return self._size_bytes >= self._terms.min_bytes
+        return self._size_bytes >= self._params.min_bytes
 
 
-def _cannot_grow(reading: PartitionReading, terms: FetchParams) -> bool:
+def _cannot_grow(reading: PartitionReading, params: FetchParams) -> bool:
     """Whether the offset asked for lies beyond what is visible, or in a segment that visible data has left."""
     partition = reading.partition
     if partition is None:
         return False
-    visible_end = partition.visible_end(terms.isolation_level, terms.replica_id)
+    visible_end = partition.visible_end(params.isolation_level, params.replica_id)
     if not reading.slice.size_bytes:
         return reading.interest.fetch_offset > visible_end
     return reading.slice.segment_base_offset < partition.log.segment_base_of(visible_end)
@@ -205,16 +205,16 @@ def _cannot_grow(reading: PartitionReading, terms: FetchParams) -> bool:
 def _read(
     cluster: MetadataImage,
     reading: PartitionReading,
-    terms: FetchParams,
+    params: FetchParams,
     max_bytes: int,
     owes_one_batch: bool,
     allow_partial: bool,
 ) -> None:
     interest = reading.interest
-    if terms.access is EVERYTHING:
+    if params.access is EVERYTHING:
         topic = find_topic(cluster, interest)
     else:
-        topic = _readable_topic(cluster, interest, terms.access, is_follower=terms.is_follower)
+        topic = _readable_topic(cluster, interest, params.access, is_follower=params.is_follower)
     reading.topic = topic
     partition = topic.partitions.get(interest.index)
     if partition is None:
@@ -222,17 +222,17 @@ def _read(
     reading.partition = partition
     if interest.current_leader_epoch >= 0:
         partition.check_leader_epoch(interest.current_leader_epoch)
-    if partition.leader_id != cluster.node_id and not terms.may_read_followers:
+    if partition.leader_id != cluster.node_id and not params.may_read_followers:
         cluster.check_led_here(partition)
-    if terms.rack and terms.may_read_followers:
-        preferred = partition.choose_reader(terms.rack, interest.fetch_offset, cluster.racks())
+    if params.rack and params.may_read_followers:
+        preferred = partition.choose_reader(params.rack, interest.fetch_offset, cluster.racks())
         reading.preferred_replica = NOBODY if preferred is None else preferred
     if reading.preferred_replica == NOBODY and interest.last_fetched_epoch >= 0:
         reading.divergence = _divergence(partition, interest)
     log = partition.log
     if log.is_offline:
         log.check_online()
-    high_watermark, last_stable_offset, below = partition.ends(terms.isolation_level, terms.replica_id)
+    high_watermark, last_stable_offset, below = partition.ends(params.isolation_level, params.replica_id)
     if reading.divergence is None and reading.preferred_replica == NOBODY:
         reading.slice = log.read(
             interest.fetch_offset,
@@ -251,10 +251,10 @@ def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
     return None if found is None else Divergence(epoch=found[0], end_offset=found[1])
 
 
-def may_name_many_aborted(reading: PartitionReading, terms: FetchParams) -> bool:
+def may_name_many_aborted(reading: PartitionReading, params: FetchParams) -> bool:
     """Whether a worker should see to the answer, which may have hundreds of thousands of aborted transactions."""
     return (
-        terms.isolation_level == READ_COMMITTED
+        params.isolation_level == READ_COMMITTED
         and reading.partition is not None
         and not reading.error
         and reading.slice.size_bytes > 0
@@ -262,14 +262,14 @@ def may_name_many_aborted(reading: PartitionReading, terms: FetchParams) -> bool
     )
 
 
-def aborted_transactions(reading: PartitionReading, terms: FetchParams) -> list[tuple[int, int]] | None:
+def aborted_transactions(reading: PartitionReading, params: FetchParams) -> list[tuple[int, int]] | None:
     """(producer id, first offset) of the aborted transactions in what was read.
 
     None unless read_committed, or where reading failed. A partition that is not here has an empty list, as in Kafka.
     """
     if reading.partition is None:
         return []
-    if terms.isolation_level != READ_COMMITTED or reading.error:
+    if params.isolation_level != READ_COMMITTED or reading.error:
         return None
     if not reading.slice.size_bytes:
         return []

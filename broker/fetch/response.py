@@ -76,11 +76,11 @@ def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataI
     )
 
 
-def partition_data(reading: PartitionReading, lazy: SizedPiece | Refusal | None, terms: FetchParams) -> PartitionData:
+def partition_data(reading: PartitionReading, lazy: SizedPiece | Refusal | None, params: FetchParams) -> PartitionData:
     if isinstance(lazy, Refusal):
-        return partition_error(reading.interest, lazy.code, terms.version, records_are_null=lazy.hides_reading)
+        return partition_error(reading.interest, lazy.code, params.version, records_are_null=lazy.hides_reading)
     records: Piece = lazy if lazy is not None else reading.slice if reading.slice.size_bytes else b""
-    if not reading.ends_wait and terms.isolation_level != READ_COMMITTED:
+    if not reading.ends_wait and params.isolation_level != READ_COMMITTED:
         return make_partition(
             partition_index=reading.interest.index,
             high_watermark=reading.high_watermark,
@@ -89,8 +89,8 @@ def partition_data(reading: PartitionReading, lazy: SizedPiece | Refusal | None,
             aborted_transactions=None,
             records=records,
         )
-    code = code_for(reading.error, terms.version)
-    aborted = aborted_transactions(reading, terms)
+    code = code_for(reading.error, params.version)
+    aborted = aborted_transactions(reading, params)
     return PartitionData(
         partition_index=reading.interest.index,
         error_code=code,
@@ -99,7 +99,7 @@ def partition_data(reading: PartitionReading, lazy: SizedPiece | Refusal | None,
         log_start_offset=reading.log_start_offset,
         diverging_epoch=_diverging(reading),
         preferred_read_replica=reading.preferred_replica,
-        current_leader=_current_leader(reading, code, terms.version),
+        current_leader=_current_leader(reading, code, params.version),
         aborted_transactions=None if aborted is None else AbortedTransactions(aborted),
         records=records,
     )

@@ -60,16 +60,16 @@ def handle(
         context = services.sessions.open(request, call.version, services.clock.monotonic_ms())
     except ApiError as error:
         return FetchResponse(error_code=error.code)
-    fetch = Fetch(services, context, _terms(services, request, call), request.max_wait_ms, call)
+    fetch = Fetch(services, context, _params(services, request, call), request.max_wait_ms, call)
     if len(context.interests) > FEW_PARTITIONS:
         return fetch.answer_in_turn()
-    readings = read_few(services.cluster, context.interests, fetch.terms)
+    readings = read_few(services.cluster, context.interests, fetch.params)
     if not fetch.is_due(readings):
         return fetch.wait(readings)
-    if target_magic(fetch.terms.version) is None and not any(
-        may_name_many_aborted(each, fetch.terms) for each in readings
+    if target_magic(fetch.params.version) is None and not any(
+        may_name_many_aborted(each, fetch.params) for each in readings
     ):
-        return fetch.answer(readings, refuse_for(services, readings, fetch.terms))
+        return fetch.answer(readings, refuse_for(services, readings, fetch.params))
     return fetch.convert(readings)
 
 
@@ -83,7 +83,7 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     )
 
 
-def _terms(services: "Services", request: FetchRequest, call: Call) -> FetchParams:
+def _params(services: "Services", request: FetchRequest, call: Call) -> FetchParams:
     version = call.version
     max_bytes = services.settings.fetch_max_bytes
     if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:
@@ -103,16 +103,16 @@ def _terms(services: "Services", request: FetchRequest, call: Call) -> FetchPara
 class Fetch:
     """One fetch on its way: what is to be read, on what terms, and for whom."""
 
-    __slots__ = ("_services", "_call", "_context", "_max_wait_ms", "terms")
+    __slots__ = ("_call", "_context", "_max_wait_ms", "_services", "params")
 
     def __init__(
-        self, services: "Services", context: FetchContext, terms: FetchParams, max_wait_ms: int, call: Call
+        self, services: "Services", context: FetchContext, params: FetchParams, max_wait_ms: int, call: Call
     ) -> None:
         self._services = services
         self._context = context
         self._max_wait_ms = max_wait_ms
         self._call = call
-        self.terms = terms
+        self.params = params
 
     def is_due(self, readings: Sequence[PartitionReading]) -> bool:
         """Whether what was read is answered now."""
@@ -123,7 +123,7 @@ class Fetch:
             if reading.ends_wait:
                 return True
             size_bytes += reading.slice.size_bytes
-        return size_bytes >= self.terms.min_bytes
+        return size_bytes >= self.params.min_bytes
 
     async def answer_in_turn(self) -> FetchResponse:
         """The answer about many partitions, at once or when there is enough."""
@@ -138,15 +138,15 @@ class Fetch:
 
     def wait(self, readings: Sequence[PartitionReading]) -> Coroutine[Any, Any, FetchResponse]:
         """What is to be awaited for an answer with enough of those partitions; what was read is not kept meanwhile."""
-        return self._park(DelayedFetch(self._services.cluster, readings, self.terms))
+        return self._park(DelayedFetch(self._services.cluster, readings, self.params))
 
     async def _park(self, enough: DelayedFetch) -> FetchResponse:
-        broker, call, terms = self._services, self._call, self.terms
+        services, call, params = self._services, self._call, self.params
         parked = perf_counter()
-        in_time = await broker.fetch_purgatory.wait(enough.keys, enough, self._max_wait_ms, peer=call.peer)
+        in_time = await services.fetch_purgatory.wait(enough.keys, enough, self._max_wait_ms, peer=call.peer)
         call.waited_s = perf_counter() - parked
         if not in_time:
-            broker.metrics.fetch_expirations.of("follower" if terms.is_follower else "consumer").add()
+            services.metrics.fetch_expirations.of("follower" if params.is_follower else "consumer").add()
         async with self._place():
             return await self.convert(await self._read())
 
@@ -159,17 +159,19 @@ class Fetch:
         return len(self._context.interests) > FEW_PARTITIONS
 
     async def _read(self) -> list[PartitionReading]:
-        return await read_all(self._services.cluster, self._context.interests, self.terms, self._services.turns.begin())
+        return await read_all(
+            self._services.cluster, self._context.interests, self.params, self._services.turns.begin()
+        )
 
     async def convert(self, readings: Sequence[PartitionReading]) -> FetchResponse:
         """The answer, with slices that this version's readers understand; an error if the session went on meanwhile."""
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
-        replaced = await convert_for(self._services, readings, self.terms, self._call.peer.seen)
+        replaced = await convert_for(self._services, readings, self.params, self._call.peer.seen)
         turn = self._services.turns.begin()
         answers = []
         for at, reading in enumerate(readings):
-            if may_name_many_aborted(reading, self.terms):
+            if may_name_many_aborted(reading, self.params):
                 answers.append(await self._name_many(reading, replaced.get(at)))
             else:
                 answers.append(self._partition(reading, replaced.get(at)))
@@ -191,15 +193,15 @@ class Fetch:
     def _partition(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
         if isinstance(replaced, Refusal) and replaced.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             self._call.peer.seen.lost[ZSTD] += 1
-        return reading.interest, partition_data(reading, replaced, self.terms)
+        return reading.interest, partition_data(reading, replaced, self.params)
 
     def _respond(self, readings: Sequence[PartitionReading], answers: list[Answer]) -> FetchResponse:
         """The response; nothing to who took too much."""
-        if self._call.quota is not UNLIMITED and not self.terms.is_follower:
+        if self._call.quota is not UNLIMITED and not self.params.is_follower:
             size_bytes = sum(reading.slice.size_bytes for reading in readings)
             if self._call.quota.count_fetch(size_bytes):
                 return self._empty_response()
-        _count(self._services, readings, answers, self.terms)
+        _count(self._services, readings, answers, self.params)
         return response_of(self._context, answers, self._services.cluster, self._call.peer.listener)
 
     def _empty_response(self) -> FetchResponse:
@@ -211,11 +213,11 @@ class Fetch:
 
 
 def _count(
-    services: "Services", readings: Sequence[PartitionReading], answers: Sequence[Answer], terms: FetchParams
+    services: "Services", readings: Sequence[PartitionReading], answers: Sequence[Answer], params: FetchParams
 ) -> None:
     metrics = services.metrics
-    is_follower = terms.is_follower
-    of_version = metrics.of_fetch(terms.version, is_follower=is_follower)
+    is_follower = params.is_follower
+    of_version = metrics.of_fetch(params.version, is_follower=is_follower)
     of_version.requests.value += 1
     topic = meter = None
     for reading, (_, data) in zip(readings, answers, strict=True):
