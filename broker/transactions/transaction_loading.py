@@ -58,5 +58,5 @@ class TransactionLoading(PartitionLoading):
                     return
                 self._transactions.apply(record)
         except ApiError as error:
-            if self.is_wanted(partition, loading):
+            if self.is_current(partition, loading):
                 log.error("__transaction_state-%d could be loaded in part only: %s", partition, error)
