@@ -22,8 +22,7 @@ from .fault_fields import WrongFault, fault_of
 from .field_parsers import count, duration_ms, text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
-from .request_log import OtherEvent, RequestLog
-from .time_line import time_line
+from .request_log import OtherEvent, RequestLog, time_line
 
 if TYPE_CHECKING:
     from ..services import Services

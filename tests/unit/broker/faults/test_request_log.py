@@ -1,7 +1,14 @@
 """The last events of a log for people: no more than a screen, and not what clients repeat."""
 
-from stepdown.broker.faults.request_log import Event, OtherEvent, RequestEvent
-from stepdown.broker.faults.time_line import MOST_CHARACTERS, MOST_LINES, MOST_REQUESTS, time_line
+from stepdown.broker.faults.request_log import (
+    MOST_CHARACTERS,
+    MOST_LINES,
+    MOST_REQUESTS,
+    Event,
+    OtherEvent,
+    RequestEvent,
+    time_line,
+)
 
 
 def request(at_ms: int, api: str, answer: list[str] | None, faults: tuple[int, ...] = ()) -> RequestEvent:
