@@ -92,7 +92,8 @@ func (kafka *Kafka) end(options Options, of *broker) {
 		return
 	}
 	for _, each := range answer["unfired"].([]any) {
-		kafka.t.Errorf("armed and never fired (say optional if that is right): %v", each.(map[string]any)["fault"])
+		unfired := each.(map[string]any)
+		kafka.t.Errorf("armed and never fired (say optional if that is right): %v, %v", unfired["fault"], unfired["near"])
 	}
 	idleLock.Lock()
 	defer idleLock.Unlock()

@@ -90,7 +90,7 @@ class Kafka {
     const { unfired } = await this.ask("POST", "reset");
     await this.#createTopics();
     if (unfired.length > 0) {
-      const shown = unfired.map((each) => JSON.stringify(each.fault)).join("; ");
+      const shown = unfired.map((each) => `${JSON.stringify(each.fault)}, ${each.near}`).join("; ");
       throw new Error(`armed and never fired (say optional if that is right): ${shown}`);
     }
   }

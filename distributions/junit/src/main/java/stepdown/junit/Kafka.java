@@ -113,7 +113,7 @@ public final class Kafka implements AutoCloseable {
         createTopics();
         if (!unfired.isEmpty()) {
             throw new AssertionError("armed and never fired (say optional if that is right): "
-                    + unfired.stream().map(each -> each.get("fault").toString()).collect(Collectors.joining("; ")));
+                    + unfired.stream().map(each -> each.get("fault") + ", " + each.get("near")).collect(Collectors.joining("; ")));
         }
     }
 
