@@ -18,7 +18,7 @@ def fill(folder: Path) -> MetadataStore:
         alone = PartitionRecord(replicas=(1,), isr=(1,), leader=1)
         state.topics["orders"] = StoredTopic(topic_id=uuid4(), replicas=(alone,), configs={"retention.ms": "5"})
         secret = ScramCredential(salt=b"salt", stored_key=b"stored", server_key=b"server", iterations=4096)
-        state.scram_credentials["alice", "SCRAM-SHA-256"] = secret
+        state.scram_credentials = {("alice", "SCRAM-SHA-256"): secret}
     return store
 
 
