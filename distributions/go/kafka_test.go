@@ -119,7 +119,7 @@ func TestFails(t *testing.T) {
 
 func TestWhatWentWrongIsTold(t *testing.T) {
 	for how, told := range map[string]string{
-		"unfired":  "armed and never fired",
+		"unfired":  "armed and never fired (say optional if that is right): map[api:[Produce] kind:hold], no request came near it",
 		"misspelt": "the name of an API, such as Produce",
 		"optional": "",
 	} {

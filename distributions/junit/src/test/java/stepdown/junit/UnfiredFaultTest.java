@@ -48,7 +48,7 @@ class UnfiredFaultTest {
         TestExecutionSummary summary = run(Forgetful.class);
         assertEquals(1, summary.getTestsSucceededCount());
         String told = summary.getFailures().get(0).getException().getMessage();
-        assertTrue(told.startsWith("armed and never fired") && told.contains("hold"), told);
+        assertTrue(told.startsWith("armed and never fired") && told.contains("hold") && told.contains("came near"), told);
     }
 
     @Test
