@@ -162,7 +162,8 @@ class Broker(Services):
         await self._upkeep.stop()
         await self._end_surroundings()
         self.topics.store.close()
-        self.log_manager.shutdown()
+        await self.heavy(self.log_manager.shutdown)  # other brokers may share the loop
+        self.workers.shutdown()
 
     async def kill(self) -> None:
         """Ends at once, as a process that is killed does: connections are reset, nothing is flushed or checkpointed."""
@@ -170,6 +171,7 @@ class Broker(Services):
         await self._end_work(0)
         await self._upkeep.abandon()
         await self._end_surroundings()
+        self.workers.shutdown()
         self.log_manager.abandon()
 
     async def _end_work(self, grace_ms: int) -> None:
@@ -187,11 +189,10 @@ class Broker(Services):
         await self.cleaner.stop()
 
     async def _end_surroundings(self) -> None:
-        """Ends what runs beside the clients' work: measures, HTTP, threads."""
+        """Ends what runs beside the clients' work: measures, HTTP."""
         self._loop_delay.stop()
         self._loop_watch.stop()
         await self._http.stop()
-        self.workers.shutdown()
 
     def _secure_listeners(self) -> None:
         """What lets connections in at the listeners with TLS or SASL; read only if there is one."""

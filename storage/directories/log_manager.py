@@ -35,6 +35,7 @@ from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, LogOpening, o
 from .broker_identity import BrokerIdentity, identity_of, mark_directory, new_directories, settle_identity
 from .checkpoints import Checkpoints, late_starts, recovery_points
 from .directory_check import NotALogDirectory
+from .log_closing import close_logs
 from .log_directory import DirectoryInUse, LogDirectory
 from .log_move import LogMove, is_moved
 from .new_logs import NewLogs
@@ -477,14 +478,8 @@ class LogManager:
         self._release()
 
     def _close_all(self, directory: LogDirectory, logs: Mapping[TopicPartition, Log]) -> bool:
-        complete = True
-        for log in logs.values():
-            try:
-                log.close()
-            except Exception as fault:  # the others are closed all the same
-                complete = False
-                trace = None if isinstance(fault, DiskFault) else fault
-                _logger.error("%s could not be closed cleanly: %s", log.name, fault, exc_info=trace)
+        """Whether all is on the disk."""
+        complete = close_logs(self.files, directory.path, logs.values())
         try:
             directory.write(RECOVERY_POINTS, recovery_points(logs))
             directory.write(LOG_STARTS, late_starts(logs))

@@ -13,7 +13,7 @@ from ..files.partition_metadata import keep_topic_id
 from ..log.log import Log
 
 MANY: Final = 32
-"""From this number of logs on, their file systems are synced twice; of fewer, each folder is."""
+"""From this number of logs on the file system is synced as a whole; of fewer, each file and folder is."""
 
 
 class NewLogs:

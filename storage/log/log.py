@@ -411,8 +411,10 @@ class Log(LogReading):
         """
         self.plan_flush().run()
 
-    def close(self) -> None:
+    def close(self, *, sync: bool = True) -> None:
         """Flush, write the producer snapshot, trim files and let go of them.
+
+        Without `sync` the recovery point stays, until the caller has synced the file system.
 
         Raises: DiskFault.
         """
@@ -424,9 +426,14 @@ class Log(LogReading):
             return
         for segment in self.segments.reaching(self.recovery_point):
             segment.finish()
-        self.flush()
-        self.producers.take_snapshot(self.log_end_offset, sync=True)
+        if sync:
+            self.flush()
+        self.producers.take_snapshot(self.log_end_offset, sync=sync)
         self.release()
+
+    def move_recovery_point_to_end(self) -> None:
+        """All of the log is on the disk."""
+        self.recovery_point = self.log_end_offset
 
     def retire(self) -> None:
         """Let go of the files and take no more appends: the folder is deleted, and another log may get its name."""
