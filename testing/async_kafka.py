@@ -18,7 +18,7 @@ from ..protocol.records.record import Record
 from .clock import AsyncClock
 from .cluster import AsyncCluster
 from .control_client import ControlClient, ControlFailed, NoControl
-from .faults import AsyncFaults
+from .faults import AsyncFaults, raise_unfired
 from .partition import Partition, partition_from_control, partition_from_metadata
 from .received_requests import AsyncRequests
 from .record_comparison import Expected, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
@@ -179,6 +179,13 @@ class AsyncKafka:
     async def reset(self) -> None:
         """All as new: topics, groups and transactions are gone, faults and clock are reset, every broker runs."""
         await self.control.ask("POST", "reset")
+
+    async def end_test(self) -> None:
+        """Removes faults, has the clock and every broker run; topics, groups and transactions stay.
+
+        Raises: AssertionError as `faults.assert_fired` does.
+        """
+        raise_unfired(await self.control.ask("POST", "reset", {"keep_contents": True}))
 
     # Partitions
 

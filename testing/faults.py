@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypedDict, Unpack
 from ..broker.faults.request_hook import Hook
 from ..protocol.plural import plural
 from .blocking_front import BlockingFront, blocking
-from .control_client import ControlClient, ControlFailed, LocalControl
+from .control_client import Answer, ControlClient, ControlFailed, LocalControl
 
 P = ParamSpec("P")
 Api = str | Sequence[str]
@@ -234,11 +234,15 @@ class AsyncFaults:
 
         All are removed.
         """
-        answer = await self._control.ask("POST", "faults/reset")
-        assert not answer["failed"], f"a hook failed:\n{answer['failed'][0]['failure']}"
-        unfired = answer["unfired"]
-        shown = "; ".join(f"{each['fault']}, {each['near']}" for each in unfired)
-        assert not unfired, f"armed and never fired (say optional=True if that is right): {shown}"
+        raise_unfired(await self._control.ask("POST", "faults/reset"))
+
+
+def raise_unfired(answer: Answer) -> None:
+    """Raises: AssertionError for what the control answered when it removed all faults."""
+    assert not answer["failed"], f"a hook failed:\n{answer['failed'][0]['failure']}"
+    unfired = answer["unfired"]
+    shown = "; ".join(f"{each['fault']}, {each['near']}" for each in unfired)
+    assert not unfired, f"armed and never fired (say optional=True if that is right): {shown}"
 
 
 class ArmedFault(BlockingFront[AsyncArmedFault]):

@@ -54,6 +54,7 @@ class Kafka(BlockingFront[AsyncKafka]):
     assert_produces = blocking(AsyncKafka.assert_produces)
     delete_topic = blocking(AsyncKafka.delete_topic)
     reset = blocking(AsyncKafka.reset)
+    end_test = blocking(AsyncKafka.end_test)
     partition = blocking(AsyncKafka.partition)
     wait_for_leader = blocking(AsyncKafka.wait_for_leader)
     wait_for_isr = blocking(AsyncKafka.wait_for_isr)

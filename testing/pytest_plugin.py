@@ -18,7 +18,7 @@ Nothing of a broker is imported before a test asks for one. A test that fails sh
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -141,23 +141,23 @@ def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int)
         wanted["data"] = templates.directory(wanted["data"], wanted["brokers"])
     with running(**wanted) as broker:
         yield broker
-        _check_faults(broker)
+        _check_faults(broker.faults.assert_fired)
 
 
 @pytest.fixture(autouse=True)
-def _shared_kafka_faults(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Brokers that tests share: what a test arms is checked and removed at its end, as with one of its own."""
+def _end_test_of_shared_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Brokers that tests share: faults, clock and stopped brokers end with their test, as with brokers of its own."""
     yield
     for name in SHARED.intersection(request.fixturenames):
         broker = request.getfixturevalue(name)
         if broker.has_control:
-            _check_faults(broker)
+            _check_faults(broker.end_test)
 
 
-def _check_faults(broker: Kafka) -> None:
+def _check_faults(check: Callable[[], None]) -> None:
     """Fails with the sentence alone: there are only frames of pytest above it."""
     try:
-        broker.faults.assert_fired()
+        check()
         return
     except AssertionError as fault:
         told = str(fault)

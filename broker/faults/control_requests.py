@@ -19,7 +19,7 @@ from .control_operation import ID, Answer, ControlOperation, Given
 from .disk_faults import FaultyDisk, corrupt_last_batch
 from .fault import Fault
 from .fault_fields import WrongFault, fault_of
-from .field_parsers import count, duration_ms, text
+from .field_parsers import count, duration_ms, flag, text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
 from .request_log import OtherEvent, RequestLog, time_line
@@ -156,8 +156,10 @@ class Control:
             post(path="markers/release", what="Lets transactions complete.", act=self._release_markers),
             post(
                 path="reset",
-                what="Makes topics, groups, transactions, faults, clock and log as new; answers as faults/reset.",
+                what="Makes topics, groups, transactions, faults, clock and log as new; answers as faults/reset."
+                " With `keep_contents` topics, groups, transactions and log stay, and the clock runs on.",
                 act=self._reset,
+                fields={"keep_contents": flag},
             ),
             *self.contents.operations(),
         )
@@ -266,16 +268,20 @@ class Control:
         return self._time()
 
     async def _reset(self, given: Given) -> Answer:
-        """Topics, groups, transactions, faults, clock and log as new; what never fired is answered."""
-        answer = await self._reset_faults({})
-        self.clock.reset()  # first: what begins again begins in the machine's time
+        """Between two tests; what never fired is answered."""
+        answer, keeps = await self._reset_faults({}), given.get("keep_contents", False)
+        # First: what begins again begins in the machine's time. What is kept would see time go back.
+        self.clock.resume() if keeps else self.clock.reset()
         await self.on_reset()
         for broker in self.running():
             broker.started_ms = min(broker.started_ms, self.clock.now_ms())  # it may have begun in a time to come
             if broker.transactions_in_use is not None:
                 broker.transactions_in_use.release_markers()
-        await self.contents.delete_all()
-        self.events.clear()
+        if keeps:
+            self.tell("end of a test: faults are removed, the clock runs, every broker runs")
+        else:
+            await self.contents.delete_all()
+            self.events.clear()
         return answer
 
     # What happens at once

@@ -227,6 +227,28 @@ def test_reset_leaves_nothing_of_the_test_before(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 3])
+def test_the_end_of_a_test_leaves_only_what_an_application_needs(number: int) -> None:
+    """Between tests that share topics, faults ended, and a clock that stood and brokers that were stopped did not."""
+    with running(brokers=number) as kafka:
+        kafka.produce("t", b"a")
+        with consuming(kafka, "t", "g"):
+            kafka.wait_for_consumers("g", timeout=DEADLINE_S)
+        kafka.faults.error("Fetch", 6)
+        kafka.clock.advance("2d")
+        kafka.clock.pause()
+        before_ms = kafka.clock.now_ms
+        kafka.cluster.kill(1)
+        with pytest.raises(AssertionError, match=r"armed and never fired.*'error'"):
+            kafka.end_test()
+        assert (list(kafka.faults), kafka.control.ask("GET", "clock")["paused"]) == ([], False)
+        assert kafka.clock.now_ms >= before_ms, "time went back for what is kept"
+        assert [record.value for record in kafka.records("t")] == [b"a"]
+        assert kafka.group("g").state == "Empty"
+        assert len(kafka.control.ask("GET", "brokers")["brokers"]) == number
+        kafka.end_test()
+
+
+@pytest.mark.parametrize("number", [1, 3])
 def test_topics_are_there_at_the_start(number: int) -> None:
     """Each test had to make them itself, or to change `num.partitions` for all."""
     with running(brokers=number, topics={"orders": 3, "users": 1}) as kafka:

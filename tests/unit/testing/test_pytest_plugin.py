@@ -134,14 +134,18 @@ def test_brokers_act_as_the_release_that_is_asked_for(tmp_path: Path) -> None:
 SHARED = """
 def test_arms_and_forgets(kafka_proc):
     kafka_proc.faults.error("Heartbeat", 27)
+    kafka_proc.clock.pause()
+    kafka_proc.create_topic("t")
 
 def test_the_next_one_is_not_hit(kafka_proc):
     assert list(kafka_proc.faults) == []
+    assert kafka_proc.control.ask("GET", "clock")["paused"] is False
+    kafka_proc.delete_topic("t")
 """
 
 
-def test_a_fault_of_the_shared_process_ends_with_its_test(tmp_path: Path) -> None:
-    """It was neither checked nor removed: it failed a later test, or none."""
+def test_faults_and_clock_of_the_shared_process_end_with_their_test(tmp_path: Path) -> None:
+    """A fault was neither checked nor removed: it failed a later test, or none. A clock that stood went on standing."""
     told = run(tmp_path, SHARED)
     assert "2 passed, 1 error" in told, told
     shown = told.partition("ERROR at teardown")[2].partition("Captured")[0]

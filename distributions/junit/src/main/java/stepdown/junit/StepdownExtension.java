@@ -1,6 +1,7 @@
 package stepdown.junit;
 
 import java.util.List;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
@@ -38,12 +39,12 @@ final class StepdownExtension
 
     @Override
     public void afterEach(ExtensionContext context) {
-        if (wanted(context).reset()) reset(context);
+        makeAsNew(context, wanted(context).reset() ? Kafka::reset : Kafka::endTest);
     }
 
     @Override
     public void afterAll(ExtensionContext context) {
-        if (!wanted(context).reset()) reset(context);
+        if (!wanted(context).reset()) makeAsNew(context, Kafka::reset);
     }
 
     @Override
@@ -72,10 +73,10 @@ final class StepdownExtension
     }
 
     /** Brokers that cannot be made as new are not given to another test. */
-    private static void reset(ExtensionContext context) {
+    private static void makeAsNew(ExtensionContext context, Consumer<Kafka> how) {
         Kafka kafka = kafka(context);
         try {
-            kafka.reset();
+            how.accept(kafka);
         } catch (RuntimeException fault) {
             store(context).remove(options(context));
             kafka.close();

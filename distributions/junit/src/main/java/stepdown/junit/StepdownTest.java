@@ -40,6 +40,9 @@ public @interface StepdownTest {
     /** A docker image in place of `stepdown` from PATH. */
     String image() default "";
 
-    /** false: tests of a class see what those before them left, as long as an application that lives longer needs it. */
+    /**
+     * false: topics, groups and transactions stay until the class ends, for an application that lives as long. Faults, clock and brokers that
+     * were stopped are as new after each test all the same.
+     */
     boolean reset() default true;
 }

@@ -7,7 +7,9 @@ import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass
 
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
@@ -37,6 +39,24 @@ class UnfiredFaultTest {
         }
     }
 
+    @StepdownTest(reset = false)
+    @TestMethodOrder(MethodOrderer.MethodName.class)
+    static class OfAnApplicationThatLivesLonger {
+        @Test
+        void firstArmsAndForgets(Kafka kafka) {
+            kafka.createTopic("of-the-class", 1);
+            kafka.faults().hold("Produce", Map.of());
+            kafka.clock().pause();
+        }
+
+        @Test
+        void nextHasTheTopicsAlone(Kafka kafka) {
+            assertEquals(List.of(), kafka.ask("GET", "faults", Map.of()).get("faults"));
+            assertEquals(false, kafka.ask("GET", "clock", Map.of()).get("paused"));
+            kafka.deleteTopic("of-the-class");
+        }
+    }
+
     private static TestExecutionSummary run(Class<?> tests) {
         SummaryGeneratingListener listener = new SummaryGeneratingListener();
         LauncherFactory.create().execute(LauncherDiscoveryRequestBuilder.request().selectors(selectClass(tests)).build(), listener);
@@ -49,6 +69,15 @@ class UnfiredFaultTest {
         assertEquals(1, summary.getTestsSucceededCount());
         String told = summary.getFailures().get(0).getException().getMessage();
         assertTrue(told.startsWith("armed and never fired") && told.contains("hold") && told.contains("came near"), told);
+    }
+
+    @Test
+    void topicsAloneStayWithoutReset() {
+        TestExecutionSummary summary = run(OfAnApplicationThatLivesLonger.class);
+        assertEquals(1, summary.getTestsSucceededCount());
+        var failure = summary.getFailures().get(0);
+        assertTrue(failure.getException().getMessage().startsWith("armed and never fired"), failure.getException().toString());
+        assertEquals("firstArmsAndForgets(Kafka)", failure.getTestIdentifier().getDisplayName());
     }
 
     @Test
