@@ -125,7 +125,7 @@ _OF_MECHANISM = ("connections.max.reauth.ms", "sasl.server.max.receive.size")
 """Beside the settings of OAUTHBEARER these may be set for one mechanism of a listener."""
 
 
-class _Listener:
+class _ListenerKeys:
     """Reads the values that are in force for one listener, and collects problems."""
 
     def __init__(self, layers: Layers, endpoint: Endpoint, problems: list[Problem]) -> None:
@@ -173,20 +173,20 @@ class _Listener:
 
 def listener_limit(key: str, layers: Layers, endpoint: Endpoint, problems: list[Problem]) -> int:
     """What one of `LIMITS` is for a listener alone."""
-    listener = _Listener(layers, endpoint, problems)
+    listener = _ListenerKeys(layers, endpoint, problems)
     return MAX_INT if listener.own(key) is None else listener.number(key)
 
 
 def listener_security(layers: Layers, endpoint: Endpoint, problems: list[Problem]) -> ListenerSecurity:
     """What the settings ask for at a listener; what is wrong with them goes to `problems`."""
-    listener = _Listener(layers, endpoint, problems)
+    listener = _ListenerKeys(layers, endpoint, problems)
     return ListenerSecurity(
         tls=_tls(listener) if endpoint.protocol.endswith("SSL") else None,
         sasl=_sasl(listener) if endpoint.protocol.startswith("SASL") else None,
     )
 
 
-def _tls(listener: _Listener) -> TlsSettings:
+def _tls(listener: _ListenerKeys) -> TlsSettings:
     settings = TlsSettings(
         own_file=listener.text("ssl.keystore.location"),
         own_key=listener.text("ssl.keystore.key"),
@@ -220,14 +220,14 @@ def _tls(listener: _Listener) -> TlsSettings:
     return settings
 
 
-def _client_auth(listener: _Listener) -> str:
+def _client_auth(listener: _ListenerKeys) -> str:
     """Without the listener's prefix ssl.client.auth is for SSL alone, not for SASL_SSL (KIP-684)."""
     if listener.protocol == "SASL_SSL" and listener.own("ssl.client.auth") is None:
         return "none"
     return listener.text("ssl.client.auth") or "none"
 
 
-def _sasl(listener: _Listener) -> SaslSettings:
+def _sasl(listener: _ListenerKeys) -> SaslSettings:
     mechanisms = listener.items("sasl.enabled.mechanisms")
     unknown = [name for name in mechanisms if name not in MECHANISMS]
     if unknown or not mechanisms:
@@ -246,7 +246,7 @@ def _sasl(listener: _Listener) -> SaslSettings:
     )
 
 
-def _plain_passwords(listener: _Listener) -> dict[str, str]:
+def _plain_passwords(listener: _ListenerKeys) -> dict[str, str]:
     given = listener.own(JAAS, "PLAIN")
     options = None if given is None else parse_jaas(given.text, LOGIN_MODULES["PLAIN"])
     if options is None:
@@ -255,7 +255,7 @@ def _plain_passwords(listener: _Listener) -> dict[str, str]:
     return {name.removeprefix("user_"): text for name, text in options.items() if name.startswith("user_")}
 
 
-def _oauth(listener: _Listener) -> OAuthSettings:
+def _oauth(listener: _ListenerKeys) -> OAuthSettings:
     mechanism = "OAUTHBEARER"
     url = listener.text("sasl.oauthbearer.jwks.endpoint.url", mechanism)
     unsecured = bool(listener.value("stepdown.oauthbearer.unsecured"))

@@ -80,7 +80,7 @@ def _more(rows: int) -> str:
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:
     head = "".join(f"<th>{html.escape(_head(name))}" for name in rows[0])
-    lines = ("<tr>" + "".join(f"<td>{html.escape(_cell(value))}" for value in row.values()) for row in rows)
+    lines = ("<tr>" + "".join(f"<td>{html.escape(_cell_text(value))}" for value in row.values()) for row in rows)
     return f"<table><tr>{head}{''.join(lines)}</table>"
 
 
@@ -89,7 +89,7 @@ def _head(name: str) -> str:
     return re.sub("(?<=[a-z])[A-Z]", lambda found: f" {found[0].lower()}", name.replace("_", " "))
 
 
-def _cell(value: object) -> str:
+def _cell_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, int | float):

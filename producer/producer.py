@@ -100,7 +100,7 @@ class Producer(FastSend, TransactionCalls):
     def _assemble(self) -> None:
         settings = self.settings
         backoff = Backoff(initial_ms=settings.retry_backoff_ms, max_ms=settings.retry_backoff_max_ms, draws=self._draws)
-        self._caller = self._make_caller(backoff)
+        self._caller = self._make_transaction_manager(backoff)
         self._memory = BufferMemory(settings.buffer_memory)
         self._metadata = Metadata(
             max_age_ms=settings.metadata_max_age_ms, max_idle_ms=settings.metadata_max_idle_ms, backoff=backoff
@@ -131,7 +131,7 @@ class Producer(FastSend, TransactionCalls):
             }
         )
 
-    def _make_caller(self, backoff: Backoff) -> Caller | None:
+    def _make_transaction_manager(self, backoff: Backoff) -> Caller | None:
         if self.settings.transactional_id is not None:
             return TransactionManager(self.settings, self._clock.now_ms)
         return ProducerIdCaller(SequenceNumbers(), backoff.delay_ms) if self.settings.idempotent else None

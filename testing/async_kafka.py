@@ -17,7 +17,7 @@ from ..protocol.plural import plural
 from ..protocol.records.record import Record
 from .clock import AsyncClock
 from .cluster import AsyncCluster
-from .control_client import ControlClient, ControlFailed, NoControl
+from .control_client import ControlClient, ControlFailed, MissingControlClient
 from .faults import AsyncFaults, raise_unfired
 from .partition import Partition, partition_from_control, partition_from_metadata
 from .received_requests import AsyncRequests
@@ -64,7 +64,7 @@ class AsyncKafka:
         self._wire = WireClient(bootstrap, security, loop=loop or asyncio.get_running_loop())
         self._records = WireRecords(self._wire)
         self.has_control = control is not None
-        self.control = asked = control or NoControl()
+        self.control = asked = control or MissingControlClient()
         self.faults, self.clock, self.requests = AsyncFaults(asked), AsyncClock(asked), AsyncRequests(asked)
         self.cluster = AsyncCluster(asked)
 

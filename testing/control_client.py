@@ -82,7 +82,7 @@ class HttpControl:
         return status, data
 
 
-class NoControl:
+class MissingControlClient:
     """Of a Kafka that runs elsewhere and has none, or whose control port was not named."""
 
     async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:

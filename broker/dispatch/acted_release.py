@@ -36,7 +36,7 @@ def oldest_to_advertise(release: str, key: ApiKey, api: ServedApi) -> int:
     return 0 if key is ApiKey.PRODUCE and has_no_old_ones else api.first
 
 
-def check_offsets_version(release: str | None, version: int) -> None:
+def refuse_zookeeper_offsets(release: str | None, version: int) -> None:
     """Raises: ApiError UNSUPPORTED_VERSION for offsets of v0, which Kafka keeps in ZooKeeper."""
     if version == 0 and release == WITH_OLD_OFFSETS_REFUSED:
         raise ApiError("offsets of version 0 are kept in ZooKeeper, and there is none", ErrorCode.UNSUPPORTED_VERSION)

@@ -116,7 +116,7 @@ def describe_near(armed: ArmedFault, requests: Iterable[RequestEvent]) -> str:
     if armed.seen:
         why = f"after={fault.after} and probability={fault.probability:g}"
         return f"{plural(armed.seen, 'request')} matched, {why} let them pass"
-    near = _find_near(list(_conditions(fault)), requests)
+    near = _find_near(list(_request_predicates(fault)), requests)
     if not near:
         return "no request came near it"
     shown = [about if count == 1 else f"{about} ({count} times)" for about, count in near.most_common(MOST_NEAR)]
@@ -135,7 +135,7 @@ def _find_near(conditions: list[Matches], requests: Iterable[RequestEvent]) -> C
     return found
 
 
-def _conditions(fault: Fault) -> Iterable[Matches]:
+def _request_predicates(fault: Fault) -> Iterable[Matches]:
     """What a request has to be, as far as the log knows."""
     if fault.api:
         names = {API[key].name for key in fault.api}

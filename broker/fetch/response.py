@@ -68,7 +68,7 @@ def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataI
     failures = [data for _, data in told if data.error_code]
     if not failures:
         return make_response(session_id=context.session_id, responses=by_topic(told))
-    told.sort(key=_is_left_to_the_end)
+    told.sort(key=_is_answered_last)
     return FetchResponse(
         session_id=context.session_id,
         responses=by_topic(told),
@@ -156,7 +156,7 @@ def _new_leaders(cluster: MetadataImage, failures: Sequence[PartitionData], list
     return tuple(found.values())
 
 
-def _is_left_to_the_end(answer: Answer) -> bool:
+def _is_answered_last(answer: Answer) -> bool:
     """Kafka answers for what it does not know, or does not tell, after all others."""
     return answer[1].error_code in (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -401,7 +401,7 @@ class GroupCoordinator:
         if partition.topic_name != OFFSETS_TOPIC:
             return
         index = partition.index
-        self._loading.unload(index)
+        self._loading.cancel(index)
         for group in self.groups:
             if self._topic.partition_of(group.group_id) == index:
                 self._forget(group)
@@ -410,7 +410,7 @@ class GroupCoordinator:
 
     def _forget_all(self) -> None:
         log.warning("%s was deleted: all groups and committed offsets are gone", OFFSETS_TOPIC)
-        self._loading.unload_all()
+        self._loading.cancel_all()
         for group in self.groups:
             self._forget(group)
 

@@ -18,7 +18,7 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from ..dispatch.acted_release import check_offsets_version
+from ..dispatch.acted_release import refuse_zookeeper_offsets
 from ..dispatch.call import Call
 from ..groups.offsets.committed_offsets import TopicPartition
 from ..groups.offsets.offset_requests import Committer, NewOffset
@@ -52,7 +52,7 @@ async def handle(services: "Services", request: OffsetCommitRequest, call: Call)
             await call.turn.next()
         batch = known[at : at + OFFSETS_A_BATCH]
         try:
-            check_offsets_version(services.settings.stepdown_act_as, call.version)
+            refuse_zookeeper_offsets(services.settings.stepdown_act_as, call.version)
             codes |= await services.groups.commit(committer, batch)
         except ApiError as error:
             codes |= {(each.topic, each.partition): error.code for each in batch}

@@ -26,7 +26,7 @@ from ...protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from ..dispatch.acted_release import check_offsets_version
+from ..dispatch.acted_release import refuse_zookeeper_offsets
 from ..dispatch.call import Call
 from ..dispatch.repeated_items import merge_topics
 from ..groups.offsets.offset_requests import UNKNOWN_OFFSET
@@ -40,7 +40,7 @@ FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 2
 
 
 async def handle(services: "Services", request: OffsetFetchRequest, call: Call) -> OffsetFetchResponse:
-    check_offsets_version(services.settings.stepdown_act_as, call.version)
+    refuse_zookeeper_offsets(services.settings.stepdown_act_as, call.version)
     turn = call.turn
     groups = []
     for asked in _groups_of(request, call.version):

@@ -49,11 +49,11 @@ class PartitionLoading(ABC):
         self._waiting.update(dict.fromkeys(partitions, loading))
         self._tasks.begin(self.load_all(partitions, loading))
 
-    def unload(self, partition: int) -> None:
+    def cancel(self, partition: int) -> None:
         """The partition is not to be loaded any more."""
         self._waiting.pop(partition, None)
 
-    def unload_all(self) -> None:
+    def cancel_all(self) -> None:
         """The topic was deleted."""
         self._waiting.clear()
 

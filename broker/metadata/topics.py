@@ -197,7 +197,7 @@ class Topics:
                 new[topic.name] = topic
                 present += topic.partitions
         if new:
-            await self._forget_gone_logs()
+            await self._clean_checkpoints()
             await self._put(new.values(), failed)
         return failed
 
@@ -293,7 +293,7 @@ class Topics:
             if log_manager.new_logs:
                 await self._core.heavy(log_manager.new_logs.prepare_sync())
 
-    async def _forget_gone_logs(self) -> None:
+    async def _clean_checkpoints(self) -> None:
         """Has no new log get what checkpoints say of a deleted one; where that fails, it cannot be made."""
         for log_manager in self._log_managers():
             if log_manager.checkpoints.are_stale:
@@ -348,7 +348,7 @@ class Topics:
                 raise ApiError(f"topic {name} has {present} partitions already", ErrorCode.INVALID_PARTITIONS)
             if (total := self._partitions()) + partitions - present > self._most_partitions:
                 raise self._full(total)
-            await self._forget_gone_logs()
+            await self._clean_checkpoints()
             await self._grow(topic, partitions, assignment)
 
     async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:

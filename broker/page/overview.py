@@ -58,7 +58,7 @@ class Overview:
             "log_directories": list(services.log_manager.directories),
             "brokers": self._list_brokers(),
             "counts": self._count(),
-            "traffic": await self._measure_traffic(turn),
+            "traffic": await self._sum_traffic(turn),
             "requests": await self._measure_requests(turn),
             "bounds_s": DURATION_BUCKETS,
             "memory": self._measure_memory(),
@@ -89,7 +89,7 @@ class Overview:
             "transactional_ids": 0 if transactions is None else len(transactions.transactions),
         }
 
-    async def _measure_traffic(self, turn: Turn) -> dict[str, float]:
+    async def _sum_traffic(self, turn: Turn) -> dict[str, float]:
         metrics = self._state.services.metrics
         families: dict[str, CounterFamily] = {
             "bytes_in": metrics.bytes_in,

@@ -111,6 +111,6 @@ class LimitedRequest(RequestQuota):
             raise ApiError(
                 "the quota of changes to partitions is used up; ask again later", ErrorCode.THROTTLING_QUOTA_EXCEEDED
             )
-        bucket.take(partitions, quota.bound, now_ms)
+        bucket.record(partitions, quota.bound, now_ms)
         if not is_strict:
             self._wait(bucket.debt_ms(quota.bound, now_ms), MUTATION, quota.entity)

@@ -14,7 +14,7 @@ class TokenBucket:
         self._tokens: float | None = None
         self._updated_ms = 0
 
-    def take(self, count: float, rate: float, now_ms: int) -> None:
+    def record(self, count: float, rate: float, now_ms: int) -> None:
         """Takes tokens, whether they are there or not."""
         self._tokens = min(self._burst_s * rate, self.tokens(rate, now_ms) - count)
 

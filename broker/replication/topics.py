@@ -222,9 +222,9 @@ class ReplicatedTopics(Topics):
         else:
             topic.partitions[index] = AbsentPartition(topic.name, index, record)
         if begins:
-            self._settle(topic.partitions[index])
+            self._begin_leader_epoch(topic.partitions[index])
 
-    def _settle(self, partition: Partition) -> None:
+    def _begin_leader_epoch(self, partition: Partition) -> None:
         """A leader's epoch has begun."""
         if isinstance(partition, ReplicatedPartition):
             self.replicas.settle(partition)

@@ -121,7 +121,7 @@ class TransactionCoordinator:
         if partition.topic_name != TRANSACTION_TOPIC:
             return
         index = partition.index
-        self._loading.unload(index)
+        self._loading.cancel(index)
         for transaction in self.transactions:
             if self._index_of(transaction) == index:
                 self.transactions.remove(transaction.transactional_id)
@@ -139,7 +139,7 @@ class TransactionCoordinator:
     def _on_topic_deletions(self, topics: Sequence[Topic]) -> None:
         if any(topic.name == TRANSACTION_TOPIC for topic in topics):
             log.warning("%s was deleted: all transactional ids are gone", TRANSACTION_TOPIC)
-            self._loading.unload_all()
+            self._loading.cancel_all()
             self.transactions.clear()
 
     # What may be asked

@@ -40,14 +40,16 @@ def write_report(journal: Journal, path: Path) -> None:
         raise CommandFailure("a report needs matplotlib", advice) from missing
     about = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in journal.machine.items())
     sections = [
-        ReportSection(title=bench, about=about, rows=_rows(of_bench), picture=_draw(bench, of_bench, journal.samples))
+        ReportSection(
+            title=bench, about=about, rows=_table_rows(of_bench), picture=_draw(bench, of_bench, journal.samples)
+        )
         for bench in dict.fromkeys(result.bench for result in journal.results)
         for of_bench in [[result for result in journal.results if result.bench == bench]]
     ]
     write_page(path, "stepdown bench", sections)
 
 
-def _rows(results: Sequence[Result]) -> list[dict[str, object]]:
+def _table_rows(results: Sequence[Result]) -> list[dict[str, object]]:
     """Medians and ratios; the columns of all."""
     shown = [result for result in results if result.kind != "round"]
     names = dict.fromkeys(name for result in shown for name in result.values)

@@ -232,13 +232,15 @@ async def _write_all(writer: RecordWriter, options: ProduceOptions) -> None:
     if options.files:
         for file in options.files:
             with file.open("rb") as opened:
-                await _write_input(writer, options.reading, WholeInput(most_bytes), opened.fileno(), str(file))
+                await _produce_input(writer, options.reading, WholeInput(most_bytes), opened.fileno(), str(file))
     else:
         pieces = WholeInput(most_bytes) if options.delimiter is None else DelimitedInput(options.delimiter, most_bytes)
-        await _write_input(writer, options.reading, pieces, sys.stdin.fileno(), "stdin")
+        await _produce_input(writer, options.reading, pieces, sys.stdin.fileno(), "stdin")
 
 
-async def _write_input(writer: RecordWriter, reading: RecordParser, pieces: Input, descriptor: int, name: str) -> None:
+async def _produce_input(
+    writer: RecordWriter, reading: RecordParser, pieces: Input, descriptor: int, name: str
+) -> None:
     from .stdin_records import read_some
 
     number, done, data = 0, 0, b" "

@@ -98,7 +98,7 @@ def adopt(
     else:
         opened = _connect(bootstrap, command_config, wanted)
     with opened as place:
-        for line in place.adopt_partition_counts(counts, dry_run=dry_run):
+        for line in place.adopt_internal_partition_counts(counts, dry_run=dry_run):
             typer.echo(line)
         known = place.topics()
         names = adoption.select(known, patterns or [])

@@ -48,7 +48,7 @@ class TopicPlace(Protocol):
     def adopt(self, adoption: Adoption) -> Outcome:
         """Replaces the settings of a topic."""
 
-    def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+    def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """A line for each internal topic that has, or should have, another number of partitions."""
 
     def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:

@@ -143,7 +143,7 @@ class DirectoryReading:
         """Only says what would be."""
         return add_access(self.store.state.copy(), cluster)
 
-    def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+    def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """Only says what would be. Raises: CommandFailure where a folder contradicts a number."""
         present = self.store.state.topics
         return describe_changes(present, partition_changes(present, counts))

@@ -46,7 +46,7 @@ class DirectoryTopics:
             return Outcome(name=adoption.topic, error=error_name(fault.code), message=fault.message or "")
         return Outcome(name=adoption.topic)
 
-    def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+    def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """Raises: CommandFailure where a folder contradicts a number."""
         store = self._topics.store
         present = dict(store.state.topics)

@@ -96,7 +96,7 @@ class RunningTopics:
             return []
         return ["users, access rules and quotas of ZooKeeper are not taken: stop the broker and pass --log-dir"]
 
-    def adopt_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
+    def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """Nothing is changed: groups and transactions are in use by the numbers that there are."""
         found = self._client.run(describe_topics(list(counts))) if counts else []
         present = {topic["name"]: len(topic["partitions"]) for topic in found if not topic["error"]}

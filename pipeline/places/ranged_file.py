@@ -17,7 +17,7 @@ LARGEST_PIECE_BYTES = 8 << 20
 NEAR_BYTES = 1 << 20
 
 
-class _Following(NamedTuple):
+class _ReadAhead(NamedTuple):
     """The piece that is being fetched, from this position on."""
 
     start: int
@@ -33,7 +33,7 @@ class RangedFile:
         self._ahead = ahead
         self._read_to = read_to
         self._start, self._data = 0, memoryview(b"")
-        self._following: _Following | None = None
+        self._following: _ReadAhead | None = None
         self._piece_bytes = 0
 
     def read(self, size: int, position: int) -> bytes:
@@ -92,4 +92,4 @@ class RangedFile:
         if start < self._read_to:
             self._piece_bytes = self._next_piece()
             end = min(start + self._piece_bytes, self._read_to)
-            self._following = _Following(start, self._ahead.submit(self._fetch, start, end))
+            self._following = _ReadAhead(start, self._ahead.submit(self._fetch, start, end))

@@ -117,7 +117,7 @@ class _Walk:
                 continue
             file = segment.open(files)
             try:
-                for header in batch_headers(file, _start(files, segment, self.first), segment.size_bytes):
+                for header in batch_headers(file, _position_before(files, segment, self.first), segment.size_bytes):
                     if header.is_transactional and header.last_offset >= self.first:
                         self._see(header, file)
             except CorruptRecord:
@@ -139,7 +139,7 @@ class _Walk:
             self.aborted.append(AbortedTransaction(header.producer_id, first, header.last_offset, first))
 
 
-def _start(files: PlaceFiles, segment: SegmentFile, first: int) -> int:
+def _position_before(files: PlaceFiles, segment: SegmentFile, first: int) -> int:
     """A position at or before the batch with offset `first`."""
     if first <= segment.first_offset:
         return segment.start

@@ -26,7 +26,7 @@ from ..reading.splits import MAX_OFFSET, Range, Split, SplitPlanner
 from ..values.schemas import ValueSchemas
 from .offset_bounds import LATEST, OffsetBound, first_offset
 from .options import ReadOptions
-from .split_task import SplitPartition, check_start, read_damage, read_split, record_ranges, report_planning, tasks
+from .split_task import SplitPartition, find_lost_start, read_damage, read_split, record_ranges, report_planning, tasks
 
 Offsets = dict[str, dict[str, int]]
 
@@ -57,7 +57,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for log in self._options.logs(files):
             end = partial(self._options.log_end, files, log)
             offset = first_offset(self._options.starting, files, log, end)
-            for loss in check_start(log, offset):
+            for loss in find_lost_start(log, offset):
                 report_loss(loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: say(f"lost: {each}"))
             found.setdefault(log.topic, {})[str(log.partition)] = max(offset, log.start_offset)
         return found
@@ -115,7 +115,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 first_lost = first if log_end is None else max(first, log_end)
                 planning.losses.append(missing_offsets(topic, int(partition), first_lost, stop, lost))
             if log is not None:
-                planning.losses += check_start(log, first)
+                planning.losses += find_lost_start(log, first)
                 if log_end is not None and stop == log_end:
                     planning.losses += find_losses(files, log)
                 aborted = self._options.transactions(files, log).aborted

@@ -78,7 +78,7 @@ def report_planning(options: ReadOptions, planned: SplitPlanner, schema: StructT
     return [SplitPartition((), tuple(planned.losses))] if planned.losses and DAMAGE in schema.fieldNames() else []
 
 
-def check_start(log: PartitionSegments, first: int) -> Iterator[Damage]:
+def find_lost_start(log: PartitionSegments, first: int) -> Iterator[Damage]:
     """Yield a loss when `first` is below the log start: retention has deleted what was asked for."""
     if first < log.start_offset:
         where = f"offset {first} was asked for, the log starts at {log.start_offset}"
@@ -94,7 +94,7 @@ def check_range(log: PartitionSegments, first: int, end: int, log_end: Callable[
     name = f"{log.topic}-{log.partition}"
     if first > end:
         raise BadUsage(f"{name}: reading would start at offset {first}, which is after its end, offset {end}")
-    yield from check_start(log, first)
+    yield from find_lost_start(log, first)
     beyond = first if end == MAX_OFFSET else end
     if beyond <= log.start_offset:
         return

@@ -44,7 +44,7 @@ class ProtobufValues:
     def text(self, value: memoryview) -> str:
         path: tuple[int, ...] = ()
         if self._has_path:
-            path, value = _message_path(value)
+            path, value = _read_message_indexes(value)
         found = (self._one or self._of_path(path)).FromString(bytes(value))
         return str(
             self._to_json(
@@ -101,7 +101,7 @@ def _add_file(pool: Any, file: Any) -> None:
     pool.AddSerializedFile(file.SerializeToString())
 
 
-def _message_path(value: memoryview) -> tuple[tuple[int, ...], memoryview]:
+def _read_message_indexes(value: memoryview) -> tuple[tuple[int, ...], memoryview]:
     """The path of the message in its file, and the bytes after that. Raises: ValueError."""
     count, at = _zigzag(value, 0)
     if not 0 <= count <= MAX_PATH:

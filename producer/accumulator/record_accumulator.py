@@ -107,7 +107,7 @@ class Accumulator:
                 queue = self._queues.of_partition(view.topic, choice.partition)
                 taken = queue[-1].take(record) if queue else 0
                 if not taken:
-                    if _last_is_full(queue) and built_in.count_append(choice, 0, view, True):
+                    if _needs_new_batch(queue) and built_in.count_append(choice, 0, view, True):
                         continue
                     taken = self._append_to_new(view.topic, choice.partition, queue, record, now_ms)
                     if taken == NO_MEMORY:
@@ -376,7 +376,7 @@ def _shut(batches: list[Batch]) -> list[Batch]:
     return batches
 
 
-def _last_is_full(queue: BatchQueue) -> bool:
+def _needs_new_batch(queue: BatchQueue) -> bool:
     return not queue or queue[-1].is_full
 
 

@@ -110,10 +110,10 @@ def _count_compacted_away(files: Files, segments: Segments, first: int) -> int:
 def _count_records(files: Files, segment: Segment, last: int = MAX_OFFSET) -> int:
     """Those in batches that end at offset `last` at most. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
     batches = (batch for window in windows(files, segment, 0, WINDOW_BYTES) for batch in iter_batches(window))
-    return sum(_records_in(batch) for batch in batches if not batch.is_control and batch.last_offset <= last)
+    return sum(_record_count(batch) for batch in batches if not batch.is_control and batch.last_offset <= last)
 
 
-def _records_in(batch: Batch) -> int:
+def _record_count(batch: Batch) -> int:
     if batch.record_count is None:
         return sum(1 for _ in batch.records(MAX_OPENED_BYTES))
     return batch.record_count

@@ -62,7 +62,7 @@ class PlanApplication:
         self._refuse_stops()
         self._refuse_faults()
         brokers = local_brokers(self._files, self._plan)
-        snapshot = self._snapshot()
+        snapshot = self._encode_snapshot()
         had_lock = {path: self._files.exists(f"{path}/{LOCK}") for path in _paths(brokers)}
         with hold_locks(self._files, _paths(brokers)):
             journals = [
@@ -157,7 +157,7 @@ class PlanApplication:
         if journal.topic_ids:
             files.sync_file_system(path)
 
-    def _snapshot(self) -> bytes:
+    def _encode_snapshot(self) -> bytes:
         """The same for each broker."""
         state = self._plan.metadata()
         records = difference(ClusterState(), state, NO_BROKER)

@@ -69,7 +69,7 @@ class PlanMaking:
             brokers=dict(self.brokers),
             voters=choose_voters(list(self.brokers)),
         )
-        self._sort_replicas()
+        self._group_replicas()
         plan.stops += doubles(self.brokers)
         topics = {name: topic for name, topic in cluster.topics.items() if name not in cluster.deleted_topics}
         plan.state = self._prepare(plan, self._state(cluster, topics))
@@ -86,7 +86,7 @@ class PlanMaking:
                     f"is that of cluster {cluster.cluster_id}"
                 )
 
-    def _sort_replicas(self) -> None:
+    def _group_replicas(self) -> None:
         for broker in self.brokers.values():
             for each in broker.folders:
                 self._replicas.setdefault((each.topic, each.partition), {})[broker.broker_id] = each

@@ -36,7 +36,7 @@ class Survey:
     opened_bytes: int
 
 
-def open_records(batch: RecordBatch, rules: AppendRules) -> Iterator[Buffer]:
+def decompress_records(batch: RecordBatch, rules: AppendRules) -> Iterator[Buffer]:
     """The records of a batch as uncompressed chunks, bounded by what the rules let a batch open to."""
     return read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=rules.max_decompressed_bytes)
 

@@ -22,7 +22,7 @@ from ...protocol.records.record import Buffer, Record, encode_record
 from .append_rules import AppendRules
 from .checksummed_batch_head import BatchHead
 from .prepared_append import PreparedAppend
-from .record_checks import check_records, legacy_records, open_records, survey
+from .record_checks import check_records, decompress_records, legacy_records, survey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms:
     Raises: InvalidRecord, RecordErrors; RecordTooLarge when the batch opens or grows to more than the rules allow.
     """
     output = _RewriteOutput(target, rules)
-    found = survey(batch, output.passing(open_records(batch, rules)))
+    found = survey(batch, output.passing(decompress_records(batch, rules)))
     check_records(batch, found, rules, now_ms)
     if found.oldest < NO_TIMESTAMP:
         raise _negative_timestamp(found.oldest)

@@ -43,7 +43,7 @@ from .append_rules import AppendRules
 from .checksummed_batch_head import restamp
 from .errors import ChecksumMismatch, InvalidBatch, Reason
 from .prepared_append import EMPTY_APPEND, AppendOrigin, PreparedAppend
-from .record_checks import check_records, open_records, survey, survey_plain
+from .record_checks import check_records, decompress_records, survey, survey_plain
 from .record_set_rewrite import Rebuilt, rebuild_batch, rebuild_messages, rebuild_plain_messages, rebuild_wrapper
 from .usual_batch import BLOCK_CODECS, prepare_usual
 
@@ -220,7 +220,7 @@ def _prepare_batch(
     if origin is AppendOrigin.CLIENT:
         _check_client_batch(batch)
     if path is not AppendPath.REBUILD:
-        found = survey_plain(batch) if source is Codec.NONE else survey(batch, open_records(batch, rules))
+        found = survey_plain(batch) if source is Codec.NONE else survey(batch, decompress_records(batch, rules))
         check_records(batch, found, rules, now_ms)
         if path is AppendPath.IN_PLACE or found.in_order:
             kept = restamp(batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest)

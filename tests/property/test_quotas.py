@@ -51,7 +51,7 @@ def test_tokens_make_wait_as_long_as_kafkas(java_oracle):
         bucket, now_ms, mine = TokenBucket(samples * window_s), 10**12, []
         for later_ms, value in events:
             now_ms += later_ms
-            bucket.take(value, bound, now_ms)
+            bucket.record(value, bound, now_ms)
             mine.append(bucket.debt_ms(bound, now_ms))
         theirs = waits(oracle.call("Quotas.tokens", payload(samples, window_s, bound, events)))
         theirs = [min(wait, LONGEST_WAIT_MS) for wait in theirs]

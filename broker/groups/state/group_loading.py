@@ -46,8 +46,8 @@ class GroupLoading(PartitionLoading):
         """Whether what the partition holds could be read in part only."""
         return partition in self._damaged
 
-    def unload_all(self) -> None:
-        super().unload_all()
+    def cancel_all(self) -> None:
+        super().cancel_all()
         self._damaged.clear()
 
     def start(self) -> None:

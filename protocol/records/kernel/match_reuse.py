@@ -69,7 +69,7 @@ def put_literals(
     return to + size
 
 
-def put_sequence(
+def put_lz4_sequence(
     sink: Sink,
     to: cython.Py_ssize_t,
     data: Source,
@@ -382,7 +382,7 @@ class MatchReuse:
                 end = min(match_end, last_end)
                 if at <= last_begin and end - at >= LEAST_REPEAT:
                     if is_lz4:
-                        to = put_sequence(sink, to, messages, done, at, end - at, distance)
+                        to = put_lz4_sequence(sink, to, messages, done, at, end - at, distance)
                     else:
                         to = put_copies(sink, to, messages, done, at, end - at, distance)
                     done = end
