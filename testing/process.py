@@ -1,14 +1,18 @@
 """A broker as a process of its own: `stepdown serve --temporary`, which ends with the process of the tests."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
+from typing import IO
 
 from .control_client import HttpControl
 from .elsewhere import connect
@@ -20,6 +24,8 @@ from .security.superuser import USERS, Superuser
 
 READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+), control (?P<control>\S+:\d+)")
 STOP_S = 20.0
+STDERR = 2
+KEPT_LINES = 20
 
 
 class RunningProcess:
@@ -51,13 +57,21 @@ class RunningProcess:
         command = [sys.executable, "-P", "-m", "stepdown", "serve", "--temporary", "--brokers", str(self._brokers)]
         command += ["--racks", ",".join(self._racks)] if self._racks else []
         command += _options(access, self._config)
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self._errors = ErrorOutput(self._process.stderr)
         line = self._process.stdout.readline()
         ready = READY.match(line)
         if ready is None:
             self._end()
-            raise RuntimeError(f"stepdown did not start, it said {line!r}; its log is on stderr")
+            raise RuntimeError(f"stepdown did not start, it said:\n{line}{self._errors.last}")
         self._connected = self._connect(ready["listen"], HttpControl(ready["control"]), access)
         return self._connected.__enter__()
 
@@ -86,10 +100,34 @@ class RunningProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._errors.join()
         if self._process.stdout is not None:
             self._process.stdout.close()
         if self._secrets is not None:
             shutil.rmtree(self._secrets, ignore_errors=True)
+
+
+class ErrorOutput:
+    """What a process writes to stderr: it goes to ours, and the last lines are kept."""
+
+    def __init__(self, output: IO[str]) -> None:
+        self._lines: deque[str] = deque(maxlen=KEPT_LINES)
+        self._reader = Thread(target=self._copy, args=(output,), name="stderr of stepdown", daemon=True)
+        self._reader.start()
+
+    def _copy(self, output: IO[str]) -> None:
+        with output:
+            for line in output:
+                os.write(STDERR, line.encode())  # not sys.stderr, which pytest replaces and closes
+                self._lines.append(line)
+
+    def join(self) -> None:
+        """Returns when all is read, so when the process has ended."""
+        self._reader.join()
+
+    @property
+    def last(self) -> str:
+        return "".join(self._lines)
 
 
 def _options(access: Superuser | None, config: Mapping[str, str]) -> list[str]:

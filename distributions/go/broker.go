@@ -18,6 +18,7 @@ import (
 const (
 	stopWithin = 20 * time.Second
 	portTries  = 20
+	keptBytes  = 4096
 )
 
 var ready = regexp.MustCompile(`^stepdown listening on (\S+), http \S+, control (\S+)`)
@@ -101,7 +102,8 @@ func run(prefix []string, options Options, addresses []string) (*broker, []strin
 		arguments = append(arguments, "-o", name+"="+value)
 	}
 	command := exec.Command(prefix[0], arguments...)
-	command.Stderr = os.Stderr
+	last := &lastLines{}
+	command.Stderr = io.MultiWriter(os.Stderr, last)
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		return nil, nil, err
@@ -121,10 +123,22 @@ func run(prefix []string, options Options, addresses []string) (*broker, []strin
 	listening := ready.FindStringSubmatch(line)
 	if listening == nil {
 		started.stop()
-		return nil, nil, fmt.Errorf("stepdown did not start, it said %q; its log is on stderr", line)
+		return nil, nil, fmt.Errorf("stepdown did not start, it said:\n%s%s", line, last)
 	}
 	return started, listening, nil
 }
+
+// lastLines keeps the end of what is written to it.
+type lastLines struct{ kept []byte }
+
+func (last *lastLines) Write(more []byte) (int, error) {
+	last.kept = append(last.kept, more...)
+	last.kept = last.kept[max(0, len(last.kept)-keptBytes):]
+	return len(more), nil
+}
+
+// String is it when the process has ended.
+func (last *lastLines) String() string { return string(last.kept) }
 
 // stop returns when it has ended.
 func (broker *broker) stop() {

@@ -99,6 +99,13 @@ func TestAClusterMovesItsLeaders(t *testing.T) {
 	kafka.Ask("POST", "leaders/move", Fields{"topic": "orders"})
 }
 
+func TestABrokerThatDoesNotStartSaysWhy(t *testing.T) {
+	_, err := take(Options{Brokers: 1, Config: map[string]string{"num.prtitions": "1"}})
+	if err == nil || !strings.Contains(err.Error(), "num.prtitions") {
+		t.Fatal(err)
+	}
+}
+
 // TestFails is run by others here, which say so: it fails.
 func TestFails(t *testing.T) {
 	how := os.Getenv("STEPDOWN_TEST_FAILS")

@@ -11,6 +11,7 @@ const readline = require("node:readline");
 const READY = /^stepdown listening on (\S+), http \S+, control (\S+)/;
 const STOP_MS = 20_000;
 const TRIES = 20;
+const KEPT_CHARACTERS = 4096;
 
 /** Resolves when clients are served, to { bootstrap, control, token, stop }. */
 async function startBrokers({ brokers, racks, config, actAs, image }) {
@@ -40,18 +41,25 @@ async function startContainer(image, serve, brokers) {
 }
 
 async function run(program, commandLine) {
-  const child = spawn(program, commandLine, { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(program, commandLine);
+  let errors = "";
+  child.stderr.on("data", (written) => {
+    process.stderr.write(written);
+    errors = (errors + written).slice(-KEPT_CHARACTERS);
+  });
   const ended = once(child, "close");
   ended.catch(() => {}); // it could not be run: told below
   const line = await firstLine(child);
   const ready = READY.exec(line);
   if (!ready) {
     child.kill();
-    throw new Error(`stepdown did not start, it said ${JSON.stringify(line)}; its log is on stderr`);
+    await ended;
+    throw new Error(`stepdown did not start, it said:\n${line}${errors}`);
   }
-  for (const each of [child, child.stdin, child.stdout]) each.unref(); // who does not stop it may end all the same
+  const held = [child, ...child.stdio];
+  for (const each of held) each.unref(); // who does not stop it may end all the same
   const stop = async () => {
-    for (const each of [child, child.stdin, child.stdout]) each.ref();
+    for (const each of held) each.ref();
     child.stdin.end();
     const kill = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
     await ended;

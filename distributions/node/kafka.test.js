@@ -66,6 +66,10 @@ test("a cluster moves its leaders", async () => {
   await cluster.close();
 });
 
+test("a broker that does not start says why", async () => {
+  await assert.rejects(startKafka({ config: { "num.prtitions": 1 } }), /num\.prtitions/);
+});
+
 const FAILING = `
 const { test } = require("node:test");
 const kafka = require(${JSON.stringify(__dirname)}).useKafka();

@@ -14,8 +14,10 @@ from stepdown.bench.servers.kafka import join_paths
 from stepdown.broker.http.openapi import OVER_HTTP
 from support.clients_go import go, require_go
 from support.deadline import DEADLINE_S, JOB_DEADLINE_S
+from support.gateway_workers import children_of
 from support.junit import RUNNING, RUNNING_6, SOURCES, compile_tests, run_tests
 from support.maven import REPOSITORY_ROOT, require_java, skip_or_fail
+from support.process_end import ending
 
 PACKAGES = REPOSITORY_ROOT / "distributions"
 OURS = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -99,7 +101,7 @@ def test_the_package_for_go_passes_its_tests() -> None:
     require_go()
     printed = go(["test", "-count=1", "-v", "."], PACKAGES / "go", **OURS)
     assert re.search(r"^ok\s+stepdown", printed, re.M), printed
-    assert len(re.findall(r"^--- PASS", printed, re.M)) == 7, printed
+    assert len(re.findall(r"^--- PASS", printed, re.M)) == 8, printed
 
 
 def test_the_package_for_node_passes_its_tests() -> None:
@@ -114,7 +116,7 @@ def test_the_package_for_node_passes_its_tests() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert re.search(r"^# pass 9\b", done.stdout, re.M), done.stdout
+    assert re.search(r"^# pass 10\b", done.stdout, re.M), done.stdout
 
 
 def in_java(folder: Path) -> list[str]:
@@ -152,15 +154,14 @@ def test_nothing_is_left_of_a_broker_whose_program_is_killed(
         docker.chmod(0o755)
         environment |= {"STEPDOWN_IMAGE": IMAGE, "PATH": f"{tmp_path}{os.pathsep}{OURS['PATH']}"}
     command = program(tmp_path)
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         host, _, port = process.stdout.readline().strip().rpartition(":")
         socket.create_connection((host, int(port)), DEADLINE_S).close()
         assert len(list(tmp_path.glob("stepdown-*"))) == 1
-        process.kill()
-        process.communicate(timeout=DEADLINE_S)  # ends when the broker has closed its stderr, too
+        (broker,) = children_of(process.pid)
+        with ending(broker):
+            process.kill()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)), DEADLINE_S)
     assert list(tmp_path.glob("stepdown-*")) == []

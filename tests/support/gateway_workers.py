@@ -44,7 +44,8 @@ async def running_workers(
 
 def children_of(pid: int) -> list[int]:
     """The processes that a process has started."""
-    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(text) for started in threads for text in started.read_text().split()]
 
 
 def has_ended(pid: int) -> bool:

@@ -1,7 +1,6 @@
 """The broker of the fixture `kafka_proc`, as a process of its own."""
 
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -12,6 +11,7 @@ import confluent_kafka.admin
 import pytest
 from stepdown.testing.process import RunningProcess
 from support.deadline import DEADLINE_S, MOMENT_S
+from support.process_end import ending
 
 
 @pytest.mark.parametrize("security", ["SSL", "SASL_SSL"])
@@ -33,6 +33,13 @@ def test_nobody_else_does() -> None:
             confluent_kafka.admin.AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=MOMENT_S)
 
 
+def test_one_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str]) -> None:
+    """It said that its log is on stderr, which is not where the failure is shown."""
+    with pytest.raises(RuntimeError, match=r"did not start.*\n.*num\.prtitions"):
+        RunningProcess(config={"num.prtitions": 1}).__enter__()
+    assert "num.prtitions" in capfd.readouterr().err
+
+
 OWNER = """
 import sys, time
 from stepdown.testing.process import RunningProcess
@@ -51,13 +58,8 @@ def test_it_ends_with_the_tests_though_they_are_killed(security: str, tmp_path: 
     with subprocess.Popen(owner, env=environment, stdout=subprocess.PIPE, text=True) as tests:
         assert tests.stdout is not None
         pid, bootstrap = tests.stdout.readline().split()
-        own = os.pidfd_open(int(pid))
-        try:
+        with ending(int(pid)):
             tests.send_signal(signal.SIGKILL)
-            ended, _, _ = select.select([own], [], [], DEADLINE_S)
-            assert ended, "it still runs"
-        finally:
-            os.close(own)
     assert list(tmp_path.iterdir()) == []
     host, _, port = bootstrap.rpartition(":")
     with socket.socket() as free:

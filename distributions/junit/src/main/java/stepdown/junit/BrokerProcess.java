@@ -1,6 +1,5 @@
 package stepdown.junit;
 
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -75,7 +74,7 @@ final class BrokerProcess {
         if (!options.actAs().isEmpty()) command.addAll(List.of("--act-as", options.actAs()));
         for (String setting : options.config()) command.addAll(List.of("-o", setting));
         try {
-            return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+            return new ProcessBuilder(command).start();
         } catch (IOException fault) {
             throw new IllegalStateException("cannot run " + prefix.get(0) + ": put stepdown into PATH, or name it by STEPDOWN, or a"
                     + " docker image by STEPDOWN_IMAGE", fault);
@@ -83,12 +82,12 @@ final class BrokerProcess {
     }
 
     private static Matcher awaitReady(Process process) throws IOException {
-        BufferedReader output = process.inputReader();
-        String line = Optional.ofNullable(output.readLine()).orElse("nothing");
+        ErrorOutput errors = new ErrorOutput(process);
+        String line = Optional.ofNullable(process.inputReader().readLine()).orElse("");
         Matcher ready = READY.matcher(line);
         if (ready.matches()) return ready;
         process.destroy();
-        throw new IllegalStateException("stepdown did not start, it said: " + line + "; its log is on stderr");
+        throw new IllegalStateException("stepdown did not start, it said:\n" + (line + "\n" + errors.last()).strip());
     }
 
     /** The first of that number of ports in a row. */

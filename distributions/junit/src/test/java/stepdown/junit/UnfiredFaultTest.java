@@ -104,6 +104,7 @@ class UnfiredFaultTest {
     @Test
     void settingsThatThereAreNotAreNoBroker() {
         Options wrong = new Options(1, List.of(), List.of("num.prtitions=1"), List.of(), "", "");
-        assertThrows(IllegalStateException.class, () -> Kafka.start(wrong));
+        String told = assertThrows(IllegalStateException.class, () -> Kafka.start(wrong)).getMessage();
+        assertTrue(told.contains("num.prtitions"), told);
     }
 }
