@@ -7,7 +7,7 @@ from ..config import BrokerSettings, HostPort, Layers
 from ..network.listener import naming_address
 from .broker import Broker
 from .dispatch.suspended_broker import Suspension
-from .faults.control_operation import Answer, ControlOperation, Given
+from .faults.control_operation import FIELDS_OF_CLUSTERS, PATHS_OF_CLUSTERS, Answer, ControlOperation, Given
 from .faults.control_requests import Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
@@ -39,6 +39,7 @@ class ControlledBroker:
         self.control_address: HostPort | None = None
         self.control.running = lambda: [self.broker] if self._is_running else []
         self.control.on_reset = self._run_again
+        self.control.lacking = PATHS_OF_CLUSTERS | FIELDS_OF_CLUSTERS
         self._settings, self._layers = settings, layers
         self._disk = disk or FaultyDisk()
         self._is_running = False

@@ -11,6 +11,28 @@ Answer = dict[str, Any]
 Given = Mapping[str, Any]
 Reader = Callable[[Any], Any]
 ID = "{id}"
+PATHS_OF_CLUSTERS = frozenset(
+    {
+        "brokers/fence",
+        "brokers/unfence",
+        "coordinators/move",
+        "elections/hold",
+        "elections/release",
+        "followers/pause",
+        "followers/resume",
+        "followers/slow",
+        "isr/expand",
+        "isr/shrink",
+        "leaders/bump-epoch",
+        "leaders/elect",
+        "leaders/move",
+        "leaders/take",
+        "metadata/hold",
+        "metadata/release",
+    }
+)
+FIELDS_OF_CLUSTERS = frozenset({"leader_of", "follower_of"})
+"""What a broker alone does not have, and says that it needs several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,8 @@ class Control:
         self._injectors: dict[int, Injector] = {}
         self.operations: dict[tuple[str, str], ControlOperation] = {}
         """By method and path."""
+        self.lacking: frozenset[str] = frozenset()
+        """Paths and fields that a cluster has, and that are not here."""
         self._add_operations()
         self.on_reset: Callable[[], Awaitable[None]] = _nothing_more
 
@@ -82,6 +84,8 @@ class Control:
             return REFUSED.get(error.code, HTTPStatus.CONFLICT), {"error": str(error)}
 
     async def _answer(self, method: str, path: str, body: Body) -> Answer:
+        if lacking := next((name for name in (path, *body) if name in self.lacking), ""):
+            raise WrongFault(f"{lacking} needs several brokers: begin with brokers=3, or stepdown serve --brokers 3")
         found, number = self.operations.get((method, path)), None
         first, *rest = path.split("/")
         if found is None and rest:
@@ -282,6 +286,7 @@ class Control:
         else:
             await self.contents.delete_all()
             self.events.clear()
+            self.tell("reset: topics, groups, transactions, faults and the clock are as new")
         return answer
 
     # What happens at once

@@ -93,7 +93,7 @@ def time_line(events: Iterable[Event]) -> list[str]:
     kept = _last(groups)
     left_out = len(groups) - len(kept)
     lines = [_line(same, last_ms) for same in kept]
-    return ([f"({left_out} more lines: kafka.requests.lines(), or GET /events)"] if left_out else []) + lines
+    return ([f"({left_out} more lines: GET /events has all)"] if left_out else []) + lines
 
 
 def _is_usual(event: Event) -> bool:

@@ -409,7 +409,6 @@ class GroupCoordinator:
             self._loading.load([index])
 
     def _forget_all(self) -> None:
-        log.warning("%s was deleted: all groups and committed offsets are gone", OFFSETS_TOPIC)
         self._loading.cancel_all()
         for group in self.groups:
             self._forget(group)

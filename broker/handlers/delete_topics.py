@@ -21,6 +21,7 @@ from ...protocol.messages.delete_topics import (
 )
 from ...protocol.schema import NO_UUID
 from ..dispatch.call import Call
+from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from ..security.authorization.access import EVERYTHING, Access
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 FIRST_VERSION_WITH_DELETION_DISABLED = 3
 FIRST_VERSION_WITH_STRICT_QUOTA = 5
 NONE = ApiError("", ErrorCode.NONE)
+HELD_BY = {OFFSETS_TOPIC: "groups and committed offsets", TRANSACTION_TOPIC: "transactional ids"}
 
 
 async def handle(services: "Services", request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
@@ -61,10 +63,17 @@ async def handle(services: "Services", request: DeleteTopicsRequest, call: Call)
     ]
     failed = await services.topics.delete(doomed)
     for name in doomed.keys() - failed.keys():
-        log.info("topic %s is deleted by %s", name, call.requester)
+        _log_deletion(name, call.requester)
         await call.turn.next()
     results += await call.turn.map(lambda topic: _result(topic, failed.get(topic.name or "", NONE)), resolved)
     return DeleteTopicsResponse(responses=results)
+
+
+def _log_deletion(name: str, requester: object) -> None:
+    if name in HELD_BY:
+        log.warning("topic %s is deleted by %s: all %s are gone", name, requester, HELD_BY[name])
+    else:
+        log.info("topic %s is deleted by %s", name, requester)
 
 
 def refuse(request: DeleteTopicsRequest, error: ApiError, call: Call) -> DeleteTopicsResponse:

@@ -138,7 +138,6 @@ class TransactionCoordinator:
 
     def _on_topic_deletions(self, topics: Sequence[Topic]) -> None:
         if any(topic.name == TRANSACTION_TOPIC for topic in topics):
-            log.warning("%s was deleted: all transactional ids are gone", TRANSACTION_TOPIC)
             self._loading.cancel_all()
             self.transactions.clear()
 

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from stepdown.broker.faults.control_operation import FIELDS_OF_CLUSTERS, PATHS_OF_CLUSTERS
 from stepdown.broker.faults.kinds import KINDS
 from stepdown.testing import running
 from stepdown.testing.clock import Clock
 from stepdown.testing.cluster import Cluster
+from stepdown.testing.control_client import ControlFailed
 from stepdown.testing.faults import AsyncFaults, Faults
 from stepdown.testing.kafka import Kafka
 from stepdown.testing.make_brokers import make_brokers
@@ -41,6 +43,26 @@ METHODS = {
         "leaders/elect": "elect",
     },
 }
+
+
+async def test_a_broker_alone_says_of_what_a_cluster_has_that_it_needs_several(tmp_path: Path) -> None:
+    """`leader_of` was no field, and there was no `/leaders/move`: as if it were misspelt."""
+    cluster = make_brokers(str(tmp_path), brokers=2, config={})
+    await cluster.start()
+    of_cluster = cluster.control.operations
+    await cluster.stop()
+    async with running() as kafka:
+        listed = (await kafka.control.ask("GET", ""))["operations"]
+        of_one = {(each["method"], each["path"].strip("/")): set(each.get("fields", ())) for each in listed}
+        only = {path for method, path in of_cluster.keys() - of_one.keys()}
+        fields = {field for name in of_one for field in set(of_cluster[name].fields or ()) - of_one[name]}
+        assert (only, fields) == (PATHS_OF_CLUSTERS, FIELDS_OF_CLUSTERS)
+        for path in only:
+            with pytest.raises(ControlFailed, match=f"^{path} needs several brokers"):
+                await kafka.control.ask("POST", path)
+        for field in fields:
+            with pytest.raises(ControlFailed, match=f"^{field} needs several brokers"):
+                await kafka.control.ask("POST", "brokers/kill", {field: "orders"})
 
 
 @pytest.mark.parametrize("kind", KINDS)
