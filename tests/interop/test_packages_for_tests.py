@@ -93,7 +93,8 @@ def test_maven_builds_the_package_for_junit_and_runs_its_tests(tmp_path: Path) -
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:]
-    assert (module / "target" / "stepdown-junit-0.1.0.jar").is_file()
+    for jar in ("stepdown-junit-0.1.0.jar", "stepdown-junit-0.1.0-sources.jar"):
+        assert (module / "target" / jar).is_file()
     assert len(list((module / "target" / "surefire-reports").glob("*.xml"))) == 3
 
 

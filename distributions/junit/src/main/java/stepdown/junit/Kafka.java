@@ -78,6 +78,16 @@ public final class Kafka implements AutoCloseable {
         ask("POST", "brokers/kill", Map.of("broker", broker));
     }
 
+    /** Ends the broker that leads partition 0 of a topic, at once; needs several brokers. */
+    public void killLeader(String topic) {
+        ask("POST", "brokers/kill", Map.of("leader_of", topic));
+    }
+
+    /** Another in-sync replica of partition 0 of a topic leads; needs several brokers. */
+    public void moveLeader(String topic) {
+        ask("POST", "leaders/move", Map.of("topic", topic));
+    }
+
     /** Stops a broker in order. */
     public void stop(int broker) {
         ask("POST", "brokers/stop", Map.of("broker", broker));
@@ -98,7 +108,7 @@ public final class Kafka implements AutoCloseable {
         ask("POST", "brokers/resume", Map.of("broker", broker));
     }
 
-    /** Whatever the control port can do: `ask("POST", "leaders/move", Map.of("topic", "orders"))`. `GET /` of it lists all. */
+    /** Whatever the control port can do: `ask("POST", "leaders/take", Map.of("topic", "orders"))`. `GET /` of it lists all. */
     public Map<String, Object> ask(String method, String path, Map<String, ?> fields) {
         return control.ask(method, path, fields);
     }

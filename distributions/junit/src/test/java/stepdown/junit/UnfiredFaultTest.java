@@ -94,7 +94,9 @@ class UnfiredFaultTest {
             assertEquals(3, kafka.bootstrap().split(",").length);
             var brokers = (List<?>) kafka.ask("GET", "brokers", Map.of()).get("brokers");
             assertEquals(List.of("a", "b", "c"), brokers.stream().map(each -> ((Map<?, ?>) each).get("rack")).toList());
-            kafka.ask("POST", "brokers/kill", Map.of("leader_of", "orders"));
+            kafka.moveLeader("orders");
+            kafka.killLeader("orders");
+            assertEquals(2, ((List<?>) kafka.ask("GET", "brokers", Map.of()).get("brokers")).size());
             kafka.faults().drop("Produce", Map.of("when", "after"));
             assertThrows(AssertionError.class, kafka::reset);
             kafka.reset();
