@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,17 @@ def test_one_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str]) -> 
     with pytest.raises(RuntimeError, match=r"did not start.*\n.*num\.prtitions"):
         RunningProcess(config={"num.prtitions": 1}).__enter__()
     assert "num.prtitions" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("said, oldest_fetch", [("", 4), ("2.8", 0)])
+def test_the_variable_names_the_release_where_the_test_does_not(
+    said: str, oldest_fetch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEPDOWN_ACT_AS", "4.4")
+    with RunningProcess(act_as=said) as kafka, socket.create_connection(tuple(kafka.bootstrap.split(":"))) as client:
+        client.sendall(bytes([0, 0, 0, 12, 0, 18, 0, 0, 0, 0, 0, 7, 0, 2, *b"me"]))
+        answer = client.recv(1 << 16)
+    assert (1, oldest_fetch) in [struct.unpack_from(">hh", answer, at) for at in range(14, len(answer) - 5, 6)]
 
 
 OWNER = """
