@@ -10,7 +10,7 @@ Where many wait, what begins has a shorter turn, or five hundred beginnings in o
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from time import perf_counter
 from typing import Protocol, TypeVar
 
@@ -133,6 +133,13 @@ class Turn:
         if self.has_place and self._places is not None:
             self.has_place = False
             self._places.release()
+
+    async def each(self, items: Iterable[T]) -> AsyncIterator[T]:
+        """The items; others have the loop after one of them if the turn is over."""
+        for item in items:
+            yield item
+            if self.is_over():
+                await self._go_on()
 
     async def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """What `work` makes of each item."""

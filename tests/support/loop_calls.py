@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from stepdown.broker.broker import Broker
+from stepdown.network.turn import Turns
 
 CALLS_A_SECOND = 5_000_000
 """What time is made of here. A function of Python or C takes 0.1 to 0.3 µs with what it does by itself."""
@@ -19,11 +19,11 @@ MOST_CALLS = CALLS_A_SECOND // 50
 class Calls:
     """Counts the functions that are called in the event loop's thread, and the most of one step of the loop."""
 
-    def __init__(self, broker: Broker) -> None:
-        """The broker's turns are measured in calls from now on."""
+    def __init__(self, turns: Turns) -> None:
+        """They are measured in calls from now on."""
         self.count = 0
         self.most = 0
-        broker.turns.elapsed_s = lambda: self.count / CALLS_A_SECOND
+        turns.elapsed_s = lambda: self.count / CALLS_A_SECOND
 
     def note(self, frame: FrameType, event: str, argument: object) -> None:
         if event in ("call", "c_call"):

@@ -24,7 +24,7 @@ async def test_many_aborted_transactions_are_named_in_order_and_hold_the_loop_fo
         aborted = [(number, (number * 37) % 97) for number in range(MANY)]
         for producer_id, first_offset in aborted:
             index.append(AbortedTransaction(producer_id, first_offset, 98, 1))
-        calls = Calls(broker)
+        calls = Calls(broker.turns)
         frame = frame_of(ApiKey.FETCH, 11, fetch("t", isolation_level=1))
         with calls.counted(monkeypatch):
             await ask(broker, frame)

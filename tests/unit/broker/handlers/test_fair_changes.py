@@ -195,7 +195,7 @@ async def test_a_large_change_holds_the_loop_for_no_step_of_20_ms(
 ) -> None:
     prepare, key, version, request = ROWS[row]
     await prepare(broker)
-    calls = Calls(broker)
+    calls = Calls(broker.turns)
     frame = frame_of(key, version, request)
     with calls.counted(monkeypatch):
         await ask(broker, frame)

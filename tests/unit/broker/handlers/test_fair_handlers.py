@@ -35,7 +35,7 @@ async def test_no_step_of_a_handler_holds_the_loop(
     key: ApiKey, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version = SERVED[key].last
-    calls = Calls(broker)
+    calls = Calls(broker.turns)
     limit = min(MOST_ITEMS, SERVED[key].limit, broker.settings.stepdown_request_max_items)
     for name, request in large_requests(API[key].request, version, limit - 1):
         frame = frame_of(key, version, request)

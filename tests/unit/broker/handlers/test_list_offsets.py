@@ -179,7 +179,7 @@ async def test_a_batch_of_many_records_is_searched_by_a_worker(
     topic = TopicProduceData(name="orders", partition_data=(partition,))
     await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(topic,)), 3)
     await client.send(DeleteRecordsRequest(topics=(_start_of_orders(29_999),), timeout_ms=1000), 1)
-    calls = Calls(broker)
+    calls = Calls(broker.turns)
     with calls.counted(monkeypatch):
         found = await offsets(client, NOW, 7)
         assert (await offsets(client, MAX_TIMESTAMP, 7)).timestamp == NOW
