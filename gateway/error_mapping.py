@@ -6,12 +6,17 @@ The version of a request says the oldest release that may have sent it, and so t
     0.11  55       1.0  60       1.1  71
 """
 
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from operator import is_not
+from typing import Any, NamedTuple, TypeVar, cast
 
+from ..network.turn import Turn
 from ..protocol.api import ApiKey
 from ..protocol.errors import ErrorCode, code_of
+from ..protocol.primitives import Primitive
+from ..protocol.schema import schema_of
 
 T = TypeVar("T")
 UNKNOWN_TO_0_8 = frozenset((4, 8, 9, 11, 14, 15, 16))
@@ -98,19 +103,27 @@ def _replacement(family: ErrorFamily, code: int) -> int:
     return family.retriable if code_of(code).retriable else ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def map_errors(value: T, known: Callable[[int], int]) -> T:
+async def map_errors(value: T, known: Callable[[int], int], turn: Turn) -> T:
     """A response with each `error_code` in it replaced by what `known` gives."""
-    changed: dict[str, Any] = {}
-    if not is_dataclass(value) or isinstance(value, type):
-        return value
-    for field in fields(value):
-        found = getattr(value, field.name)
-        if field.name == "error_code":
-            code = known(found)
-            if code != found:
-                changed[field.name] = code
-        elif isinstance(found, list | tuple) and found and is_dataclass(found[0]):
-            mapped = [map_errors(each, known) for each in found]
-            if any(new is not old for new, old in zip(mapped, found, strict=True)):
-                changed[field.name] = mapped
-    return replace(value, **changed) if changed else value
+    response, kind = cast(Any, value), cast(Any, type(value))
+    has_code, lists = _places_of_errors(kind)
+    changes: dict[str, Any] = {}
+    if has_code and (code := known(response.error_code)) != response.error_code:
+        changes["error_code"] = code
+    for name in lists:
+        found = getattr(response, name) or ()
+        mapped = [await map_errors(each, known, turn) for each in found]
+        if any(map(is_not, mapped, found)):
+            changes[name] = mapped
+    await turn.next()
+    mapped_value: T = replace(response, **changes) if changes else value
+    return mapped_value
+
+
+@cache
+def _places_of_errors(cls: type) -> tuple[bool, Sequence[str]]:
+    """Whether such a message has an `error_code` of its own, and which of its lists have messages with some."""
+    fields = schema_of(cls).fields
+    has_code = any(field.name == "error_code" for field in fields)
+    elements = {field.name: field.element for field in fields if field.kind is Primitive.ARRAY}
+    return has_code, [name for name, each in elements.items() if each is not None and any(_places_of_errors(each))]

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from .api import ApiKey, ApiSpec, UnsupportedApi, spec_of
 from .errors import MalformedFrame
-from .primitives import MAX_STRING_BYTES, Piece, size_of, skip_tagged_fields
-from .schema import decode, encode, encoder_of
+from .primitives import MAX_ITEMS, MAX_STRING_BYTES, Piece, size_of, skip_tagged_fields
+from .schema import decoder_of, encode, encoder_of
 
 SIZE_BYTES: Final = 4
 _SIZE: Final = Struct(">i")
@@ -224,10 +224,13 @@ def decode_response(spec: ApiSpec, version: int, frame: memoryview) -> tuple[int
     return correlation_id, decode_response_body(spec, version, frame[_SIZE.size :])
 
 
-def decode_response_body(spec: ApiSpec, version: int, body: memoryview) -> Any:
-    """The response in what follows the correlation id. Raises: MalformedFrame when it cannot be read."""
+def decode_response_body(spec: ApiSpec, version: int, body: memoryview, most_items: int = MAX_ITEMS) -> Any:
+    """The response in what follows the correlation id.
+
+    Raises: MalformedFrame when it cannot be read, TooManyItems when its arrays together have more than that.
+    """
     position = skip_tagged_fields(body, 0) if response_header_version(spec, version) == 1 else 0
-    return decode(spec.response, version, body[position:])
+    return decoder_of(spec.response, version)(body[position:], most_items)
 
 
 def encode_request(

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...client.operation import GROUP
-from .route import AnyRoute, Target, coordinator_of, join_items
+from ...network.turn import Turn
+from .route import AnyRoute, Brokers, Target, coordinator_of, join_items
 
 
 class ItemRoute(AnyRoute):
@@ -19,9 +20,12 @@ class ItemRoute(AnyRoute):
     def targets(self, request: Any) -> Iterable[Target]:
         return map(self._target_of, getattr(request, self._field))
 
-    def take_part(self, request: Any, is_wanted: Callable[[Target], bool]) -> Any:
-        items = [each for each in getattr(request, self._field) if is_wanted(self._target_of(each))]
-        return replace(request, **{self._field: items})
+    async def split(self, request: Any, brokers: Brokers, turn: Turn) -> dict[int | None, Any]:
+        items: dict[int | None, list[Any]] = {}
+        for each in getattr(request, self._field):
+            items.setdefault(brokers[self._target_of(each)], []).append(each)
+            await turn.next()
+        return {broker: replace(request, **{self._field: own}) for broker, own in items.items()}
 
     def join(self, responses: Sequence[Any]) -> Any:
         return join_items(responses, self._answers)

@@ -45,12 +45,14 @@ class Locator:
         """As `find`, of each once; a topic that is not there is looked up once for all of its partitions."""
         found: dict[Target, int | None] = {}
         missing: set[Topic] = set()
-        for target in dict.fromkeys(targets):
+        for target in targets:
+            await turn.next()
+            if target in found:
+                continue
             is_missing = isinstance(target, Leader) and target.topic in missing
             found[target] = None if is_missing else await self.find(target, login)
             if isinstance(target, Leader) and target.topic not in self._leaders:
                 missing.add(target.topic)
-            await turn.next()
         return found
 
     async def find(self, target: Target, login: Login) -> int | None:

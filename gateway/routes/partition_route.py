@@ -1,12 +1,13 @@
 """Requests with topics and their partitions, each of which goes to the leader of the partition."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from ...network.turn import Turn
 from ...protocol.primitives import NO_UUID
-from .route import AnyRoute, Leader, Target, join_responses
+from .route import AnyRoute, Brokers, Leader, Target, join_responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,18 @@ class PartitionRoute(AnyRoute):
             for each in getattr(topic, self.partitions):
                 yield Leader(key, self._index_of(each))
 
-    def take_part(self, request: Any, is_wanted: Callable[[Target], bool]) -> Any:
-        topics = []
+    async def split(self, request: Any, brokers: Brokers, turn: Turn) -> dict[int | None, Any]:
+        topics: dict[int | None, list[Any]] = {}
         for topic in getattr(request, self.topics):
             key = _key_of(topic, self.name)
-            kept = [each for each in getattr(topic, self.partitions) if is_wanted(Leader(key, self._index_of(each)))]
-            if kept:
-                topics.append(replace(topic, **{self.partitions: kept}))
-        return replace(request, **{self.topics: topics})
+            partitions: dict[int | None, list[Any]] = {}
+            for each in getattr(topic, self.partitions):
+                partitions.setdefault(brokers[Leader(key, self._index_of(each))], []).append(each)
+                await turn.next()
+            for broker, own in partitions.items():
+                topics.setdefault(broker, []).append(replace(topic, **{self.partitions: own}))
+                await turn.next()
+        return {broker: replace(request, **{self.topics: own}) for broker, own in topics.items()}
 
     def join(self, responses: Sequence[Any]) -> Any:
         found: dict[str | UUID, Any] = {}

@@ -1,11 +1,12 @@
 """Which brokers the parts of a request are for, and one response of several."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
 from ...client.operation import Coordinator
+from ...network.turn import Turn
 
 BROKER, BROKER_LOGGER = 4, 8
 
@@ -20,6 +21,8 @@ class Leader:
 
 Target: TypeAlias = Leader | Coordinator | int | None
 """A leader, a coordinator, a broker by its id, or any broker."""
+Brokers: TypeAlias = Mapping[Target, int | None]
+"""The broker of each target by its id, None: any."""
 
 
 class Route(Protocol):
@@ -35,8 +38,8 @@ class Route(Protocol):
         """Whom its parts are for."""
         ...
 
-    def take_part(self, request: Any, is_wanted: Callable[[Target], bool]) -> Any:
-        """The request with only the parts for these targets."""
+    async def split(self, request: Any, brokers: Brokers, turn: Turn) -> dict[int | None, Any]:
+        """The parts of the request, each for another broker."""
         ...
 
     def join(self, responses: Sequence[Any]) -> Any:
@@ -55,8 +58,8 @@ class AnyRoute:
     def targets(self, request: Any) -> Iterable[Target]:
         return (None,)
 
-    def take_part(self, request: Any, is_wanted: Callable[[Target], bool]) -> Any:
-        return request
+    async def split(self, request: Any, brokers: Brokers, turn: Turn) -> dict[int | None, Any]:
+        return {None: request}
 
     def join(self, responses: Sequence[Any]) -> Any:
         return responses[0]

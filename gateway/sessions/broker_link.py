@@ -10,9 +10,12 @@ from ...network.memory_budget import Claim
 from ...protocol.api import ApiSpec, spec_of_request
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import decode_response_body, encode_request
+from ...protocol.primitives import MAX_ITEMS
 from ..offered_versions import NOT_OFFERED
 from ..request_frame import RequestHead
 from ..upstream_connection import UpstreamConnection
+from .client_request import ClientRequest
+from .request_decoder import decode_by_items
 from .session_tools import SessionTools
 
 WHOLE_BYTES = 64 * 1024
@@ -57,31 +60,28 @@ class BrokerLink:
             offered = self._offered[key] = self._tools.offer(key, self.versions.get(key, NOT_OFFERED))
         return offered
 
-    async def ask(
-        self, request: Any, version: int, head: RequestHead, client_id: str | None, holder: ClaimHolder | None
-    ) -> Any:
-        """The response to a request on behalf of another one, which has that head.
+    async def ask(self, request: Any, version: int, asked: ClientRequest, holder: ClaimHolder | None) -> Any:
+        """The response to a request on behalf of a client's. Raises: MalformedFrame, OSError."""
+        await self.send(request, version, asked)
+        return (await self.receive(spec_of_request(request), version, asked, holder)).response
 
-        Raises: MalformedFrame, OSError.
-        """
-        await self.send(request, version, head, client_id)
-        return (await self.receive(spec_of_request(request), version, head, holder)).response
-
-    async def send(self, request: Any, version: int, head: RequestHead, client_id: str | None) -> None:
+    async def send(self, request: Any, version: int, asked: ClientRequest) -> None:
         spec = spec_of_request(request)
-        await self.connection.send(encode_request(spec, version, head.correlation_id, client_id, request))
+        encode = partial(encode_request, spec, version, asked.head.correlation_id, asked.client_id, request)
+        await self.connection.send(await self._tools.work(encode, is_long=asked.has_many_items))
 
     async def receive(
-        self, spec: ApiSpec, version: int, head: RequestHead, holder: ClaimHolder | None, held_bytes: int = 0
+        self, spec: ApiSpec, version: int, asked: ClientRequest, holder: ClaimHolder | None, held_bytes: int = 0
     ) -> UpstreamAnswer:
         """The next answer. The claim of `holder`, if given, grows to its size, beside what it holds already.
 
         Raises: MalformedFrame, OSError.
         """
-        size = await self.read_head(head)
+        size = await self.read_head(asked.head)
         body = await self._read_for(size, holder, held_bytes)
         decode = partial(decode_response_body, spec, version, memoryview(body))
-        response = decode() if size <= WHOLE_BYTES else await self._tools.workers.run(decode)
+        response, has_many_items = await decode_by_items(self._tools.workers, decode, MAX_ITEMS)
+        asked.has_many_items |= has_many_items
         return UpstreamAnswer(response, size)
 
     async def read_head(self, head: RequestHead) -> int:

@@ -18,6 +18,7 @@ from ...protocol.schema import decode
 from ..gateway_metrics import GatewayMetrics
 from ..request_frame import SIZE, RequestHead
 from ..translations.translated_call import AskUpstream
+from .client_request import ClientRequest
 from .login_relay import VERSION, LoginRelay
 from .reply_maker import ReplyMaker
 
@@ -26,7 +27,7 @@ class ClientLogin:
     """`asking` gives what asks the cluster on behalf of a request of the client."""
 
     def __init__(
-        self, metrics: GatewayMetrics, replies: ReplyMaker, asking: Callable[[RequestHead, str | None], AskUpstream]
+        self, metrics: GatewayMetrics, replies: ReplyMaker, asking: Callable[[ClientRequest], AskUpstream]
     ) -> None:
         self._metrics = metrics
         self._replies = replies
@@ -42,7 +43,7 @@ class ClientLogin:
         """Answers SaslHandshake 0, after which bare tokens follow. Raises: MalformedFrame, OSError."""
         header, body = decode_request_header(frame)
         request = decode(SaslHandshakeRequest, 0, body)
-        self._relay = LoginRelay(self._asking(head, header.client_id))
+        self._relay = LoginRelay(self._asking(ClientRequest(head, header.client_id)))
         response = await self._relay.begin(request.mechanism)
         pieces = encode_response(API[ApiKey.SASL_HANDSHAKE], 0, head.correlation_id, response)
         return self._replies.make_reply(pieces, head, began_s, VERSION)

@@ -50,6 +50,7 @@ from ..upstream_logins import UpstreamLogin
 from .broker_link import BrokerLink
 from .broker_links import BrokerLinks
 from .client_login import ClientLogin
+from .client_request import ClientRequest
 from .passer import Passer
 from .reply_maker import ReplyMaker, frame_answer
 from .router import Router
@@ -204,16 +205,16 @@ class ClientSession:
             return "bootstrap"
         return str(broker) if broker in self._tools.upstream.brokers else "unknown"
 
-    def _asking(self, head: RequestHead, client_id: str | None) -> AskUpstream:
+    def _asking(self, asked: ClientRequest) -> AskUpstream:
         async def ask(
             request: Any, version: int, *, is_answered: bool = True, holder: TranslatedCall | None = None
         ) -> Any:
             if self._router is not None:
-                return await self._router.ask(request, version, head, client_id, holder)
+                return await self._router.ask(request, version, asked, holder)
             link = await self._links.open()
             if is_answered:
-                return await link.ask(request, version, head, client_id, holder)
-            await link.send(request, version, head, client_id)
+                return await link.ask(request, version, asked, holder)
+            await link.send(request, version, asked)
             return None
 
         return ask

@@ -15,6 +15,9 @@ from ..gateway_metrics import GatewayMetrics
 from ..request_frame import SIZE, RequestHead
 from .broker_link import WHOLE_BYTES
 
+MOST_PIECES = 64
+SMALL_PIECE_BYTES = 1024
+
 
 class ReplyMaker:
     """Counts in `metrics`."""
@@ -40,9 +43,21 @@ def encode_answer(head: RequestHead, response: Any) -> list[Piece]:
     """The frame of the answer to that request. Raises: MalformedFrame for what the cluster says and that version of the
     answer has no place for."""
     try:
-        return encode_response(API[ApiKey(head.key)], head.version, head.correlation_id, response)
+        pieces = encode_response(API[ApiKey(head.key)], head.version, head.correlation_id, response)
+        return pieces if len(pieces) <= MOST_PIECES else _join_small(pieces)
     except ValueError as fault:
         raise MalformedFrame(f"the cluster gives an answer that the client cannot have: {fault}") from None
+
+
+def _join_small(pieces: Sequence[Any]) -> list[Piece]:
+    """The same bytes, with small pieces in one with their neighbours: each is sent by itself."""
+    joined: list[Piece] = [bytearray()]
+    for piece in pieces:
+        if len(piece) <= SMALL_PIECE_BYTES:
+            joined[-1] += piece
+        else:
+            joined += (piece, bytearray())
+    return [piece for piece in joined if size_of(piece)]
 
 
 def frame_head(head: RequestHead, size: int) -> bytes:

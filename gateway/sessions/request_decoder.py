@@ -1,26 +1,32 @@
-"""Requests of clients that the gateway decodes into values: with a limit of their items, the large ones in a worker.
+"""Requests of clients that the gateway decodes into values: with a limit of their items, those with many in a worker.
 
 What passes as bytes is limited by the cluster; what is decoded here costs this process's memory and its event loop, and
 each item a hundred times what it takes on the wire.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
-from ...network.worker_threads import WorkerThreads
+from ...network.worker_threads import WorkerThreads, forget_frames
 from ...protocol.api import API, ApiKey
+from ...protocol.errors import TooManyItems
 from ...protocol.frame import RequestHeader, decode_request_header
 from ...protocol.schema import decoder_of
 
-LARGE_BYTES = 64 * 1024
+T = TypeVar("T")
+MOST_ITEMS_AT_ONCE = 500
+"""Of all arrays of a message that is read or written in one step of the event loop."""
 MOST_ITEMS = 20_000
 """Of all arrays of a request, as for most requests of a broker."""
 
 
 class DecodedRequest(NamedTuple):
-    """A request and its header."""
+    """A request and its header. `has_many_items`: more than are read in one step."""
 
     header: RequestHeader
     value: Any
+    has_many_items: bool
 
 
 class RequestDecoder:
@@ -32,12 +38,20 @@ class RequestDecoder:
 
     async def decode(self, frame: memoryview) -> DecodedRequest:
         """Raises: MalformedFrame."""
-        if len(frame) > LARGE_BYTES:
-            return await self._workers.run(lambda: self.decode_now(frame))
-        return self.decode_now(frame)
-
-    def decode_now(self, frame: memoryview) -> DecodedRequest:
-        """The same at once. Raises: MalformedFrame."""
         header, body = decode_request_header(frame)
-        decode = decoder_of(API[ApiKey(header.api_key)].request, header.api_version)
-        return DecodedRequest(header, decode(body, self._most_items))
+        read = partial(decoder_of(API[ApiKey(header.api_key)].request, header.api_version), body)
+        return DecodedRequest(header, *await decode_by_items(self._workers, read, self._most_items))
+
+
+async def decode_by_items(workers: WorkerThreads, decode: Callable[[int], T], most_items: int) -> tuple[T, bool]:
+    """What `decode` reads that gets the most items that there may be, and whether they are many: a worker reads those.
+
+    Raises: MalformedFrame.
+    """
+    try:
+        return decode(min(most_items, MOST_ITEMS_AT_ONCE)), False
+    except TooManyItems as fault:
+        if most_items <= MOST_ITEMS_AT_ONCE:
+            raise
+        forget_frames(fault)
+    return await workers.run(partial(decode, most_items)), True

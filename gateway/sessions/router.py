@@ -17,14 +17,14 @@ from ...protocol.errors import ApiError
 from ...protocol.frame import encode_request, encode_response
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest
 from ...protocol.messages.metadata import MetadataRequest
-from ...protocol.primitives import NO_UUID
 from ...protocol.schema import Piece
 from ..request_frame import RequestHead, with_size
 from ..routes import ANY, READ, ROUTES
 from ..routes.locator import Locator
-from ..routes.route import Route, Target
+from ..routes.route import Route
 from .broker_link import WHOLE_BYTES, BrokerLink, ClaimHolder
 from .broker_links import BrokerLinks
+from .client_request import ClientRequest
 from .passer import Passer
 from .reply_maker import ReplyMaker, encode_answer, shrink_claim
 from .session_tools import SessionTools
@@ -63,7 +63,8 @@ class Router:
         if route is ANY:
             await self._look_up_again(head, frame)
             return await self._passer.pass_on(await self._links.open(), head, frame, began_s)
-        header, decoded = await self._tools.decoder.decode(frame)
+        header, decoded, has_many_items = await self._tools.decoder.decode(frame)
+        asked = ClientRequest(head, header.client_id, has_many_items)
         spec = API[ApiKey(head.key)]
         try:
             request = route.prepare(decoded)
@@ -72,23 +73,24 @@ class Router:
             return self._replies.make_reply(refusal, head, began_s, head.version)
         parts = await self._split(route, request)
         if len(parts) > 1:
-            return await self._ask_several(route, parts, head, header.client_id, began_s)
+            return await self._ask_several(route, parts, asked, began_s)
         pieces: Sequence[Piece] = with_size(frame)
         if request is not decoded:
-            pieces = encode_request(spec, head.version, head.correlation_id, header.client_id, request)
+            encode = partial(encode_request, spec, head.version, head.correlation_id, header.client_id, request)
+            pieces = await self._tools.work(encode, is_long=has_many_items)
         link, due = parts[0].link, is_answered(request)
         return await self._passer.pass_pieces(link, head, pieces, began_s, is_answered=due)
 
     async def _ask_several(
-        self, route: Route, parts: Sequence[BrokerPart], head: RequestHead, client_id: str | None, began_s: float
+        self, route: Route, parts: Sequence[BrokerPart], asked: ClientRequest, began_s: float
     ) -> Reply:
-        held = HeldClaim()
+        held, head = HeldClaim(), asked.head
         try:
-            response = await self._ask_all(route, parts, head.version, head, client_id, held)
+            response = await self._ask_all(route, parts, head.version, asked, held)
             pieces = None
             if response is not None:
                 encode = partial(encode_answer, head, response)
-                pieces = encode() if held.claim is None else await self._tools.workers.run(encode)
+                pieces = await self._tools.work(encode, is_long=asked.has_many_items)
         except BaseException:
             if held.claim is not None:
                 held.claim.release()
@@ -97,15 +99,13 @@ class Router:
         reply.claim = shrink_claim(pieces, held.claim)
         return reply
 
-    async def ask(
-        self, request: Any, version: int, head: RequestHead, client_id: str | None, holder: ClaimHolder | None
-    ) -> Any:
+    async def ask(self, request: Any, version: int, asked: ClientRequest, holder: ClaimHolder | None) -> Any:
         """As `BrokerLink.ask`, of whichever brokers the request is for."""
         route = ROUTES[spec_of_request(request).key]
         parts = await self._split(route, route.prepare(request))
         held = holder or HeldClaim()
         try:
-            return await self._ask_all(route, parts, version, head, client_id, held)
+            return await self._ask_all(route, parts, version, asked, held)
         finally:
             if holder is None and held.claim is not None:
                 held.claim.release()  # the response that is made of it is small
@@ -119,57 +119,49 @@ class Router:
         brokers = list(dict.fromkeys(found.values()))
         if len(brokers) <= 1:
             return [BrokerPart(await self._links.open(brokers[0] if brokers else None), request)]
-        parts = []
-        for broker in brokers:
-            parts.append(await self._take_part(route, request, broker, found))
-            await turn.next()
-        return parts
-
-    async def _take_part(
-        self, route: Route, request: Any, broker: int | None, found: dict[Target, int | None]
-    ) -> BrokerPart:
-        link = await self._links.open(broker)
-        return BrokerPart(link, route.take_part(request, lambda target: found[target] == broker))
+        parts = await route.split(request, found, turn)
+        return [BrokerPart(await self._links.open(broker), part) for broker, part in parts.items()]
 
     async def _ask_all(
         self,
         route: Route,
         parts: Sequence[BrokerPart],
         version: int,
-        head: RequestHead,
-        client_id: str | None,
+        asked: ClientRequest,
         holder: ClaimHolder,
     ) -> Any:
         """The joined response, None if none is due."""
         for part in parts:
-            await part.link.send(part.request, version, head, client_id)
+            await part.link.send(part.request, version, asked)
         if not is_answered(parts[0].request):
             return None
         responses, held_bytes = [], 0
         for part in parts:
             spec = spec_of_request(part.request)
-            answer = await part.link.receive(spec, version, head, holder, held_bytes)
+            answer = await part.link.receive(spec, version, asked, holder, held_bytes)
             responses.append(answer.response)
             held_bytes += answer.size_bytes
         if len(responses) == 1:
             return responses[0]
-        if held_bytes <= WHOLE_BYTES:
-            return route.join(responses)
-        return await self._tools.workers.run(partial(route.join, responses))
+        asked.has_many_items |= held_bytes > WHOLE_BYTES
+        return await self._tools.work(partial(route.join, responses), is_long=asked.has_many_items)
 
     async def _look_up_again(self, head: RequestHead, frame: memoryview) -> None:
         """What a client asks the cluster for, since a broker was the wrong one, is looked up here again, too."""
         if head.key not in READ:
             return
-        _, request = await self._tools.decoder.decode(frame)
+        request = (await self._tools.decoder.decode(frame)).value
+        turn = self._tools.turns.begin()
         if isinstance(request, MetadataRequest):
-            topics = request.topics if head.version or request.topics else None
-            names = None if topics is None else [each.name or "" for each in topics]
-            self._locator.forget_topics(names)
-            self._locator.forget_topics(each.topic_id for each in topics or () if each.topic_id != NO_UUID)
+            if request.topics is None or not (head.version or request.topics):
+                self._locator.forget_topics(None)
+            for topic in request.topics or ():
+                self._locator.forget_topics((topic.name or "", topic.topic_id))
+                await turn.next()
         elif isinstance(request, FindCoordinatorRequest):
-            keys = request.coordinator_keys or (request.key,)
-            self._locator.forget_coordinators(Coordinator(key, request.key_type) for key in keys)
+            for key in request.coordinator_keys or (request.key,):
+                self._locator.forget_coordinators((Coordinator(key, request.key_type),))
+                await turn.next()
 
 
 def is_answered(request: Any) -> bool:

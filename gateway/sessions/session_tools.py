@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ...client.versions import VersionRange
 from ...config.keys.endpoints import HostPort
@@ -15,6 +16,8 @@ from ..gateway_metrics import GatewayMetrics
 from ..routes.locator import Locator
 from ..upstream import Upstream
 from .request_decoder import RequestDecoder
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +44,7 @@ class SessionTools:
     clients: ClientReport
     zstd_to: Codec | None
     swaps: bool
+
+    async def work(self, work: Callable[[], T], *, is_long: bool) -> T:
+        """The result of `work`, which a worker does if it is long."""
+        return await self.workers.run(work) if is_long else work()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from ...network.answerer import Reply
 from ...network.clients.seen_client import SeenClient
@@ -13,8 +14,8 @@ from ..request_frame import RequestHead
 from ..translations import TRANSLATIONS
 from ..translations.translated_call import AskUpstream, Rotation, TranslatedCall
 from ..upstream_logins import UpstreamLogin
+from .client_request import ClientRequest
 from .reply_maker import ReplyMaker, encode_answer, shrink_claim
-from .request_decoder import DecodedRequest
 from .session_tools import SessionTools
 
 
@@ -26,7 +27,7 @@ class Translator:
         self,
         tools: SessionTools,
         replies: ReplyMaker,
-        asking: Callable[[RequestHead, str | None], AskUpstream],
+        asking: Callable[[ClientRequest], AskUpstream],
         login: Callable[[], UpstreamLogin | None],
         is_there: Callable[[], bool],
     ) -> None:
@@ -41,14 +42,17 @@ class Translator:
     async def translate(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
         """Raises: CloseConnection, MalformedFrame, OSError."""
         seen = peer.seen
-        call = self._call(head, await self._tools.decoder.decode(frame), seen)
+        read = await self._tools.decoder.decode(frame)
+        asked = ClientRequest(head, read.header.client_id, read.has_many_items)
+        call = self._call(asked, read.value, seen)
         seen.translated[head.key, head.version, call.sent_as] += 1
         try:
             response = await TRANSLATIONS[head.key](call)
             pieces = None
             if response is not None:
-                mapped = map_errors(response, lambda code: self._map_code(head, seen, code))
-                pieces = encode_answer(head, mapped)
+                mapped = await map_errors(response, lambda code: self._map_code(head, seen, code), call.turn)
+                encode = partial(encode_answer, head, mapped)
+                pieces = await self._tools.work(encode, is_long=asked.has_many_items)
         except BaseException:
             call.release()
             raise
@@ -56,17 +60,18 @@ class Translator:
         reply.claim = shrink_claim(pieces, call.claim)
         return reply
 
-    def _call(self, head: RequestHead, read: DecodedRequest, seen: SeenClient) -> TranslatedCall:
+    def _call(self, asked: ClientRequest, request: Any, seen: SeenClient) -> TranslatedCall:
         def lose(what: str, count: int) -> None:
             self._metrics.lost.of(what).add(count)
             seen.lost[what] += count
 
         return TranslatedCall(
-            key=head.key,
-            version=head.version,
-            sent_as=TRANSLATED[head.key].sent_as,
-            request=read.value,
-            ask=self._asking(head, read.header.client_id),
+            key=asked.head.key,
+            version=asked.head.version,
+            sent_as=TRANSLATED[asked.head.key].sent_as,
+            request=request,
+            turn=self._tools.turns.begin(),
+            ask_upstream=self._asking(asked),
             is_there=self._is_there,
             ask_coordinator=partial(self._tools.upstream.ask_coordinator, login=self._login()),
             clock=self._tools.clock,

@@ -7,7 +7,7 @@ What the newer request adds has its default: no validation only, no current epoc
 from dataclasses import replace
 from typing import Any
 
-from ...protocol.messages.describe_configs import DescribeConfigsResponse
+from ...protocol.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsResponse
 from .translated_call import TranslatedCall
 
 DEFAULT_SOURCE = 5
@@ -23,8 +23,11 @@ async def translate_configs(call: TranslatedCall) -> DescribeConfigsResponse:
     response: DescribeConfigsResponse = await call.ask(call.request, call.sent_as)
     results = []
     for result in response.results:
-        configs = [
-            replace(each, is_default=each.config_source == DEFAULT_SOURCE, synonyms=()) for each in result.configs
-        ]
+        configs = await call.turn.map(_say_whether_default, result.configs)
         results.append(replace(result, configs=configs))
+        await call.turn.next()
     return replace(response, results=results)
+
+
+def _say_whether_default(config: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
+    return replace(config, is_default=config.config_source == DEFAULT_SOURCE, synonyms=())

@@ -85,15 +85,15 @@ async def translate(call: TranslatedCall) -> FetchResponse:
     request: FetchRequest = call.request
     if request.replica_id not in (CONSUMER, DEBUGGER):
         raise CloseConnection("Fetch of a follower: brokers do not speak through the gateway")
-    partitions = {
-        (topic.topic, each.partition): _Partition(each, each.fetch_offset)
-        for topic in request.topics
-        for each in topic.partitions
-    }
+    partitions = {}
+    for topic in request.topics:
+        async for each in call.turn.each(topic.partitions):
+            partitions[topic.topic, each.partition] = _Partition(each, each.fetch_offset)
+        await call.turn.next()
     call.least_claim_bytes = CLAIM_BYTES
     fetch = _Fetch(call, request, partitions)
     await fetch.run()
-    return fetch.response()
+    return await fetch.response()
 
 
 class _Fetch:
@@ -101,6 +101,7 @@ class _Fetch:
 
     def __init__(self, call: TranslatedCall, request: FetchRequest, partitions: dict[PartitionKey, _Partition]) -> None:
         self._call = call
+        self._turn = call.turn
         self._request = request
         self._partitions = partitions
         self._target = 1 if call.version >= MAGIC_1_VERSION else 0
@@ -115,26 +116,39 @@ class _Fetch:
             await self._ask(keys, max(0, wait_ms), min(min_bytes, CLAIM_BYTES))
             await self._ask_again(keys)
             await self._convert(keys)
-            if any(each.error_code or each.data for each in map(self._outcome, self._partitions)):
+            if await self._has_something() or not await self._move_on(keys):
                 break
-            keys = [key for key in keys if self._partitions[key].has_vanished]
-            if not keys:
-                break
-            for key in keys:
-                each = self._partitions[key]
-                each.offset = each.converted.next_offset if each.converted is not None else each.offset
             keys = list(self._partitions)
             self._call.release()
             wait_ms, min_bytes = self._ends_ms - self._call.clock.monotonic_ms(), max(1, min_bytes)
         if self._transactional:
             self._call.lose("transactions", self._transactional)
 
-    def response(self) -> FetchResponse:
+    async def _has_something(self) -> bool:
+        """Whether there is something to answer: records or an error."""
+        found = False
+        async for key in self._turn.each(self._partitions):
+            outcome = self._outcome(key)
+            found |= bool(outcome.error_code or outcome.data)
+        return found
+
+    async def _move_on(self, keys: Sequence[PartitionKey]) -> bool:
+        """Moves on behind batches of which nothing is left; whether there were any."""
+        found = False
+        async for key in self._turn.each(keys):
+            each = self._partitions[key]
+            if each.converted is not None and each.has_vanished:
+                each.offset, found = each.converted.next_offset, True
+        return found
+
+    async def response(self) -> FetchResponse:
         """Each partition once, however often it was named: as Kafka, and its records are not sent again and again."""
         answers: dict[str, list[PartitionData]] = {topic.topic: [] for topic in self._request.topics}
-        for key in self._partitions:
+        async for key in self._turn.each(self._partitions):
             answers[key[0]].append(self._answer(key))
-        topics = [FetchableTopicResponse(topic=name, partitions=each) for name, each in answers.items()]
+        topics = await self._turn.map(
+            lambda each: FetchableTopicResponse(topic=each[0], partitions=each[1]), answers.items()
+        )
         return FetchResponse(throttle_time_ms=self._throttle_ms, responses=topics)
 
     def _rotate(self) -> list[PartitionKey]:
@@ -150,7 +164,7 @@ class _Fetch:
         limit = CLAIM_BYTES if self._is_hard else max(0, min(self._request.max_bytes, CLAIM_BYTES))
         share = share_bytes or max(LEAST_SHARE_BYTES, CLAIM_BYTES // max(1, len(self._partitions)))
         topics: list[tuple[str, list[FetchPartition]]] = []
-        for key in keys:
+        async for key in self._turn.each(keys):
             each = self._partitions[key]
             most = min(each.asked.partition_max_bytes, share) if self._is_hard else each.asked.partition_max_bytes
             asked = replace(each.asked, fetch_offset=each.offset, partition_max_bytes=most)
@@ -162,23 +176,25 @@ class _Fetch:
             max_wait_ms=wait_ms,
             min_bytes=min_bytes,
             max_bytes=limit,
-            topics=[FetchTopic(topic=topic, partitions=partitions) for topic, partitions in topics],
+            topics=await self._turn.map(lambda each: FetchTopic(topic=each[0], partitions=each[1]), topics),
         )
         response: FetchResponse = await self._call.ask(request, self._call.sent_as, holder=self._call)
         self._throttle_ms = max(self._throttle_ms, response.throttle_time_ms)
         for topic in response.responses:
-            for answer in topic.partitions:
+            async for answer in self._turn.each(topic.partitions):
                 found = self._partitions.get((topic.topic, answer.partition_index))
                 if found is not None:
                     found.answer = answer
+            await self._turn.next()
 
     async def _ask_again(self, keys: Sequence[PartitionKey]) -> None:
         """Asks alone for those whose first batch was too large for their share, as far as the claim lasts."""
         if not self._is_hard:
             return
-        got = sum(_size(each.answer.records) for each in self._partitions.values() if each.answer is not None)
-        last_fed = 0
-        for at, key in enumerate(keys):
+        got = last_fed = 0
+        async for each in self._turn.each(self._partitions.values()):
+            got += _size(each.answer.records) if each.answer is not None else 0
+        async for at, key in self._turn.each(enumerate(keys)):
             each = self._partitions[key]
             if each.is_starved and got < CLAIM_BYTES:
                 await self._call.claim_bytes(CLAIM_BYTES)
@@ -191,19 +207,22 @@ class _Fetch:
             self._call.rotation.start = (order.index(keys[last_fed - 1]) + 1) % len(order)
 
     async def _convert(self, keys: Sequence[PartitionKey]) -> None:
-        works = []
-        for key in keys:
+        works, size = [], 0
+        async for key in self._turn.each(keys):
             answer = self._partitions[key].answer
             if answer is not None:
-                works.append((self._partitions[key], _view(answer.records)))
-        size = sum(len(records) for _, records in works)
+                records = _view(answer.records)
+                works.append((self._partitions[key], records))
+                size += len(records)
 
-        def convert_all() -> list[_Converted]:
-            return [self._convert_one(each, records) for each, records in works]
+        def convert(work: tuple[_Partition, memoryview]) -> _Converted:
+            return self._convert_one(*work)
 
-        is_quick = size <= INLINE_BYTES and not any(_is_compressed(records) for _, records in works)
-        done = convert_all() if is_quick else await self._call.workers.run(convert_all)
-        for (each, _), converted in zip(works, done, strict=True):
+        if size <= INLINE_BYTES and not any(await self._turn.map(lambda work: _is_compressed(work[1]), works)):
+            done = await self._turn.map(convert, works)
+        else:
+            done = await self._call.work(lambda: list(map(convert, works)))
+        async for (each, _), converted in self._turn.each(zip(works, done, strict=True)):
             each.converted = converted
             self._transactional += converted.transactional
             if each.answer is not None:

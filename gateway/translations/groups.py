@@ -7,34 +7,46 @@ Metadata, since only that says what the client may do with each topic. (OffsetFe
 the coordinator answers NOT_COORDINATOR for topics, too, that the client may not see.)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from ...client.errors import ClientError
+from ...network.turn import Turn
 from ...protocol.acls import AclOperation
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from ...protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from ...protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+)
 from ...protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse, OffsetFetchResponsePartition
 from .translated_call import TranslatedCall
 
+M = TypeVar("M")
+PartitionKey = tuple[str, int]
 NO_OFFSET = -1
 METADATA_VERSION = 8
 """The first with the operations that the client may do, one bit each."""
+PARTITIONS_A_PART = 250
+"""Of a request to the coordinator."""
 
 
 async def translate_commit(call: TranslatedCall) -> OffsetCommitResponse:
-    request: OffsetCommitRequest = call.request
-    if any(each.commit_timestamp != -1 for topic in request.topics for each in topic.partitions):
+    timestamps: set[int] = set()
+
+    def forget_timestamp(topic: str, partition: OffsetCommitRequestPartition) -> OffsetCommitRequestPartition:
+        timestamps.add(partition.commit_timestamp)
+        return replace(partition, commit_timestamp=-1)
+
+    request = await _with_partitions(call.request, forget_timestamp, call.turn)
+    if timestamps - {-1}:
         call.lose("commit timestamps", 1)
-    topics = [
-        replace(topic, partitions=[replace(each, commit_timestamp=-1) for each in topic.partitions])
-        for topic in request.topics
-    ]
-    response: OffsetCommitResponse = await _ask_coordinator(call, replace(request, topics=topics), AclOperation.READ)
+    response: OffsetCommitResponse = await _ask_coordinator(call, request, AclOperation.READ)
     return response
 
 
@@ -47,8 +59,7 @@ async def translate_offset_fetch(call: TranslatedCall) -> OffsetFetchResponse:
             return replace(partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return partition
 
-    named: OffsetFetchResponse = _with_partitions(response, name_nothing)
-    return named
+    return await _with_partitions(response, name_nothing, call.turn)
 
 
 async def translate_join(call: TranslatedCall) -> JoinGroupResponse:
@@ -63,22 +74,21 @@ async def _ask_coordinator(
     call: TranslatedCall, request: OffsetCommitRequest | OffsetFetchRequest, operation: AclOperation
 ) -> Any:
     """Only about topics with which the client itself may do the operation."""
-    response = await call.ask(request, call.sent_as)
+    response, turn = await call.ask(request, call.sent_as), call.turn
     unanswered = {
-        (topic.name, each.partition_index)
-        for topic in response.topics
-        for each in topic.partitions
-        if each.error_code == ErrorCode.NOT_COORDINATOR
+        key async for key, each in turn.each(_partitions_of(response)) if each.error_code == ErrorCode.NOT_COORDINATOR
     }
     if call.version > 0 or not unanswered:
         return response
-    allowed = await _ask_for_rights(call, {topic for topic, _ in unanswered}, operation)
-    wanted = {each for each in unanswered if each[0] in allowed}
-    answers: dict[tuple[str, int], Any] = {}
+    allowed = await _ask_for_rights(call, {topic async for topic, _ in turn.each(unanswered)}, operation)
+    wanted = {each async for each in turn.each(unanswered) if each[0] in allowed}
+    answers: dict[PartitionKey, Any] = {}
     if wanted:
         with suppress(ClientError):
-            rest = await call.ask_coordinator(request.group_id, _part_of(request, wanted), call.sent_as)
-            answers = {(topic.name, each.partition_index): each for topic in rest.topics for each in topic.partitions}
+            for part in await _parts_of(request, wanted, turn):
+                rest = await call.ask_coordinator(request.group_id, part, call.sent_as)
+                turn.begin()
+                answers |= {key: each async for key, each in turn.each(_partitions_of(rest))}
 
     def answer(topic: str, partition: Any) -> Any:
         key = (topic, partition.partition_index)
@@ -86,46 +96,63 @@ async def _ask_coordinator(
             return replace(partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return answers.get(key, partition)
 
-    return _with_partitions(response, answer)
+    return await _with_partitions(response, answer, turn)
 
 
 async def _ask_for_rights(call: TranslatedCall, topics: set[str], operation: AclOperation) -> set[str]:
     """Those of the topics with which the client may do the operation, by the cluster's word to the client."""
     request = MetadataRequest(
-        topics=[MetadataRequestTopic(name=name) for name in sorted(topics)],
+        topics=await call.turn.map(lambda name: MetadataRequestTopic(name=name), topics),
         allow_auto_topic_creation=False,
         include_topic_authorized_operations=True,
     )
     response: MetadataResponse = await call.ask(request, METADATA_VERSION)
     return {
         topic.name
-        for topic in response.topics
+        async for topic in call.turn.each(response.topics)
         if topic.name is not None
         and topic.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED
         and topic.topic_authorized_operations & (1 << operation)
     }
 
 
-def _part_of(request: OffsetCommitRequest | OffsetFetchRequest, wanted: set[tuple[str, int]]) -> Any:
-    """The request about these partitions alone."""
-    if isinstance(request, OffsetCommitRequest):
-        commits = [
-            replace(
-                topic, partitions=[each for each in topic.partitions if (topic.name, each.partition_index) in wanted]
-            )
-            for topic in request.topics
-        ]
-        return replace(request, topics=[topic for topic in commits if topic.partitions])
-    fetches = [
-        replace(topic, partition_indexes=[each for each in topic.partition_indexes if (topic.name, each) in wanted])
-        for topic in request.topics or ()
-    ]
-    return replace(request, topics=[topic for topic in fetches if topic.partition_indexes])
+def _partitions_of(response: Any) -> Iterator[tuple[PartitionKey, Any]]:
+    return (((topic.name, each.partition_index), each) for topic in response.topics for each in topic.partitions)
 
 
-def _with_partitions(response: Any, change: Callable[[str, Any], Any]) -> Any:
-    """The response with what `change` makes of each partition of a topic."""
-    topics = [
-        replace(topic, partitions=[change(topic.name, each) for each in topic.partitions]) for topic in response.topics
-    ]
-    return replace(response, topics=topics)
+async def _parts_of(
+    request: OffsetCommitRequest | OffsetFetchRequest, wanted: set[PartitionKey], turn: Turn
+) -> list[Any]:
+    """The request about these partitions alone, in parts that the gateway's own client writes and reads at once."""
+    whole: Any = request
+    field = "partitions" if isinstance(request, OffsetCommitRequest) else "partition_indexes"
+    parts: list[Any] = []
+    topics: list[Any] = []
+    count = 0
+    for topic in whole.topics or ():
+        kept = [e async for e in turn.each(getattr(topic, field)) if (topic.name, _index_of(e)) in wanted]
+        for at in range(0, len(kept), PARTITIONS_A_PART):
+            taken = kept[at : at + PARTITIONS_A_PART]
+            topics.append(replace(topic, **{field: taken}))
+            count += len(taken)
+            if count >= PARTITIONS_A_PART:
+                parts.append(replace(whole, topics=topics))
+                topics, count = [], 0
+        await turn.next()
+    return [*parts, replace(whole, topics=topics)] if topics else parts
+
+
+def _index_of(partition: OffsetCommitRequestPartition | int) -> int:
+    return partition if isinstance(partition, int) else partition.partition_index
+
+
+async def _with_partitions(message: M, change: Callable[[str, Any], Any], turn: Turn) -> M:
+    """The message with what `change` makes of each partition of a topic."""
+    topics = []
+    whole: Any = message
+    for topic in whole.topics:
+        partitions = await turn.map(partial(change, topic.name), topic.partitions)
+        topics.append(replace(topic, partitions=partitions))
+        await turn.next()
+    changed: M = replace(whole, topics=topics)
+    return changed

@@ -15,8 +15,10 @@ the answer for a time is finer than Kafka's.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from ...network.answerer import CloseConnection
+from ...network.turn import Turn
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -40,29 +42,29 @@ async def translate(call: TranslatedCall) -> ListOffsetsResponse:
     request: ListOffsetsRequest = call.request
     if request.replica_id >= FOLLOWER_FROM:
         raise CloseConnection("ListOffsets of a follower: brokers do not speak through the gateway")
-    named = [((topic.name, each.partition_index), each) for topic in request.topics for each in topic.partitions]
+    wanted: dict[PartitionKey, dict[int, None]] = {}
+    most, topics = 0, []
+    for topic in request.topics:
+        async for each in call.turn.each(topic.partitions):
+            wanted.setdefault((topic.name, each.partition_index), {}).update(dict.fromkeys(_lookups(each)))
+            most = max(most, each.max_num_offsets)
+        await call.turn.next()
     found: dict[Lookup, ListOffsetsPartitionResponse] = {}
-    for lookups in _rounds(named):
-        found.update(await _ask(call, request.replica_id, lookups))
-    if any(partition.max_num_offsets > 2 for _, partition in named):
+    for lookups in await _rounds(wanted, call.turn):
+        await _ask(call, request.replica_id, lookups, found)
+    for topic in request.topics:
+        partitions = await call.turn.map(partial(_respond, topic.name, found), topic.partitions)
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+        await call.turn.next()
+    if most > 2:
         call.lose("segment lists", 1)
-    topics = [
-        ListOffsetsTopicResponse(
-            name=topic.name,
-            partitions=[_respond((topic.name, each.partition_index), each, found) for each in topic.partitions],
-        )
-        for topic in request.topics
-    ]
     return ListOffsetsResponse(topics=topics)
 
 
-def _rounds(named: Sequence[tuple[PartitionKey, ListOffsetsPartition]]) -> Sequence[Sequence[Lookup]]:
+async def _rounds(wanted: dict[PartitionKey, dict[int, None]], turn: Turn) -> Sequence[Sequence[Lookup]]:
     """What to look up, each partition once a round. Raises: CloseConnection."""
-    wanted: dict[PartitionKey, dict[int, None]] = {}
-    for key, partition in named:
-        wanted.setdefault(key, {}).update(dict.fromkeys(_lookups(partition)))
     rounds: list[list[Lookup]] = []
-    for key, times in wanted.items():
+    async for key, times in turn.each(wanted.items()):
         if len(times) > MOST_LOOKUPS:
             raise CloseConnection(
                 f"ListOffsets asks for {len(times)} times of a partition, {MOST_LOOKUPS} are the most"
@@ -86,29 +88,28 @@ def _lookups(partition: ListOffsetsPartition) -> Sequence[int]:
 
 
 async def _ask(
-    call: TranslatedCall, replica_id: int, lookups: Sequence[Lookup]
-) -> dict[Lookup, ListOffsetsPartitionResponse]:
-    """The answers to lookups that name each partition once."""
+    call: TranslatedCall, replica_id: int, lookups: Sequence[Lookup], found: dict[Lookup, ListOffsetsPartitionResponse]
+) -> None:
+    """Notes the answers to lookups that name each partition once."""
     by_topic: dict[str, list[ListOffsetsPartition]] = {}
-    for (topic, index), time in lookups:
-        by_topic.setdefault(topic, []).append(ListOffsetsPartition(partition_index=index, timestamp=time))
-    topics = [ListOffsetsTopic(name=name, partitions=partitions) for name, partitions in by_topic.items()]
-    response: ListOffsetsResponse = await call.ask(
-        ListOffsetsRequest(replica_id=replica_id, topics=topics), call.sent_as
-    )
+    async for (name, index), time in call.turn.each(lookups):
+        by_topic.setdefault(name, []).append(ListOffsetsPartition(partition_index=index, timestamp=time))
+    topics = await call.turn.map(lambda each: ListOffsetsTopic(name=each[0], partitions=each[1]), by_topic.items())
+    request = ListOffsetsRequest(replica_id=replica_id, topics=topics)
+    response: ListOffsetsResponse = await call.ask(request, call.sent_as)
     times = dict(lookups)
-    return {
-        ((topic.name, each.partition_index), times[topic.name, each.partition_index]): each
-        for topic in response.topics
-        for each in topic.partitions
-        if (topic.name, each.partition_index) in times
-    }
+    for topic in response.topics:
+        async for each in call.turn.each(topic.partitions):
+            key = topic.name, each.partition_index
+            if key in times:
+                found[key, times[key]] = each
+        await call.turn.next()
 
 
 def _respond(
-    key: PartitionKey, partition: ListOffsetsPartition, found: dict[Lookup, ListOffsetsPartitionResponse]
+    topic: str, found: dict[Lookup, ListOffsetsPartitionResponse], partition: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    times = _lookups(partition)
+    times, key = _lookups(partition), (topic, partition.partition_index)
     if not times:
         return _refuse(key, ErrorCode.UNSUPPORTED_VERSION)
     answers = [found.get((key, time)) for time in times]

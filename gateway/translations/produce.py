@@ -10,8 +10,10 @@ hold a hundred thousand.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ...network.answerer import CloseConnection
+from ...network.turn import Turn
 from ...protocol.errors import ApiError, ErrorCode, InvalidRecord, error_name
 from ...protocol.messages.produce import (
     PartitionProduceData,
@@ -49,42 +51,47 @@ class _ProduceSet:
 
 
 Sets = dict[PartitionKey, list[_ProduceSet]]
+SentBatches = dict[PartitionKey, tuple[_ProduceSet, bytes]]
+"""Of each partition the one that a request has, and the set it is of."""
 
 
 async def translate(call: TranslatedCall) -> ProduceResponse | None:
     request: ProduceRequest = call.request
-    sets = _sets_of(request)
-    all_sets = [each for named in sets.values() for each in named]
-    for each in all_sets:
-        call.count_records(each.records)
-    await _convert_all(call, all_sets)
-    for named in sets.values():
+    sets = await _sets_of(call)
+    await _convert_all(call, sets)
+    missing = 0
+    async for key, named in call.turn.each(sets.items()):
         _refuse_too_many(named)
-    _refuse_without_answer(request, sets)
-    if missing := sum(each.without_timestamp for each in all_sets):
+        missing += sum(each.without_timestamp for each in named)
+        if request.acks == 0:
+            _refuse_without_answer(key, named)
+    if missing:
         call.lose("timestamps", missing)
     throttle_ms = await _send_all(call, request, sets)
-    return None if request.acks == 0 else _respond(request, sets, throttle_ms)
+    return None if request.acks == 0 else await _respond(call, sets, throttle_ms)
 
 
-def _sets_of(request: ProduceRequest) -> Sets:
+async def _sets_of(call: TranslatedCall) -> Sets:
     sets: Sets = {}
-    for topic in request.topic_data:
-        for partition in topic.partition_data:
+    for topic in call.request.topic_data:
+        async for partition in call.turn.each(topic.partition_data):
             records = memoryview(b"") if partition.records is None else memoryview(partition.records)
+            call.count_records(records)
             sets.setdefault((topic.name, partition.index), []).append(_ProduceSet(records))
+        await call.turn.next()
     return sets
 
 
-async def _convert_all(call: TranslatedCall, sets: Sequence[_ProduceSet]) -> None:
+async def _convert_all(call: TranslatedCall, sets: Sets) -> None:
     """A worker converts what is large or may open to much, one set after the other: others have their turn between."""
-    now_ms = call.clock.now_ms()
-    is_large = sum(len(each.records) for each in sets) > INLINE_BYTES
-    for each in sets:
+    now_ms, size = call.clock.now_ms(), 0
+    async for named in call.turn.each(sets.values()):
+        size += sum(len(each.records) for each in named)
+    async for each in call.turn.each(each for named in sets.values() for each in named):
         if not call.is_there():
             raise ConnectionResetError("the client has gone")
-        if is_large or _is_compressed(each.records):
-            await call.workers.run(lambda each=each: _convert(each, now_ms))  # type: ignore[misc]
+        if size > INLINE_BYTES or _is_compressed(each.records):
+            await call.work(partial(_convert, each, now_ms))
         else:
             _convert(each, now_ms)
 
@@ -137,53 +144,63 @@ def _refuse_too_many(named: Sequence[_ProduceSet]) -> None:
             each.error, each.batches = ErrorCode.INVALID_RECORD, []
 
 
-def _refuse_without_answer(request: ProduceRequest, sets: Sets) -> None:
+def _refuse_without_answer(key: PartitionKey, named: Sequence[_ProduceSet]) -> None:
     """Raises: CloseConnection when a client that wants no answer has sent what is wrong, as Kafka does it."""
-    if request.acks == 0:
-        for (topic, index), named in sets.items():
-            if error := next((each.error for each in named if each.error), 0):
-                raise CloseConnection(f"records with acks=0 for {topic}-{index} that are refused: {error_name(error)}")
+    if error := next((each.error for each in named if each.error), 0):
+        topic, index = key
+        raise CloseConnection(f"records with acks=0 for {topic}-{index} that are refused: {error_name(error)}")
 
 
 async def _send_all(call: TranslatedCall, request: ProduceRequest, sets: Sets) -> int:
     """Sends all batches, of each partition one a request, and notes the answers; for how long to throttle, in ms."""
-    left = {key: [(each, data) for each in named for data in each.batches] for key, named in sets.items()}
+    turn = call.turn
+    left = {
+        key: [(each, data) for each in named for data in each.batches] async for key, named in turn.each(sets.items())
+    }
     throttle_ms = 0
     for number in range(max(map(len, left.values()), default=0)):
-        sent = {key: batches[number] for key, batches in left.items() if len(batches) > number}
-        sent = {key: (each, data) for key, (each, data) in sent.items() if not each.error}
+        sent = {
+            key: batches[number]
+            async for key, batches in turn.each(left.items())
+            if len(batches) > number and not batches[number][0].error
+        }
         if not sent:
             continue
-        data = ProduceRequest(acks=request.acks, timeout_ms=request.timeout_ms, topic_data=_by_topic(sent))
+        topics = await _by_topic(sent, turn)
+        data = ProduceRequest(acks=request.acks, timeout_ms=request.timeout_ms, topic_data=topics)
         response: ProduceResponse | None = await call.ask(data, call.sent_as, is_answered=request.acks != 0)
         if response is not None:
             throttle_ms = max(throttle_ms, response.throttle_time_ms)
-            _note_answers(sent, response)
+            await _note_answers(sent, response, turn)
     return throttle_ms
 
 
-def _by_topic(sent: dict[PartitionKey, tuple[_ProduceSet, bytes]]) -> list[TopicProduceData]:
+async def _by_topic(sent: SentBatches, turn: Turn) -> list[TopicProduceData]:
     topics: dict[str, list[PartitionProduceData]] = {}
-    for (topic, index), (_, data) in sent.items():
+    async for (topic, index), (_, data) in turn.each(sent.items()):
         topics.setdefault(topic, []).append(PartitionProduceData(index=index, records=data))
-    return [TopicProduceData(name=topic, partition_data=partitions) for topic, partitions in topics.items()]
+    return await turn.map(lambda each: TopicProduceData(name=each[0], partition_data=each[1]), topics.items())
 
 
-def _note_answers(sent: dict[PartitionKey, tuple[_ProduceSet, bytes]], response: ProduceResponse) -> None:
-    answers = {(topic.name, each.index): each for topic in response.responses for each in topic.partition_responses}
-    for key, (each, _) in sent.items():
+async def _note_answers(sent: SentBatches, response: ProduceResponse, turn: Turn) -> None:
+    named = ((topic.name, each) for topic in response.responses for each in topic.partition_responses)
+    answers = {(topic, each.index): each async for topic, each in turn.each(named)}
+    async for key, (each, _) in turn.each(sent.items()):
         answer = answers.get(key)
         each.error = ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else answer.error_code
         if each.answer is None or each.error:
             each.answer = answer
 
 
-def _respond(request: ProduceRequest, sets: Sets, throttle_ms: int) -> ProduceResponse:
-    left = {key: iter(named) for key, named in sets.items()}
-    topics = []
-    for topic in request.topic_data:
-        partitions = [_answer(each.index, next(left[topic.name, each.index])) for each in topic.partition_data]
+async def _respond(call: TranslatedCall, sets: Sets, throttle_ms: int) -> ProduceResponse:
+    turn, topics = call.turn, []
+    left = {key: iter(named) async for key, named in turn.each(sets.items())}
+    for topic in call.request.topic_data:
+        partitions = [
+            _answer(each.index, next(left[topic.name, each.index])) async for each in turn.each(topic.partition_data)
+        ]
         topics.append(TopicProduceResponse(name=topic.name, partition_responses=partitions))
+        await turn.next()
     return ProduceResponse(responses=topics, throttle_time_ms=throttle_ms)
 
 

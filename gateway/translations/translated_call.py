@@ -2,12 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ...network.clock import Clock
 from ...network.memory_budget import Claim, MemoryBudget
+from ...network.turn import Turn
 from ...network.worker_threads import WorkerThreads
 from ...protocol.records.layout import Codec
+
+T = TypeVar("T")
 
 
 class AskUpstream(Protocol):
@@ -34,13 +37,15 @@ class Rotation:
 class TranslatedCall:
     """`request` came in `version` and is sent as `sent_as`. A translation that holds memory until its response is sent
     has the claim in `claim`, of `least_claim_bytes` at least where an answer is not small. `lose` counts what could not
-    be carried, `count_records` looks at records; `is_there` says whether the client has not left."""
+    be carried, `count_records` looks at records; `is_there` says whether the client has not left. What loops over items
+    of the request or of an answer asks `turn` after each of them."""
 
     key: int
     version: int
     sent_as: int
     request: Any
-    ask: AskUpstream
+    turn: Turn
+    ask_upstream: AskUpstream
     is_there: Callable[[], bool]
     ask_coordinator: AskCoordinator
     clock: Clock
@@ -52,6 +57,20 @@ class TranslatedCall:
     zstd_to: Codec | None = None
     claim: Claim | None = None
     least_claim_bytes: int = 0
+
+    async def ask(
+        self, request: Any, version: int, *, is_answered: bool = True, holder: "TranslatedCall | None" = None
+    ) -> Any:
+        """As `AskUpstream`; the next turn begins with the answer."""
+        response = await self.ask_upstream(request, version, is_answered=is_answered, holder=holder)
+        self.turn.begin()
+        return response
+
+    async def work(self, work: Callable[[], T]) -> T:
+        """What a worker makes; the next turn begins after it."""
+        made = await self.workers.run(work)
+        self.turn.begin()
+        return made
 
     async def claim_bytes(self, size_bytes: int) -> None:
         """Has a claim of that size at least; that may wait for others."""

@@ -2,6 +2,7 @@
 
 import pytest
 from stepdown.gateway.error_mapping import OLDEST, UNKNOWN_TO_0_8, V0_8, map_code, map_errors
+from stepdown.network.turn import Turns
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode, code_of
 from stepdown.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
@@ -49,9 +50,10 @@ def test_codes_become(key: ApiKey, version: int, code: int, known: int) -> None:
     assert map_code(key, version, code) == known
 
 
-def test_each_code_of_a_response_is_mapped_and_the_rest_is_kept() -> None:
+async def test_each_code_of_a_response_is_mapped_and_the_rest_is_kept() -> None:
     answers = [PartitionProduceResponse(index=n, error_code=n, base_offset=7) for n in range(3)]
     response = ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=answers)])
-    mapped = map_errors(response, lambda code: 9 if code == 1 else code)
+    turn = Turns().begin()
+    mapped = await map_errors(response, lambda code: 9 if code == 1 else code, turn)
     assert [each.error_code for each in mapped.responses[0].partition_responses] == [0, 9, 2]
-    assert map_errors(response, lambda code: code) is response
+    assert await map_errors(response, lambda code: code, turn) is response

@@ -8,6 +8,7 @@ import pytest
 from stepdown.client.errors import ClientError
 from stepdown.gateway.translations.groups import translate_commit, translate_offset_fetch
 from stepdown.gateway.translations.translated_call import TranslatedCall
+from stepdown.network.turn import Turns
 from stepdown.protocol.acls import AclOperation
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
@@ -123,7 +124,14 @@ def call_of(
 
     unused: dict[str, Any] = dict.fromkeys(("clock", "memory", "workers", "lose", "count_records", "is_there"), Mock())
     return TranslatedCall(
-        key=8, version=0, sent_as=1, request=request, ask=ask, ask_coordinator=ask_coordinator, **unused
+        key=8,
+        version=0,
+        sent_as=1,
+        request=request,
+        turn=Turns().begin(),
+        ask_upstream=ask,
+        ask_coordinator=ask_coordinator,
+        **unused,
     )
 
 
