@@ -28,7 +28,7 @@ from ..serve.event_loop import run_in_loop
 from ..serve.greeting import announce
 from ..serve.log_format import configure_logging
 from ..serve.log_options import add_log_options
-from ..support.process_resources import allow_open_files, return_memory
+from ..support.process_resources import allow_open_files, collect_seldom, return_memory, shorten_thread_turns
 
 DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests that Kafka 4 removed; the rest passes.
 
@@ -52,6 +52,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     configure_logging(given.log_format, given.log_level.upper())
     allow_open_files()
     return_memory()
+    shorten_thread_turns()
     if given.worker:
         return _be_worker(given.worker)
     read = partial(read_sources, given.file, environ, _flags(given))
@@ -89,6 +90,7 @@ def _be_worker(descriptors: str) -> int:
     """The process of a worker: signals that end a gateway are for its supervisor."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    collect_seldom()
     ports, questions = (socket.socket(fileno=int(each)) for each in descriptors.split(","))
     return run_in_loop(Worker(ports, questions).run())
 
@@ -104,6 +106,7 @@ async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Ca
         task.add_done_callback(reloads.discard)
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_soon)
+    collect_seldom()
     try:
         fault = await gateway.start()
     except StartFailed as failure:

@@ -2,11 +2,9 @@
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +17,7 @@ from ...config import Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
 from ...network.clock import LoopClock
 from ..support.failures import EXIT_FAILED
-from ..support.process_resources import allow_open_files, return_memory
+from ..support.process_resources import allow_open_files, collect_seldom, return_memory, shorten_thread_turns
 from .event_loop import run_in_loop
 from .greeting import announce, summarize, summarize_without_effect
 from .log_format import configure_logging
@@ -27,14 +25,6 @@ from .log_format import configure_logging
 if TYPE_CHECKING:
     from ...broker.broker_with_control_port import ControlledBroker
     from ...broker.faults.disk_faults import FaultyDisk
-
-THREAD_TURN_S = 0.0005
-"""A tenth of Python's own: what a request waits at most for a worker that is between two compiled loops. While a log is
-cleaned the 99th percentile of produce requests is half of what it was."""
-
-COLLECT_AFTER = (2_000, 10, 2_000)
-"""By default a full garbage collection comes after some 70,000 new objects and takes 100 ms with 9,000 partitions,
-several times a second while long requests come. Reference counting frees almost everything here without it."""
 
 log = logging.getLogger("stepdown")
 
@@ -74,7 +64,7 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
     _check_start(loaded, options, environ)
     allow_open_files()
     return_memory()
-    sys.setswitchinterval(THREAD_TURN_S)
+    shorten_thread_turns()
     if options.brokers > 1:
         return run_in_loop(_run_cluster(options, loaded, environ))
     return run_in_loop(_run(loaded, options))
@@ -131,7 +121,7 @@ async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ:
             control = f", control {controlled.control_address}"
         if options.users:
             cluster.scram_credentials.set_passwords(options.users)
-        _start_garbage_collector()
+        collect_seldom()
         for broker in cluster.brokers.values():
             log.info(summarize(broker, loaded.layers))
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
@@ -142,12 +132,6 @@ async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ:
         log.info("stopping: finishing what is in flight")
     log.info("stopped")
     return 0
-
-
-def _start_garbage_collector() -> None:
-    gc.freeze()  # what was imported and made so far stays, and is much with thousands of partitions
-    gc.set_threshold(*COLLECT_AFTER)
-    gc.enable()
 
 
 def _stopping(options: BrokerOptions) -> asyncio.Event:
@@ -172,7 +156,7 @@ async def _run(loaded: StartupSettings, options: BrokerOptions) -> int:
         await create_missing_topics(broker)
     if options.users:
         broker.scram_credentials.set_passwords(options.users)
-    _start_garbage_collector()
+    collect_seldom()
     log.info(summarize(broker if isinstance(broker, Broker) else broker.broker, loaded.layers))
     announce(_greeting(broker))
     await stopping.wait()
