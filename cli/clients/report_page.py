@@ -32,7 +32,7 @@ def fetch_report(address: str, password: str) -> dict[str, Any]:
     except (OSError, http.client.HTTPException) as fault:
         raise CommandFailure(
             f"no http port answers at {address}: {connect_reason(fault) if isinstance(fault, OSError) else fault}",
-            "`stepdown serve` names its http address when it is ready; --http sets it.",
+            "`stepdown serve` and `stepdown gateway` name their http address when they are ready; --http sets it.",
         ) from fault
     finally:
         connection.close()

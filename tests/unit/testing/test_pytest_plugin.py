@@ -232,3 +232,20 @@ def test_a_failure_ends_at_the_line_of_the_test_and_says_what_came_near(tmp_path
     assert not re.search(r"testing/\w+\.py:\d+", failure), failure
     assert re.search(r"what came near: Produce v\d+ of orders from app", told), told
     assert "loop_thread.py" in run(tmp_path, AT_ITS_LINE, "--full-trace")
+
+
+INSTALLED = """
+import sys
+
+def test_has_a_broker(kafka):
+    rewritten = [name for name, module in sys.modules.items()
+                 if name.startswith("stepdown.") and "AssertionRewritingHook" in str(module.__spec__)]
+    assert set(rewritten) <= {"stepdown.testing", "stepdown.testing.pytest_plugin"}
+"""
+
+
+def test_pytest_does_not_rewrite_the_brokers_asserts(tmp_path: Path) -> None:
+    """It rewrote five hundred modules of an installed package before the first test."""
+    (tmp_path / "as_installed.py").write_text("import pytest; pytest.register_assert_rewrite('stepdown')")
+    told = run(tmp_path, INSTALLED, "-p", "as_installed")
+    assert "1 passed" in told, told
