@@ -138,7 +138,7 @@ class Gateway:
         self._http = self._make_http() if has_http else None
         self._connections: Counter[str] = Counter()
         self._refreshing: asyncio.Task[None] | None = None
-        self._looking_for_hosts: asyncio.Task[None] | None = None
+        self._acl_warning: asyncio.Task[None] | None = None
         self._is_stopping = False
         self._fault = ""
         """Why the cluster did not answer when it was asked last."""
@@ -175,7 +175,7 @@ class Gateway:
     async def stop(self, drain_ms: int | None = None) -> None:
         """Takes no more connections, answers what is in flight, for `drain.timeout.ms` at most."""
         self._is_stopping = True
-        for task in filter(None, (self._refreshing, self._looking_for_hosts)):
+        for task in filter(None, (self._refreshing, self._acl_warning)):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         await self._server.drain(self.settings.drain_ms if drain_ms is None else drain_ms)
@@ -225,9 +225,9 @@ class Gateway:
 
     def warn_of_hosts(self) -> None:
         """Looks for rules of the cluster that name hosts, and has a line for them."""
-        self._looking_for_hosts = asyncio.create_task(self._look_for_hosts())
+        self._acl_warning = asyncio.create_task(self._warn_of_acls_by_host())
 
-    async def _look_for_hosts(self) -> None:
+    async def _warn_of_acls_by_host(self) -> None:
         """A line for rules of the cluster that name addresses, which are the gateway's there."""
         try:
             acls = await self.upstream.run(describe_acls(AclFilter()))

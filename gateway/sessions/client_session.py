@@ -104,7 +104,7 @@ class ClientSession:
                 asyncio.get_running_loop().call_soon(self.close)  # when it has been sent on
             return await self._dispatch(frame, peer)
         except UpstreamFailed as fault:
-            self._metrics.upstream_failures.of(self._name_of(self._broker())).add()
+            self._metrics.upstream_failures.of(self._metric_label(self._broker())).add()
             raise CloseConnection(f"the cluster cannot be reached: {fault}") from None
         except ConnectionResetError as fault:
             if self._links.is_closed:
@@ -199,7 +199,7 @@ class ClientSession:
         self._metrics.refused.of(name, str(head.version) if 0 <= head.version < 100 else "other").add()
         raise CloseConnection(reason)
 
-    def _name_of(self, broker: int) -> str:
+    def _metric_label(self, broker: int) -> str:
         """A label of a metric: clients may name any broker (SNI), and only those of the cluster have their own."""
         if broker < 0:
             return "bootstrap"

@@ -120,7 +120,7 @@ def _split(records: memoryview) -> Iterator[memoryview]:
     begin = at = parts = 0
     last: tuple[int, bool] | None = None
     for batch in iter_batches(records):
-        kind = batch.magic, _stands_alone(batch)
+        kind = batch.magic, _is_own_part(batch)
         if last is not None and (kind[1] or kind != last):
             yield records[begin:at]
             begin, parts = at, parts + 1
@@ -131,7 +131,7 @@ def _split(records: memoryview) -> Iterator[memoryview]:
     yield records[begin:]
 
 
-def _stands_alone(batch: Batch) -> bool:
+def _is_own_part(batch: Batch) -> bool:
     return isinstance(batch, RecordBatch) or batch.is_compressed
 
 

@@ -33,8 +33,8 @@ SPLIT = [key for key, route in ROUTES.items() if route is not ANY]
 async def staged(brokers: int, addresses: str) -> AsyncIterator[tuple[EchoingCluster, Gateway]]:
     with EchoingCluster(brokers) as cluster:
         async with started(gateway_to(cluster.bootstrap, addresses=addresses)) as gateway:
-            if gateway._looking_for_hosts is not None:
-                await gateway._looking_for_hosts  # which makes what reads its messages
+            if gateway._acl_warning is not None:
+                await gateway._acl_warning  # which makes what reads its messages
             yield cluster, gateway
 
 
