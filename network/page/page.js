@@ -453,7 +453,7 @@ function showRequests() {
     }
     if (turn === state.turn && own === tape) state.timer = setTimeout(round, TAPE_MS);
   };
-  const start = () => { rows = []; after = 0; missed = 0; tape += 1; round(); };
+  const start = () => { rows = []; after = 0; missed = 0; tape += 1; about.textContent = ''; round(); };
   main.replaceChildren(make('h1', {}, 'Requests'), card('', make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
     make('label', {}, 'API is', fields.api), make('label', {}, 'Client id contains', fields.client), make('label', {}, 'Topic contains', fields.topic),
     make('button', {}, 'Show'), stop), make('p', {}, about), place,
