@@ -432,7 +432,7 @@ class Log(LogReading):
         self.release()
 
     def move_recovery_point_to_end(self) -> None:
-        """All of the log is on the disk."""
+        """To be called when all of the log is on the disk."""
         self.recovery_point = self.log_end_offset
 
     def retire(self) -> None:

@@ -44,6 +44,24 @@ def test_a_disk_that_cannot_sync_leaves_no_mark(tmp_path: Path, logs: int, caplo
     assert len(again.logs) == logs
 
 
+@SIZES
+def test_a_power_cut_before_the_sync_leaves_logs_that_open(tmp_path: Path, logs: int) -> None:
+    files = FaultyFiles()
+    dirs = open_and_fill(tmp_path, files, logs)
+    for log in dirs.logs.values():
+        log.flush()
+        append(log, b"later")
+    dirs.checkpoints.write_recovery_points()
+    files.fails_sync = True
+    dirs.shutdown()
+    files.lose_power()
+    again = LogManager([str(tmp_path)], FaultyFiles(), ManualClock(NOW))
+    for partition in range(logs):
+        log = again.logs["orders", partition]
+        assert values_of(read_all(log))[0] == b"%d" % partition
+        assert all(offset <= log.log_end_offset for offset in log.producers.snapshots.offsets)
+
+
 def test_the_disk_is_waited_for_less_often_than_there_are_logs(tmp_path: Path) -> None:
     files = FaultyFiles()
     dirs = open_and_fill(tmp_path, files, 3 * MANY)
