@@ -109,6 +109,8 @@ class BlockingClient:
             connection = Connection((host, address.port), client_id=self._client_id, timeout_s=self._timeout_s)
         self._open[address] = connection
         try:
+            if self._is_interrupted:  # while it was being opened, when `interrupt` could not see it
+                connection.interrupt()
             if isinstance(self._security.tls, ssl.SSLContext):
                 with asking_faults(address, "the TLS handshake"):
                     connection.begin_tls(self._security.tls, host)

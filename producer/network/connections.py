@@ -169,6 +169,7 @@ class Connections:
                 self._react_to_change(node)
         except (Exception, asyncio.CancelledError) as fault:  # ports and names that cannot be raise all kinds
             attempt.cancel()
+            connection.close()  # what was cancelled may just have been done
             task = asyncio.current_task()
             if isinstance(fault, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise

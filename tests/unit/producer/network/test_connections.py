@@ -1,5 +1,7 @@
 """Connections without a network: what ends requests that get no answer."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -133,3 +135,19 @@ def test_a_connection_that_is_closed_here_is_no_failure_of_the_broker(caplog: py
     network._nodes[1] = node
     network.close()
     assert (network.failures(), caplog.messages) == ({}, [])
+
+
+async def test_a_connection_that_is_made_while_all_are_closed_is_closed() -> None:
+    """`stepdown produce`, ended by a signal at that moment, left it open."""
+    stage, made = Stage(), Transport()
+
+    async def connect(make_protocol: Callable[[], Any], *_: object, **__: object) -> None:
+        make_protocol().connection_made(made)
+        asyncio.get_running_loop().call_soon(stage.network.close)
+
+    stage.network._open = connect
+    assert not stage.network.ready(2, ADDRESS, stage.clock.now)
+    task = stage.network._nodes[2].task
+    assert task is not None
+    await asyncio.wait([task])
+    assert task.cancelled() and made.aborted
