@@ -32,7 +32,7 @@ class ConnectionLimits:
     """How many connections, and for how long without a word.
 
     `connections` counts all, `at_listener` those of one listener by its name. `per_host` overrides `per_ip` for the
-    addresses it names; `silent`: how many may not have sent a request yet, or not go on with their login.
+    addresses it names; `silent`: how many may not have sent a request yet, or be in their login.
     `send_buffer_bytes` and `receive_buffer_bytes`: -1 leaves them to the operating system.
     """
 
@@ -331,12 +331,12 @@ class Server:
 
     def _close_strangers(self) -> None:
         """Connections that ask for nothing must not take the places of those that do."""
-        for closed in self._strangers.take_surplus(self._limits.silent, self._clock.monotonic_ms()):
+        for closed in self._strangers.take_surplus(self._limits.silent):
             left_out = self._lines.count_left_out(SILENT_SETTING)
             if left_out is not None:
                 log.warning(
-                    "closing %s%s: %d connections have sent no request yet or do not go on with their login; those of "
-                    "the address with most of them are closed, the oldest first; see %s",
+                    "closing %s%s: %d connections have sent no request yet or are in their login; of the address with "
+                    "most of them those are closed that went on longest ago; see %s",
                     *(closed.peer, repetition_text(left_out), self._limits.silent, SILENT_SETTING),
                 )
             closed.close()

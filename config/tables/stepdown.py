@@ -53,8 +53,8 @@ KEYS = (
         1_000,
         AtLeast(1),
         CLUSTER,
-        "Connections that have sent no request yet, or have not gone on with their login for a second. Above it those "
-        "of the address with most of them are closed, the oldest first.",
+        "Connections that have sent no request yet, or are in their login. Above it those of the address with most of "
+        "them are closed, first who has gone on longest ago.",
     ),
     active(
         "stepdown.max.partitions",

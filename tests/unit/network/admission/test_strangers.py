@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from stepdown.network.admission.strangers import LOGIN_STEP_MS, Strangers
+from stepdown.network.admission.strangers import Strangers
 from stepdown.network.connection import Connection
 from stepdown.network.peer import Peer
 
@@ -13,6 +13,7 @@ class _Connection:
     def __init__(self, host: str, asked_ms: int | None = None, *, is_restricted: bool = False) -> None:
         self.peer = Peer(host=host, port=1, listener="SSL")
         self.asked_ms = asked_ms
+        self.last_active_ms = NOW_MS
         self.is_restricted = is_restricted
 
 
@@ -24,7 +25,7 @@ def strangers(*connections: _Connection) -> Strangers:
 
 
 def surplus(found: Strangers, most: int) -> list[Any]:
-    return list(found.take_surplus(most, NOW_MS))
+    return list(found.take_surplus(most))
 
 
 def test_the_oldest_of_the_address_with_most_are_closed() -> None:
@@ -42,15 +43,22 @@ def test_a_network_of_ipv6_is_one_address() -> None:
 
 def test_a_login_that_goes_on_is_kept_and_one_that_stops_is_closed() -> None:
     """A connection that had asked for the API versions was kept for all of the time that a login may take."""
-    going_on = _Connection("10.0.0.1", NOW_MS - LOGIN_STEP_MS + 1, is_restricted=True)
-    stopped = _Connection("10.0.0.1", NOW_MS - LOGIN_STEP_MS, is_restricted=True)
+    going_on = _Connection("10.0.0.1", is_restricted=True)
+    stopped = _Connection("10.0.0.1", is_restricted=True)
     found = strangers(going_on, stopped)
+    going_on.asked_ms = NOW_MS + 1
     assert surplus(found, 1) == [stopped]
-    assert surplus(found, 0) == []
+    assert surplus(found, 0) == [going_on]
+
+
+def test_a_new_one_is_kept_beside_those_that_have_just_stopped() -> None:
+    """Beside a thousand that stopped after their handshake less than a second ago, each new login was closed."""
+    stopped = [_Connection("10.0.0.1", NOW_MS - number, is_restricted=True) for number in range(5)]
+    assert surplus(strangers(*stopped, _Connection("10.0.0.1", is_restricted=True)), 5) == stopped[:1]
 
 
 def test_those_that_have_become_clients_are_left_alone() -> None:
-    client = _Connection("10.0.0.1", 1)
+    client = _Connection("10.0.0.1", NOW_MS + 1)
     found = strangers(client, _Connection("10.0.0.1"))
     assert surplus(found, 1) == []
     assert surplus(found, 1) == []
