@@ -69,7 +69,7 @@ func startContainer(options Options, image string) (*broker, error) {
 	token := hex.EncodeToString(secret)
 	last := first + options.Brokers - 1
 	docker := []string{
-		"docker", "run", "--rm", "--interactive",
+		"docker", "run", "--rm", "--interactive", "--env", "STEPDOWN_ACT_AS",
 		"--publish", fmt.Sprintf("127.0.0.1:%d-%d:%d-%d", first, last, first, last),
 		"--publish", fmt.Sprintf("127.0.0.1:%d:%d", port, port), image,
 	}

@@ -31,7 +31,8 @@ async function startContainer(image, serve, brokers) {
   const last = first + brokers - 1;
   const token = randomUUID();
   const { stop } = await run("docker", [
-    ...["run", "--rm", "--interactive", "--publish", `127.0.0.1:${first}-${last}:${first}-${last}`],
+    ...["run", "--rm", "--interactive", "--env", "STEPDOWN_ACT_AS"],
+    ...["--publish", `127.0.0.1:${first}-${last}:${first}-${last}`],
     ...["--publish", `127.0.0.1:${control}:${control}`, image, ...serve],
     ...["--listen", `0.0.0.0:${first}`, "--control", `0.0.0.0:${control}`],
     ...["-o", `advertised.listeners=PLAINTEXT://127.0.0.1:${first}`, "-o", `stepdown.control.token=${token}`],

@@ -168,7 +168,7 @@ def test_nothing_is_left_of_a_broker_whose_program_is_killed(
     assert list(tmp_path.glob("stepdown-*")) == []
     if from_image:
         asked = Path(f"{docker}.asked").read_text()
-        assert asked.startswith("run --rm --interactive --publish 127.0.0.1:")
+        assert asked.startswith("run --rm --interactive --env STEPDOWN_ACT_AS --publish 127.0.0.1:")
 
 
 @pytest.mark.parametrize("file", ["junit/src/main/java/stepdown/junit/Faults.java", "go/faults.go", "node/faults.js"])

@@ -55,7 +55,7 @@ final class BrokerProcess {
         int control = freePorts(1);
         int last = first + options.brokers() - 1;
         String token = UUID.randomUUID().toString();
-        List<String> docker = List.of("docker", "run", "--rm", "--interactive",
+        List<String> docker = List.of("docker", "run", "--rm", "--interactive", "--env", "STEPDOWN_ACT_AS",
                 "--publish", "127.0.0.1:" + first + "-" + last + ":" + first + "-" + last,
                 "--publish", "127.0.0.1:" + control + ":" + control, image);
         List<String> addresses = List.of("--listen", "0.0.0.0:" + first, "--control", "0.0.0.0:" + control,
