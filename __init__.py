@@ -3,8 +3,7 @@
 A Kafka broker that serves log directories to clients of any age, converting records down in bounded memory.
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in typing, whose import would take most of the time in which ^C shows a traceback
 if TYPE_CHECKING:
     from .testing import running as running
     from .testing import running_async as running_async
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """`running` and `running_async`, imported when asked for: a broker that serves has no use for them."""
     if name in ("running", "running_async"):
         from . import testing
