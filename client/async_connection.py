@@ -20,6 +20,8 @@ from .steps import await_steps
 from .versions import VersionRanges
 
 MAX_INT32 = (1 << 31) - 1
+MOST_BYTES_AT_ONCE = 64 * 1024
+"""Of an answer that is decoded on the event loop: 20,000 access rules take 30 ms."""
 CORRELATION_BYTES = 4
 Frame = memoryview
 
@@ -68,7 +70,9 @@ class AsyncConnection(asyncio.Protocol):
         pieces = encode_request(spec, version, correlation_id, self._client_id, request)
         frame = await self._send(spec.name, correlation_id, pieces, timeout_s)
         try:
-            return decode_response(spec, version, frame)[1]
+            if len(frame) <= MOST_BYTES_AT_ONCE:
+                return decode_response(spec, version, frame)[1]
+            return (await asyncio.to_thread(decode_response, spec, version, frame))[1]
         except MalformedFrame:
             self.close()
             raise

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from prometheus_client.core import Metric
 
 from ..client.errors import ClientError
-from ..client.operations.acls import describe_acls
+from ..client.operations.acls import ask_for_acls
 from ..client.versions import VersionRange
 from ..config import HostPort
 from ..config.keys.key import MAX_INT
@@ -230,10 +230,10 @@ class Gateway:
     async def _warn_of_acls_by_host(self) -> None:
         """A line for rules of the cluster that name addresses, which are the gateway's there."""
         try:
-            acls = await self.upstream.run(describe_acls(AclFilter()))
+            found = await self.upstream.run(ask_for_acls(AclFilter()))
         except ClientError:
             return  # there are none, or they are not for the gateway to know
-        named = [acl for acl in acls if acl.host != WILDCARD]
+        named = [acl for resource in found.resources for acl in resource.acls if acl.host != WILDCARD]
         if named:
             log.warning(
                 "ACLs of the cluster that name hosts: %d, such as %s from %s; clients that come through the gateway "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...protocol.acls import Acl, AclFilter
 from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from ...protocol.messages.describe_acls import DescribeAclsRequest
+from ...protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from ..errors import check
 from ..operation import Operation, ask
 from ..versions import ANY_VERSION
@@ -15,9 +15,9 @@ from ..versions import ANY_VERSION
 WITH_PREFIXES = (1, ANY_VERSION[1])
 
 
-def describe_acls(wanted: AclFilter) -> Operation[list[Acl]]:
-    """The rules that the filter means. Raises: KafkaError."""
-    response = yield from ask(
+def ask_for_acls(wanted: AclFilter) -> Operation[DescribeAclsResponse]:
+    """The answer that has the rules that the filter means. Raises: KafkaError."""
+    response: DescribeAclsResponse = yield from ask(
         DescribeAclsRequest(
             resource_type_filter=wanted.resource_type,
             resource_name_filter=wanted.resource_name,
@@ -30,6 +30,12 @@ def describe_acls(wanted: AclFilter) -> Operation[list[Acl]]:
         within=WITH_PREFIXES,
     )
     check("", response)
+    return response
+
+
+def describe_acls(wanted: AclFilter) -> Operation[list[Acl]]:
+    """The rules that the filter means. Raises: KafkaError."""
+    response = yield from ask_for_acls(wanted)
     return [
         _acl(resource.resource_type, resource.resource_name, resource.pattern_type, acl)
         for resource in response.resources

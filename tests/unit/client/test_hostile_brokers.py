@@ -10,9 +10,18 @@ from stepdown.client.admin import Admin, AsyncAdmin
 from stepdown.client.async_connection import AsyncConnection
 from stepdown.client.connection import MAX_BYTES_BEFORE_LOGIN
 from stepdown.client.errors import MAX_SHOWN_CHARACTERS, ClientError, ConnectionBroken, KafkaError, MalformedAnswer
+from stepdown.network.turn import Turns
 from stepdown.protocol.api import API, ApiKey
+from stepdown.protocol.frame import encode_response
+from stepdown.protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.deadline import MOMENT_S
+from support.loop_calls import MOST_CALLS, Calls
 
 Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 METADATA_V0 = struct.pack(">ii", 0, 0)  # no brokers, no topics
@@ -106,6 +115,35 @@ async def test_answers_in_another_order_find_their_requests() -> None:
         found = await asyncio.gather(*(connection.exchange_body(spec, 0, body) for body in (b"\0\0\0\0", b"\0\0\0\0")))
         assert [bytes(each) for each in found] == [b"first", b"second"]
         connection.close()
+
+
+async def test_a_long_answer_is_decoded_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer with 20,000 access rules held the loop for 30 ms, that of a gateway with all its clients."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(framed(await next_id(reader), body))
+        await reader.read()
+
+    acl = AclDescription(principal="User:u", host="*", operation=3, permission_type=3)
+    resources = [DescribeAclsResource(resource_type=2, resource_name="t", acls=[acl])] * 20_000
+    spec, calls = API[ApiKey.DESCRIBE_ACLS], Calls(Turns())
+    body = b"".join(map(bytes, encode_response(spec, 1, 1, DescribeAclsResponse(resources=resources))))[8:]  # type: ignore[arg-type]
+    request = DescribeAclsRequest(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    async with answering(answer) as port:
+        connection = AsyncConnection("me")
+        await asyncio.get_running_loop().create_connection(lambda: connection, "127.0.0.1", port)
+        with calls.counted(monkeypatch):
+            found = await asyncio.create_task(connection.exchange(request, 1))
+        connection.close()
+    assert len(found.resources) == len(resources)
+    assert calls.most <= MOST_CALLS
 
 
 async def test_a_body_that_is_encoded_already_is_sent_as_the_same_bytes() -> None:
