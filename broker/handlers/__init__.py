@@ -19,6 +19,8 @@ from . import required_permissions as permissions
 
 MOST_PROTOCOLS = 100
 """Of a JoinGroup: each member's are kept, and compared with those of all others. Clients have one to three."""
+MOST_QUOTAS = 2_000
+"""Entities, their parts and their quotas, of an AlterClientQuotas: 5,000 took 23 ms where 64,000 users have quotas."""
 FIRST_VERSION_OF_BROKERS = 4  # of AddPartitionsToTxn
 
 SERVED: Mapping[ApiKey, ServedApi] = {
@@ -268,7 +270,11 @@ SERVED: Mapping[ApiKey, ServedApi] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.DESCRIBE)),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: ServedApi(first=0, last=1, rule=permissions.cluster(AclOperation.DESCRIBE_CONFIGS)),
     ApiKey.ALTER_CLIENT_QUOTAS: ServedApi(
-        first=0, last=1, rule=permissions.cluster(AclOperation.ALTER_CONFIGS), changes_metadata=True
+        first=0,
+        last=1,
+        limit=MOST_QUOTAS,
+        rule=permissions.cluster(AclOperation.ALTER_CONFIGS),
+        changes_metadata=True,
     ),
     ApiKey.DESCRIBE_QUORUM: ServedApi(first=0, last=2, rule=permissions.cluster(AclOperation.DESCRIBE)),
     ApiKey.UPDATE_FEATURES: ServedApi(
