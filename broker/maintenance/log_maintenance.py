@@ -154,6 +154,7 @@ class LogMaintenance:
         began = perf_counter()
         try:
             await self._core.heavy(flush.run)
+            flush.finish()
         except DiskFault as fault:
             log.error("%s cannot be synced and takes no more appends: %s", which.name, fault)
         self._core.metrics.flush_duration.observe(perf_counter() - began)

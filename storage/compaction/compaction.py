@@ -14,6 +14,7 @@ import secrets
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 
 from ...protocol.errors import CorruptRecord
@@ -66,18 +67,8 @@ class Compaction:
         self._limits = limits
         self._segments = list(log.segments)
         self._config = log.config
-        producers = {
-            entry.producer_id: LastOfProducer(data_offset=entry.last_data_offset, epoch=entry.epoch)
-            for entry in log.producers.state.producers.values()
-        }
-        self._terms = CleaningTerms(
-            now_ms=now_ms,
-            horizon_ms=min(now_ms + log.config.delete_retention_ms, FOREVER),
-            max_opened_bytes=limits.max_opened_bytes,
-            producers=producers,
-        )
-        # Batches of these last offsets are not for the compiled loop.
-        self._stops = sorted(last.data_offset for last in producers.values() if last.data_offset >= 0)
+        self._now_ms = now_ms
+        self._producers = log.producers.state.capture()
         self._offsets = self._map()
         self.bytes_written = 0
 
@@ -87,6 +78,23 @@ class Compaction:
         offsets = max(1, self._what.end - self._what.first_dirty)
         slots = min(most_slots, int(offsets / self._limits.load_factor) + SLOTS_AT_LEAST)
         return OffsetMap(slots, max(1, int(slots * self._limits.load_factor)), secrets.token_bytes(SECRET_BYTES))
+
+    @cached_property
+    def _terms(self) -> CleaningTerms:
+        return CleaningTerms(
+            now_ms=self._now_ms,
+            horizon_ms=min(self._now_ms + self._config.delete_retention_ms, FOREVER),
+            max_opened_bytes=self._limits.max_opened_bytes,
+            producers={
+                entry.producer_id: LastOfProducer(data_offset=entry.last_data_offset, epoch=entry.epoch)
+                for entry in self._producers
+            },
+        )
+
+    @cached_property
+    def _stops(self) -> list[int]:
+        """Batches of these last offsets are not for the compiled loop."""
+        return sorted(last.data_offset for last in self._terms.producers.values() if last.data_offset >= 0)
 
     @property
     def clean_end(self) -> int:

@@ -9,6 +9,7 @@ from typing import Protocol
 from ...protocol.errors import DiskFault
 from ..files.clock import Clock
 from ..files.files import Files
+from ..producers.producer_tracking import ProducerTracking
 from .leader_epochs import LeaderEpochs
 from .segment import Segment
 from .segments import Segments
@@ -25,6 +26,7 @@ class Flushable(Protocol):
     is_released: bool
     last_flush_ms: int
     log_end_offset: int
+    producers: ProducerTracking
     recovery_point: int
     segments: Segments
 
@@ -35,9 +37,11 @@ class Flush:
     """One flush, planned where the log is appended to; `run` may be called anywhere.
 
     It makes offsets below `offset` durable. `run` only syncs, so it may be called from a worker thread beside appends.
+    `finish` comes after it, where the log is appended to. A snapshot of the producers that is missing meanwhile costs
+    time after a crash: an older one is read, and the batches since.
     """
 
-    __slots__ = ("_log", "_segments", "offset")
+    __slots__ = ("_log", "_segments", "_snapshot", "offset")
 
     def __init__(self, log: Flushable, offset: int, *, include_active: bool) -> None:
         """Called where the log is appended to.
@@ -50,6 +54,7 @@ class Flush:
         # A segment may have been flushed before it was closed, which writes its last time entry.
         segments = [*log.take_closed_segments(), *log.segments.reaching(log.recovery_point, end)]
         self._segments = list({id(segment): segment for segment in segments}.values())
+        self._snapshot = log.producers.take_plan()
         for segment in self._segments:
             segment.offset_index.write_out()
             segment.time_index.write_out()
@@ -64,6 +69,8 @@ class Flush:
             return
         if log.fault is not None:
             raise log.fault
+        if self._snapshot is not None:
+            self._snapshot.encode()
         try:
             for segment in self._segments:
                 self._sync(segment)
@@ -78,6 +85,19 @@ class Flush:
             raise
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
         log.last_flush_ms = log.clock.monotonic_ms()
+
+    def finish(self) -> None:
+        """Write the snapshot of the producers that `run` has encoded, if one was planned. Raises: DiskFault."""
+        log, snapshot = self._log, self._snapshot
+        if snapshot is None or log.is_released or log.fault is not None:
+            return
+        if all(segment.base_offset != snapshot.offset for segment in log.segments):
+            return
+        try:
+            log.producers.write(snapshot)
+        except DiskFault as fault:
+            log.fault = fault
+            raise
 
     def _sync(self, segment: Segment) -> None:
         try:

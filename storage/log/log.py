@@ -276,7 +276,7 @@ class Log(LogReading):
         self._is_as_opened = False
         previous.finish()
         self._closed.append(previous)
-        self.producers.take_snapshot(base_offset, sync=False)
+        self.producers.take_or_plan_snapshot(base_offset)
         segment = Segment.create(self.files, self.directory, base_offset, self.config, self.clock.now_ms())
         self.segments.add(segment)
         self.log_end_offset = base_offset
@@ -409,7 +409,9 @@ class Log(LogReading):
 
         Raises: DiskFault.
         """
-        self.plan_flush().run()
+        flush = self.plan_flush()
+        flush.run()
+        flush.finish()
 
     def close(self, *, sync: bool = True) -> None:
         """Flush, write the producer snapshot, trim files and let go of them.

@@ -106,7 +106,11 @@ class Snapshots:
 
     def retake(self, offset: int, producers: Collection[ProducerEntry], *, sync: bool) -> None:
         """Write the state at `offset` in place of what was there."""
-        self._files.replace(self.path(offset), encode_snapshot(producers), sync=sync)
+        self.write(offset, encode_snapshot(producers), sync=sync)
+
+    def write(self, offset: int, data: bytes, *, sync: bool) -> None:
+        """The same with what `encode_snapshot` made of it."""
+        self._files.replace(self.path(offset), data, sync=sync)
         if offset not in self.offsets:
             insort(self.offsets, offset)
 

@@ -59,10 +59,12 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerEntry:
-    """What is known of one producer; `transaction_first_offset` is -1 without an open transaction."""
+    """What is known of one producer; `transaction_first_offset` is -1 without an open transaction. `captures`: how
+    often all producers had been captured when this was made."""
 
     __slots__ = (
         "batches",
+        "captures",
         "coordinator_epoch",
         "epoch",
         "last_timestamp",
@@ -79,6 +81,7 @@ class ProducerEntry:
         last_timestamp: int = -1,
         transaction_first_offset: int = NO_OFFSET,
         batches: Iterable[BatchSequence] = (),
+        captures: int = 0,
     ) -> None:
         self.producer_id = producer_id
         self.epoch = epoch
@@ -86,6 +89,18 @@ class ProducerEntry:
         self.last_timestamp = last_timestamp
         self.transaction_first_offset = transaction_first_offset
         self.batches = list(batches)
+        self.captures = captures
+
+    def copy(self, captures: int) -> "ProducerEntry":
+        return ProducerEntry(
+            self.producer_id,
+            epoch=self.epoch,
+            coordinator_epoch=self.coordinator_epoch,
+            last_timestamp=self.last_timestamp,
+            transaction_first_offset=self.transaction_first_offset,
+            batches=self.batches,
+            captures=captures,
+        )
 
     @property
     def last_sequence(self) -> int:
@@ -121,7 +136,7 @@ class ProducerEntry:
 class ProducerState:
     """The producers of one log, complete up to the log's end."""
 
-    __slots__ = ("_ongoing", "_unreplicated", "name", "producers")
+    __slots__ = ("_captures", "_ongoing", "_unreplicated", "name", "producers")
 
     def __init__(self, name: str) -> None:
         """`name` is that of the log, for messages."""
@@ -131,6 +146,7 @@ class ProducerState:
         self._ongoing: dict[int, int] = {}
         # Completed ones whose markers may lie above the high watermark.
         self._unreplicated: list[CompletedTransaction] = []
+        self._captures = 0
 
     # Before a batch is written
 
@@ -234,8 +250,15 @@ class ProducerState:
     def _entry(self, producer_id: int) -> ProducerEntry:
         entry = self.producers.get(producer_id)
         if entry is None:
-            entry = self.producers[producer_id] = ProducerEntry(producer_id)
+            entry = self.producers[producer_id] = ProducerEntry(producer_id, captures=self._captures)
+        elif entry.captures != self._captures:
+            entry = self.producers[producer_id] = entry.copy(self._captures)
         return entry
+
+    def capture(self) -> tuple[ProducerEntry, ...]:
+        """All producers as they are now, for another thread: what changes later is changed in a copy."""
+        self._captures += 1
+        return tuple(self.producers.values())
 
     # Transactions
 

@@ -1,8 +1,10 @@
 """Cleaning a log: what stays, under which names, and what a crash leaves."""
 
+import sys
 from pathlib import Path
 
 import pytest
+from stepdown.network.turn import Turns
 from stepdown.protocol.errors import CorruptRecord, DiskFault
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
@@ -16,6 +18,7 @@ from support.clock import ManualClock
 from support.compaction import clean, limits, part
 from support.files import FaultyFiles, flip_bit
 from support.logs import NOW, file_names, make_log, prepared, read_all
+from support.loop_calls import Calls
 
 DAY_MS = 86_400_000
 Pair = tuple[bytes | None, bytes | None]
@@ -344,3 +347,20 @@ def test_nothing_is_exchanged_when_the_log_lost_a_segment_meanwhile(tmp_path: Pa
             assert not swap_in(log, step.cleaned, step.replaced, NOW)
     assert [segment.base_offset for segment in log.segments] == [2]
     assert not [name for name in file_names(tmp_path) if name.endswith((".cleaned", ".swap"))]
+
+
+def test_a_cleaning_that_begins_only_copies_the_list_of_producers(tmp_path: Path) -> None:
+    """It held the loop for 0.12 s where 40,000 producers had written: what is known of each was copied at once."""
+    log, many = compacted(tmp_path), 1_000
+    for number in range(many):
+        log.producers.state.add_batch(
+            number, 0, 0, first_offset=0, last_offset=0, timestamp=NOW, is_transactional=False
+        )
+    calls = Calls(Turns())
+    sys.setprofile(calls.note)
+    try:
+        work = Compaction(part(log), limits(), NOW)
+    finally:
+        sys.setprofile(None)
+    assert calls.count < many
+    assert len(work._terms.producers) == many
