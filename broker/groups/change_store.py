@@ -6,12 +6,14 @@ upgraded when a change of it is opened, and downgraded when only classic members
 Source: Kafka 3.9, GroupMetadataManager.
 """
 
+from typing import TypeVar
+
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.plural import plural
 from ..scheduling.keyed_timers import Timers
 from .classic.group import ClassicGroup
 from .classic.rebalance import Rebalancer
-from .consumer.changes import GroupChange, GroupChangePlanner
+from .consumer.changes import GroupChange, GroupChangePlanner, Plan
 from .consumer.group import ConsumerGroup
 from .consumer.member import ConsumerMember
 from .consumer.member_timeouts import MemberTimeouts
@@ -22,6 +24,7 @@ from .group_settings import GroupSettings
 from .migration.migration import Migration
 from .state.replay import Replay
 
+R = TypeVar("R")
 MOST_EXPRESSIONS = 10
 """Of a group: all of them are compared with all topics when its topics are looked at."""
 
@@ -57,11 +60,11 @@ class ChangeStore:
 
     # Groups
 
-    def get(self, group_id: str) -> ConsumerGroup:
-        """The consumer group. Raises: ApiError GROUP_ID_NOT_FOUND."""
+    def get(self, group_id: str, absent: ErrorCode = ErrorCode.GROUP_ID_NOT_FOUND) -> ConsumerGroup:
+        """The consumer group. Raises: ApiError `absent`."""
         group = self._groups.find(group_id)
         if not isinstance(group, ConsumerGroup):
-            raise ApiError(f"there is no consumer group {group_id!r}", ErrorCode.GROUP_ID_NOT_FOUND)
+            raise ApiError(f"there is no consumer group {group_id!r}", absent)
         return group
 
     def expressions(self, group_id: str, new: str | None) -> set[str]:
@@ -114,13 +117,19 @@ class ChangeStore:
             message = f"group {group.group_id} has its {plural(self.settings.consumer_max_size, 'member')}"
             raise ApiError(message, ErrorCode.GROUP_MAX_SIZE_REACHED)
 
+    def carry_out(self, plan: Plan[R]) -> R:
+        """Stores the change; the answer. Raises: ApiError; nothing has changed then."""
+        self.store(plan.change)
+        return plan.finish()
+
     def store(self, change: GroupChange) -> None:
         """Writes a change, then makes it. Raises: ApiError; nothing has changed then."""
         group, epoch = change.group, change.group.epoch
-        records = [*change.prelude, *change.records]
-        if records:
+        if change.prelude or change.records:
+            if not change.encoded:
+                change.encode()
             try:
-                stored = self._store.append(group.group_id, records)
+                stored = self._store.append_pairs(group.group_id, change.encoded)
             except ApiError as error:
                 raise ApiError(str(error), group_error(error)) from error
             self._groups.put(group)

@@ -7,6 +7,7 @@ coordinator runs, whether this broker leads the group's partition, whether that 
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...network.admission.peer_log_limit import PeerLogLimit
@@ -38,6 +39,7 @@ from .classic.state_table import DELETE
 from .consumer.changes import GroupChangePlanner
 from .consumer.group import ConsumerGroup
 from .consumer.heartbeat import ConsumerHeartbeats
+from .consumer.long_plans import LongPlans
 from .consumer.topic_lookup import TopicLookup
 from .consumer.topic_regex import learn_patterns
 from .describing import describe_classic, describe_consumer, unknown_classic
@@ -98,6 +100,7 @@ class GroupCoordinator:
             migration,
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
+        self._long_plans = LongPlans(core.heavy, self.groups, self._lookup, self.ensure_answerable)
         self._classic_in_consumer = ClassicInConsumer(self._consumers, migration)
         self._loading = GroupLoading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_load)
         self._expiry: Periodic | None = None
@@ -183,7 +186,10 @@ class GroupCoordinator:
             raise ApiError(message, ErrorCode.INVALID_SESSION_TIMEOUT)
         group = self._group_to_join(request)
         if isinstance(group, ConsumerGroup):
-            return self._classic_in_consumer.join(group, request, caller)
+            if self._long_plans.is_large(group):
+                make = partial(self._classic_in_consumer.plan_join, request, caller)
+                return self._consumers.carry_out(await self._long_plans.make(request.group_id, make))
+            return self._classic_in_consumer.join(request, caller)
         answer = await self._joins.join(group, request, caller)
         if group.is_unused:
             self._note_unused_group(group)
@@ -275,6 +281,10 @@ class GroupCoordinator:
         if expressions:
             self._consumer_heartbeats.ensure_valid(request, caller.version)
             await self._core.heavy(learn_patterns, expressions, self._lookup.names())
+        if self._long_plans.is_long(request, self._timers.now_ms()):
+            self._consumer_heartbeats.ensure_valid(request, caller.version)
+            make = partial(self._consumer_heartbeats.plan, request, caller)
+            return self._consumers.carry_out(await self._long_plans.make(request.group_id, make))
         return self._consumer_heartbeats.heartbeat(request, caller)
 
     async def describe_consumer(self, group_id: str, operations: int) -> consumer_group_describe.DescribedGroup:

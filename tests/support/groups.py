@@ -176,7 +176,7 @@ class GroupWorld:
         subscription = encode_subscription(ConsumerSubscription(topics=("t",), owned_partitions=owned), 1)
         request = join_request(member_id, instance, {"range": subscription}, "consumer")
         caller = Caller(version=version, client_id="client", may_see=may_see)
-        return self.classic_in_consumer.join(self.consumer_group, request, caller)
+        return self.classic_in_consumer.join(request, caller)
 
     def sync(
         self,

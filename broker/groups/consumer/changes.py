@@ -8,10 +8,11 @@ Each part is written only when it changed. Source: Kafka 3.9, GroupMetadataManag
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 from uuid import UUID
 
 from ....protocol.coordinator.consumer_group_records import TopicMetadata
-from ....protocol.coordinator.group_log import GroupRecord
+from ....protocol.coordinator.group_log import EncodedGroupRecord, GroupRecord, encode_group_record
 from ....protocol.errors import ApiError, ErrorCode
 from ..group_settings import GroupSettings
 from .assignors import ASSIGNORS
@@ -32,6 +33,7 @@ from .topic_regex import compile_pattern
 FindTopic = Callable[[str], TopicMetadata | None]
 Topics = Mapping[str, TopicMetadata]
 MaySee = Callable[[str], bool]
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
@@ -46,6 +48,19 @@ class GroupChange:
     records: list[GroupRecord] = field(default_factory=list)
     stored: list[Callable[[], None]] = field(default_factory=list)
     refresh_at_ms: int | None = None
+    encoded: list[EncodedGroupRecord] = field(default_factory=list)
+
+    def encode(self) -> None:
+        """Has all records ready to be written."""
+        self.encoded = [encode_group_record(each) for each in (*self.prelude, *self.records)]
+
+
+@dataclass(slots=True)
+class Plan(Generic[R]):
+    """A change, and what is done and answered when it is stored."""
+
+    change: GroupChange
+    finish: Callable[[], R]
 
 
 class GroupChangePlanner:

@@ -24,7 +24,9 @@ LAST_EPOCH: Final = 2**31 - 1
 
 
 class ConsumerGroup:
-    """`topics` is what the group epoch was made for, by name; `refresh_at_ms` when it is to be looked at again."""
+    """`topics` is what the group epoch was made for, by name, `partitions` how many these have; `refresh_at_ms` when they
+    are to be looked at again. `changes` grows with each change of the rest.
+    """
 
     type_name = "consumer"
 
@@ -35,7 +37,9 @@ class ConsumerGroup:
         self.members: dict[str, ConsumerMember] = {}
         self.targets: dict[str, Assignment] = {}
         self.topics: Mapping[str, records.TopicMetadata] = {}
+        self.partitions = 0
         self.refresh_at_ms = 0
+        self.changes = 0
         self._static: dict[str, str] = {}
         self._owners: dict[tuple[UUID, int], int] = {}
 
@@ -109,12 +113,14 @@ class ConsumerGroup:
 
     def apply(self, record: GroupRecord) -> None:
         """Follows one record of the group."""
+        self.changes += 1
         key, value = record.key, record.value
         match key:
             case records.ConsumerGroupMetadataKey():
                 self.epoch = 0 if value is None else value.epoch
             case records.ConsumerGroupPartitionMetadataKey():
                 self.topics = {} if value is None else {topic.topic_name: topic for topic in value.topics}
+                self.partitions = sum(topic.num_partitions for topic in self.topics.values())
             case records.ConsumerGroupTargetAssignmentMetadataKey():
                 self.assignment_epoch = 0 if value is None else value.assignment_epoch
             case records.ConsumerGroupTargetAssignmentMemberKey():
@@ -158,6 +164,7 @@ class ConsumerGroup:
             self.put(member.with_assignment(fresh))
 
     def put(self, member: ConsumerMember) -> None:
+        self.changes += 1
         before = self.members.get(member.member_id)
         if before is not None:
             self._disown(before)

@@ -14,7 +14,7 @@ from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ..caller import Caller
 from ..change_store import ChangeStore
-from .changes import GroupChange
+from .changes import GroupChange, Plan
 from .group import ConsumerGroup
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sort_topics
 
@@ -36,7 +36,7 @@ class ConsumerHeartbeats:
         self.ensure_valid(request, caller.version)
         if request.member_epoch in (LEAVES, LEFT_FOR_NOW):
             return self._leave(request)
-        return self._go_on(request, caller)
+        return self._consumers.carry_out(self.plan(request, caller))
 
     # Requests that make no sense
 
@@ -52,7 +52,9 @@ class ConsumerHeartbeats:
 
     # Members that stay
 
-    def _go_on(self, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerGroupHeartbeatResponse:
+    def plan(self, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> Plan[ConsumerGroupHeartbeatResponse]:
+        """What a valid request of a member that stays changes, and its answer; it only reads, in any thread. Raises:
+        ApiError."""
         consumers = self._consumers
         joins = request.member_epoch == JOINS
         change = consumers.open(request.group_id, may_create=joins)
@@ -61,17 +63,21 @@ class ConsumerHeartbeats:
         before = self._member(change, request, owned, joins=joins)
         after = _update(before, request, caller)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
-        consumers.store(change)
-        consumers.timeouts.watch_session(change.group, member)
-        if member.progress != before.progress:
-            consumers.timeouts.watch_revocation(change.group, member)
         wants_assignment = joins or _is_full(request) or member.assigned != before.assigned
-        return ConsumerGroupHeartbeatResponse(
+        response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
             heartbeat_interval_ms=self._settings.consumer_heartbeat_interval_ms,
             assignment=_assignment(member.assigned) if wants_assignment else None,
         )
+
+        def finish() -> ConsumerGroupHeartbeatResponse:
+            consumers.timeouts.watch_session(change.group, member)
+            if member.progress != before.progress:
+                consumers.timeouts.watch_revocation(change.group, member)
+            return response
+
+        return Plan(change, finish)
 
     def _member(
         self, change: GroupChange, request: ConsumerGroupHeartbeatRequest, owned: Assignment | None, *, joins: bool

@@ -28,6 +28,10 @@ class TopicLookup:
             partition_metadata=self._in_racks(topic) if self._knows_racks() else (),
         )
 
+    def count_partitions(self, name: str) -> int:
+        topic = self._cluster.topics.get(name)
+        return 0 if topic is None else len(topic.partitions)
+
     def names(self) -> list[str]:
         """All topics, the broker's own as well."""
         return list(self._cluster.topics)
@@ -37,7 +41,7 @@ class TopicLookup:
         return None if topic is None else topic.name
 
     def _knows_racks(self) -> bool:
-        return any(node.rack is not None for node in self._cluster.brokers.values())
+        return any(node.rack is not None for node in tuple(self._cluster.brokers.values()))
 
     def _in_racks(self, topic: "Topic") -> tuple[PartitionMetadata, ...]:
         racks = ((index, self._racks(partition)) for index, partition in sorted(topic.partitions.items()))

@@ -20,7 +20,7 @@ from ..change_store import ChangeStore
 from ..classic.group import UNKNOWN_MEMBER
 from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
-from ..consumer.changes import GroupChange
+from ..consumer.changes import GroupChange, Plan
 from ..consumer.group import NOT_OWNED, ConsumerGroup
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sort_topics
 from .migration import Migration, classic_metadata
@@ -37,32 +37,40 @@ class ClassicInConsumer:
 
     # JoinGroup
 
-    def join(self, group: ConsumerGroup, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
+    def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
         """The member's generation. Raises: ApiError."""
+        return self._consumers.carry_out(self.plan_join(request, caller))
+
+    def plan_join(self, request: JoinGroupRequest, caller: Caller) -> Plan[JoinGroupResponse]:
+        """What that changes, and the answer; it only reads, in any thread. Raises: ApiError."""
         consumers = self._consumers
+        group = consumers.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)  # which has a client join again
         member_id = request.member_id or consumers.settings.random_id()
         consumers.check_room(group, member_id)
         if not group.supports_classic(request.protocol_type, [each.name for each in request.protocols]):
             message = f"group {group.group_id} does not know a protocol of {member_id}"
             raise ApiError(message, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         is_new = request.member_id == UNKNOWN_MEMBER
-        if is_new and request.group_instance_id is None and caller.version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP:
-            return join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id)
         change = GroupChange(group)
+        if is_new and request.group_instance_id is None and caller.version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP:
+            return Plan(change, lambda: join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id))
         before = self._member(change, member_id, request, is_new=is_new)
         subscription = _subscription(request)
         _ensure_sees(subscription.topics, caller)
         after = _update(before, request, subscription, caller)
         owned = self._migration.by_id(subscription.owned_partitions)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
-        consumers.store(change)
-        self._watch_member(group, member)
-        return JoinGroupResponse(
-            member_id=member.member_id,
-            generation_id=member.epoch,
-            protocol_type=PROTOCOL_TYPE,
-            protocol_name=request.protocols[0].name,
-        )
+
+        def finish() -> JoinGroupResponse:
+            self._watch_member(group, member)
+            return JoinGroupResponse(
+                member_id=member.member_id,
+                generation_id=member.epoch,
+                protocol_type=PROTOCOL_TYPE,
+                protocol_name=request.protocols[0].name,
+            )
+
+        return Plan(change, finish)
 
     def _member(
         self, change: GroupChange, member_id: str, request: JoinGroupRequest, *, is_new: bool

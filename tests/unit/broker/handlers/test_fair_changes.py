@@ -2,7 +2,7 @@
 
 DeleteTopics of topics with 77,500 committed offsets held it for 1.9 s, DeleteGroups of 10,000 for 0.4 s,
 CreateTopics of 10,000 partitions for 1.7 s, a snapshot of the metadata of 10,000 for 0.1 s, AlterClientQuotas of 3,300
-quotas for 23 ms.
+quotas for 23 ms, the second member of a consumer group of 20,000 partitions for 78 ms.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,6 +25,7 @@ from stepdown.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from stepdown.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from stepdown.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from stepdown.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -56,6 +57,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
     async with running_broker(
         tmp_path,
         offsets_topic_num_partitions=1,
+        group_coordinator_rebalance_protocols="classic,consumer",
         authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         super_users="User:ANONYMOUS",
     ) as broker:
@@ -92,6 +94,24 @@ async def a_long_log_of_10_000_partitions(broker: Broker) -> None:
         for number in range(1_000):
             state.topics[f"x{number}"] = StoredTopic(topic_id=uuid4(), replicas=(ALONE,) * 10)
     store.log.snapshot_bytes = 0
+
+
+def joining(member_id: str) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id=member_id,
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=["t"],
+        topic_partitions=[],
+    )
+
+
+async def a_member_of_20_000_partitions(broker: Broker) -> None:
+    await create(broker, "t")
+    topic = broker.cluster.topics["t"]
+    broker.cluster.topics["t"] = replace(topic, partitions=dict.fromkeys(range(20_000), topic.partitions[0]))
+    await ask(broker, frame_of(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, joining("first")))
 
 
 async def topics(broker: Broker) -> None:
@@ -188,6 +208,12 @@ ROWS: dict[str, tuple[Prepare, ApiKey, int, Any]] = {
         ApiKey.CREATE_ACLS,
         3,
         CreateAclsRequest(creations=rules(1)),
+    ),
+    "ConsumerGroupHeartbeat": (
+        a_member_of_20_000_partitions,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        1,
+        joining("second"),
     ),
     "CreateAcls": (rules_of_others, ApiKey.CREATE_ACLS, 3, CreateAclsRequest(creations=rules(4_990))),
     "DeleteAcls": (rules_of_a_user, ApiKey.DELETE_ACLS, 3, DeleteAclsRequest(filters=[ANY_RULE])),
