@@ -24,7 +24,7 @@ LAST_EPOCH: Final = 2**31 - 1
 
 
 class ConsumerGroup:
-    """`topics` is what the group epoch was made for, by name, `partitions` how many these have; `refresh_at_ms` when they
+    """`topics` is what the group epoch was made for, by name, `partitions` how many they have; at `refresh_at_ms` they
     are to be looked at again. `changes` grows with each change of the rest.
     """
 
