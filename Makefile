@@ -56,7 +56,7 @@ OTHERS := $(foreach version,$(VERSIONS),$(call python_of,$(version)))
 # schemas. All else was tried on the first Python and means the same on each.
 DIFFER := tests/unit/network tests/unit/broker/dispatch tests/unit/broker/scheduling tests/unit/client tests/unit/producer/network \
 	tests/unit/protocol tests/unit/storage/downconversion tests/unit/storage/files \
-	tests/property/test_records.py tests/property/test_singles.py tests/property/test_hostile_messages.py tests/property/test_block_loops.py
+	tests/property/test_records.py tests/property/test_compressed_batches.py tests/property/test_hostile_messages.py tests/property/test_block_loops.py
 # Tests wait for others two thirds of the time: three times as many of them at once as there are processors, where
 # each can have a gigabyte.
 WORKERS := $(shell awk -v most=$$(($$(nproc) * 3)) '/MemTotal/ {fit = int($$2 / 1000000); print fit < 2 ? 2 : fit < most ? fit : most}' /proc/meminfo)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..errors import InvalidRecord
 from .batch import RecordBatch
 from .batches import next_batch_size, view
-from .compression.codecs import SINGLE_BYTES, read_chunks, single
+from .compression.codecs import AT_ONCE_BYTES, at_once_functions, read_chunks
 from .conversion.record_stream import RecordStream, run
 from .kernel import MessagesDown
 from .kernel.columns import RecordColumns
@@ -104,10 +104,10 @@ class ColumnFiller:
         yield from self._take(RecordStream(self._chunks(batch)))
 
     def _chunks(self, batch: RecordBatch) -> Iterable[Buffer]:
-        """What the batch opens to: whole if it is small and plain, which takes fewer steps, else in pieces."""
-        body, codec, limit = batch.body, single(batch.codec), self._max_opened_bytes
-        if codec is not None and len(body) <= SINGLE_BYTES:
-            opened = codec[0](body, min(SINGLE_BYTES, limit))
+        """The decompressed records of a batch: in one piece, which is faster, if it is small and usual."""
+        body, functions, limit = batch.body, at_once_functions(batch.codec), self._max_opened_bytes
+        if functions is not None and len(body) <= AT_ONCE_BYTES:
+            opened = functions[0](body, min(AT_ONCE_BYTES, limit))
             if opened is not None:
                 return (opened,)
         return read_chunks(batch.codec, body, magic=batch.magic, max_bytes=limit)

@@ -3,7 +3,7 @@
 | batch | how it is converted |
 |---|---|
 | without a codec | `kernel.convert_plain`, whole chunks at a time |
-| with a codec | `convert_singles`, many at a time; what that leaves to others goes through `convert_compressed` |
+| with a codec | `convert_compressed_batches`, many at a time; the rest by `convert_compressed` |
 | larger than a chunk | by itself, in memory that was claimed for it |
 | behind one that cannot be converted | not at all: the chunk ends before the damage |
 """
@@ -13,7 +13,7 @@ from time import perf_counter
 
 from ...protocol.errors import ApiError
 from ...protocol.records.batch_header import BatchHeader
-from ...protocol.records.conversion.compressed_batch import NO_LIMIT, convert_singles
+from ...protocol.records.conversion.compressed_batch import NO_LIMIT, convert_compressed_batches
 from ...protocol.records.kernel import convert_plain, plan
 from ...protocol.records.layout import CODEC_MASK, FRAME, LOG_OVERHEAD, Codec
 from .bytes_slice import Source
@@ -85,7 +85,7 @@ class Chunk:
         window = read_window(source, 0, source.size_bytes)
         try:
             if has_to_be_opened(first, rules.target):
-                self._add_singles(window, _decompressed_limit(first, source.size_bytes))
+                self._add_batches(window, _decompressed_limit(first, source.size_bytes))
                 if self.size_bytes:  # one wrapper message
                     self.first_bytes = FRAME.unpack_from(self._out)[1] + LOG_OVERHEAD
             else:
@@ -152,13 +152,13 @@ class Chunk:
     def _add_compressed(self, window: memoryview) -> None:
         """Add the batches of `window`; what is not of the usual kind is converted by itself."""
         while True:
-            read = self._add_singles(window, NO_LIMIT)
+            read = self._add_batches(window, NO_LIMIT)
             header = batch_in(window, read, self._source.position + self.start)
             if header is None or not self._add(header, window[read : read + header.size_bytes]):
                 return
 
-    def _add_singles(self, window: memoryview, most_opened: int) -> int:
-        read, self.size_bytes, records, temporary_bytes = convert_singles(
+    def _add_batches(self, window: memoryview, most_opened: int) -> int:
+        read, self.size_bytes, records, temporary_bytes = convert_compressed_batches(
             window, self.end - self.start, self._rules.target, self._out, self.size_bytes, most_opened
         )
         self._count(read, records, temporary_bytes)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from ...protocol.errors import InvalidRecord
-from ...protocol.records.compression.codecs import SINGLE_BYTES, single
+from ...protocol.records.compression.codecs import AT_ONCE_BYTES, at_once_functions
 from ...protocol.records.kernel import Blocks, glance, glance_at_blocks
 from ...protocol.records.layout import (
     CODEC_MASK,
@@ -97,10 +97,10 @@ def prepare_usual(
 
 
 def _open(codec: int, body: memoryview, rules: AppendRules) -> Buffer | None:
-    ways = single(codec)
-    if ways is None or len(body) > SINGLE_BYTES:
+    functions = at_once_functions(codec)
+    if functions is None or len(body) > AT_ONCE_BYTES:
         return None
     try:
-        return ways[0](body, min(SINGLE_BYTES, rules.max_decompressed_bytes))
-    except InvalidRecord:  # said again, and not before the checksum has been looked at
+        return functions[0](body, min(AT_ONCE_BYTES, rules.max_decompressed_bytes))
+    except InvalidRecord:  # raised again after the checksum was verified
         return None

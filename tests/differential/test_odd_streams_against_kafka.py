@@ -17,7 +17,7 @@ import pytest
 import zstandard
 from stepdown.protocol.errors import ApiError
 from stepdown.protocol.records.compression import xerial
-from stepdown.protocol.records.compression.codecs import compress, decompress, single
+from stepdown.protocol.records.compression.codecs import at_once_functions, compress, decompress
 from stepdown.protocol.records.compression.lz4_frame import MAGIC as LZ4_MAGIC
 from stepdown.protocol.records.layout import Codec
 from support.java_oracle import JavaError
@@ -197,7 +197,7 @@ def test_what_kafka_opens_is_opened_to_the_same(java_oracle: object, codec: Code
 @pytest.mark.parametrize("codec", STREAMS, ids=lambda codec: codec.name.lower())
 def test_opening_in_one_step_opens_no_other_bytes(codec: Codec) -> None:
     """Where it does not leave the stream to the reader, it gives what that gives."""
-    ways = single(codec)
+    ways = at_once_functions(codec)
     assert ways is not None
     for name, stream in (*of_any(codec, 2), *STREAMS[codec](2)):
         try:

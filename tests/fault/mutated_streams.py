@@ -63,7 +63,7 @@ def mutate(seconds: float, seed: int) -> None:
     """Opens and converts damaged batches; prints how many, and what became of them."""
     from stepdown.protocol.errors import CorruptRecord, InvalidRecord
     from stepdown.protocol.records.builder import build_batch
-    from stepdown.protocol.records.conversion.compressed_batch import NO_LIMIT, convert_singles
+    from stepdown.protocol.records.conversion.compressed_batch import NO_LIMIT, convert_compressed_batches
     from stepdown.protocol.records.kernel import Blocks, crc32c, glance_at_blocks
     from stepdown.protocol.records.layout import Codec
     from stepdown.protocol.records.record import Record
@@ -99,7 +99,9 @@ def mutate(seconds: float, seed: int) -> None:
             if glance_at_blocks(data, blocks, 1 << 20) is not None:
                 seen["accepted"] += 1
             try:
-                made = convert_singles(data, 0, chance.randrange(2), chance.choice(rooms), 0, chance.choice(most))
+                made = convert_compressed_batches(
+                    data, 0, chance.randrange(2), chance.choice(rooms), 0, chance.choice(most)
+                )
                 seen["converted" if made.at else "left to the library"] += 1
             except (CorruptRecord, InvalidRecord):
                 seen["refused"] += 1

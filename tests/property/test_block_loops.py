@@ -1,6 +1,6 @@
 """LZ4 and snappy streams opened and written by our own loops: the libraries are the judges.
 
-The loops run uncompiled here; `test_singles.py` holds the compiled ones to them.
+The loops run uncompiled here; `test_compressed_batches.py` holds the compiled ones to them.
 """
 
 from itertools import islice
@@ -53,7 +53,7 @@ def open_by(blocks: ModuleType, codec: Codec, stream: bytes) -> tuple[bytes, lis
         to = loop.next(loop.opened, to, MOST_OPENED)
         if to < 0:
             return None
-    words = loop.repeats[: 2 * loop.repeated]
+    words = loop.repeats[: 2 * loop.repeats_count]
     repeats = [(words[n], words[n + 1] >> 16, words[n + 1] & 0xFFFF) for n in range(0, len(words), 2)]
     return bytes(loop.opened[:to]), repeats
 
@@ -67,7 +67,7 @@ def close_by(
     writer.begin_stream(codec, target, room, 0)
     for repeat in repeats:
         writer.add(*repeat, False)
-    writer.put_blocks(source, len(data))
+    writer.write_blocks(source, len(data))
     return bytes(room[: writer.end_stream()])
 
 

@@ -45,7 +45,7 @@ LONGEST = (
     "interop/test_transactions.py",
     "interop/test_packages_for_tests.py",
     "interop/test_producer_transactions.py",
-    "property/test_singles.py",
+    "property/test_compressed_batches.py",
     "interop/test_archive.py",
     "interop/test_access_tools.py",
     "differential/test_fetch_against_kafka.py",

@@ -25,17 +25,17 @@ from . import lz4_frame, xerial
 
 FEED_BYTES = 16 * 1024
 CHUNK_BYTES = 64 * 1024
-SINGLE_BYTES = xerial.SINGLE_BYTES
+AT_ONCE_BYTES = xerial.AT_ONCE_BYTES
 GZIP_WINDOW = 31  # 15 bits of window, with the gzip header and trailer
 GZIP_MAGIC = b"\x1f\x8b\x08"
 LEAST_GZIP_BYTES = 18  # header and trailer of a member
 DEFAULT_ZSTD_LEVEL = 3
 MAX_IDLE_ZSTD = 2
 MAX_IDLE_ZSTD_BYTES = 4 << 20  # a stream's window stays allocated: 2 MiB for those of Kafka's Java client
-SINGLE_GZIP_LEVEL = 1  # of 0-3: takes a tenth less time than 2, and makes 2 % more
+AT_ONCE_GZIP_LEVEL = 1  # of 0-3: takes a tenth less time than 2, and makes 2 % more
 
-OpenSingle = Callable[[memoryview, int], Buffer | None]
-CloseSingle = Callable[[memoryview, bytearray, int, int], int]
+DecompressAtOnce = Callable[[memoryview, int], Buffer | None]
+CompressAtOnce = Callable[[memoryview, bytearray, int, int], int]
 
 
 class Compressor(Protocol):
@@ -89,19 +89,18 @@ def read_chunks(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> It
         yield chunk
 
 
-def single(codec: int) -> tuple[OpenSingle, CloseSingle | None] | None:
-    """Return what opens and what closes a stream in one step, None where there is no codec.
+def at_once_functions(codec: int) -> tuple[DecompressAtOnce, CompressAtOnce | None] | None:
+    """Return two functions: one decompresses a whole stream in one call, the other compresses one. None: no such codec.
 
-    Nothing closes zstd, of which magic 0 and 1 know nothing.
+    Decompressing takes the stream of a v2 batch and a limit of up to 128 KiB. It returns the decompressed bytes, valid
+    until this thread's next call; or None, for an unusual stream or one above the limit: then use `read_chunks`. Raises
+    InvalidRecord for a broken stream.
 
-    Opening takes the stream of a v2 batch and a limit of up to 128 KiB. It returns what that opens to, good until the
-    thread's next call, where it is of the usual kind and within the limit; None leaves it to `read_chunks`. A broken
-    stream is InvalidRecord.
-
-    Closing takes data, a buffer with room for a sixth and 1 KiB more, where to begin there, and the magic; it returns
-    where the stream ends. Snappy and LZ4 make what a `compressor` makes.
+    Compressing takes the data, a buffer with room for 7/6 of the data plus 1 KiB, the position in that buffer to write
+    to, and the magic; it returns where the stream ends. Snappy and LZ4 write the stream that a `compressor` writes. For
+    zstd it is None, since magic 0 and 1 do not know zstd.
     """
-    return _SINGLES.get(codec)
+    return _AT_ONCE.get(codec)
 
 
 def decompress(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Buffer:
@@ -186,7 +185,7 @@ def _read_gzip(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
     raise InvalidRecord("a gzip stream ends early")
 
 
-def _open_single_gzip(data: memoryview, max_bytes: int) -> Buffer | None:
+def _decompress_gzip_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
     from isal import isal_zlib
 
     if int.from_bytes(data[-4:], "little") > max_bytes:  # the size that the stream itself ends with: not tried in vain
@@ -199,10 +198,10 @@ def _open_single_gzip(data: memoryview, max_bytes: int) -> Buffer | None:
     return opened if member.eof and not member.unused_data else None
 
 
-def _close_single_gzip(data: memoryview, out: bytearray, at: int, magic: int) -> int:
+def _compress_gzip_at_once(data: memoryview, out: bytearray, at: int, magic: int) -> int:
     from isal import igzip_lib
 
-    packed = igzip_lib.compress(data, SINGLE_GZIP_LEVEL, igzip_lib.COMP_GZIP)
+    packed = igzip_lib.compress(data, AT_ONCE_GZIP_LEVEL, igzip_lib.COMP_GZIP)
     out[at : at + len(packed)] = packed
     return at + len(packed)
 
@@ -212,7 +211,7 @@ class _ThreadBuffers(threading.local):
 
     @cached_property
     def opened(self) -> bytearray:
-        return bytearray(SINGLE_BYTES + 1)
+        return bytearray(AT_ONCE_BYTES + 1)
 
 
 _thread_buffers: Final = _ThreadBuffers()
@@ -246,7 +245,7 @@ def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
             raise InvalidRecord(f"broken zstd stream: {error}") from error
 
 
-def _open_single_zstd(data: memoryview, max_bytes: int) -> Buffer | None:
+def _decompress_zstd_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
     """A view of a buffer of the thread. Room is one byte more than `max_bytes`: if it is filled, that is not all."""
     import zstandard
 
@@ -260,9 +259,9 @@ def _open_single_zstd(data: memoryview, max_bytes: int) -> Buffer | None:
     return room[:size] if size <= max_bytes else None
 
 
-_SINGLES: Final[dict[int, tuple[OpenSingle, CloseSingle | None]]] = {
-    Codec.GZIP: (_open_single_gzip, _close_single_gzip),
-    Codec.SNAPPY: (xerial.open_single, xerial.close_single),
-    Codec.LZ4: (lz4_frame.open_single, lz4_frame.close_single),
-    Codec.ZSTD: (_open_single_zstd, None),
+_AT_ONCE: Final[dict[int, tuple[DecompressAtOnce, CompressAtOnce | None]]] = {
+    Codec.GZIP: (_decompress_gzip_at_once, _compress_gzip_at_once),
+    Codec.SNAPPY: (xerial.decompress_at_once, xerial.compress_at_once),
+    Codec.LZ4: (lz4_frame.decompress_at_once, lz4_frame.compress_at_once),
+    Codec.ZSTD: (_decompress_zstd_at_once, None),
 }

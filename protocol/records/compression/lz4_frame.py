@@ -94,7 +94,7 @@ def read(data: memoryview, *, check_header: bool) -> Iterator[Buffer]:
             raise InvalidRecord(f"broken LZ4 block: {error}") from error
 
 
-def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
+def compress_at_once(data: memoryview, out: bytearray, at: int, magic: int) -> int:
     """Write the frame that `Lz4FrameWriter` makes of `data` into `out`, which has room, and return where it ends."""
     import lz4.block
 
@@ -117,7 +117,7 @@ def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
     return at + 4
 
 
-def open_single(data: memoryview, max_bytes: int) -> Buffer | None:
+def decompress_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
     """Return what a frame opens to, None where that is more than `max_bytes` or a block may be larger than 64 KiB.
 
     Raises: as `read` does.

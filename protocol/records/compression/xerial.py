@@ -24,7 +24,7 @@ from .block_writer import BlockWriter
 HEADER = SNAPPY_HEADER
 MAGIC = HEADER[:8]
 BLOCK_BYTES = 32 * 1024
-SINGLE_BYTES = 128 * 1024  # the most that `open_single` opens
+AT_ONCE_BYTES = 128 * 1024  # the most that `decompress_at_once` opens
 
 _CHUNK_BYTES = Struct(">I")
 # The most that a block of 32 KiB can become, as snappy reckons it.
@@ -42,7 +42,7 @@ class _ThreadBuffers(threading.local):
         import cramjam
 
         self.packed = bytearray(_PACKED_BYTES)
-        self.opened = memoryview(bytearray(SINGLE_BYTES))
+        self.opened = memoryview(bytearray(AT_ONCE_BYTES))
         self.compress: Any = cramjam.snappy.compress_raw_into
         self.open: Any = cramjam.snappy.decompress_raw_into
         self.error = cramjam.DecompressionError
@@ -96,7 +96,7 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
         at += size
 
 
-def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
+def compress_at_once(data: memoryview, out: bytearray, at: int, magic: int) -> int:
     """Write the stream that `XerialWriter` makes of `data` into `out`, which has room, and return where it ends."""
     compress, room = _of_thread().compress, memoryview(out)
     out[at : at + len(HEADER)] = HEADER
@@ -108,7 +108,7 @@ def close_single(data: memoryview, out: bytearray, at: int, magic: int) -> int:
     return at
 
 
-def open_single(data: memoryview, max_bytes: int) -> Buffer | None:
+def decompress_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
     """Return what a stream opens to, in a buffer of the thread; None where that is more than `max_bytes`, or no stream.
 
     Raises: InvalidRecord for a broken block.

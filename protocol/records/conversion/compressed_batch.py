@@ -2,10 +2,10 @@
 """Compressed v2 batches as wrappers of magic 0 or 1, without the interpreter where that can be.
 
 Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and snappy go batch after batch, and block after
-block however large they are, without the interpreter: opened (`kernel/block_decompression.py`), converted, and closed
-with what the producer found to repeat, carried over (`kernel/match_reuse.py`). Gzip, large records and very many small
+block however large they are, without the interpreter: they are decompressed (`kernel/block_decompression.py`),
+converted, and compressed again with the matches that the producer found (`kernel/match_reuse.py`). Gzip, large records and very many small
 ones, and streams that Kafka's clients do not write, are for the libraries. Most of those batches open to less than
-`SINGLE_BYTES`, for which objects for streams (`record_stream.py`) would cost more than the codecs.
+`AT_ONCE_BYTES`, for which objects for streams (`record_stream.py`) would cost more than the codecs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import cython
 
-from ..compression.codecs import SINGLE_BYTES, single
+from ..compression.codecs import AT_ONCE_BYTES, at_once_functions
 from ..kernel.block_decompression import Blocks
 from ..kernel.match_reuse import MatchReuse
 from ..kernel.run_status import fault
@@ -41,8 +41,8 @@ COMPILED: bool = cython.compiled
 NO_FIRST_OFFSET = -(1 << 63)
 NO_LIMIT = (1 << 63) - 1
 
-LARGEST = cython.declare(cython.Py_ssize_t, SINGLE_BYTES)
-MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * SINGLE_BYTES)
+LARGEST = cython.declare(cython.Py_ssize_t, AT_ONCE_BYTES)
+MESSAGE_ROOM = cython.declare(cython.Py_ssize_t, 2 * AT_ONCE_BYTES)
 CLOSED_EXTRA = cython.declare(cython.Py_ssize_t, 1024)
 SNAPPY = cython.declare(cython.int, 2)
 LARGEST_BLOCK = cython.declare(cython.Py_ssize_t, 64 * 1024)
@@ -54,7 +54,7 @@ LEAST_OPENED = 1024  # the opened bytes that a batch counts for at least when Py
 MOST_OPENED_IN_ALL = cython.declare(cython.Py_ssize_t, MAX_OPENED_BYTES)
 
 
-class SinglesDown:
+class CompressedBatchLoop:
     """A thread's buffers and loop: fresh ones cost more, in page faults, than the conversion.
 
     source, size, at              what is stored, how much of it, where conversion has got to in it
@@ -68,7 +68,7 @@ class SinglesDown:
 
     def __init__(self) -> None:
         self.down, self.item = RecordsDown(1, 0, 0, 0, None, True, NO_FIRST_OFFSET), Item()
-        self.buffer = memoryview(bytearray(2 * SINGLE_BYTES + STEP))
+        self.buffer = memoryview(bytearray(2 * AT_ONCE_BYTES + STEP))
         self.messages = sink_of(self.buffer)
         self.blocks, self.match_reuse = Blocks(), MatchReuse()
 
@@ -80,8 +80,8 @@ class SinglesDown:
         out: object,
         end: cython.Py_ssize_t,
         most_opened: cython.Py_ssize_t,
-    ) -> Singles:
-        """As `convert_singles`; the buffers are this object's until it is called again."""
+    ) -> ConvertedBatches:
+        """As `convert_compressed_batches`; the buffers are this object's until it is called again."""
         data: cython.const[cython.uchar][::1] = source
         room: cython.uchar[::1] = out
         down: RecordsDown = self.down
@@ -89,22 +89,22 @@ class SinglesDown:
         status: cython.int
         if not 0 <= at <= len(data) or not 0 <= end <= len(room):
             raise ValueError(f"positions {at} of {len(data)} bytes, {end} of {len(room)}")
-        self.aim(source_of(data), len(data), at, target, sink_of(room), len(room), end)
+        self.prepare(source_of(data), len(data), at, target, sink_of(room), len(room), end)
         self.opened_left = most_opened
         while True:
             with cython.nogil:
-                status = self.go(down, item)
+                status = self.convert_batches(down, item)
             if status == NEEDS_CODEC:
-                status = self.ask(source, out)
+                status = self.convert_with_library(source, out)
                 if status == DONE:
                     continue
             if status >= BAD_FRAME:
                 if status == BAD_COUNT:
                     down.finish()
                 raise fault(status, down.last)
-            return Singles(self.at, self.end, self.records, self.temporary_bytes)
+            return ConvertedBatches(self.at, self.end, self.records, self.temporary_bytes)
 
-    def aim(
+    def prepare(
         self,
         source: Source,
         size: cython.Py_ssize_t,
@@ -121,7 +121,7 @@ class SinglesDown:
         self.overhead = V1_OVERHEAD if target == 1 else V0_OVERHEAD
         self.records = self.temporary_bytes = self.wanted = 0
 
-    def go(self, down: RecordsDown, item: Item) -> cython.int:
+    def convert_batches(self, down: RecordsDown, item: Item) -> cython.int:
         """Convert the batches from `at` on that take no interpreter.
 
         Returns: NEEDS_CODEC before one that does; DONE before one for which nothing can be done here, or at the end;
@@ -131,13 +131,15 @@ class SinglesDown:
         status: cython.int
         while True:
             at = self.at
-            status = self.one(down, item)
+            status = self.convert_batch(down, item)
             if status != DONE or self.at == at:
                 return status
 
-    def one(self, down: RecordsDown, item: Item) -> cython.int:
-        """Convert the batch at `at` and move `at` after it. Returns a status as `go` does: DONE with `at` unchanged if
-        this batch cannot be converted here."""
+    def convert_batch(self, down: RecordsDown, item: Item) -> cython.int:
+        """Convert the batch at `at` and move `at` after it.
+
+        Returns: a status as `convert_batches` does; DONE with `at` unchanged if this batch cannot be converted here.
+        """
         codec: cython.int
         status: cython.int = NEEDS_CODEC
         self.behind = batch_end(self.source, self.at, self.size)
@@ -150,14 +152,14 @@ class SinglesDown:
         if not self.attributes:
             return DONE
         if codec in (LZ4, SNAPPY):
-            status = self.carry(down, item, codec)
+            status = self.convert_by_blocks(down, item, codec)
             if status == NEEDS_CODEC and self.behind - self.at <= LARGEST:
                 down.begin(self.source, self.at, self.behind)
         if status == NEEDS_CODEC and self.behind - self.at > LARGEST:
             return DONE
         return status
 
-    def carry(self, down: RecordsDown, item: Item, codec: cython.int) -> cython.int:
+    def convert_by_blocks(self, down: RecordsDown, item: Item, codec: cython.int) -> cython.int:
         """Convert the LZ4 or snappy batch at `at` block by block and move `at` after it. Returns a status.
 
         NEEDS_CODEC, whatever the room, if it is not of the usual kind, or if the library would make less of it: what
@@ -199,12 +201,12 @@ class SinglesDown:
                 return NO_ROOM
             if down.written:
                 self.opened += down.written
-                self.match_reuse.carry(
+                self.match_reuse.compress(
                     item,
                     self.blocks.opened,
                     down.at,
                     self.blocks.repeats,
-                    self.blocks.repeated,
+                    self.blocks.repeats_count,
                     self.messages,
                     down.written,
                     self.target,
@@ -225,8 +227,8 @@ class SinglesDown:
         self.at = self.behind
         return DONE
 
-    def take(self, down: RecordsDown, item: Item, opened: Source, size: cython.Py_ssize_t) -> cython.int:
-        """Convert what the batch opened to; how that ended. If DONE, there is room to close it, too."""
+    def convert_records(self, down: RecordsDown, item: Item, opened: Source, size: cython.Py_ssize_t) -> cython.int:
+        """Convert the decompressed records of the batch. Returns a status; DONE: there is room to compress them."""
         status: cython.int
         down.data, down.at, down.end = opened, 0, size
         down.sink, down.written, down.room, down.wanted = self.messages, 0, MESSAGE_ROOM, 0
@@ -254,36 +256,38 @@ class SinglesDown:
         self.records += down.kept
         self.temporary_bytes += self.behind - self.at + self.opened + self.overhead
 
-    def ask(self, source: object, out: object) -> cython.int:
-        """Convert the batch at `at` with a codec of Python; as `take`, and DONE if it could be converted."""
-        codec = single(self.attributes & CODEC_MASK)
-        if codec is None or codec[1] is None or self.opened_left <= 0:
+    def convert_with_library(self, source: object, out: object) -> cython.int:
+        """Convert the batch at `at` with a codec of Python. Returns a status: DONE if the batch was converted."""
+        functions = at_once_functions(self.attributes & CODEC_MASK)
+        if functions is None or functions[1] is None or self.opened_left <= 0:
             return NO_ROOM
         down: RecordsDown = self.down
         stop: cython.Py_ssize_t
         status: cython.int
-        opened = codec[0](source[self.at + RECORD_BATCH_OVERHEAD : self.behind], min(SINGLE_BYTES, self.opened_left))
+        opened = functions[0](
+            source[self.at + RECORD_BATCH_OVERHEAD : self.behind], min(AT_ONCE_BYTES, self.opened_left)
+        )
         if opened is None:
             return NO_ROOM
         self.opened_left -= max(len(opened), LEAST_OPENED)
-        status = self.take_content(opened)
+        status = self.convert_decompressed(opened)
         if status != DONE:
             return status
         if down.kept:
-            stop = codec[1](self.buffer[: down.written], out, self.end + self.overhead, self.target)
+            stop = functions[1](self.buffer[: down.written], out, self.end + self.overhead, self.target)
             with cython.nogil:
                 self.wrap(down, stop)
         self.at = self.behind
         return DONE
 
-    def take_content(self, opened: object) -> cython.int:
-        """As `take`, of what a library opened."""
+    def convert_decompressed(self, opened: object) -> cython.int:
+        """As `convert_records`, of the bytes that a library decompressed."""
         data: cython.const[cython.uchar][::1] = opened
         size: cython.Py_ssize_t = len(data)
         opened_at: Source = source_of(data)
         status: cython.int
         with cython.nogil:
-            status = self.take(self.down, self.item, opened_at, size)
+            status = self.convert_records(self.down, self.item, opened_at, size)
         return status
 
 
@@ -291,8 +295,8 @@ class _ThreadBuffers(threading.local):
     """What each thread has for itself."""
 
     def __init__(self) -> None:
-        self.singles = SinglesDown()
-        self.wrapper = bytearray(2 * SINGLE_BYTES)
+        self.batch_loop = CompressedBatchLoop()
+        self.wrapper = bytearray(2 * AT_ONCE_BYTES)
 
 
 @cache
@@ -301,12 +305,12 @@ def _of_thread() -> _ThreadBuffers:
     return _ThreadBuffers()
 
 
-def singles_of_thread() -> SinglesDown:
+def batch_loop_of_thread() -> CompressedBatchLoop:
     """Return the thread's own, for compiled loops to call."""
-    return _of_thread().singles
+    return _of_thread().batch_loop
 
 
-class Singles(NamedTuple):
+class ConvertedBatches(NamedTuple):
     """Batches that were converted: the positions behind the last of them in source and result, their records,
     temporary bytes (what Kafka counts so).
     """
@@ -317,7 +321,7 @@ class Singles(NamedTuple):
     temporary_bytes: int
 
 
-def convert_singles(
+def convert_compressed_batches(
     source: object,
     at: cython.Py_ssize_t,
     target: cython.int,
@@ -327,31 +331,31 @@ def convert_singles(
 ):
     """Write the compressed batches from `at` on, each as a wrapper of magic `target`, into `out` from `end` on.
 
-    They end before a batch that is not of that kind, for which `out` has not room for sure, or which is
-    damaged: `convert_compressed` then has to see to it. They end, too, before one with which all of them would open to
-    more than `most_opened` bytes.
+    Conversion ends before a batch that is not compressed, that `out` may have no room for, or that is damaged; call
+    `convert_compressed` for it. It also ends before the batch with which all batches together would decompress to more
+    than `most_opened` bytes.
 
     Raises: CorruptRecord, InvalidRecord.
     """
-    singles: SinglesDown = singles_of_thread()
-    return singles.convert(source, at, target, out, end, most_opened)
+    loop: CompressedBatchLoop = batch_loop_of_thread()
+    return loop.convert(source, at, target, out, end, most_opened)
 
 
-def single_bytes(batch: object, target: cython.int):
-    """Return the size of what `single_wrapper` returns, 0 for None or where it takes more room than a thread keeps."""
-    return convert_singles(batch, 0, target, _of_thread().wrapper, 0)[1]
+def wrapper_bytes(batch: object, target: cython.int):
+    """Return the size of the wrapper that `convert_to_wrapper` returns; 0 if there is none or it is too large here."""
+    return convert_compressed_batches(batch, 0, target, _of_thread().wrapper, 0)[1]
 
 
-def single_wrapper(batch: object, target: cython.int):
-    """Return one batch as a wrapper by itself, its records, temporary bytes; None where `convert_singles` ends."""
-    singles: SinglesDown = singles_of_thread()
+def convert_to_wrapper(batch: object, target: cython.int):
+    """Return one batch as a wrapper, its records and temporary bytes; None if it cannot be converted here."""
+    loop: CompressedBatchLoop = batch_loop_of_thread()
     wrapper = (
-        _of_thread().wrapper if len(batch) <= SINGLE_BYTES else bytearray(len(batch) + len(batch) // 8 + BLOCK_ROOM)
+        _of_thread().wrapper if len(batch) <= AT_ONCE_BYTES else bytearray(len(batch) + len(batch) // 8 + BLOCK_ROOM)
     )
     while True:
-        at, end, records, temporary_bytes = singles.convert(batch, 0, target, wrapper, 0, NO_LIMIT)
+        at, end, records, temporary_bytes = loop.convert(batch, 0, target, wrapper, 0, NO_LIMIT)
         if at:
             return wrapper[:end], records, temporary_bytes
-        if singles.wanted <= len(wrapper):
+        if loop.wanted <= len(wrapper):
             return None
-        wrapper = bytearray(max(singles.wanted, 2 * len(wrapper)))
+        wrapper = bytearray(max(loop.wanted, 2 * len(wrapper)))

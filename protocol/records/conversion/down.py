@@ -39,9 +39,9 @@ from ..layout import (
 )
 from ..legacy_batch import LegacyBatch
 from ..record import Buffer
-from .compressed_batch import NO_FIRST_OFFSET, SINGLE_BYTES, single_wrapper
-from .large_message_in_pieces import GiantMessages
-from .large_record_in_pieces import GiantRecords
+from .compressed_batch import AT_ONCE_BYTES, NO_FIRST_OFFSET, convert_to_wrapper
+from .large_message_in_pieces import LargeMessages
+from .large_record_in_pieces import LargeRecords
 from .record_stream import RecordStream, run
 
 
@@ -164,18 +164,18 @@ class _DownConversion:
             return self._convert_wrapper(batch, codec)
         if batch.record_count < 0:
             raise InvalidRecord(f"the batch at offset {batch.base_offset} has {batch.record_count} records")
-        if self._max_opened_bytes == MAX_OPENED_BYTES or batch.size_bytes <= SINGLE_BYTES <= self._max_opened_bytes:
-            single = single_wrapper(batch.data, self._target)
-            if single is not None:
-                wrapper, records, temporary_bytes = single
+        if self._max_opened_bytes == MAX_OPENED_BYTES or batch.size_bytes <= AT_ONCE_BYTES <= self._max_opened_bytes:
+            made = convert_to_wrapper(batch.data, self._target)
+            if made is not None:
+                wrapper, records, temporary_bytes = made
                 self.records += records
                 self.temporary_bytes += temporary_bytes
                 return wrapper
-        giants = GiantRecords(self._target)
+        large = LargeRecords(self._target)
         while True:
-            giants.begin()
-            result = self._convert_records(batch, codec, giants)
-            if not giants.again:
+            large.begin_pass()
+            result = self._convert_records(batch, codec, large)
+            if not large.has_new:
                 return result
 
     def result(self, data: Buffer, source_bytes: int, batches: int) -> Converted:
@@ -198,7 +198,7 @@ class _DownConversion:
             )
         return self._zstd_to
 
-    def _convert_records(self, batch: RecordBatch, codec: Codec, giants: GiantRecords) -> bytearray:
+    def _convert_records(self, batch: RecordBatch, codec: Codec, large: LargeRecords) -> bytearray:
         append_time = batch.max_timestamp if batch.is_append_time else None
         first_offset = NO_FIRST_OFFSET if codec else self._first_offset
         relative = bool(codec) and self._target == MAGIC_V1
@@ -213,9 +213,9 @@ class _DownConversion:
         )
         result = _Result(self._target, codec)
         pieces = RecordStream(read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes))
-        run(pieces, down, result.write, giant=partial(giants.take, pieces, down, result.write))
+        run(pieces, down, result.write, giant=partial(large.take, pieces, down, result.write))
         kept, last, newest = down.finish()
-        if giants.again:
+        if large.has_new:
             return bytearray()
         return self._finish(batch, result, kept, last, newest, batch.is_append_time)
 
@@ -226,11 +226,11 @@ class _DownConversion:
             raise InvalidRecord(f"the wrapper at offset {batch.last_offset} has no value")
         base = 0
         result = _Result(self._target, codec)
-        giants = GiantMessages()
+        large = LargeMessages()
         for write in False, True:
             down = kernel.MessagesDown(base, write)
             pieces = RecordStream(read_chunks(codec, value, magic=batch.magic, max_bytes=self._max_opened_bytes))
-            giant = partial(giants.take, pieces, down, result.write if write else None)
+            giant = partial(large.take, pieces, down, result.write if write else None)
             run(pieces, down, result.write, giant=giant)
             count, last = down.finish()
             if not count:

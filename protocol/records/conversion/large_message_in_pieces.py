@@ -55,7 +55,7 @@ def take_up(pieces: RecordStream, up: kernel.MessagesUp, write: Write, magic: in
         raise CorruptRecord(f"the message at offset {message.offset} does not match its checksum")
 
 
-class GiantMessages:
+class LargeMessages:
     """The messages above the limit in one wrapper, in order, over the pass that measures and the one that writes."""
 
     def __init__(self) -> None:

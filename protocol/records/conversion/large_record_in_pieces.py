@@ -28,7 +28,7 @@ class Measured:
     crc: int
 
 
-class GiantRecords:
+class LargeRecords:
     """The records above the limit in one v2 batch, in order, over both passes through its stream."""
 
     def __init__(self, target: int) -> None:
@@ -36,13 +36,13 @@ class GiantRecords:
         self._measured: list[Measured] = []
         self._known = self._next = 0
 
-    def begin(self) -> None:
-        """Begin a pass."""
+    def begin_pass(self) -> None:
+        """Begin to go through the batch: first to measure its large records, then to write them."""
         self._known, self._next = len(self._measured), 0
 
     @property
-    def again(self) -> bool:
-        """Whether this pass met one for the first time, so that what it wrote is of no use."""
+    def has_new(self) -> bool:
+        """Whether this pass met a large record for the first time: what the pass wrote is then of no use."""
         return len(self._measured) > self._known
 
     def take(self, pieces: RecordStream, down: kernel.RecordsDown, write: Write) -> None:

@@ -46,7 +46,8 @@ class Blocks:
     """A thread's tables, and the stream that is being opened.
 
     opened              room for a block and what is left of the one before
-    repeats, repeated   positions and count of matches in the opened bytes: where one begins, length << 16 | distance
+    repeats             of each match in the opened bytes: where it begins, length << 16 | distance
+    repeats_count       how many matches
     codec               LZ4, or snappy
     data, at, end       the stream, what comes next in it, where it ends
     is_over             its last block has been opened
@@ -58,7 +59,7 @@ class Blocks:
         headers = LZ4_BROKEN_HEADER + LZ4_HEADER + SNAPPY_HEADER
         self.space = repeats, opened, headers
         self.repeats, self.opened, self.headers = words_of(repeats), sink_of(opened), source_of(headers)
-        self.repeated = 0
+        self.repeats_count = 0
 
     def begin(
         self, codec: cython.int, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t, notes: cython.bint
@@ -76,7 +77,7 @@ class Blocks:
             if data[at + n] != self.headers[header + n]:
                 return False
         self.codec, self.data, self.at, self.end = codec, data, at + size, end
-        self.repeated, self.is_over, self.notes = 0, False, notes
+        self.repeats_count, self.is_over, self.notes = 0, False, notes
         return True
 
     def next(self, out: Sink, to: cython.Py_ssize_t, room: cython.Py_ssize_t) -> cython.Py_ssize_t:
@@ -115,8 +116,8 @@ class Blocks:
 
     def keep_from(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
         """Have what was opened from `at` to `end` at the beginning, with the notes of what repeats within it."""
-        first: cython.Py_ssize_t = self.repeated
-        last: cython.Py_ssize_t = self.repeated
+        first: cython.Py_ssize_t = self.repeats_count
+        last: cython.Py_ssize_t = self.repeats_count
         n: cython.Py_ssize_t
         begin: cython.Py_ssize_t
         stop: cython.Py_ssize_t
@@ -124,7 +125,7 @@ class Blocks:
         move(self.opened, 0, at, end - at)
         while first > 0 and self.repeats[2 * first - 2] + (self.repeats[2 * first - 1] >> 16) > at:
             first -= 1
-        self.repeated = 0
+        self.repeats_count = 0
         for n in range(first, last):
             word = self.repeats[2 * n + 1]
             stop = self.repeats[2 * n] + (word >> 16)
@@ -283,8 +284,8 @@ class Blocks:
 
     def note(self, to: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> cython.void:
         """Note a repeat, if there is room for it."""
-        count: cython.Py_ssize_t = self.repeated
+        count: cython.Py_ssize_t = self.repeats_count
         if count < MOST_NOTED and size <= LONGEST_NOTED:
             self.repeats[2 * count] = cython.cast(cython.uint, to)
             self.repeats[2 * count + 1] = cython.cast(cython.uint, size << 16 | distance)
-            self.repeated = count + 1
+            self.repeats_count = count + 1

@@ -2,12 +2,12 @@
 """Writes converted messages as an LZ4 or snappy stream without match search, by reusing the matches of the batch's own
 stream.
 
-Keys and values are the same bytes in both, only further apart, so a repeat inside a key or value is one in the
-messages, too, at another distance. One that reaches over what lies between them is cut at its ends. The heads of
-messages, with short keys between them, are compared with the one before.
+Keys and values are the same bytes in the batch and in the messages, only spaced differently. So a match inside a key or
+value of the batch is also a match in the messages, with another distance. A match that runs beyond a key or value is
+cut at its borders. The head of a message, and a short key in it, is compared with the head of the message before.
 
-Each block that was opened becomes one, or more where its messages take more than 64 KiB. `block_decompression.py` shows
-the formats.
+Each decompressed block becomes one block, or several if its messages take more than 64 KiB. `block_decompression.py`
+shows the formats.
 """
 
 from __future__ import annotations
@@ -163,9 +163,9 @@ class MatchReuse:
         self.last, self.head = 0, -1
         self.to = 0
 
-    def begin_stream(self, codec: cython.int, target: cython.int, sink: Sink, at: cython.Py_ssize_t) -> None:
-        """Begin the stream of messages of magic `target` at `at`."""
-        header: cython.Py_ssize_t = LZ4_HEADER_BYTES if target else 0
+    def begin_stream(self, codec: cython.int, magic: cython.int, sink: Sink, at: cython.Py_ssize_t) -> None:
+        """Begin the stream of messages of this magic at `at`."""
+        header: cython.Py_ssize_t = LZ4_HEADER_BYTES if magic else 0
         size: cython.Py_ssize_t = LZ4_HEADER_BYTES
         if codec != LZ4:
             header, size = 2 * LZ4_HEADER_BYTES, SNAPPY_HEADER_BYTES
@@ -179,20 +179,20 @@ class MatchReuse:
             self.to += 4
         return self.to
 
-    def carry(
+    def compress(
         self,
         item: Item,
         opened: Source,
         size: cython.Py_ssize_t,
         repeats: Words,
-        repeated: cython.Py_ssize_t,
+        repeats_count: cython.Py_ssize_t,
         messages: Sink,
-        written: cython.Py_ssize_t,
-        target: cython.int,
+        messages_size: cython.Py_ssize_t,
+        magic: cython.int,
     ) -> None:
-        """Write `messages` of magic `target` as blocks; there is room for a sixth and 1 KiB more than `written`.
+        """Write `messages` of this magic as blocks. The stream must have room for 7/6 of `messages_size` plus 1 KiB.
 
-        All of the first `size` bytes of `opened` became these messages; in those `repeats` tells what repeats.
+        The first `size` bytes of `opened` became these messages; `repeats` are the matches in those bytes.
         """
         at: cython.Py_ssize_t = 0
         to: cython.Py_ssize_t = 0
@@ -200,11 +200,11 @@ class MatchReuse:
         around: cython.Py_ssize_t
         last: cython.Py_ssize_t = 0
         apart: cython.Py_ssize_t
-        overhead: cython.Py_ssize_t = V1_OVERHEAD if target == 1 else V0_OVERHEAD
+        overhead: cython.Py_ssize_t = V1_OVERHEAD if magic == 1 else V0_OVERHEAD
         self.messages = messages
-        self.repeats, self.repeated, self.next = repeats, repeated, 0
+        self.repeats, self.repeats_count, self.next = repeats, repeats_count, 0
         self.parts_count = self.cells_count = 0
-        while to < written and at < size <= MOST_OPENED and self.parts_count + 2 <= MOST_PARTS:
+        while to < messages_size and at < size <= MOST_OPENED and self.parts_count + 2 <= MOST_PARTS:
             at = read_record(item, opened, at, size)
             if at < 0:
                 break
@@ -212,17 +212,17 @@ class MatchReuse:
             apart, last = to - last, to
             if to and apart <= FARTHEST:
                 around = item.key_size + 4 if 0 < item.key_size <= SHORT_KEY else 0
-                self.match_runs(to, head + around, apart)
+                self.add_matches_of_head(to, head + around, apart)
             if item.key_size > 0:
-                self.carry_part(item.key_at, to + head, item.key_size, item.key_size > SHORT_KEY)
+                self.add_matches_of_part(item.key_at, to + head, item.key_size, item.key_size > SHORT_KEY)
                 head += item.key_size + 4
             if item.value_size > 0:
-                self.carry_part(item.value_at, to + head, item.value_size, True)
+                self.add_matches_of_part(item.value_at, to + head, item.value_size, True)
             to += LOG_OVERHEAD + get32(messages, to + 8)
-        self.put_blocks(messages, written)
+        self.write_blocks(messages, messages_size)
 
-    def match_runs(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
-        """Add the runs of the `size` bytes at `at` that are those `distance` before, if they are long enough."""
+    def add_matches_of_head(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t, distance: cython.Py_ssize_t) -> None:
+        """Compare the `size` bytes at `at` with those `distance` before; add each run of equals that is long enough."""
         end: cython.Py_ssize_t = at + size
         begin: cython.Py_ssize_t = at
         while at < end:
@@ -234,10 +234,10 @@ class MatchReuse:
         if end - begin >= LEAST_REPEAT:
             self.add(begin, end - begin, distance, True)
 
-    def carry_part(self, at: cython.uint, to: cython.uint, size: cython.uint, notes: cython.bint) -> None:
-        """Add what repeats in the key or value of `size` bytes from `at`, which went to `to`.
+    def add_matches_of_part(self, at: cython.uint, to: cython.uint, size: cython.uint, notes: cython.bint) -> None:
+        """Add the matches in the key or value of `size` bytes at `at`, which was written to `to`.
 
-        If not `notes`, only where it went is of interest, for repeats of it.
+        Without `notes`, only remember where it was written, for later matches that repeat it.
         """
         end: cython.uint = at + size
         begin: cython.uint
@@ -256,7 +256,7 @@ class MatchReuse:
         while self.cells_count << CELL_BITS < end:
             self.cells[self.cells_count] = part
             self.cells_count += 1
-        while number < self.repeated:
+        while number < self.repeats_count:
             begin, word = repeats[2 * number], repeats[2 * number + 1]
             if begin >= end:
                 break
@@ -281,17 +281,19 @@ class MatchReuse:
                     last += 3
                 else:
                     self.last = last
-                    self.carry_pieces(begin, size, source, part)
+                    self.add_matches_in_pieces(begin, size, source, part)
                     last = self.last
             if stop > end:
                 break
             number += 1
         self.next, self.last = number, last
 
-    def carry_pieces(self, to: cython.uint, size: cython.uint, source: cython.uint, part: cython.Py_ssize_t) -> None:
-        """Add a repeat of `size` bytes, which went to `to`, of what begins at `source`, piece by piece.
+    def add_matches_in_pieces(
+        self, to: cython.uint, size: cython.uint, source: cython.uint, part: cython.Py_ssize_t
+    ) -> None:
+        """Add a match of `size` bytes, which were written to `to` and repeat the bytes at `source`, piece by piece.
 
-        `part` is the first that ends behind `source`.
+        `part` is the first part that ends after `source`.
         """
         begin: cython.uint
         stop: cython.uint = source + size
@@ -350,7 +352,7 @@ class MatchReuse:
             at += 1
         return at == end
 
-    def put_blocks(self, messages: Source, size: cython.Py_ssize_t) -> None:
+    def write_blocks(self, messages: Source, size: cython.Py_ssize_t) -> None:
         """Write the messages as blocks; a match is cut where a block ends, or repeats what lies before one."""
         sink: Sink = self.sink
         to: cython.Py_ssize_t = self.to

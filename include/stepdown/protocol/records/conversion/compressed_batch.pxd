@@ -15,7 +15,7 @@ from stepdown.protocol.records.layout cimport *
 
 
 @cython.final
-cdef class SinglesDown:
+cdef class CompressedBatchLoop:
     cdef RecordsDown down
     cdef Item item
     cdef object buffer
@@ -40,13 +40,13 @@ cdef class SinglesDown:
     cdef object convert(
         self, object source, Py_ssize_t at, int target, object out, Py_ssize_t end, Py_ssize_t most_opened
     )
-    cdef void aim(
+    cdef void prepare(
         self, Source source, Py_ssize_t size, Py_ssize_t at, int target, Sink sink, Py_ssize_t room, Py_ssize_t end
     ) noexcept nogil
-    cdef int go(self, RecordsDown down, Item item) noexcept nogil
-    cdef int one(self, RecordsDown down, Item item) noexcept nogil
-    cdef int take(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
+    cdef int convert_batches(self, RecordsDown down, Item item) noexcept nogil
+    cdef int convert_batch(self, RecordsDown down, Item item) noexcept nogil
+    cdef int convert_records(self, RecordsDown down, Item item, Source opened, Py_ssize_t size) noexcept nogil
     cdef void wrap(self, RecordsDown down, Py_ssize_t stop) noexcept nogil
-    cdef int ask(self, object source, object out) except -1
-    cdef int take_content(self, object opened) except -1
-    cdef int carry(self, RecordsDown down, Item item, int codec) noexcept nogil
+    cdef int convert_with_library(self, object source, object out) except -1
+    cdef int convert_decompressed(self, object opened) except -1
+    cdef int convert_by_blocks(self, RecordsDown down, Item item, int codec) noexcept nogil

@@ -24,7 +24,7 @@ cdef extern from *:
 cdef class Blocks:
     cdef object space
     cdef Words repeats
-    cdef Py_ssize_t repeated
+    cdef Py_ssize_t repeats_count
     cdef Sink opened
     cdef Source headers
     cdef int codec

@@ -44,7 +44,7 @@ cdef class MatchReuse:
     cdef Words matches
     cdef Source headers
     cdef Words repeats
-    cdef Py_ssize_t repeated
+    cdef Py_ssize_t repeats_count
     cdef Py_ssize_t next
     cdef Py_ssize_t parts_count
     cdef Py_ssize_t cells_count
@@ -54,26 +54,28 @@ cdef class MatchReuse:
     cdef int codec
     cdef Sink sink
     cdef Py_ssize_t to
-    cdef void begin_stream(self, int codec, int target, Sink sink, Py_ssize_t at) noexcept nogil
+    cdef void begin_stream(self, int codec, int magic, Sink sink, Py_ssize_t at) noexcept nogil
     cdef Py_ssize_t end_stream(self) noexcept nogil
-    cdef void carry(
+    cdef void compress(
         self,
         Item item,
         Source opened,
         Py_ssize_t size,
         Words repeats,
-        Py_ssize_t repeated,
+        Py_ssize_t repeats_count,
         Sink messages,
-        Py_ssize_t written,
-        int target,
+        Py_ssize_t messages_size,
+        int magic,
     ) noexcept nogil
-    cdef void match_runs(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
-    cdef void carry_part(self, unsigned int at, unsigned int to, unsigned int size, bint notes) noexcept nogil
-    cdef void carry_pieces(self, unsigned int to, unsigned int size, unsigned int source, Py_ssize_t part) noexcept nogil
+    cdef void add_matches_of_head(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
+    cdef void add_matches_of_part(self, unsigned int at, unsigned int to, unsigned int size, bint notes) noexcept nogil
+    cdef void add_matches_in_pieces(
+        self, unsigned int to, unsigned int size, unsigned int source, Py_ssize_t part
+    ) noexcept nogil
     cdef void add(self, unsigned int at, unsigned int size, unsigned int distance, bint in_head) noexcept nogil
     cdef bint extend(self, unsigned int at, unsigned int size, unsigned int distance, bint in_head) noexcept nogil
     cdef bint repeats_from(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
-    cdef void put_blocks(self, Source messages, Py_ssize_t size) noexcept nogil
+    cdef void write_blocks(self, Source messages, Py_ssize_t size) noexcept nogil
     cdef Py_ssize_t begin_block(self, Py_ssize_t to, Py_ssize_t size) noexcept nogil
     cdef Py_ssize_t end_block(
         self, Py_ssize_t block, Py_ssize_t to, Source messages, Py_ssize_t begin, Py_ssize_t done, Py_ssize_t stop

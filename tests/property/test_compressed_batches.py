@@ -8,9 +8,8 @@ import pytest
 from stepdown.protocol.errors import PeerFault
 from stepdown.protocol.records.batches import Batch, iter_batches
 from stepdown.protocol.records.builder import build_batch
-from stepdown.protocol.records.conversion import compressed_batch as single
-from stepdown.protocol.records.conversion import down
-from stepdown.protocol.records.conversion.compressed_batch import SINGLE_BYTES
+from stepdown.protocol.records.conversion import compressed_batch, down
+from stepdown.protocol.records.conversion.compressed_batch import AT_ONCE_BYTES
 from stepdown.protocol.records.conversion.down import convert_compressed
 from stepdown.protocol.records.layout import Codec, TimestampType
 from stepdown.protocol.records.record import Record
@@ -110,7 +109,7 @@ def contents(wrapper: Batch) -> object:
 def by_streams(source: bytes, target: int) -> bytes:
     """What becomes of batches that are too large for all else."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(down, "single_wrapper", lambda batch, target: None)
+        patch.setattr(down, "convert_to_wrapper", lambda batch, target: None)
         return b"".join(
             bytes(convert_compressed(batch.data, target=target, first_offset=0).data)
             for batch in iter_batches(memoryview(source))
@@ -118,20 +117,22 @@ def by_streams(source: bytes, target: int) -> bytes:
 
 
 def test_python_is_not_asked_for_lz4_that_clients_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(single, "single", lambda codec: pytest.fail(f"Python was asked for codec {codec}"))
+    monkeypatch.setattr(
+        compressed_batch, "at_once_functions", lambda codec: pytest.fail(f"Python was asked for codec {codec}")
+    )
     records = [Record(offset=n, timestamp=5, key=b"key", value=b"value %d " % n * 100) for n in range(16)]
     source = build_batch(records, codec=Codec.LZ4) * 20
-    assert single.convert_singles(source, 0, 1, bytearray(600_000), 0).at == len(source)
+    assert compressed_batch.convert_compressed_batches(source, 0, 1, bytearray(600_000), 0).at == len(source)
 
 
 def test_batches_of_thousands_of_records_are_closed_by_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    package = single.single
-    monkeypatch.setattr(single, "single", lambda codec: asked.append(codec) or package(codec))
+    package = compressed_batch.at_once_functions
+    monkeypatch.setattr(compressed_batch, "at_once_functions", lambda codec: asked.append(codec) or package(codec))
     for count, is_left in ((4097, True), (4096, False)):
         records = [Record(offset=n, timestamp=5, key=None, value=b"%d" % n) for n in range(count)]
         source = build_batch(records, codec=Codec.LZ4)
-        assert single.convert_singles(source, 0, 1, bytearray(600_000), 0).at == len(source)
+        assert compressed_batch.convert_compressed_batches(source, 0, 1, bytearray(600_000), 0).at == len(source)
         assert bool(asked) == is_left
         asked.clear()
 
@@ -144,13 +145,19 @@ def test_what_a_batch_becomes_does_not_depend_on_the_room(codec: Codec) -> None:
         records.append(Record(offset=3, timestamp=5, key=None, value=bytes(131_072 - 3 * value_bytes - 100)))
         records.extend(Record(offset=n, timestamp=5, key=None, value=None) for n in range(4, 10))
         source = build_batch(records, codec=codec)
-        made = {outcome(single.convert_singles, source, 1, room, 0, 0) for room in (2 * SINGLE_BYTES, 700_000)}
+        made = {
+            outcome(compressed_batch.convert_compressed_batches, source, 1, room, 0, 0)
+            for room in (2 * AT_ONCE_BYTES, 700_000)
+        }
         assert len(made) == 1
         sizes.add(next(iter(made)))
     tiny = [Record(offset=n, timestamp=5, key=None, value=None) for n in range(7000)]
     for count in range(5800, 7000, 100):
         source = build_batch(tiny[:count], codec=codec)
-        made = {outcome(single.convert_singles, source, 1, room, 0, 0) for room in (2 * SINGLE_BYTES, 700_000)}
+        made = {
+            outcome(compressed_batch.convert_compressed_batches, source, 1, room, 0, 0)
+            for room in (2 * AT_ONCE_BYTES, 700_000)
+        }
         assert len(made) == 1
         sizes.add(next(iter(made)))
     assert len(sizes) > 5
@@ -160,7 +167,7 @@ def test_what_a_batch_becomes_does_not_depend_on_the_room(codec: Codec) -> None:
 def test_both_loops_do_the_same_damaged_or_not(twin: ModuleType, seed: int) -> None:
     random = Random(seed)
     for _ in range(10):
-        throw(random, [single.convert_singles, twin.convert_singles])
+        throw(random, [compressed_batch.convert_compressed_batches, twin.convert_compressed_batches])
 
 
 @pytest.mark.parametrize("target", [0, 1])
@@ -169,7 +176,7 @@ def test_whole_batches_become_what_streams_make_of_them(codec: Codec, target: in
     random = Random(f"{codec} {target}")
     for _ in range(60):
         source = b"".join(compressed(random, codec) for _ in range(random.randrange(1, 4)))
-        found = outcome(single.convert_singles, source, target, 1_000_000, 0, 0)
+        found = outcome(compressed_batch.convert_compressed_batches, source, target, 1_000_000, 0, 0)
         assert isinstance(found, tuple)
         (at, *_), made = found
         assert list(map(contents, iter_batches(memoryview(made)))) == list(
@@ -182,4 +189,4 @@ def test_whole_batches_become_what_streams_make_of_them(codec: Codec, target: in
 def test_ten_thousand_sources_each_are_converted_or_refused_alike(twin: ModuleType, seed: int) -> None:
     random = Random(seed)
     for _ in range(1000):
-        throw(random, [single.convert_singles, twin.convert_singles])
+        throw(random, [compressed_batch.convert_compressed_batches, twin.convert_compressed_batches])
