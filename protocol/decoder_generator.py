@@ -34,7 +34,7 @@ class Decode(Protocol):
     def __call__(self, data: memoryview, most_items: int = ..., /) -> Any: ...
 
 
-def _null(what: str) -> MalformedFrame:
+def _null_error(what: str) -> MalformedFrame:
     return MalformedFrame(f"{what} is null and must not be")
 
 
@@ -57,7 +57,7 @@ def _unreadable(what: str, size: int, error: Exception) -> MalformedFrame:
 
 _SCOPE: Final = {
     "bad_size": _bad_size,
-    "null": _null,
+    "null": _null_error,
     "read_uuid": read_uuid,
     "read_uvarint": read_uvarint,
     "skip_tagged_fields": skip_tagged_fields,

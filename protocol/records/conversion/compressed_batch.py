@@ -3,9 +3,9 @@
 
 Compiled by Cython; uncompiled, the same file is the readable twin. LZ4 and snappy go batch after batch, and block after
 block however large they are, without the interpreter: they are decompressed (`kernel/block_decompression.py`),
-converted, and compressed again with the matches that the producer found (`kernel/match_reuse.py`). Gzip, large records and very many small
-ones, and streams that Kafka's clients do not write, are for the libraries. Most of those batches open to less than
-`AT_ONCE_BYTES`, for which objects for streams (`record_stream.py`) would cost more than the codecs.
+converted, and compressed again with the matches that the producer found (`kernel/match_reuse.py`). Gzip, large records
+and very many small ones, and streams that Kafka's clients do not write, are for the libraries. Most of those batches
+open to less than `AT_ONCE_BYTES`, for which objects for streams (`record_stream.py`) would cost more than the codecs.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class CompressedBatchLoop:
         if opened is None:
             return NO_ROOM
         self.opened_left -= max(len(opened), LEAST_OPENED)
-        status = self.convert_decompressed(opened)
+        status = self.convert_content(opened)
         if status != DONE:
             return status
         if down.kept:
@@ -280,7 +280,7 @@ class CompressedBatchLoop:
         self.at = self.behind
         return DONE
 
-    def convert_decompressed(self, opened: object) -> cython.int:
+    def convert_content(self, opened: object) -> cython.int:
         """As `convert_records`, of the bytes that a library decompressed."""
         data: cython.const[cython.uchar][::1] = opened
         size: cython.Py_ssize_t = len(data)

@@ -21,7 +21,7 @@ from ..layout import (
     V1_HEADER,
 )
 from ..record import encode_varint
-from .large_record_in_pieces import Measured
+from .large_record_in_pieces import MessageHead
 from .record_stream import RecordStream, Write
 
 _SIZE_BYTES = 4
@@ -59,7 +59,7 @@ class LargeMessages:
     """The messages above the limit in one wrapper, in order, over the pass that measures and the one that writes."""
 
     def __init__(self) -> None:
-        self._measured: list[Measured] = []
+        self._heads: list[MessageHead] = []
         self._next = 0
 
     def take(self, pieces: RecordStream, down: kernel.MessagesDown, write: Write | None) -> None:
@@ -70,9 +70,9 @@ class LargeMessages:
         message = _Message(pieces)
         offset = down.skip(message.offset, message.timestamp, message.attributes)
         if write is None:
-            self._measured.append(_measure(message))
+            self._heads.append(_measure(message))
             return
-        measured = self._measured[self._next]
+        measured = self._heads[self._next]
         self._next += 1
         size = RECORD_OVERHEAD[0] + max(0, measured.key_size) + max(0, measured.value_size)
         write(pack(">qiIhi", offset, size, measured.crc, 0, measured.key_size))
@@ -83,7 +83,7 @@ class LargeMessages:
             write(piece)
 
 
-def _measure(message: "_Message") -> Measured:
+def _measure(message: "_Message") -> MessageHead:
     crc = kernel.crc32(pack(">hi", 0, message.key_size))
     for piece in message.key():
         crc = kernel.crc32(piece, crc)
@@ -91,7 +91,7 @@ def _measure(message: "_Message") -> Measured:
     crc = kernel.crc32(pack(">i", value_size), crc)
     for piece in message.value():
         crc = kernel.crc32(piece, crc)
-    return Measured(key_size=message.key_size, value_size=value_size, crc=crc)
+    return MessageHead(key_size=message.key_size, value_size=value_size, crc=crc)
 
 
 class _Message:

@@ -20,7 +20,7 @@ _VARLONG_BITS = 70
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MessageHead:
     """What a message's head needs to know of what follows it; a null key or value has size -1."""
 
     key_size: int
@@ -33,17 +33,17 @@ class LargeRecords:
 
     def __init__(self, target: int) -> None:
         self._target = target
-        self._measured: list[Measured] = []
+        self._heads: list[MessageHead] = []
         self._known = self._next = 0
 
     def begin_pass(self) -> None:
         """Begin to go through the batch: first to measure its large records, then to write them."""
-        self._known, self._next = len(self._measured), 0
+        self._known, self._next = len(self._heads), 0
 
     @property
     def has_new(self) -> bool:
         """Whether this pass met a large record for the first time: what the pass wrote is then of no use."""
-        return len(self._measured) > self._known
+        return len(self._heads) > self._known
 
     def take(self, pieces: RecordStream, down: kernel.RecordsDown, write: Write) -> None:
         """Take the record that the pieces are at, and write its message if it was measured before.
@@ -59,9 +59,9 @@ class LargeRecords:
         offset, timestamp, attributes = place
         body = pack(">bB", self._target, attributes) + (pack(">q", timestamp) if self._target else b"")
         if self._next == self._known:
-            self._measured.append(_measure(record, body, offset))
+            self._heads.append(_measure(record, body, offset))
         else:
-            _write(record, body, offset, self._measured[self._next], write)
+            _write(record, body, offset, self._heads[self._next], write)
             self._next += 1
         record.rest()
 
@@ -79,7 +79,7 @@ def skip_record(pieces: RecordStream) -> tuple[int, int, bool]:
     return offset_delta, timestamp_delta, keyless
 
 
-def _measure(record: "_Reader", body: bytes, offset: int) -> Measured:
+def _measure(record: "_Reader", body: bytes, offset: int) -> MessageHead:
     crc = kernel.crc32(body)
     sizes = []
     for _ in "key", "value":
@@ -90,10 +90,10 @@ def _measure(record: "_Reader", body: bytes, offset: int) -> Measured:
             crc = kernel.crc32(piece, crc)
     if sum(sizes) > MAX_INT32 - max(RECORD_OVERHEAD):
         raise InvalidRecord(f"the record at offset {offset} is too large for a message")
-    return Measured(key_size=sizes[0], value_size=sizes[1], crc=crc)
+    return MessageHead(key_size=sizes[0], value_size=sizes[1], crc=crc)
 
 
-def _write(record: "_Reader", body: bytes, offset: int, measured: Measured, write: Write) -> None:
+def _write(record: "_Reader", body: bytes, offset: int, measured: MessageHead, write: Write) -> None:
     target = body[0]
     size = RECORD_OVERHEAD[target] + max(0, measured.key_size) + max(0, measured.value_size)
     write(pack(">qiI", offset, size, measured.crc) + body)
