@@ -64,7 +64,7 @@ class Broker(Services):
     ) -> None:
         """`make_topics`: what decides about topics, in a cluster its controller."""
         super().__init__(settings, layers, clock, files, make_topics)
-        with self.or_let_go():
+        with self.abandon_on_failure():
             self._make_rooms()
 
     def _make_rooms(self) -> None:
@@ -88,7 +88,7 @@ class Broker(Services):
         self._http = HttpServer(pages, private_pages_of(self), access, site=site_of(state, access))
         self._upkeep = LogMaintenance(self)
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
-        self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.rang)
+        self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.on_timer)
         self.cleaner = Cleaner(self, self.topics)
         show_state(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)
 
@@ -103,7 +103,7 @@ class Broker(Services):
     def connect_inside(self) -> socket.socket:
         """The client's end of a connection inside this process: what one end has sent has arrived at the other."""
         ours, theirs = socket.socketpair()
-        self._server.welcome(theirs, Peer(host="127.0.0.1", port=0, listener=next(iter(self.addresses))))
+        self._server.add_connection(theirs, Peer(host="127.0.0.1", port=0, listener=next(iter(self.addresses))))
         return ours
 
     @property
@@ -121,7 +121,7 @@ class Broker(Services):
         Raises: OSError when an address cannot be bound, DiskFault when keys or certificates of a listener cannot be
         used; the logs have been closed again then, and marked clean.
         """
-        with self.or_let_go():
+        with self.abandon_on_failure():
             self.topics.load()
         warn_of_unknown(self.cluster.topics.values())
         try:
@@ -162,7 +162,7 @@ class Broker(Services):
         await self._upkeep.stop()
         await self._end_surroundings()
         self.topics.store.close()
-        await self.heavy(self.log_manager.shutdown)  # other brokers may share the loop
+        await self.run_in_worker(self.log_manager.shutdown)  # other brokers may share the loop
         self.workers.shutdown()
 
     async def kill(self) -> None:

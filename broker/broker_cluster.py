@@ -186,7 +186,7 @@ class BrokerCluster:
                 broker = self._take_out(member)
                 self.controller.forget_member(member.node_id)
                 await broker.stop()
-            member.ports.let_go()
+            member.ports.release()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -207,7 +207,7 @@ class BrokerCluster:
             raise ValueError(f"broker {node_id} runs already")
         if self.controller.brokers.is_active(node_id):
             self.controller.fence(node_id)  # the session of its former life is not waited for
-        member.ports.take()
+        member.ports.hold()
         loaded = self._load[node_id](self._ports_and_cluster_id(member))
         member.pause = Suspension()
         broker = Broker(
@@ -226,7 +226,7 @@ class BrokerCluster:
         self._peers[node_id] = member.topics.replicas
         member.topics.replicas.start()
         self._cluster_id = broker.cluster.cluster_id
-        self.controller.enter(broker.cluster.brokers[node_id], member.topics)
+        self.controller.unfence(broker.cluster.brokers[node_id], member.topics)
         member.topics.replicas.fetcher.resume()  # what it fetched before could not bring it into an ISR
         return broker
 
@@ -247,7 +247,7 @@ class BrokerCluster:
         member.topics.replicas.pause()
         self._take_out(member)
         self.controller.forget_member(node_id)
-        self.controller.lose(node_id)
+        self.controller.begin_session_expiry(node_id)
         member.pause.end()
         await broker.kill()
 
@@ -264,7 +264,7 @@ class BrokerCluster:
         broker.interceptors.append(member.pause)
         member.topics.replicas.pause()
         self.controller.hold_metadata(node_id)
-        self.controller.lose(node_id)
+        self.controller.begin_session_expiry(node_id)
 
     def resume_broker(self, node_id: int) -> None:
         """Has a paused broker go on. Raises: ValueError when it does not run."""
@@ -274,7 +274,7 @@ class BrokerCluster:
             return
         broker.interceptors.remove(member.pause)
         self.controller.release_metadata(node_id)
-        self.controller.hear(node_id)
+        self.controller.resume_session(node_id)
         member.topics.replicas.resume()
         member.pause.end()
 
@@ -288,7 +288,7 @@ class BrokerCluster:
         fetcher = member.topics.replicas.fetcher
         if member.pause.is_on:
             raise ValueError(f"broker {node_id} is paused: resume it")
-        self.controller.hear(node_id)
+        self.controller.resume_session(node_id)
         fetcher.resume()  # what it fetched meanwhile could not bring it into an ISR
 
     def _reachable(self, node_id: int) -> Broker | None:

@@ -46,11 +46,11 @@ class ControlledBroker:
         self._pause = Suspension()
         self._port = ControlPort(self.control)
         self._ports = HeldPorts(settings.listeners)
-        self._ports.take()
+        self._ports.hold()
         try:
             self.broker = self._make_broker()
         except BaseException:
-            self._ports.let_go()
+            self._ports.release()
             raise
         for name, act, what in (
             ("stop", self._stop_broker, "Stops the broker in order."),
@@ -111,7 +111,7 @@ class ControlledBroker:
         if self._is_running:
             self._is_running = False
             await end()
-        self._ports.let_go()
+        self._ports.release()
 
     def _make_broker(self) -> Broker:
         listeners = self._ports.listeners
@@ -134,7 +134,7 @@ class ControlledBroker:
             if given.get("broker", node_id) != node_id:
                 raise WrongFault(f"there is no broker {given['broker']}, only [{node_id}]")
             await act()
-            self.control.tell(name)
+            self.control.log_event(name)
             return {"brokers": [node_id] if self._is_running else []}
 
         self.control.add(ControlOperation(path=name, what=what, act=answer, fields={"broker": number}))

@@ -57,7 +57,7 @@ class ControlledCluster:
         self.cluster = make_cluster(clock=self.control.clock, files=self._disk, on_broker=self._attach)
         self.control.running = lambda: self.cluster.brokers.values()
         self.control.on_reset = self._run_again
-        self.cluster.controller.on_change = partial(self.control.tell, event="election")
+        self.cluster.controller.on_change = partial(self.control.log_event, event="election")
         self._failed = FailedBrokers(self.cluster)
         self._add_actions()
         self._wanted_port = port
@@ -182,7 +182,7 @@ class ControlledCluster:
                 await self.cluster.sync_metadata()
             except ValueError as fault:  # no such broker, or not in that state
                 raise WrongFault(str(fault)) from None
-            self.control.tell(f"{path}{''.join(f' {key} {value}' for key, value in given.items())}")
+            self.control.log_event(f"{path}{''.join(f' {key} {value}' for key, value in given.items())}")
             return {"brokers": sorted(self.cluster.brokers)}
 
         self.control.add(ControlOperation(path=path, what=what, act=answer, fields=readers, needs=needs))

@@ -126,7 +126,7 @@ class Core:
         self.cluster = MetadataImage(
             cluster_id=self.log_manager.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
-        with self.or_let_go():
+        with self.abandon_on_failure():
             self.deletion_notice = DeletionNotice(self.clock, self.log_manager)
 
     def _wall_ms(self, request_s: float) -> int:
@@ -134,8 +134,8 @@ class Core:
         return self.clock.now_ms() - round((perf_counter() - request_s) * 1000)
 
     @contextmanager
-    def or_let_go(self) -> Iterator[None]:
-        """Around what makes the rest of a broker: when that fails, another one may have the log directories."""
+    def abandon_on_failure(self) -> Iterator[None]:
+        """Around making the rest of a broker: if that fails, releases the log directories for another broker."""
         try:
             yield
         except BaseException:
@@ -156,7 +156,7 @@ class Core:
         name = self.settings.stepdown_downconversion_zstd
         return None if name == "error" else Codec[name.upper()]
 
-    async def heavy(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    async def run_in_worker(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """`work(...)` in a worker thread: for what takes a codec, or the disk, longer than the loop may stand still."""
         return await self.workers.run(lambda: work(*args, **kwargs))
 
@@ -167,7 +167,7 @@ class Core:
         Raises: CorruptRecord, InvalidRecord, DiskFault.
         """
         find = log.max_timestamp_offset if timestamp is None else partial(log.offset_for_timestamp, timestamp)
-        return await self.heavy(find) if log.is_lookup_costly(timestamp) else find()
+        return await self.run_in_worker(find) if log.is_lookup_costly(timestamp) else find()
 
     def append(self, partition: Partition, prepared: PreparedAppend) -> AppendInfo:
         """Writes to a partition that is led here, and tells those who wait. Raises as `Log.append`."""

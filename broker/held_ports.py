@@ -16,7 +16,7 @@ class HeldPorts:
         self.listeners = tuple(listeners)
         self._sockets: list[socket.socket] = []
 
-    def take(self) -> None:
+    def hold(self) -> None:
         """Has nobody else get the ports from now on, whether the broker runs or not: bound, not listening, they refuse.
 
         Raises: OSError.
@@ -28,7 +28,7 @@ class HeldPorts:
                 with naming_address(listener.host, listener.port):
                     self._sockets.append(bind(listener.host, listener.port))
             except OSError:
-                self.let_go()
+                self.release()
                 raise
         taken = [sock.getsockname()[1] for sock in self._sockets]
         self.listeners = tuple(replace(each, port=port) for each, port in zip(self.listeners, taken, strict=True))
@@ -43,7 +43,7 @@ class HeldPorts:
         finally:
             self._share(False)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Others may have them."""
         for sock in self._sockets:
             sock.close()

@@ -43,7 +43,7 @@ class Services(Core):
         super().__init__(settings, clock, files)
         self.started_ms = self.clock.now_ms()
         """Since when it is up, in milliseconds since 1970."""
-        with self.or_let_go():
+        with self.abandon_on_failure():
             self.topics = make_topics(self, layers, LogMoves(self))
             self.topics.on_deleted += [self.metrics.forget_topics, self.append_rules.forget]
             self._acls = self._authorize()
@@ -64,7 +64,7 @@ class Services(Core):
             self.settings.super_users,
             allows_without_acls=self.settings.allow_everyone_if_no_acl_found,
         )
-        return Acls(self.topics.store, self.topics.tell_client_change)
+        return Acls(self.topics.store, self.topics.notify_client_change)
 
     def _read_clients(self) -> None:
         """Has the stored quotas and access rules in force."""

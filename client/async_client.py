@@ -70,7 +70,7 @@ class AsyncClient:
 
     async def run(self, operation: Operation[T]) -> T:
         """The result of an operation. Raises: ClientError."""
-        return await await_steps(self._cluster.carry_out(operation), self._take)
+        return await await_steps(self._cluster.carry_out(operation), self._do_step)
 
     async def connection(self, address: HostPort) -> AsyncConnection:
         """The connection to a broker, opened and logged in, for requests of the caller's own. Raises: ClientError."""
@@ -79,7 +79,7 @@ class AsyncClient:
             opening = self._open[address] = asyncio.create_task(self._open_connection(address))
         return await asyncio.shield(opening)
 
-    async def _take(self, step: Send | Pause) -> Any:
+    async def _do_step(self, step: Send | Pause) -> Any:
         if isinstance(step, Pause):
             return await self._clock.sleep(step.ms)
         is_kept = step.address in self._open

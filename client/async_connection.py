@@ -59,7 +59,7 @@ class AsyncConnection(asyncio.Protocol):
     async def log_in(self, sasl: SaslSettings) -> int:
         """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
         self._parser.max_bytes = MAX_BYTES_BEFORE_LOGIN
-        lifetime_ms = await await_steps(log_in(sasl, self.versions), self._do)
+        lifetime_ms = await await_steps(log_in(sasl, self.versions), self._do_login_step)
         self._parser.max_bytes = MAX_RESPONSE_BYTES
         return lifetime_ms
 
@@ -109,7 +109,7 @@ class AsyncConnection(asyncio.Protocol):
         self._parser.feed(data)
         try:
             while not self.closed and (frame := self._parser.next_frame()) is not None:
-                self._take(frame)
+                self._handle_answer(frame)
         except MalformedFrame as fault:
             self.close(fault)
 
@@ -146,7 +146,7 @@ class AsyncConnection(asyncio.Protocol):
             self.close(TimeoutError())
             raise
 
-    async def _do(self, step: LoginStep) -> Any:
+    async def _do_login_step(self, step: LoginStep) -> Any:
         if isinstance(step, LoginRequest):
             return await self.exchange(step.request, step.version)
         if isinstance(step, RawSaslToken):
@@ -156,7 +156,7 @@ class AsyncConnection(asyncio.Protocol):
         token = step()
         return await token if inspect.isawaitable(token) else token
 
-    def _take(self, frame: Frame) -> None:
+    def _handle_answer(self, frame: Frame) -> None:
         if self._bare is not None:
             answered, self._bare = self._bare, None
         elif len(frame) < CORRELATION_BYTES:

@@ -75,9 +75,9 @@ class BlockingClient:
     def run(self, operation: Operation[T]) -> T:
         """The result of an operation. Raises: ClientError."""
         with self._lock:
-            return take_steps(self._cluster.carry_out(operation), self._take)
+            return take_steps(self._cluster.carry_out(operation), self._do_step)
 
-    def _take(self, step: Send | Pause) -> Any:
+    def _do_step(self, step: Send | Pause) -> Any:
         if isinstance(step, Pause):
             return time.sleep(step.ms / 1000)
         kept = self._open.get(step.address)

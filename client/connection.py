@@ -94,11 +94,11 @@ class Connection:
     def log_in(self, sasl: SaslSettings) -> int:
         """Returns for how many ms the login is good, 0: for ever. Raises: AuthenticationFailed."""
         self._parser.max_bytes = MAX_BYTES_BEFORE_LOGIN
-        lifetime_ms = take_steps(log_in(sasl, self.versions), self._do)
+        lifetime_ms = take_steps(log_in(sasl, self.versions), self._do_login_step)
         self._parser.max_bytes = MAX_RESPONSE_BYTES
         return lifetime_ms
 
-    def _do(self, step: LoginStep) -> Any:
+    def _do_login_step(self, step: LoginStep) -> Any:
         if isinstance(step, LoginRequest):
             return self.exchange(step.request, step.version)
         if isinstance(step, RawSaslToken):

@@ -7,7 +7,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-def take_steps(steps: Generator[S, Any, T], take: Callable[[S], Any]) -> T:
+def take_steps(steps: Generator[S, Any, T], do_step: Callable[[S], Any]) -> T:
     """What the generator returns."""
     result, fault = None, None
     while True:
@@ -18,12 +18,12 @@ def take_steps(steps: Generator[S, Any, T], take: Callable[[S], Any]) -> T:
             return value
         result = fault = None
         try:
-            result = take(step)
+            result = do_step(step)
         except Exception as error:
             fault = error
 
 
-async def await_steps(steps: Generator[S, Any, T], take: Callable[[S], Awaitable[Any]]) -> T:
+async def await_steps(steps: Generator[S, Any, T], do_step: Callable[[S], Awaitable[Any]]) -> T:
     """What the generator returns."""
     result, fault = None, None
     while True:
@@ -34,6 +34,6 @@ async def await_steps(steps: Generator[S, Any, T], take: Callable[[S], Awaitable
             return value
         result = fault = None
         try:
-            result = await take(step)
+            result = await do_step(step)
         except Exception as error:
             fault = error

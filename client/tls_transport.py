@@ -74,13 +74,13 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._tcp = cast(asyncio.Transport, transport)  # that of uvloop only looks like one
-        self._take(0)
+        self._receive(0)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._scratch[: self._records.wanted_bytes]
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._take(nbytes)
+        self._receive(nbytes)
 
     def connection_lost(self, exc: Exception | None) -> None:
         why = self._fault or exc
@@ -105,15 +105,15 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
     # inside
 
-    def _take(self, size: int) -> None:
-        """Takes `size` bytes of the scratch, for the handshake, or decrypted for the protocol."""
+    def _receive(self, size: int) -> None:
+        """Reads `size` bytes of the scratch: for the handshake, or decrypted for the protocol."""
         data = b""
         try:
             if self._is_open:
                 data = self._records.open(self._scratch[:size])
             elif self._records.shake_hands(self._scratch[:size]):
-                self._open()
-            self._answer()
+                self._finish_handshake()
+            self._send_own_records()
         except (ssl.SSLError, MalformedFrame) as fault:
             self._fail(fault)
             return
@@ -122,7 +122,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         if self._records.is_at_end:
             self.abort()
 
-    def _open(self) -> None:
+    def _finish_handshake(self) -> None:
         if not self._handshake.done():  # it may have been given up
             self._is_open = True
             self._protocol.connection_made(self)
@@ -140,8 +140,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             protocol.buffer_updated(size)
             data = data[size:]
 
-    def _answer(self) -> None:
-        """Sends what OpenSSL says of its own. Raises: MalformedFrame."""
+    def _send_own_records(self) -> None:
+        """Sends the TLS records that OpenSSL makes itself. Raises: MalformedFrame."""
         if not self._is_paused:
             self._send_unsent()
         elif len(self._records.unsent) > MOST_UNSENT_BYTES:

@@ -12,7 +12,7 @@ from ..network.line_limit import LineLimit, repetition_text
 from ..network.metrics.instruments import Instruments
 
 REFUSE_MS = 1_000
-"""A refused connection is closed after that time: who is refused at once comes again at once."""
+"""A refused connection is closed after that time: refused at once, a client would reconnect at once."""
 DAY_MS = 86_400_000
 ENDED = "allow: %s has ended; who is in no other network is refused"
 Network = IPv4Network | IPv6Network
@@ -34,14 +34,14 @@ class AllowedNetwork:
         return self.until is not None and today > self.until
 
 
-def parse_network(text: str) -> AllowedNetwork:
-    """Raises: ValueError."""
+def parse_allowed_network(text: str) -> AllowedNetwork:
+    """An entry of `allow`: a network, and a last day if it has one. Raises: ValueError."""
     network, word, day = text.strip().partition(" until ")
     return AllowedNetwork(ip_network(network.strip()), date.fromisoformat(day.strip()) if word else None)
 
 
-def list_past(networks: Sequence[AllowedNetwork], now_ms: int) -> Sequence[AllowedNetwork]:
-    """Those whose last day is over."""
+def list_past_entries(networks: Sequence[AllowedNetwork], now_ms: int) -> Sequence[AllowedNetwork]:
+    """The entries whose last day is over."""
     today = _day_of(now_ms)
     return [each for each in networks if each.has_ended(today)]
 
@@ -51,7 +51,7 @@ def _day_of(now_ms: int) -> date:
 
 
 class AllowList:
-    """Decides on connections as `ConnectionRates` of a listener. `networks` may be replaced; none: all may come."""
+    """Decides on connections as `ConnectionRates` of a listener. `networks` may be replaced; empty: all may connect."""
 
     def __init__(self, networks: Sequence[AllowedNetwork], clock: Clock) -> None:
         self.networks = networks
@@ -89,29 +89,29 @@ class AllowList:
 
 
 class AllowWatch:
-    """Says which entries have ended: at the start, when the list is replaced, and when one ends. One a gateway, however
-    many workers it has."""
+    """Logs which entries have ended: at the start, when the list is replaced, and when one ends. A gateway has one,
+    however many workers it has."""
 
     def __init__(self, networks: Sequence[AllowedNetwork], clock: Clock, instruments: Instruments) -> None:
         self._networks = networks
         self._clock = clock
-        self._told: Sequence[AllowedNetwork] = ()
+        self._warned: Sequence[AllowedNetwork] = ()
         self._watching: asyncio.Task[None] | None = None
         instruments.gauge(
             "stepdown_gateway_allow_ended",
             "Entries of allow whose last day is over.",
-            lambda: len(list_past(self._networks, clock.now_ms())),
+            lambda: len(list_past_entries(self._networks, clock.now_ms())),
         )
 
     def start(self) -> None:
         self.replace(self._networks)
 
     def replace(self, networks: Sequence[AllowedNetwork]) -> None:
-        """Names what has ended of a new list."""
+        """Watches a new list, and logs its entries that have ended."""
         self.stop()
-        self._networks, self._told = networks, ()
-        self._tell()
-        if any(each.until is not None and each not in self._told for each in networks):
+        self._networks, self._warned = networks, ()
+        self._warn_of_past_entries()
+        if any(each.until is not None and each not in self._warned for each in networks):
             self._watching = asyncio.create_task(self._watch())
 
     def stop(self) -> None:
@@ -122,11 +122,11 @@ class AllowWatch:
     async def _watch(self) -> None:
         while True:
             await self._clock.sleep(DAY_MS - self._clock.now_ms() % DAY_MS)
-            self._tell()
+            self._warn_of_past_entries()
 
-    def _tell(self) -> None:
-        ended = list_past(self._networks, self._clock.now_ms())
+    def _warn_of_past_entries(self) -> None:
+        ended = list_past_entries(self._networks, self._clock.now_ms())
         for each in ended:
-            if each not in self._told:
+            if each not in self._warned:
                 log.warning(ENDED, each)
-        self._told = ended
+        self._warned = ended

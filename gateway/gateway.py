@@ -157,7 +157,7 @@ class Gateway:
             self.address = HostPort(host, port)
             for broker, address in settings.brokers.items():
                 self.upstream.learn(broker, address)
-            fault = await self._refresh()
+            fault = await self._refresh_brokers()
             if self._http is not None:
                 with naming_address(settings.http.host, settings.http.port):
                     self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
@@ -214,8 +214,8 @@ class Gateway:
             drain_ms=settings.drain_ms,
         )
 
-    def work(self, function: Callable[[], T]) -> Awaitable[T]:
-        """Runs a function in a thread."""
+    def run_in_worker(self, function: Callable[[], T]) -> Awaitable[T]:
+        """Runs a function in a worker thread."""
         return self._workers.run(function)
 
     async def read_metrics(self) -> AsyncIterator[Callable[[], Metric]]:
@@ -242,7 +242,7 @@ class Gateway:
             )
 
     async def _make_report(self) -> bytes:
-        return await self.work(partial(render_report, self.clients.snapshot()))
+        return await self.run_in_worker(partial(render_report, self.clients.document_maker()))
 
     # Starting
 
@@ -266,7 +266,7 @@ class Gateway:
         )
         self._admission = shared.listener(LISTENER, lambda: security)
 
-    async def _refresh(self) -> str:
+    async def _refresh_brokers(self) -> str:
         """Asks the cluster for its brokers; "" or why it did not answer."""
         self._fault = await self._ask_cluster()
         return self._fault
@@ -276,20 +276,20 @@ class Gateway:
             await self.upstream.fetch_versions()
             if self.upstream.sasl is None and self.settings.brokers:
                 return ""  # clients log in, the gateway cannot
-            await self.upstream.look_around()
+            await self.upstream.refresh_brokers()
         except (ClientError, UpstreamFailed) as fault:
             return str(fault)
         return ""
 
     async def _keep_refreshing(self) -> None:
-        told = ""
+        logged = ""
         while True:
             await self.clock.sleep(self.settings.refresh_ms)
             self.upstream.forget_all_versions()
-            fault = await self._refresh()
-            if fault and fault != told:
+            fault = await self._refresh_brokers()
+            if fault and fault != logged:
                 log.warning("the cluster does not answer: %s", fault)
-            told = fault
+            logged = fault
 
     def _open_port(self, broker: int) -> None:
         if not self._is_stopping and self.settings.addresses == PORTS:
@@ -332,7 +332,7 @@ class Gateway:
         return BOOTSTRAP if broker is None else broker
 
     def _login_of(self, peer: Peer) -> UpstreamLogin | None:
-        """By which login a client is at the cluster; None: the gateway's own, or the client's."""
+        """The login that the gateway uses at the cluster for a client; None: its own, or the client's."""
         return find_login(self.settings.logins, str(peer.principal), peer.host) if self.settings.logins else None
 
     async def _read_proxy_header(

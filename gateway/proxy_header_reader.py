@@ -56,7 +56,7 @@ class ProxyHeaderReader:
             try:
                 data = self._sock.recv(most_bytes, flags)
             except (BlockingIOError, InterruptedError):
-                await self._wire.readable()
+                await self._wire.wait_for_bytes()
                 continue
             if not data:
                 raise ConnectionResetError("the peer left within its PROXY header")

@@ -55,7 +55,7 @@ def acks_of_produce(frame: memoryview, version: int) -> int:
     return acks
 
 
-def forget_node(frame: memoryview) -> memoryview:
+def drop_cluster_and_node(frame: memoryview) -> memoryview:
     """An ApiVersions request from v5 on that names no cluster and broker, which the client took for those at this
     address (KIP-1242). Raises: MalformedFrame."""
     return memoryview(b"".join((frame[: _read_software(frame)[1]], NO_NODE)))

@@ -25,7 +25,7 @@ from ..config.listener_security import JAAS, ListenerSecurity, key_of_listener
 from ..config.similar_names import nearest
 from ..network.admission.listener_files import find_unusable_files
 from ..protocol.records.layout import Codec
-from .allow_list import AllowedNetwork, parse_network
+from .allow_list import AllowedNetwork, parse_allowed_network
 from .broker_names import PLACE
 from .setting_keys import (
     AUTO,
@@ -107,7 +107,7 @@ def make_settings(given: Iterable[Given], *, opens_files: bool = False) -> Gatew
     return _Builder({each.key: each for each in given}, []).build(opens_files=opens_files)
 
 
-def list_late(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
+def list_settings_for_restart(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
     """The names of settings that differ from those of the start, and count at the next one."""
     before, now = ({each.key: each.text for each in texts} for texts in (started, given))
     changed = (key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
@@ -195,7 +195,7 @@ class _Builder:
         self._values = {name: self._value(key) for name, key in KEYS.items()}
 
     def build(self, *, opens_files: bool) -> GatewaySettings:
-        self._name_unknown()
+        self._refuse_unknown()
         listen = self._address("listen")
         security = self._security()
         settings = GatewaySettings(
@@ -210,7 +210,7 @@ class _Builder:
             first_port=self._first_port(listen),
             brokers=self._brokers(),
             security=security,
-            swaps=self._swaps(security),
+            swaps=self._check_swap(security),
             network=self._network(listen),
             allowed=self._networks(),
             refresh_ms=self._number("refresh.interval.ms"),
@@ -259,7 +259,7 @@ class _Builder:
         origin = self._given[name].origin if name in self._given else Origin("")
         self._problems.append(Problem(key=name, expected=expected, found=found, origin=origin))
 
-    def _name_unknown(self) -> None:
+    def _refuse_unknown(self) -> None:
         known = [*KEYS, *(UPSTREAM + name for name in SECURITY_KEYS), *filter(_is_of_network, BROKER_KEYS)]
         for name, given in self._given.items():
             is_known = name.startswith(LOGINS) or (name.startswith(LISTENER_PREFIX) and key_of_listener(name.lower()))
@@ -336,7 +336,7 @@ class _Builder:
         found = []
         for text in filter(None, self._items("allow")):
             try:
-                found.append(parse_network(text))
+                found.append(parse_allowed_network(text))
             except ValueError:
                 self._refuse("allow", "expected NETWORK or NETWORK until YYYY-MM-DD", text)
         return tuple(found)
@@ -401,7 +401,7 @@ class _Builder:
         assert security.sasl is not None
         return UpstreamLogin(name=name, sasl=security.sasl, principals=principals, networks=networks)
 
-    def _swaps(self, security: SecuritySettings) -> bool:
+    def _check_swap(self, security: SecuritySettings) -> bool:
         swaps = self._values["authentication"] == "swap"
         protocol = str(self._values["security.protocol"])
         if swaps and security.sasl is None:

@@ -111,7 +111,7 @@ class Upstream:
             self.brokers[broker] = address
             self._on_broker(broker)
 
-    async def look_around(self) -> None:
+    async def refresh_brokers(self) -> None:
         """Asks the cluster for its brokers. Raises: ClientError."""
         self.learn_brokers(await self.run(ask(MetadataRequest(topics=()), within=(1, 12))))
 
@@ -214,7 +214,7 @@ class Upstream:
             await self._open_tcp(lambda: connection, address)
             if self._logs_clients_in and sasl is not None:
                 async with asyncio.timeout(ASK_TIMEOUT_S):
-                    await await_steps(log_in(sasl, versions), _Login(connection).take)
+                    await await_steps(log_in(sasl, versions), _Login(connection).do_step)
         except (OSError, ValueError, MalformedFrame, ClientError) as fault:  # a ValueError of a host that no name is
             connection.close()
             self.forget_versions(address)
@@ -231,7 +231,7 @@ class _Login:
     def __init__(self, connection: UpstreamConnection) -> None:
         self._connection = connection
 
-    async def take(self, step: LoginStep) -> Any:
+    async def do_step(self, step: LoginStep) -> Any:
         """Raises: OSError, MalformedFrame, ClientError."""
         if not isinstance(step, LoginRequest):
             raise ClientError("the broker has no SaslAuthenticate, which is older than Kafka 1.0")

@@ -44,7 +44,7 @@ def parse_clients(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
     """
     found: list[str] = []
     for part in text.split(","):
-        if found and _goes_on(found[-1], part):
+        if found and _continues_name(found[-1], part):
             found[-1] += f",{part}"
         else:
             found.append(part.strip())
@@ -53,8 +53,8 @@ def parse_clients(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
     return frozenset(each for each in texts if each.startswith(USER)), networks
 
 
-def _goes_on(before: str, part: str) -> bool:
-    """Whether a part is of the name before it, since it is a field of a certificate or its comma is escaped."""
+def _continues_name(before: str, part: str) -> bool:
+    """Whether a part continues the name before it: it is a field of a certificate, or its comma is escaped."""
     is_field = "=" in part and not part.lstrip().startswith(USER)
     return before.startswith(USER) and (is_field or before.endswith("\\"))
 

@@ -18,7 +18,7 @@ from ..protocol.api import ApiKey
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
 from ..protocol.schema import Piece
-from .admission.request_cost import cost_of
+from .admission.request_cost import memory_bytes_of
 from .admission.shared_by_connections import RequestRules, SharedByConnections
 from .admission.unread_answer import UnreadAnswer
 from .answerer import Answerer, CloseConnection, Reply
@@ -32,8 +32,8 @@ READ_BYTES = 128 * 1024
 READ_AHEAD_BYTES = 64 * 1024
 CHARGED_FRAME_BYTES = 32 * 1024
 RESTRICTED_BYTES = 4 * 1024
-"""Of a frame before authentication, and of what is read ahead, that costs nothing else."""
-MOST_NAME_SAID = 100
+"""Bytes of a frame before authentication, and bytes read ahead of any frame, that are charged to no memory budget."""
+MOST_NAME_LOGGED = 100
 SMALL_ANSWER_BYTES = 4 * 1024
 MOST_HELD = 16
 
@@ -101,18 +101,18 @@ class Connection:
                     await self._send_held_replies(answerer)
                     if self._at_end or self._is_draining:
                         return "end"
-                    await self._more()
+                    await self._await_bytes()
                     continue
                 if self._turn.is_over():
                     await self._send_held_replies(answerer)
                     await self._turn.end()
                 if self._claim is not None:
-                    self._claim.in_use()
+                    self._claim.withdraw()
                 self.is_busy = self.is_waiting = True
                 self.last_active_ms = self.asked_ms = self._clock.monotonic_ms()
-                cost = cost_of(frame)
-                if cost and not self.is_restricted:
-                    await self._charge_request(cost, answerer)
+                memory_bytes = memory_bytes_of(frame)
+                if memory_bytes and not self.is_restricted:
+                    await self._claim_for_request(memory_bytes, answerer)
                 answer = answerer.answer(frame, self.peer)
                 del frame  # what waits, or a peer that does not read its answer, must not keep us holding what it sent
                 if isinstance(answer, Reply):
@@ -136,7 +136,7 @@ class Connection:
                     await self._mute(reply.throttle_ms)
                 del reply, pieces  # nor a connection that idles what it was answered: slices of files that are deleted
         except (MalformedFrame, CloseConnection) as fault:
-            self._say_closing(str(fault))
+            self._log_close(str(fault))
             self.is_waiting = False
             self._release()
             forget_frames(fault)  # with the request in them, while the held answers are sent
@@ -187,7 +187,7 @@ class Connection:
             self._arrival.set_exception(ConnectionResetError("closed"))
 
     async def _mute(self, duration_ms: int) -> None:
-        """Does not listen to the peer for so long (KIP-219). Raises: ConnectionResetError when it is closed."""
+        """Reads nothing from the peer for that time (KIP-219). Raises: ConnectionResetError when it is closed."""
         self._wire.unwatch()
         self._muted = asyncio.get_running_loop().create_future()
         timer = self._clock.call_later(duration_ms, self._unmute)
@@ -272,11 +272,11 @@ class Connection:
         self.last_active_ms = self._clock.monotonic_ms()
         self.is_busy = False
 
-    async def _more(self) -> None:
-        """Returns when there may be another frame, or the stream has ended."""
+    async def _await_bytes(self) -> None:
+        """Returns when bytes have come that may complete a frame, or the stream has ended."""
         held_bytes = self._parser.held_bytes
         if held_bytes:
-            await self._charge_frame()
+            await self._claim_for_pending_frame()
         if self._ahead is not None:
             self._release_ahead()
         if not self._turn.is_over() and self._read():
@@ -294,8 +294,8 @@ class Connection:
                 self._shared.half_frames.release(self, self.peer.network)
         self._turn.begin()
 
-    async def _charge_frame(self) -> None:
-        """Charges an unfinished large frame to `queued.max.request.bytes` before more of it is read.
+    async def _claim_for_pending_frame(self) -> None:
+        """Claims the memory of an unfinished large frame (`queued.max.request.bytes`) before more of it is read.
 
         Raises: MalformedFrame when it is larger than its API may be, CloseConnection when it may not even wait.
         """
@@ -304,18 +304,18 @@ class Connection:
             self._check_size(size, self._shared.rules())
             self._claim = await self._claim_for_frame(size)
             self._ms_a_byte = self._shared.rules().grace_ms_a_byte(size)
-            self._claim.reclaimable(self._give_up_frame)
+            self._claim.offer(self._give_up_frame)
 
-    async def _charge_request(self, cost: int, answerer: Answerer) -> None:
-        """Charges what a request takes once it is read. Raises: ConnectionResetError when it was closed meanwhile."""
+    async def _claim_for_request(self, size_bytes: int, answerer: Answerer) -> None:
+        """Claims the memory of the parsed request. Raises: ConnectionResetError when it was closed meanwhile."""
         budget, network = self._shared.read_requests, self.peer.network
-        cost = min(cost, budget.limit_bytes)
-        self._read_claim = budget.try_claim(cost, network)
+        size_bytes = min(size_bytes, budget.limit_bytes)
+        self._read_claim = budget.try_claim(size_bytes, network)
         if self._read_claim is not None:
             return
         await self._send_held_replies(answerer)
         self.is_busy = True
-        claim = await budget.claim(cost, network)
+        claim = await budget.claim(size_bytes, network)
         if self._wire.is_closed:
             claim.release()
             raise ConnectionResetError("closed")
@@ -328,7 +328,7 @@ class Connection:
         if claim is not None:
             return claim
         self._wire.unwatch()
-        self._count_ahead()
+        self._claim_read_ahead()
         try:
             return await self._frame_memory.claim(size, self.peer.network, holds_bytes=True)
         except NoRoomToWait as fault:
@@ -345,27 +345,28 @@ class Connection:
     def _give_up_frame(self) -> None:
         """Others wait for the memory of a request that is too slow to come."""
         size, key = self._parser.pending_frame_bytes, self._parser.pending_api_key
-        self._say_closing(
+        self._log_close(
             f"it sends a request of {size} bytes (API key {key}) too slowly while others wait for request memory; see "
             "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes"
         )
         self.close()
 
     def _offer_frame(self, end_wait: Callable[[], None] | None) -> None:
-        """The request is read, and waits: those who wait for its memory may have it."""
+        """The request is parsed, and waits: offers its memory to others that wait for it."""
         if self._claim is not None:
-            self._claim.reclaimable(partial(self._end_wait, end_wait))
+            self._claim.offer(partial(self._give_up_waiting_request, end_wait))
         if self._read_claim is not None and end_wait is not None:
-            self._read_claim.reclaimable(end_wait, at_once=True)
+            self._read_claim.offer(end_wait, at_once=True)
         elif self._read_claim is not None:
             self._read_claim.release()
 
-    def _end_wait(self, end_wait: Callable[[], None] | None) -> None:
+    def _give_up_waiting_request(self, end_wait: Callable[[], None] | None) -> None:
+        """Others need its memory: frees the frame, and ends the wait or, if that cannot be ended, closes."""
         self._release_frame()
         if end_wait is not None:
             end_wait()
             return
-        self._say_closing(
+        self._log_close(
             "its request waits for an answer while others wait for request memory; see stepdown.request.memory.bytes"
         )
         self.peer.leave()
@@ -373,7 +374,7 @@ class Connection:
 
     def _give_up_half_frame(self) -> None:
         """Too many bytes of requests that are not whole are kept."""
-        self._say_closing(
+        self._log_close(
             f"{self._parser.held_bytes} bytes of a request have come, and unfinished requests hold too much memory; "
             "see stepdown.request.memory.bytes"
         )
@@ -381,19 +382,19 @@ class Connection:
 
     def _give_up_answer(self) -> None:
         """Others need the memory of an answer that is read too slowly."""
-        self._say_closing(
+        self._log_close(
             "it reads its answer too slowly while others need the memory of answers; see "
             "stepdown.request.min.bytes.per.second and stepdown.request.memory.bytes"
         )
         self.peer.leave()
         self.close()
 
-    def _say_closing(self, why: str) -> None:
-        name = self.peer.client_id[:MOST_NAME_SAID]
+    def _log_close(self, why: str) -> None:
+        name = self.peer.client_id[:MOST_NAME_LOGGED]
         self._shared.lines.warn(log, self.peer.network, f"closing {self.peer} (client {name!r}): {why}")
 
-    def _count_ahead(self) -> None:
-        """Charges what has been read, until its requests are answered or it is charged as a frame's."""
+    def _claim_read_ahead(self) -> None:
+        """Claims memory for the bytes read ahead, until their requests are answered or a frame's claim covers them."""
         held = self._parser.held_bytes
         if held > RESTRICTED_BYTES and (self._ahead is None or held > self._ahead.size_bytes):
             self._release_ahead()
@@ -433,7 +434,7 @@ class Connection:
             if self._claim is not None:
                 self._claim.progress(len(data) * self._ms_a_byte)
             else:
-                self._count_ahead()
+                self._claim_read_ahead()
         else:
             self._at_end = True
             self._wire.unwatch()

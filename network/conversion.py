@@ -205,13 +205,13 @@ class Conversion:
         """The peer stalls, or it is not its turn (`at_once`): others may have the memory."""
         self.state = NEXT[self.state]["offer"]
         if self._claim is not None:
-            self._claim.reclaimable(partial(_drop, ref(self)), at_once=at_once)
+            self._claim.offer(partial(_drop, ref(self)), at_once=at_once)
 
     def withdraw(self) -> None:
         """The memory is in use again, if nobody took it: then there is `data`."""
         self.state = NEXT[self.state]["withdraw"]
         if self._claim is not None:
-            self._claim.in_use()
+            self._claim.withdraw()
 
     def consume(self) -> None:
         """`data` was sent. The memory stays for the next bytes unless others wait for it."""

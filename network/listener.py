@@ -130,7 +130,7 @@ class Server:
         self._per_host: Tally[str] = Tally()
         self._per_listener: Tally[str] = Tally()
         self._too_fast_until_ms: dict[str, int] = {}
-        self._held: dict[str, Timer] = {}  # listeners that take nobody for a while
+        self._paused: dict[str, Timer] = {}  # listeners that take nobody for a while
         self._sweep: Timer | None = None
         self._retry: Timer | None = None
         self._lines = LineLimit(clock)
@@ -176,9 +176,9 @@ class Server:
         self._listeners.clear()
         for refused in self._refused:
             refused.close()
-        for held in self._held.values():
+        for held in self._paused.values():
             held.cancel()
-        self._held.clear()
+        self._paused.clear()
 
     def _watch(self) -> None:
         for sock, name in self._listeners.items():
@@ -192,19 +192,19 @@ class Server:
             self._retry = None
 
     def _wait_at_ms(self, name: str) -> int:
-        """For how long nobody is to be taken at a listener that has all its connections, or got them too fast."""
+        """How long a listener accepts nothing, since it has all its connections or got them too fast."""
         if self._per_listener[name] >= self._limits.at_listener[name]:
             return RETRY_MS
         return max(0, self._too_fast_until_ms.get(name, 0) - self._clock.monotonic_ms())
 
-    def _hold(self, listener: socket.socket, name: str, duration_ms: int) -> None:
-        """As `_pause`, at one listener; `_accept` looks again whenever it is called."""
+    def _pause_listener(self, listener: socket.socket, name: str, duration_ms: int) -> None:
+        """As `_pause`, for one listener; `_accept` checks again whenever it is called."""
         asyncio.get_running_loop().remove_reader(listener.fileno())
-        if name not in self._held:
-            self._held[name] = self._clock.call_later(duration_ms, lambda: self._let_in(name))
+        if name not in self._paused:
+            self._paused[name] = self._clock.call_later(duration_ms, lambda: self._resume_listener(name))
 
-    def _let_in(self, name: str) -> None:
-        held = self._held.pop(name, None)
+    def _resume_listener(self, name: str) -> None:
+        held = self._paused.pop(name, None)
         if held is not None:
             held.cancel()
             if not self._is_full:
@@ -264,7 +264,7 @@ class Server:
                 return
             wait_ms = self._wait_at_ms(name)
             if wait_ms:
-                self._hold(listener, name, wait_ms)
+                self._pause_listener(listener, name, wait_ms)
                 return
             try:
                 check_descriptors(listener.fileno())
@@ -272,7 +272,7 @@ class Server:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as fault:
-                self._say_refusal(name, fault)
+                self._log_accept_failure(name, fault)
                 self._pause()
                 return
             peer = Peer(host=address[0], port=address[1], listener=name)
@@ -280,7 +280,7 @@ class Server:
             if refuse_ms:
                 self._refuse(sock, peer, refuse_ms)
                 continue
-            self.welcome(sock, peer)
+            self.add_connection(sock, peer)
             too_fast_ms = self._rates.pause_at_ms(name)
             if too_fast_ms:
                 self._too_fast_until_ms[name] = self._clock.monotonic_ms() + too_fast_ms
@@ -289,14 +289,14 @@ class Server:
                 self._pause_for_rate(pause_ms)
                 return
 
-    def _say_refusal(self, name: str, fault: OSError) -> None:
+    def _log_accept_failure(self, name: str, fault: OSError) -> None:
         left_out = self._lines.count_left_out(name)
         if left_out is not None:
             advice = "raise the limit of open files or lower max.connections"
             log.error("cannot accept on %s%s: %s; %s", name, repetition_text(left_out), fault, advice)
 
     def _refuse(self, sock: socket.socket, peer: Peer, refuse_ms: int) -> None:
-        """Hangs up, but not at once: who is refused at once comes again at once."""
+        """Closes the connection after a delay: without one, the client would reconnect immediately."""
         log.debug("refusing %s in %d ms: connections from there come faster than their quota", peer, refuse_ms)
         self._refused.add(sock)
         self._clock.call_later(refuse_ms, lambda: self._hang_up(sock))
@@ -306,8 +306,8 @@ class Server:
         sock.close()
         self._resume()
 
-    def welcome(self, sock: socket.socket, peer: Peer) -> None:
-        """Serves a connection that is there, or closes it where its address has too many."""
+    def add_connection(self, sock: socket.socket, peer: Peer) -> None:
+        """Serves an accepted connection, or closes it where its address has too many."""
         allowed = self._limits.most_of(peer.host)
         if self._per_host[peer.host] >= allowed:
             left_out = self._lines.count_left_out(peer.host)
@@ -330,13 +330,13 @@ class Server:
         self._close_strangers()
 
     def _close_strangers(self) -> None:
-        """Connections that ask for nothing must not take the places of those that do."""
+        """Closes connections without a request yet, or in their login, if there are too many."""
         for closed in self._strangers.take_surplus(self._limits.silent):
             left_out = self._lines.count_left_out(SILENT_SETTING)
             if left_out is not None:
                 log.warning(
-                    "closing %s%s: %d connections have sent no request yet or are in their login; of the address with "
-                    "most of them those are closed that went on longest ago; see %s",
+                    "closing %s%s: %d connections have sent no request yet or are in their login; of the address "
+                    "that has most, the ones idle longest are closed first; see %s",
                     *(closed.peer, repetition_text(left_out), self._limits.silent, SILENT_SETTING),
                 )
             closed.close()
@@ -350,7 +350,7 @@ class Server:
             del self._open[connection]
             self._strangers.discard(connection)
             self._per_listener[connection.peer.listener] -= 1
-            self._let_in(connection.peer.listener)
+            self._resume_listener(connection.peer.listener)
             self._per_host[host] -= 1
             if not self._per_host[host]:
                 del self._per_host[host]

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class LoopWatch:
-    """Told of every ring of a timer by `rang`, and when the next is due. `held` counts by API.
+    """Told of every ring of a timer by `on_timer`, and when the next is due. `held` counts by API.
 
     `peer_of` gives the peer whose connection a task serves.
     """
@@ -60,7 +60,7 @@ class LoopWatch:
         if self._thread.is_alive():
             self._thread.join()
 
-    def rang(self, late_s: float, due_s: float) -> None:
+    def on_timer(self, late_s: float, due_s: float) -> None:
         """The timer rang, that late; the next time is `due_s`. Logs what held the loop."""
         found, self._found, self._due_s = self._found, None, due_s
         if late_s > LONG_S and found is not None:

@@ -1,14 +1,14 @@
 """Limits the bytes of requests and responses in flight.
 
-Every buffer that conversion, decompression or a large request needs is taken from one `MemoryBudget`. Who finds it
-empty waits in line (first come, first served). A claim larger than the whole budget is let through when nothing else
-is held: one chunk always moves, so work goes on, and the peak is the larger of the limit and the largest single
+Every buffer that conversion, decompression or a large request needs is taken from one `MemoryBudget`. While it is used
+up, claims wait in a queue (first come, first served). A claim larger than the whole budget is let through when nothing
+else is held: one chunk always moves, so work goes on, and the peak is the larger of the limit and the largest single
 claim.
 
 A holder that makes no progress of its own (a chunk converted for a reader that does not read) offers it back with
-`Claim.reclaimable`: when others wait, the budget asks the holder that stalled first to drop what it can make again
-later. But only once it has held it for `patience_ms`: of a hundred readers that are all a little slower than we are,
-each would else be robbed by the next, and every chunk made twice.
+`Claim.offer`: when others wait, the budget asks the holder that stalled first to drop what it can make again
+later. It does so only after the holder has stalled for `patience_ms`. Without this delay, a hundred readers slightly
+slower than the broker would take memory from one another, and every chunk would be converted twice.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ LONG_AGO = float("-inf")
 
 
 class NoRoomToWait(Exception):
-    """Too many wait for memory already, and this one gives way."""
+    """Too many claims wait for memory already; this one is refused."""
 
 
 class Claim:
@@ -52,7 +52,7 @@ class Claim:
             self.size_bytes = size_bytes
             self._budget._give_back(self, surplus)
 
-    def reclaimable(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
+    def offer(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
         """From now on `drop` may be called, once: it releases this claim, at once or before long, for those who wait.
 
         `at_once`: without the patience that stalled holders are granted, for what is not being sent yet.
@@ -65,8 +65,8 @@ class Claim:
         """The holder moved: it counts as stalled for that much less."""
         self._budget._forgive(self, forgiven_ms)
 
-    def in_use(self) -> None:
-        """Takes the offer of `reclaimable` back."""
+    def withdraw(self) -> None:
+        """Takes back what `offer` has offered."""
         if self.stalled_since_ms == LONG_AGO:
             self.stalled_since_ms = None
         self._budget._withdraw(self)
@@ -82,7 +82,7 @@ class Claim:
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """Who waits for a claim. `holds_bytes`: of its own, which count nowhere as long as it waits."""
+    """A claim that waits. `holds_bytes`: the waiting connection holds bytes that are charged to no budget meanwhile."""
 
     size_bytes: int
     owner: str
@@ -94,8 +94,8 @@ class MemoryBudget:
     """A limit in bytes shared by everybody who is handed it.
 
     `in_use_bytes`, `peak_bytes` and `waiting` are what the metrics show; `waits` counts those who had to queue, and
-    `on_wait`, if given, is called at the end of a wait with its seconds. With a `clock` a stalled holder is left alone
-    for `patience_ms`.
+    `on_wait`, if given, is called at the end of a wait with its seconds. With a `clock` a stalled holder
+    keeps its memory for `patience_ms`.
     """
 
     def __init__(

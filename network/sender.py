@@ -64,26 +64,26 @@ class Sender:
                 else:
                     await self._send_converted(piece)
         finally:
-            self._wire.rest()
+            self._wire.stop_watching_room()
             self._pieces, self._wait = (), None
             for unsent in pieces[at + 1 :]:
                 if type(unsent) not in BUFFER_TYPES and not unsent.is_in_file:
                     unsent.done()
 
-    async def _room(self) -> None:
+    async def _wait_for_room(self) -> None:
         """Returns when the peer takes more. Raises: ConnectionResetError."""
         if self._kept_bytes == NOT_KNOWN:
             self._kept_bytes = bytes_in_memory(self._pieces)
         kept = self._kept_bytes + self._wire.unsent_bytes
         if self._wait is None or kept <= UNCOUNTED_BYTES:
-            await self._wire.room()
+            await self._wire.wait_for_room()
         else:
             await self._wait(kept)
 
     async def _send_bytes(self, data: bytes | bytearray | memoryview, *, more: bool) -> None:
         sent = self._wire.try_send(data, more=more)
         while sent < len(data):
-            await self._room()
+            await self._wait_for_room()
             sent += self._wire.try_send(memoryview(data)[sent:], more=more)
 
     async def _send_file(self, piece: FilePiece) -> None:
@@ -98,7 +98,7 @@ class Sender:
             sent += taken
             self._file_bytes.add(taken)
             if taken < size:
-                await self._room()
+                await self._wait_for_room()
             elif self._is_turn_over(taken):
                 await asyncio.sleep(0)
         if self._is_turn_over(SLICE_BYTES):
@@ -115,7 +115,7 @@ class Sender:
                 left -= passed + size
                 while sent < size and (sent := sent + self._wire.try_send(piece.data[sent:])) < size:
                     piece.offer()
-                    await self._room()
+                    await self._wait_for_room()
                     piece.withdraw()
                     if not piece.data:
                         await self._fill_again(piece, size)
@@ -145,7 +145,7 @@ class Sender:
             needs_worker = piece.stream.needs_worker
             if needs_worker or not piece.has_room:
                 piece.drop()
-                await piece.claim(self._wire.rest)
+                await piece.claim(self._wire.stop_watching_room)
             if needs_worker:
                 before, sent = await self._fill_in_worker(piece, may_send_bytes - passed)
                 passed += before
@@ -158,7 +158,7 @@ class Sender:
     async def _fill_in_worker(self, piece: Conversion, may_send_bytes: int) -> tuple[int, int]:
         """As `_fill`. Buffer and wire are the worker's until it is done, even if nobody waits any more."""
         wire = self._wire
-        wire.rest()
+        wire.stop_watching_room()
         most_bytes = may_send_bytes if wire.sends_in_threads else 0
         working = piece.work(partial(_fill_and_send, piece, wire, most_bytes), wire.take_back)
         wire.lend()

@@ -83,11 +83,11 @@ class PlainTransport:
         self.sent_bytes += sent
         return sent
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Waits until there is room. Raises ConnectionResetError when the wire is closed meanwhile.
 
-        The loop goes on watching for room afterwards, since a stalled peer's next wait is near: who stops sending, or
-        does something else in between, says so with `rest`.
+        The loop goes on watching for room afterwards, since a stalled peer's next wait is near: a caller that
+        stops sending, or does something else in between, calls `stop_watching_room`.
         """
         if self._closed:
             raise ConnectionResetError("closed")
@@ -97,7 +97,7 @@ class PlainTransport:
             self._loop.add_writer(self._fd, self._has_room)
         await room
 
-    async def readable(self) -> None:
+    async def wait_for_bytes(self) -> None:
         """Waits until there is something to be read, while nobody watches. Raises ConnectionResetError when the wire is
         closed meanwhile."""
         if self._closed:
@@ -120,7 +120,7 @@ class PlainTransport:
             if wait is not None and not wait.done():
                 wait.set_exception(fault)
 
-    def rest(self) -> None:
+    def stop_watching_room(self) -> None:
         """Stops watching for room."""
         if self._writing and not self._closed:
             self._loop.remove_writer(self._fd)
@@ -129,7 +129,7 @@ class PlainTransport:
     def _has_room(self) -> None:
         room = self._room
         if room is None or room.done():
-            self.rest()
+            self.stop_watching_room()
         else:
             room.set_result(None)
 
@@ -152,7 +152,7 @@ class PlainTransport:
         if self._closed:
             return
         self.unwatch()
-        self.rest()
+        self.stop_watching_room()
         self._closed = True
         self._fail(ConnectionResetError("closed"))
         if not self._is_lent:

@@ -91,10 +91,10 @@ class Controller:
         """Nobody runs yet: partitions have no leader until one of their ISR comes."""
         self._commit({key: name_leader(each, NO_LEADER) for key, each in self.records() if each.leader != NO_LEADER})
 
-    def enter(self, node: BrokerNode, member: Member) -> None:
+    def unfence(self, node: BrokerNode, member: Member) -> None:
         """The broker is up to date, and listens: it may lead, and be in sync."""
         self._members[node.node_id] = member
-        self.brokers.enter(node)
+        self.brokers.unfence(node)
         self._elect_leaderless()
         self.publish(self.topics)
 
@@ -109,16 +109,16 @@ class Controller:
         self._held.pop(node_id, None)
         self.fence(node_id)
 
-    def lose(self, node_id: int) -> None:
-        """The broker is not heard any more; it is fenced when its session is over."""
-        self.brokers.lose(node_id, self._session_timeout_ms)
+    def begin_session_expiry(self, node_id: int) -> None:
+        """The broker sends no heartbeats any more; it is fenced when its session times out."""
+        self.brokers.begin_expiry(node_id, self._session_timeout_ms)
 
-    def hear(self, node_id: int) -> None:
-        """The broker is heard again, before it was fenced or after."""
+    def resume_session(self, node_id: int) -> None:
+        """The broker sends heartbeats again, before it was fenced or after."""
         self.brokers.cancel_expiry(node_id)
         node = next(each.node for each in self.brokers if each.node_id == node_id)
         if node is not None and not self.brokers.is_active(node_id):
-            self.enter(node, self._members[node_id])
+            self.unfence(node, self._members[node_id])
 
     def forget_member(self, node_id: int) -> None:
         """The broker was killed: it gets no more changes."""
@@ -332,13 +332,13 @@ class Controller:
         try:
             while True:
                 now, self._unpublished = self._unpublished, {}
-                self._tell(tuple(now))
+                self._sync_members(tuple(now))
                 if not self._unpublished:
                     return
         finally:
             self._unpublished = None
 
-    def _tell(self, names: Sequence[str]) -> None:
+    def _sync_members(self, names: Sequence[str]) -> None:
         for node_id, member in sorted(self._members.items()):
             held = self._held.get(node_id)
             if held is not None:

@@ -57,7 +57,7 @@ class Registrations:
             if not each.is_fenced and each.node is not None
         }
 
-    def enter(self, node: BrokerNode) -> None:
+    def unfence(self, node: BrokerNode) -> None:
         """The broker lives and listens there."""
         self.cancel_expiry(node.node_id)
         self._known[node.node_id] = Registration(node_id=node.node_id, rack=node.rack, node=node, is_fenced=False)
@@ -69,8 +69,8 @@ class Registrations:
         self.cancel_expiry(node_id)
         self._known[node_id] = replace(self._known[node_id], is_fenced=True, is_stopping=False)
 
-    def lose(self, node_id: int, timeout_ms: int) -> None:
-        """Nothing is heard of the broker any more: it is given up in `timeout_ms`."""
+    def begin_expiry(self, node_id: int, timeout_ms: int) -> None:
+        """The broker sends no heartbeats any more: it is fenced in `timeout_ms`."""
         self.cancel_expiry(node_id)
         self._ending[node_id] = self._clock.call_later(timeout_ms, lambda: self._expire(node_id))
 

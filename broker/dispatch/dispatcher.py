@@ -1,7 +1,7 @@
 """From a frame to the pieces of its response: header, version, body, handler, encoding.
 
-A handler that is a plain function is done when it returns, unless it returns a coroutine; for what seldom waits that
-saves a third of the way.
+A handler that seldom waits is a plain function: it returns its response, or a coroutine if it has to wait. That saves
+a third of the steps of a request.
 
 The one place that turns an exception into a wire error: an `ApiError` becomes the code it carries, in the API's own
 form; anything else is logged with its trace and becomes UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the
@@ -35,7 +35,7 @@ from ..metrics.request_metrics import RequestMeter
 from ..metrics.response_errors import ResponseErrors
 from .call import Call
 from .guard import Handle, guard
-from .metering import meter, telling
+from .metering import meter, with_throttle_time
 from .served_api import MOST_ITEMS_SETTING, ServedApi
 from .synced_handle import sync_before_answer
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 LARGE_REQUEST_BYTES = 64 * 1024
 MOST_ITEMS_READ_AT_ONCE = 1_000
-"""Of a large produce request, whose bytes do not show how many they are."""
+"""Items of a large produce request that are decoded on the loop: its size does not show how many it has."""
 CHARGED_ANSWER_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
@@ -110,8 +110,8 @@ class Dispatcher:
             spec, served = self._look_up(header, peer)
             if spec.key not in self._modules:
                 if self._has_real_time:
-                    return self._read_and_answer(spec.key, served, frame, peer)
-                self._read_module(spec.key, served)
+                    return self._load_handler_and_answer(spec.key, served, frame, peer)
+                self._load_handler(spec.key, served)
             route = self._make_route(spec, served, header.api_version)
         if route.version != header.api_version:
             return self._refuse_api_versions(route, header, began)
@@ -154,9 +154,9 @@ class Dispatcher:
     async def _answer_large(
         self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, began: float
     ) -> Reply:
-        """As `answer`; a worker reads the many items that it has."""
+        """As `answer`; a worker decodes the many items of the request."""
         try:
-            call = await self._core.heavy(self._call, route, header, body, peer)
+            call = await self._core.run_in_worker(self._call, route, header, body, peer)
             call.has_many_items = True
             del body  # the answer may wait for other clients
         except TooManyItems as fault:
@@ -173,8 +173,8 @@ class Dispatcher:
             raise fault
         forget_frames(fault)
         self._refusals.warn(log, peer.network, f"refusing a request of {peer} (client {peer.client_id!r}): {fault}")
-        told = {"error_message": str(fault)} if "error_message" in fields else {}
-        refusal = route.spec.response(error_code=ErrorCode.INVALID_REQUEST, **told)
+        message = {"error_message": str(fault)} if "error_message" in fields else {}
+        refusal = route.spec.response(error_code=ErrorCode.INVALID_REQUEST, **message)
         pieces = route.encode(header.correlation_id, refusal)
         return Reply(pieces, route.meter, began, perf_counter())
 
@@ -194,7 +194,7 @@ class Dispatcher:
     async def _answer_later(
         self, route: Route, call: Call, handling: Coroutine[Any, Any, Any | None], began: float
     ) -> Reply:
-        """As `_answer`. A worker writes the answer that took longer than a turn, and what is large is charged."""
+        """As `_answer`. A worker encodes an answer that took longer than a turn; a large answer claims memory."""
         turn = call.turn
         try:
             try:
@@ -205,7 +205,7 @@ class Dispatcher:
             if response is None:
                 return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)
             if turn.has_place or call.has_many_items:
-                encoded, tally = await self._core.heavy(_encode_long, route, call, response)
+                encoded, tally = await self._core.run_in_worker(_encode_long, route, call, response)
                 route.errors.add(tally)
             else:
                 route.errors.count(response)
@@ -218,7 +218,7 @@ class Dispatcher:
         return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms, claim)
 
     async def _charge(self, pieces: list[Piece], network: str) -> Claim | None:
-        """A share of the memory for answers that are not read yet, where their bytes are not few.
+        """Claims memory for a large answer until the client has read it; None for a small one.
 
         Raises: CloseConnection where too much waits for it.
         """
@@ -236,7 +236,7 @@ class Dispatcher:
         if call.is_small:
             return _make_refusal(route, call, error)
         call.has_many_items = True
-        return await self._core.heavy(_make_refusal, route, call, error)
+        return await self._core.run_in_worker(_make_refusal, route, call, error)
 
     async def _handle(self, route: Route, call: Call) -> Any | None:
         """The response, with all that may step in between."""
@@ -271,7 +271,7 @@ class Dispatcher:
         watcher = self._core.request_watcher
         if watcher is not None:
             watcher.note_answer(call, response, took_s)
-        return telling(response, call.throttle_ms) if call.throttle_ms and response is not None else response
+        return with_throttle_time(response, call.throttle_ms) if call.throttle_ms and response is not None else response
 
     def _pass_on(self, call: Call, pieces: list[Piece]) -> list[Piece]:
         """The pieces as interceptors let them go."""
@@ -287,7 +287,7 @@ class Dispatcher:
             reply.meter.count_throttling(reply.throttle_ms)
 
     def _look_up(self, header: RequestHeader, peer: Peer) -> tuple[ApiSpec, ServedApi]:
-        """An API that was not asked for in this version yet.
+        """The API of a request whose version has no route yet.
 
         Raises: MalformedFrame where it is not served; only ApiVersions answers other versions then.
         """
@@ -314,9 +314,9 @@ class Dispatcher:
             self._routes[spec.key, version] = route
         return route
 
-    async def _read_and_answer(self, key: ApiKey, served: ServedApi, frame: memoryview, peer: Peer) -> Reply:
-        """As `answer`, of an API that was not asked for yet: a worker reads its handler."""
-        await self._core.heavy(self._read_module, key, served)
+    async def _load_handler_and_answer(self, key: ApiKey, served: ServedApi, frame: memoryview, peer: Peer) -> Reply:
+        """Answers the first request of an API: a worker thread imports its handler first."""
+        await self._core.run_in_worker(self._load_handler, key, served)
         reply = self.answer(frame, peer)
         del frame
         return reply if isinstance(reply, Reply) else await reply
@@ -332,10 +332,10 @@ class Dispatcher:
             handle = sync_before_answer(handle)
         return meter(handle, quotas) if quotas.limits_requests and served.is_metered else handle
 
-    def _read_module(self, key: ApiKey, served: ServedApi) -> None:
-        """Reads a handler when it is first needed: all of them take 6 MB. With it its coordinator, which takes 0.1 s.
+    def _load_handler(self, key: ApiKey, served: ServedApi) -> None:
+        """Imports a handler when it is first needed (all take 6 MB), and its coordinator, which takes 0.1 s.
 
-        Raises: CloseConnection when it cannot be read.
+        Raises: CloseConnection when it cannot be imported.
         """
         try:
             module = import_module(f"..handlers.{key.name.lower()}", __package__)
@@ -353,7 +353,7 @@ class Dispatcher:
         return Reply(pieces, route.meter, began, perf_counter())
 
     def _api_for_refusal(self, route: Route) -> ServedApi | None:
-        """The versions of ApiVersions that a client may ask in instead, None where it is not told."""
+        """The versions of ApiVersions that a client may ask in instead; None: the refusal does not name them."""
         return route.served
 
 

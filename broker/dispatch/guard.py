@@ -82,7 +82,7 @@ async def _handle_allowed_items(
             refusals.append(module.refuse(part, error, call))
         else:
             call.has_many_items = True
-            refusals.append(await core.heavy(module.refuse, part, error, call))
+            refusals.append(await core.run_in_worker(module.refuse, part, error, call))
     return _join(response, refusals, items)
 
 

@@ -37,14 +37,14 @@ def meter(handle: Handle, quotas: ClientQuotas) -> Handle:
 
 
 async def _finish(handling: Coroutine[Any, Any, Any], quota: LimitedRequest, call: "Call", spent_s: float) -> Any:
-    stopwatch = _Meter(spent_s)
+    stopwatch = _LoopTimeMeter(spent_s)
     try:
         return await stopwatch.run(handling)
     finally:
         _count(quota, call, stopwatch.spent_s)
 
 
-class _Meter:
+class _LoopTimeMeter:
     """Adds up how long a coroutine has the event loop, without what it waits for."""
 
     def __init__(self, spent_s: float) -> None:
@@ -76,6 +76,6 @@ def _count(quota: LimitedRequest, call: "Call", spent_s: float) -> None:
     call.throttle_ms = quota.settle()
 
 
-def telling(response: Any, throttle_ms: int) -> Any:
-    """The response, with the time to wait in it if it has a field for that."""
+def with_throttle_time(response: Any, throttle_ms: int) -> Any:
+    """The response with its throttle time, if it has a field for that."""
     return replace(response, throttle_time_ms=throttle_ms) if hasattr(response, "throttle_time_ms") else response

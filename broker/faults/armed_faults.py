@@ -10,9 +10,9 @@ from typing import Any
 from ...protocol.api import API
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.plural import plural
+from .armed_fault_state import ArmedFaultState
 from .fault import Fault
 from .fault_fields import fields_of
-from .fault_state import FaultState
 from .request_log import RequestEvent
 
 MOST_NEAR = 3
@@ -20,7 +20,7 @@ Matches = Callable[[RequestEvent], bool]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class ArmedFault(FaultState):
+class ArmedFault(ArmedFaultState):
     """A fault with its number and what it has done."""
 
     fault: Fault

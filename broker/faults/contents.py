@@ -96,7 +96,7 @@ class Contents:
             ),
         ]
 
-    def _any(self) -> "Services":
+    def _any_broker(self) -> "Services":
         for broker in self._running():
             return broker
         raise ApiError("no broker runs: start one", ErrorCode.BROKER_NOT_AVAILABLE)
@@ -110,18 +110,18 @@ class Contents:
             replication_factor=wanted.get("replication_factor", -1),
             configs=tuple(CreatableTopicConfig(name=key, value=text) for key, text in wanted.get("config", {}).items()),
         )
-        await create_topic(self._any(), topic)
+        await create_topic(self._any_broker(), topic)
         return {"topic": topic.name, "partitions": topic.num_partitions}
 
     async def _delete_topic(self, given: Given) -> Answer:
-        topic, broker = given["topic"], self._any()
+        topic, broker = given["topic"], self._any_broker()
         if topic not in broker.cluster.topics:
             raise ApiError(f"there is no topic {topic}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         _raise_first(await broker.topics.delete([topic]))
         return {"topic": topic}
 
     async def _describe_topic(self, given: Given) -> Answer:
-        topic, brokers = given["topic"], [self._any(), *self._running()]
+        topic, brokers = given["topic"], [self._any_broker(), *self._running()]
         indexes = {index for each in brokers if topic in each.cluster.topics for index in _partitions(each, topic)}
         return {"topic": topic, "partitions": [self._describe_partition(topic, index) for index in sorted(indexes)]}
 
@@ -170,12 +170,12 @@ class Contents:
         own, topic = (
             (given["group"], OFFSETS_TOPIC) if "group" in given else (given["transactional_id"], TRANSACTION_TOPIC)
         )
-        known = self._any().cluster.topics.get(topic)
+        known = self._any_broker().cluster.topics.get(topic)
         return topic, 0 if known is None else partition_of(own, len(known.partitions))
 
     async def delete_all(self) -> None:
         """Deletes all topics; those of the coordinators too, which forget groups and transactions with them."""
-        broker = self._any()
+        broker = self._any_broker()
         names = set(broker.cluster.topics)
         _raise_first(await broker.topics.delete(sorted(names - COORDINATORS)))
         _raise_first(await broker.topics.delete(sorted(names & COORDINATORS)))

@@ -63,7 +63,7 @@ class Control:
         )
         services.interceptors.append(injector)
         services.control = self
-        services.on_group_line = partial(self.tell, event="group")
+        services.on_group_line = partial(self.log_event, event="group")
         disk.failing = partial(self._disk_failure, services.cluster.node_id)
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Control:
         get, post = partial(ControlOperation, method="GET"), partial(ControlOperation, method="POST")
         delete = partial(ControlOperation, method="DELETE")
         self.add(
-            get(path="", what="Lists what can be asked.", act=self._list),
+            get(path="", what="Lists what can be asked.", act=self._list_operations),
             post(path="faults", what="Arms a fault: its `kind`, and the fields of that.", act=self._arm, fields=None),
             get(path="faults", what="Lists what is armed and what has fired.", act=self._list_faults),
             get(path=f"faults/{ID}", what="Tells how often a fault has fired.", act=self._show_fault),
@@ -132,7 +132,7 @@ class Control:
                 act=self._show_last_events,
             ),
             delete(path="events", what="Forgets requests and events.", act=self._forget_events),
-            get(path="clock", what="Tells the brokers' time.", act=self._tell_time),
+            get(path="clock", what="Tells the brokers' time.", act=self._show_time),
             post(path="clock/pause", what="Stops the clock.", act=self._pause),
             post(
                 path="clock/advance",
@@ -168,16 +168,16 @@ class Control:
             *self.contents.operations(),
         )
 
-    async def _list(self, given: Given) -> Answer:
+    async def _list_operations(self, given: Given) -> Answer:
         return {"operations": [each.to_json() for each in self.operations.values()], "openapi": "/openapi.json"}
 
     # Faults
 
     async def _arm(self, body: Body) -> Answer:
-        armed = self.faults.arm(self._fault(body))
+        armed = self.faults.arm(self._parse_fault(body))
         for injector in self._injectors.values():
             injector.note(armed)
-        self.tell(f"fault {armed.number} armed: {armed.fault.kind}")
+        self.log_event(f"fault {armed.number} armed: {armed.fault.kind}")
         return armed.to_json()
 
     async def _list_faults(self, given: Given) -> Answer:
@@ -187,10 +187,10 @@ class Control:
         return self.faults.find(given["id"]).to_json()
 
     async def _remove(self, given: Given) -> Answer:
-        return self._over(self.faults.remove(given["id"]), "removed")
+        return self._log_and_show(self.faults.remove(given["id"]), "removed")
 
     async def _release(self, given: Given) -> Answer:
-        return self._over(self.faults.release(given["id"]), "released")
+        return self._log_and_show(self.faults.release(given["id"]), "released")
 
     async def _reset_faults(self, given: Given) -> Answer:
         failed = [armed.to_json() for armed in self.faults if armed.failure]
@@ -199,7 +199,7 @@ class Control:
         ]
         return {"unfired": unfired, "failed": failed}
 
-    def _fault(self, body: Body) -> Fault:
+    def _parse_fault(self, body: Body) -> Fault:
         """Raises: WrongFault, also for a broker that there is not."""
         fault = fault_of(body)
         if fault.broker is not None and fault.broker not in self._brokers:
@@ -210,8 +210,8 @@ class Control:
         armed = await self.faults.wait(given["id"], given.get("hits", 1), given.get("timeout", 10_000) / 1000)
         return armed.to_json()
 
-    def _over(self, armed: ArmedFault, how: str) -> Answer:
-        self.tell(f"fault {armed.number} {how}")
+    def _log_and_show(self, armed: ArmedFault, how: str) -> Answer:
+        self.log_event(f"fault {armed.number} {how}")
         return armed.to_json()
 
     def _disk_failure(self, broker: int, path: str) -> int | None:
@@ -229,8 +229,8 @@ class Control:
                 return fault.error_number
         return None
 
-    def tell(self, line: str, event: str = "other") -> None:
-        """Notes what was done, or what became of something, in the log."""
+    def log_event(self, line: str, event: str = "other") -> None:
+        """Adds a line to the log of events."""
         self.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line, event=event))
 
     # The log
@@ -250,7 +250,7 @@ class Control:
 
     # The clock
 
-    async def _tell_time(self, given: Given) -> Answer:
+    async def _show_time(self, given: Given) -> Answer:
         return self._time()
 
     def _time(self) -> Answer:
@@ -258,17 +258,17 @@ class Control:
 
     async def _pause(self, given: Given) -> Answer:
         self.clock.pause()
-        self.tell("the clock stands")
+        self.log_event("the clock stands")
         return self._time()
 
     async def _advance(self, given: Given) -> Answer:
-        self.tell(f"the clock moves on by {given['by']} ms")
+        self.log_event(f"the clock moves on by {given['by']} ms")
         await self.clock.advance(given["by"])
         return self._time()
 
     async def _resume(self, given: Given) -> Answer:
         self.clock.resume()
-        self.tell("the clock runs")
+        self.log_event("the clock runs")
         return self._time()
 
     async def _reset(self, given: Given) -> Answer:
@@ -282,11 +282,11 @@ class Control:
             if broker.transactions_in_use is not None:
                 broker.transactions_in_use.release_markers()
         if keeps:
-            self.tell("end of a test: faults are removed, the clock runs, every broker runs")
+            self.log_event("end of a test: faults are removed, the clock runs, every broker runs")
         else:
             await self.contents.delete_all()
             self.events.clear()
-            self.tell("reset: topics, groups, transactions, faults and the clock are as new")
+            self.log_event("reset: topics, groups, transactions, faults and the clock are as new")
         return answer
 
     # What happens at once
@@ -299,7 +299,7 @@ class Control:
                 break
         else:
             raise ApiError(f"there is no partition {topic}-{index}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        self.tell(f"{topic}-{index} is corrupt at offset {offset}")
+        self.log_event(f"{topic}-{index} is corrupt at offset {offset}")
         return {"topic": topic, "partition": index, "offset": offset}
 
     async def _fence_producer(self, given: Given) -> Answer:
@@ -313,7 +313,7 @@ class Control:
                 raise
             await coordinator.await_markers()  # the open transaction has been aborted
             producer_id, epoch = await coordinator.init_producer(name, timeout_ms, None)
-        self.tell(f"the producer of {name} is fenced")
+        self.log_event(f"the producer of {name} is fenced")
         return {"producer_id": producer_id, "producer_epoch": epoch}
 
     def _coordinator_of(self, transactional_id: str) -> "Services":
@@ -327,13 +327,13 @@ class Control:
     async def _hold_markers(self, given: Given) -> Answer:
         for broker in self.running():
             broker.transactions.hold_markers()
-        self.tell("transaction markers are held")
+        self.log_event("transaction markers are held")
         return {}
 
     async def _release_markers(self, given: Given) -> Answer:
         for broker in self.running():
             broker.transactions.release_markers()
-        self.tell("transaction markers are released")
+        self.log_event("transaction markers are released")
         return {}
 
 

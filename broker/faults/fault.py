@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...protocol.api import API, ApiKey
 from ...protocol.schema import Piece
 from . import field_parsers
-from .fault_state import FaultState
+from .armed_fault_state import ArmedFaultState
 from .field_parsers import Parser, apis, count, flag, name, number, positive, share, text
 from .passing_request import PassingRequest
 from .request_topics_and_groups import names_groups, names_topics
@@ -103,7 +103,7 @@ class Fault:
             and (not self.is_for_partitions or request.has_partition(self.is_about))
         )
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         """Where a request of this API is when the fault fires."""
         return FaultPlace.BEFORE
 
@@ -111,14 +111,14 @@ class Fault:
         """Whether the answer has what the fault changes; if not, it does not fire."""
         return True
 
-    def arm(self, state: FaultState, services: "Services") -> None:
+    def arm(self, state: ArmedFaultState, services: "Services") -> None:
         """Keeps what the fault needs of the moment when it is armed."""
 
-    async def act_before(self, request: PassingRequest, state: FaultState) -> Any | None:
+    async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:
         """A response in the handler's place, or None. Raises: ApiError, CloseConnection."""
         return None
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         """The response to send. Raises: CloseConnection."""
         return response
 

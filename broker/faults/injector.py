@@ -102,7 +102,7 @@ class Injector(Interceptor):
         """Yields the faults of that place that fire, each after the one before it was applied."""
         for armed in self._faults.active():
             fault = armed.fault
-            if fault.place(request.call.key) is not place or not self._matches(fault, request):
+            if fault.acts_at(request.call.key) is not place or not self._matches(fault, request):
                 continue
             if place is FaultPlace.AFTER and not fault.can_change(request, response):
                 continue

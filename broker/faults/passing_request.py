@@ -92,7 +92,7 @@ class PassingRequest:
         """The API's answer with an error to the request, or to a part of it."""
         return self._handler().refuse(self.call.request if part is None else part, error, self.call)
 
-    def take_away(self, meant: Meant, answer: Callable[[Any], Any]) -> Any | None:
+    def answer_part(self, meant: Meant, answer: Callable[[Any], Any]) -> Any | None:
         """Answers the partitions that are meant and lets the handler have the rest.
 
         Returns: the answer to the whole request when there is no rest, else None.

@@ -9,8 +9,8 @@
 A log takes only magic 2 since inter.broker.protocol.version 3.0, so every fetch below v4 takes this path; batches
 already at or below the target are copied. Promising a size takes the first batch's conversion: plain batches are
 measured here, on the loop, those with a codec, and large ones, in a worker. Small slices are converted as a whole, on
-the loop. What is converted with a codec, up to a chunk of each partition, or as a whole, is kept to be sent as long as
-half of the conversion memory is free, and nobody waits for it.
+the loop. What was converted with a codec to learn a size (up to a chunk of each partition; small slices as a whole)
+is kept for sending while half of the conversion memory is free and no request waits for that memory.
 """
 
 import asyncio
@@ -150,7 +150,7 @@ def _refusal(core: "Core", reading: PartitionReading, params: FetchParams, targe
 
 
 class _Downconversion:
-    """The slices of one response on their way to a size. What is for workers goes to as many as there are, at once."""
+    """Promises the sizes of the slices of one response, in as many workers at once as there are."""
 
     def __init__(
         self, core: "Core", readings: Sequence[PartitionReading], params: FetchParams, target: int, seen: SeenClient
@@ -169,7 +169,7 @@ class _Downconversion:
     async def convert(self) -> dict[int, Conversion | Refusal]:
         try:
             async with self._helpers:
-                await self._go_on()
+                await self._convert_remaining()
         except BaseException as fault:
             for replacement in self._replaced.values():
                 if isinstance(replacement, Conversion):
@@ -178,7 +178,7 @@ class _Downconversion:
         self._tally.end()
         return self._replaced
 
-    async def _go_on(self) -> None:
+    async def _convert_remaining(self) -> None:
         core, params, target = self._core, self._params, self._target
         while self._next < len(self._readings):
             index, reading = self._next, self._readings[self._next]
@@ -203,7 +203,7 @@ class _Downconversion:
             while True:
                 stream = self._begin(reading, offset)
                 conversion = Conversion(stream, self._core.conversion_memory)
-                await conversion.promise(self._ask_for_help)
+                await conversion.promise(self._start_helper)
                 if stream.size_bytes:
                     stream.on_done = self._tally.expect(topic.name, stream)
                     return conversion
@@ -226,11 +226,11 @@ class _Downconversion:
             self._core.metrics.conversions_rejected.of("zstd" if is_zstd else "corrupt").add()
             return Refusal(code=error.code)
 
-    def _ask_for_help(self) -> None:
-        """A worker is about to be waited for: have the next slices promised meanwhile."""
+    def _start_helper(self) -> None:
+        """A worker is about to be waited for: starts a task that promises the next slices meanwhile."""
         if self._helpers_left and self._next < len(self._readings):
             self._helpers_left -= 1
-            self._helpers.create_task(self._go_on())
+            self._helpers.create_task(self._convert_remaining())
 
     def _begin(self, reading: PartitionReading, offset: int) -> ConvertedStream:
         """The slice that was read from `offset` on.
@@ -261,8 +261,10 @@ class _Downconversion:
 
 
 def _is_crowded(reading: PartitionReading, params: FetchParams) -> bool:
-    """Whether other partitions left less of the response than a batch might have: it is not too large for its limit,
-    and comes with a later fetch."""
+    """Whether other partitions left this one less of the response than its own limit.
+
+    Its batch is then not too large; a later fetch will return it.
+    """
     return reading.limit_bytes < min(reading.interest.max_bytes, params.max_bytes)
 
 

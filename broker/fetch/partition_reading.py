@@ -251,14 +251,14 @@ def _divergence(partition: Partition, interest: Interest) -> Divergence | None:
     return None if found is None else Divergence(epoch=found[0], end_offset=found[1])
 
 
-def may_name_many_aborted(reading: PartitionReading, params: FetchParams) -> bool:
+def may_have_many_aborted(reading: PartitionReading, params: FetchParams) -> bool:
     """Whether a worker should see to the answer, which may have hundreds of thousands of aborted transactions."""
     return (
         params.isolation_level == READ_COMMITTED
         and reading.partition is not None
         and not reading.error
         and reading.slice.size_bytes > 0
-        and reading.partition.log.may_name_many_aborted(reading.slice)
+        and reading.partition.log.may_have_many_aborted(reading.slice)
     )
 
 

@@ -76,10 +76,14 @@ def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataI
     )
 
 
-def partition_data(reading: PartitionReading, lazy: SizedPiece | Refusal | None, params: FetchParams) -> PartitionData:
-    if isinstance(lazy, Refusal):
-        return partition_error(reading.interest, lazy.code, params.version, records_are_null=lazy.hides_reading)
-    records: Piece = lazy if lazy is not None else reading.slice if reading.slice.size_bytes else b""
+def partition_data(
+    reading: PartitionReading, converted: SizedPiece | Refusal | None, params: FetchParams
+) -> PartitionData:
+    if isinstance(converted, Refusal):
+        return partition_error(
+            reading.interest, converted.code, params.version, records_are_null=converted.hides_reading
+        )
+    records: Piece = converted if converted is not None else reading.slice if reading.slice.size_bytes else b""
     if not reading.ends_wait and params.isolation_level != READ_COMMITTED:
         return make_partition(
             partition_index=reading.interest.index,

@@ -45,34 +45,34 @@ class Interest:
     max_bytes: int
     current_leader_epoch: int
     last_fetched_epoch: int
-    told_high_watermark: int = -1
-    told_log_start: int = -1
+    sent_high_watermark: int = -1
+    sent_log_start: int = -1
 
     @property
     def key(self) -> Key:
         return (self.topic_id if self.topic_id.int else self.topic), self.index
 
-    def renew(self, other: "Interest") -> None:
-        """Takes over what the client now asks for."""
+    def update_request_params(self, other: "Interest") -> None:
+        """Takes over the offset, limit and epochs that the client now asks with."""
         self.fetch_offset = other.fetch_offset
         self.max_bytes = other.max_bytes
         self.current_leader_epoch = other.current_leader_epoch
         self.last_fetched_epoch = other.last_fetched_epoch
 
-    def tell(self, data: PartitionData) -> bool:
-        """Notes what a response would say; True if a client that has the previous one needs this."""
+    def update_response_data(self, data: PartitionData) -> bool:
+        """Keeps what this response says; True if a client that has the previous response needs it."""
         news = bool(
             records_bytes(data)
             or data.error_code
             or data.preferred_read_replica >= 0
             or data.diverging_epoch.epoch >= 0
         )
-        if data.high_watermark != self.told_high_watermark:
-            self.told_high_watermark, news = data.high_watermark, True
-        if data.log_start_offset != self.told_log_start:
-            self.told_log_start, news = data.log_start_offset, True
+        if data.high_watermark != self.sent_high_watermark:
+            self.sent_high_watermark, news = data.high_watermark, True
+        if data.log_start_offset != self.sent_log_start:
+            self.sent_log_start, news = data.log_start_offset, True
         if data.error_code:
-            self.told_high_watermark = -1
+            self.sent_high_watermark = -1
         return news
 
 
@@ -136,7 +136,7 @@ class FetchSession:
                 self.interests[interest.key] = interest
                 self.name_bytes += len(interest.topic)
             else:
-                known.renew(interest)
+                known.update_request_params(interest)
         for topic in request.forgotten_topics_data:
             name: object = topic.topic_id if topic.topic_id.int else topic.topic
             for index in topic.partitions:
@@ -173,7 +173,11 @@ class FetchContext:
         """The answers to send."""
         if self.session is None and not self.is_incremental:
             return answers
-        told = [(interest, data) for interest, data in answers if interest.tell(data) or not self.is_incremental]
+        told = [
+            (interest, data)
+            for interest, data in answers
+            if interest.update_response_data(data) or not self.is_incremental
+        ]
         if self.session is not None and self.is_incremental:
             for interest, data in told:
                 if records_bytes(data):

@@ -100,7 +100,7 @@ class GroupCoordinator:
             migration,
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
-        self._long_plans = LongPlans(core.heavy, self.groups, self._lookup, self.ensure_answerable)
+        self._long_plans = LongPlans(core.run_in_worker, self.groups, self._lookup, self.ensure_answerable)
         self._classic_in_consumer = ClassicInConsumer(self._consumers, migration)
         self._loading = GroupLoading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_load)
         self._expiry: Periodic | None = None
@@ -280,7 +280,7 @@ class GroupCoordinator:
         expressions = self._consumers.expressions(request.group_id, request.subscribed_topic_regex)
         if expressions:
             self._consumer_heartbeats.ensure_valid(request, caller.version)
-            await self._core.heavy(learn_patterns, expressions, self._lookup.names())
+            await self._core.run_in_worker(learn_patterns, expressions, self._lookup.names())
         if self._long_plans.is_long(request, self._timers.now_ms()):
             self._consumer_heartbeats.ensure_valid(request, caller.version)
             make = partial(self._consumer_heartbeats.plan, request, caller)

@@ -13,7 +13,7 @@ KEY_CHARACTERS = 64
 
 
 class GroupLines:
-    """Limits lines about groups as `PeerLogLimit` does those about networks; `on_line` is called with all of them."""
+    """Limits how often a group is logged, as `PeerLogLimit` does for networks; `on_line` gets all lines."""
 
     def __init__(self, lines: PeerLogLimit, on_line: Callable[[str], object] = lambda line: None) -> None:
         self._lines = lines

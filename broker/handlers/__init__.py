@@ -51,7 +51,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=7,
         limit=AS_SET,
         rule=AuthorizationRule(
-            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_creations),
+            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_create_topics),
             asks="DESCRIBE_CONFIGS of what was created, to show its settings",
         ),
     ),
@@ -141,7 +141,9 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=4,
         limit=AS_SET,
-        rule=AuthorizationRule(items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_epochs)),
+        rule=AuthorizationRule(
+            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_offset_for_leader_epoch)
+        ),
     ),
     ApiKey.DESCRIBE_CONFIGS: ServedApi(
         first=0,
@@ -169,7 +171,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=3,
         rule=AuthorizationRule(
-            items=AuthorizedItems(field="topics", answers="results", judge=permissions.judge_growths)
+            items=AuthorizedItems(field="topics", answers="results", judge=permissions.judge_create_partitions)
         ),
     ),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ServedApi(
@@ -193,7 +195,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         rule=AuthorizationRule(
             whole=(permissions.check_coordinator,),
             items=AuthorizedItems(
-                field="coordinator_keys", answers="coordinators", judge=permissions.judge_coordinators
+                field="coordinator_keys", answers="coordinators", judge=permissions.judge_find_coordinator
             ),
         ),
     ),
@@ -285,7 +287,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=0,
         limit=AS_SET,
         rule=AuthorizationRule(
-            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_producers)
+            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_describe_producers)
         ),
     ),
     ApiKey.UNREGISTER_BROKER: ServedApi(first=0, last=0, rule=permissions.cluster(AclOperation.ALTER)),

@@ -50,7 +50,7 @@ async def handle(services: "Services", request: AlterClientQuotasRequest, call: 
                 quotas[entity] = change_quotas(entity, quotas.get(entity, {}), operations)
                 if not quotas[entity]:
                     del quotas[entity]
-        services.topics.tell_client_change()
+        services.topics.notify_client_change()
     return AlterClientQuotasResponse(entries=results)
 
 

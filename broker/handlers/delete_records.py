@@ -36,7 +36,7 @@ async def handle(services: "Services", request: DeleteRecordsRequest, call: Call
         partitions = await call.turn.map(partial(_result, services, call, topic.name), topic.partitions)
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=partitions))
         await call.turn.next()
-    await services.heavy(services.log_manager.checkpoints.write_log_starts)
+    await services.run_in_worker(services.log_manager.checkpoints.write_log_starts)
     return DeleteRecordsResponse(topics=topics)
 
 

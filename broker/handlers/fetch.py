@@ -24,7 +24,7 @@ from ..fetch.partition_reading import (
     DelayedFetch,
     FetchParams,
     PartitionReading,
-    may_name_many_aborted,
+    may_have_many_aborted,
     read_all,
     read_few,
 )
@@ -35,7 +35,7 @@ from ..quotas.request_charging import UNLIMITED
 if TYPE_CHECKING:
     from ..services import Services
 
-# What a client brings about, or finds at any time; the count of failures is for others.
+# Errors that clients cause, or may meet at any time; they are not counted as failed fetches.
 EXPECTED_FAILURES = (
     ErrorCode.OFFSET_OUT_OF_RANGE,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -49,7 +49,7 @@ EXPECTED_FAILURES = (
 )
 
 FEW_PARTITIONS = 32
-"""Of more, few fetches are made at once: what they hold while others have the loop adds up."""
+"""Only a few fetches of more partitions than this run at once: what each holds in memory while it yields adds up."""
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
@@ -67,7 +67,7 @@ def handle(
     if not fetch.is_due(readings):
         return fetch.wait(readings)
     if target_magic(fetch.params.version) is None and not any(
-        may_name_many_aborted(each, fetch.params) for each in readings
+        may_have_many_aborted(each, fetch.params) for each in readings
     ):
         return fetch.answer(readings, refuse_for(services, readings, fetch.params))
     return fetch.convert(readings)
@@ -101,7 +101,7 @@ def _params(services: "Services", request: FetchRequest, call: Call) -> FetchPar
 
 
 class Fetch:
-    """One fetch on its way: what is to be read, on what terms, and for whom."""
+    """One fetch: the partitions to read, its limits, and the client."""
 
     __slots__ = ("_call", "_context", "_max_wait_ms", "_services", "params")
 
@@ -171,18 +171,21 @@ class Fetch:
         turn = self._services.turns.begin()
         answers = []
         for at, reading in enumerate(readings):
-            if may_name_many_aborted(reading, self.params):
-                answers.append(await self._name_many(reading, replaced.get(at)))
+            if may_have_many_aborted(reading, self.params):
+                answers.append(await self._partition_in_worker(reading, replaced.get(at)))
             else:
                 answers.append(self._partition(reading, replaced.get(at)))
             await turn.next()
         return self._respond(readings, answers)
 
-    async def _name_many(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
-        """As `_partition`, by a worker, which then writes the answer; in a place, as what it has of many adds up."""
+    async def _partition_in_worker(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
+        """Runs `_partition` in a worker thread, and has the response encoded there.
+
+        Takes one of the few places for long fetches, since the aborted transactions of many fetches add up.
+        """
         self._call.has_many_items = True
         async with nullcontext() if self._is_long else self._services.long_fetches:
-            return await self._services.heavy(self._partition, reading, replaced)
+            return await self._services.run_in_worker(self._partition, reading, replaced)
 
     def answer(
         self, readings: Sequence[PartitionReading], replaced: Mapping[int, SizedPiece | Refusal]
@@ -196,7 +199,7 @@ class Fetch:
         return reading.interest, partition_data(reading, replaced, self.params)
 
     def _respond(self, readings: Sequence[PartitionReading], answers: list[Answer]) -> FetchResponse:
-        """The response; nothing to who took too much."""
+        """The response; an empty one for a client above its quota."""
         if self._call.quota is not UNLIMITED and not self.params.is_follower:
             size_bytes = sum(reading.slice.size_bytes for reading in readings)
             if self._call.quota.count_fetch(size_bytes):

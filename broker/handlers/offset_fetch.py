@@ -44,12 +44,12 @@ async def handle(services: "Services", request: OffsetFetchRequest, call: Call) 
     turn = call.turn
     groups = []
     for asked in _groups_of(request, call.version):
-        groups.append(await _of_group(services, asked, request.require_stable, call))
+        groups.append(await _answer_group(services, asked, request.require_stable, call))
         await turn.next()
     if call.version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
         return OffsetFetchResponse(groups=groups)
     flat = [
-        OffsetFetchResponseTopic(name=topic.name, partitions=await turn.map(_flat, topic.partitions))
+        OffsetFetchResponseTopic(name=topic.name, partitions=await turn.map(_to_top_level, topic.partitions))
         for topic in groups[0].topics
     ]
     return OffsetFetchResponse(error_code=groups[0].error_code, topics=flat)
@@ -76,7 +76,7 @@ def _groups_of(request: OffsetFetchRequest, version: int) -> Sequence[OffsetFetc
     return (OffsetFetchRequestGroup(group_id=request.group_id, topics=listed),)
 
 
-async def _of_group(
+async def _answer_group(
     services: "Services", asked: OffsetFetchRequestGroup, stable: bool, call: Call
 ) -> OffsetFetchResponseGroup:
     try:
@@ -160,13 +160,15 @@ def _response(groups: Sequence[OffsetFetchResponseGroup], version: int) -> Offse
     return OffsetFetchResponse(
         error_code=only.error_code,
         topics=tuple(
-            OffsetFetchResponseTopic(name=topic.name, partitions=tuple(_flat(each) for each in topic.partitions))
+            OffsetFetchResponseTopic(
+                name=topic.name, partitions=tuple(_to_top_level(each) for each in topic.partitions)
+            )
             for topic in only.topics
         ),
     )
 
 
-def _flat(found: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition:
+def _to_top_level(found: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition:
     return OffsetFetchResponsePartition(
         partition_index=found.partition_index,
         committed_offset=found.committed_offset,

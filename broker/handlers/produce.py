@@ -128,7 +128,7 @@ def _answer(
         _close_on_failure(outcomes)
         return None
     if call.has_many_items:
-        return services.heavy(response_of, services, outcomes, call)
+        return services.run_in_worker(response_of, services, outcomes, call)
     return response_of(services, outcomes, call)
 
 
@@ -143,7 +143,7 @@ async def _answer_after_replication(
     await services.produce_purgatory.wait(keys, lambda _: are_settled(services, waiting), max(0, request.timeout_ms))
     give_up(waiting)
     if call.has_many_items:
-        return await services.heavy(response_of, services, outcomes, call)
+        return await services.run_in_worker(response_of, services, outcomes, call)
     return response_of(services, outcomes, call)
 
 

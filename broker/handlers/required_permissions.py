@@ -124,7 +124,7 @@ def check_markers(access: Access, request: Any, version: int) -> ApiError | None
     return ON_CLUSTER[AclOperation.CLUSTER_ACTION](access, request, version)
 
 
-def judge_creations(access: Access, request: Any, version: int) -> Judge:
+def judge_create_topics(access: Access, request: Any, version: int) -> Judge:
     """What nobody may create, and what is named twice, is for the handler to refuse."""
     if access.may_see(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
         return lambda topic: None
@@ -133,7 +133,7 @@ def judge_creations(access: Access, request: Any, version: int) -> Judge:
     return lambda topic: None if topic.name in spared else judge(topic)
 
 
-def judge_growths(access: Access, request: Any, version: int) -> Judge:
+def judge_create_partitions(access: Access, request: Any, version: int) -> Judge:
     judge = each(AclOperation.ALTER, ResourceType.TOPIC)(access, request, version)
     spared = _find_repeated_names(topic.name for topic in request.topics)
     return lambda topic: None if topic.name in spared else judge(topic)
@@ -143,13 +143,13 @@ def _find_repeated_names(names: Iterable[Hashable]) -> set[Hashable]:
     return {name for name, count in Counter(names).items() if count > 1}
 
 
-def judge_epochs(access: Access, request: Any, version: int) -> Judge:
+def judge_offset_for_leader_epoch(access: Access, request: Any, version: int) -> Judge:
     if access.may_see(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
         return lambda topic: None
     return each(AclOperation.DESCRIBE, ResourceType.TOPIC, "topic")(access, request, version)
 
 
-def judge_producers(access: Access, request: Any, version: int) -> Judge:
+def judge_describe_producers(access: Access, request: Any, version: int) -> Judge:
     judge = each(AclOperation.READ, ResourceType.TOPIC)(access, request, version)
     return lambda topic: judge(topic) if is_legal_name(topic.name) else None
 
@@ -184,10 +184,10 @@ _COORDINATED = {
 
 def check_coordinator(access: Access, request: Any, version: int) -> ApiError | None:
     """For versions with one key."""
-    return judge_coordinators(access, request, version)(request.key) if version < 4 else None
+    return judge_find_coordinator(access, request, version)(request.key) if version < 4 else None
 
 
-def judge_coordinators(access: Access, request: Any, version: int) -> Judge:
+def judge_find_coordinator(access: Access, request: Any, version: int) -> Judge:
     kind, operation = _COORDINATED.get(request.key_type, (None, AclOperation.DESCRIBE))
     if kind is None:
         return lambda key: None

@@ -31,13 +31,13 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
             return _unready("every log directory fails, see the log")
         return Page(body=b"ready\n")
 
-    metrics = MetricsPage(core.metrics.instruments, core.turns, core.heavy)
+    metrics = MetricsPage(core.metrics.instruments, core.turns, core.run_in_worker)
     return {"/metrics": metrics, "/healthz": alive, "/readyz": ready}
 
 
 def private_pages_of(core: "Core") -> dict[str, MakePage]:
     """The pages that those may read who may see the page for people."""
-    return {"/clients": ClientsPage(core.clients, core.heavy)}
+    return {"/clients": ClientsPage(core.clients, core.run_in_worker)}
 
 
 def access_of(core: "Core", lines: PeerLogLimit) -> PageAccess:

@@ -122,7 +122,7 @@ class Cleaner:
         In this order, other than Kafka's, as cleaning may join an old segment with a young one. `number` is the task's;
         one that is not wanted any more leaves the rest to the others.
         """
-        await self._retain()
+        await self._delete_old_segments()
         while self._is_wanted(number) and (found := await self._dirtiest()) is not None:
             partition, what = found
             self._in_progress.add(partition.key)
@@ -131,7 +131,9 @@ class Cleaner:
                     break
             finally:
                 self._in_progress.discard(partition.key)
-        await self._core.heavy(self._core.log_manager.checkpoints.write_cleaner_offsets, dict(self._clean_below))
+        await self._core.run_in_worker(
+            self._core.log_manager.checkpoints.write_cleaner_offsets, dict(self._clean_below)
+        )
 
     def _is_wanted(self, number: int) -> bool:
         return not self._is_stopping and number < self._core.settings.log_cleaner_threads
@@ -205,7 +207,7 @@ class Cleaner:
 
     # Retention
 
-    async def _retain(self) -> None:
+    async def _delete_old_segments(self) -> None:
         """Deletes old segments of compacted logs, by time and size only if their policy has delete too."""
         turn = self._core.turns.begin()
         for partition in await self._find_compacted_partitions():

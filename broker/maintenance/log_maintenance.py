@@ -67,7 +67,7 @@ class LogMaintenance:
         settings, clock = self._core.settings, self._core.clock
         first_ms = settings.log_initial_task_delay_ms
         for name, work, interval_ms in (
-            ("retention", self._retain, settings.log_retention_check_interval_ms),
+            ("retention", self._delete_old_segments, settings.log_retention_check_interval_ms),
             ("flush", self._flush, settings.log_flush_scheduler_interval_ms),
             ("recovery point checkpoint", self._checkpoint_recovery, settings.log_flush_offset_checkpoint_interval_ms),
             ("log start checkpoint", self._checkpoint_starts, settings.log_flush_start_offset_checkpoint_interval_ms),
@@ -87,7 +87,7 @@ class LogMaintenance:
         with self._core.rounds.item("high watermarks", "checkpoint at the stop"):
             await self._checkpoint_watermarks()
         with self._core.rounds.item("first deletions", "checkpoint at the stop"):
-            await self._core.heavy(self._core.deletion_notice.save)
+            await self._core.run_in_worker(self._core.deletion_notice.save)
         if self._core.settings.stepdown_client_report_file:
             with self._core.rounds.item("client report", self._core.settings.stepdown_client_report_file):
                 await self._write_clients()
@@ -98,7 +98,7 @@ class LogMaintenance:
             await task.stop()
         self._tasks.clear()
 
-    async def _retain(self) -> None:
+    async def _delete_old_segments(self) -> None:
         """Deletes what is too old or too much; compacted topics' old segments are the cleaner's."""
         turn = self._core.turns.begin()
         for partition in self._core.cluster.each_partition():
@@ -117,17 +117,17 @@ class LogMaintenance:
             await turn.next()
 
     async def _checkpoint_recovery(self) -> None:
-        await self._core.heavy(self._core.log_manager.checkpoints.write_recovery_points)
+        await self._core.run_in_worker(self._core.log_manager.checkpoints.write_recovery_points)
 
     async def _checkpoint_starts(self) -> None:
-        await self._core.heavy(self._core.log_manager.checkpoints.write_log_starts)
+        await self._core.run_in_worker(self._core.log_manager.checkpoints.write_log_starts)
 
     async def _checkpoint_watermarks(self) -> None:
         marks, turn = {}, self._core.turns.begin()
         for partition in self._core.cluster.each_partition():
             marks[partition.key] = partition.high_watermark
             await turn.next()
-        await self._core.heavy(self._core.log_manager.checkpoints.write_high_watermarks, marks)
+        await self._core.run_in_worker(self._core.log_manager.checkpoints.write_high_watermarks, marks)
 
     async def _tidy(self) -> None:
         """Syncs segments that were closed meanwhile, removes files whose readers had their time, misses folders."""
@@ -135,7 +135,7 @@ class LogMaintenance:
             with self._core.rounds.item("flush", rolled.name):
                 await self._sync(rolled, rolled.plan_flush_of_closed_segments())
         taken = []
-        for missing in await self._core.heavy(self._tidy_directories, self._core.clock.monotonic_ms()):
+        for missing in await self._core.run_in_worker(self._tidy_directories, self._core.clock.monotonic_ms()):
             with self._core.rounds.item("look for folders", missing.name):
                 if self._core.log_manager.take_offline(missing):
                     taken.append(missing)
@@ -153,7 +153,7 @@ class LogMaintenance:
         """One flush in a worker; a disk that fails is said in the log, and `which` takes no more appends."""
         began = perf_counter()
         try:
-            await self._core.heavy(flush.run)
+            await self._core.run_in_worker(flush.run)
             flush.finish()
         except DiskFault as fault:
             log.error("%s cannot be synced and takes no more appends: %s", which.name, fault)
@@ -165,7 +165,7 @@ class LogMaintenance:
         assert path is not None
         if len(core.cluster.brokers) > 1:
             path = f"{path}.{core.cluster.node_id}"
-        await core.heavy(_write_report, core.log_manager.files, path, core.clients.snapshot())
+        await core.run_in_worker(_write_report, core.log_manager.files, path, core.clients.document_maker())
 
     async def _expire_producers(self) -> None:
         now_ms = self._core.clock.now_ms()

@@ -71,26 +71,26 @@ class Cleaning:
         began = perf_counter()
         steps = self._work.steps()
         try:
-            is_done = await self._carry_out(steps)
+            is_done = await self._run_steps(steps)
         finally:
             await self._in_thread(steps.close)
         if is_done:
             self._report(perf_counter() - began)
         return is_done
 
-    async def _carry_out(self, steps: Iterator[int | SegmentExchange]) -> bool:
+    async def _run_steps(self, steps: Iterator[int | SegmentExchange]) -> bool:
         while not self._is_cancelled:
             done_bytes, exchange, is_over = await self._in_thread(_advance, steps)
             if is_over:
                 return True
             if exchange is not None:
-                if not self._exchange(exchange):
+                if not self._swap_in(exchange):
                     return False
                 await self._in_thread(self._core.log_manager.files.sync_directory, exchange.cleaned.directory)
             await self._throttle(done_bytes)
         return False
 
-    def _exchange(self, exchange: SegmentExchange) -> bool:
+    def _swap_in(self, exchange: SegmentExchange) -> bool:
         partition = self._partition
         is_there = self._core.log_manager.logs.get(partition.key) is self._what.log
         if not is_there:

@@ -115,13 +115,13 @@ class Configuration:
         """Stored values that cannot be used any more are said in the log and left out; they stay in the file."""
         layers = self._static
         for key, text in self.broker_overrides(of_cluster=True).items():
-            layers = _laid(layers, "the cluster", cluster={**layers.cluster, key: text})
+            layers = _lay_over_or_warn(layers, "the cluster", cluster={**layers.cluster, key: text})
         for key, text in self.broker_overrides(of_cluster=False).items():
-            layers = _laid(layers, "this broker", broker={**layers.broker, key: text})
+            layers = _lay_over_or_warn(layers, "this broker", broker={**layers.broker, key: text})
         return layers
 
 
-def _laid(layers: Layers, owner: str, **texts: Mapping[str, str]) -> Layers:
+def _lay_over_or_warn(layers: Layers, owner: str, **texts: Mapping[str, str]) -> Layers:
     try:
         return lay_over(layers, **texts)
     except ConfigError as error:

@@ -54,9 +54,10 @@ def features_of(release: str | None) -> Mapping[str, FeatureRange]:
 
 
 def levels_in_force(stored: Mapping[str, int], supported: Mapping[str, FeatureRange] = SUPPORTED) -> dict[str, int]:
-    """The levels in force: those that were set, else those of a new cluster; level 0 is not shown.
+    """The levels in force: those that were set, else those of a new cluster; without features at level 0.
 
-    Every new cluster has the `metadata.version` of 3.9 on the disk; as another release it tells that one's.
+    A new cluster stores the `metadata.version` of 3.9; a broker that acts as another release reports the level of that
+    release instead.
     """
     levels = {name: _level(name, stored, levels) for name, levels in supported.items()}
     return {name: level for name, level in levels.items() if level > 0}

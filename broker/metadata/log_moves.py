@@ -85,7 +85,7 @@ class LogMoves:
 
     def _begin(self, partition: Partition, path: str) -> None:
         move = LogMove(self._core.log_manager.files, partition.log, path)
-        task = asyncio.get_running_loop().create_task(self._carry_out(partition, move))
+        task = asyncio.get_running_loop().create_task(self._run_move(partition, move))
         self._moves[partition.key], self._tasks[partition.key] = move, task
         task.add_done_callback(lambda done: self._on_end(partition.key, done))
 
@@ -99,7 +99,7 @@ class LogMoves:
         if self._tasks.get(key) is task:
             del self._tasks[key], self._moves[key]
 
-    async def _carry_out(self, partition: Partition, move: LogMove) -> None:
+    async def _run_move(self, partition: Partition, move: LogMove) -> None:
         with self._core.rounds.item("log move", f"{partition.log.name} to {move.destination}"):
             await self._move(partition, move)
 
@@ -122,7 +122,7 @@ class LogMoves:
         while True:
             copy = move.next_copy()
             if copy is not None:
-                await self._core.heavy(copy.run)
+                await self._core.run_in_worker(copy.run)
                 move.note_copy(copy)
             elif move.remaining_bytes > LITTLE_BYTES:
                 move.log.roll()

@@ -86,7 +86,7 @@ def _match(name: str, logs: Logs, store: MetadataStore, log_manager: LogManager,
         is_known = [opened for opened in logs.values() if opened.topic_id is not None]
         if store.is_new or len(is_known) < len(logs):
             topic_id = _common_id(name, is_known) if store.is_new else uuid4()
-            stored = take_over(name, topic_id, logs, configuration, store.node_id)
+            stored = topic_of_folders(name, topic_id, logs, configuration, store.node_id)
             store.state.topics[name] = stored
     for index, opened in list(logs.items()):
         cause = _why_stray(opened, index, stored, store.node_id)
@@ -139,7 +139,7 @@ def _why_stray(opened: Log, index: int, stored: StoredTopic | None, node_id: int
     return ""
 
 
-def take_over(
+def topic_of_folders(
     name: str, topic_id: UUID, logs: Iterable[int], configuration: Configuration, node_id: int
 ) -> StoredTopic:
     """A topic that has folders and no metadata; `logs` are the partitions of the folders. Raises: DiskFault."""

@@ -192,7 +192,7 @@ class Topics:
             if topic.name in self.cluster.topics:
                 failed[topic.name] = _exists(topic.name)
             elif topic.name not in INTERNAL_TOPICS and present + topic.partitions > self._most_partitions:
-                failed[topic.name] = self._full(present)
+                failed[topic.name] = self._partition_limit_error(present)
             else:
                 new[topic.name] = topic
                 present += topic.partitions
@@ -208,7 +208,7 @@ class Topics:
     def _most_partitions(self) -> int:
         return self._core.settings.stepdown_max_partitions
 
-    def _full(self, present: int) -> ApiError:
+    def _partition_limit_error(self, present: int) -> ApiError:
         message = f"{present} partitions are there, see stepdown.max.partitions, which is {self._most_partitions}"
         left_out = self._lines.count_left_out(ErrorCode.POLICY_VIOLATION)
         if left_out is not None:
@@ -217,7 +217,7 @@ class Topics:
 
     async def _put(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         """Remembers and makes topics; notes what could not be, and why."""
-        await self._remember(new, failed)
+        await self._store_new(new, failed)
         made = []
         for topic, partitions in [(_new_topic(each), each.partitions) for each in new if each.name not in failed]:
             try:
@@ -234,10 +234,10 @@ class Topics:
         for topic in made:
             self.cluster.add(topic)
             self.collisions.add(topic.name)
-            self._tell_change(topic)
+            self._notify_change(topic)
             await self._turn.next()
 
-    async def _remember(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
+    async def _store_new(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         record, stored = self._new_record(), dict[str, StoredTopic]()
         for topic in new:
             replicas = (record,) * topic.partitions
@@ -260,13 +260,13 @@ class Topics:
         """Has topics on the disk, and those that are None no more. Raises: DiskFault, they are as before then."""
         before = {name: self.store.state.topics.get(name) for name in topics}
         with self.store.change(sync=False, encoded=encoded) as state:
-            _put_all(state.topics, topics)
+            _apply_changes(state.topics, topics)
         try:
             await self._sync_store()
         except DiskFault:
             # What fails here was said already; what is left of them goes, or is made, at the next start.
             with suppress(DiskFault), self.store.change() as state:
-                _put_all(state.topics, before)
+                _apply_changes(state.topics, before)
             raise
 
     async def sync_metadata(self) -> None:
@@ -280,10 +280,10 @@ class Topics:
     async def _sync_store(self) -> None:
         metadata = self.store.log
         if self.store.is_snapshot_due:
-            await self._core.heavy(self.store.prepare_snapshot())
+            await self._core.run_in_worker(self.store.prepare_snapshot())
         if metadata.synced_offset < metadata.end_offset:
             try:
-                await self._core.heavy(metadata.prepare_sync())
+                await self._core.run_in_worker(metadata.prepare_sync())
             except DiskFault:
                 self.store.note_lost_writes()
                 raise
@@ -291,13 +291,13 @@ class Topics:
     async def _sync_folders(self) -> None:
         for log_manager in self._log_managers():
             if log_manager.new_logs:
-                await self._core.heavy(log_manager.new_logs.prepare_sync())
+                await self._core.run_in_worker(log_manager.new_logs.prepare_sync())
 
     async def _clean_checkpoints(self) -> None:
         """Has no new log get what checkpoints say of a deleted one; where that fails, it cannot be made."""
         for log_manager in self._log_managers():
             if log_manager.checkpoints.are_stale:
-                await self._core.heavy(log_manager.checkpoints.forget_gone_logs)
+                await self._core.run_in_worker(log_manager.checkpoints.forget_gone_logs)
 
     def _log_managers(self) -> Sequence[LogManager]:
         """Those in which partitions are made when topics are."""
@@ -312,7 +312,7 @@ class Topics:
             for index in topic.partitions:
                 self._log_manager.delete(topic.name, index)
 
-    def _tell_change(self, topic: Topic) -> None:
+    def _notify_change(self, topic: Topic) -> None:
         for tell in self.on_changed:
             tell(topic)
 
@@ -347,7 +347,7 @@ class Topics:
             if partitions <= present:
                 raise ApiError(f"topic {name} has {present} partitions already", ErrorCode.INVALID_PARTITIONS)
             if (total := self._partitions()) + partitions - present > self._most_partitions:
-                raise self._full(total)
+                raise self._partition_limit_error(total)
             await self._clean_checkpoints()
             await self._grow(topic, partitions, assignment)
 
@@ -363,7 +363,7 @@ class Topics:
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
         await self._sync_folders()
         topic.partitions.update(addition.partitions)
-        self._tell_change(topic)
+        self._notify_change(topic)
 
     # Replicas: alone, a broker leads everything and has nobody to move it to
 
@@ -419,7 +419,7 @@ class Topics:
         for tell in self.on_configured:
             tell()
 
-    def tell_client_change(self) -> None:
+    def notify_client_change(self) -> None:
         """Access rules or quotas in the store are others than before: they are in force when it returns."""
         for tell in self.on_clients:
             tell()
@@ -451,13 +451,13 @@ class Topics:
             await self._delete_logs(topic)
         tasks: list[asyncio.Task[None]] = []
         for at in range(0, len(deleted), TOLD_AT_ONCE):
-            tasks += self._tell_deletion(deleted[at : at + TOLD_AT_ONCE])
+            tasks += self._notify_deletion(deleted[at : at + TOLD_AT_ONCE])
             await self._turn.next()
         for task in tasks:
             await asyncio.shield(task)
         return {}
 
-    def _tell_deletion(self, gone: Sequence[Topic]) -> list[asyncio.Task[None]]:
+    def _notify_deletion(self, gone: Sequence[Topic]) -> list[asyncio.Task[None]]:
         """What goes on with it."""
         return [task for tell in self.on_deleted if (task := tell(gone)) is not None]
 
@@ -488,7 +488,7 @@ def _new_topic(new: NewTopic) -> Topic:
     )
 
 
-def _put_all(topics: dict[str, StoredTopic], changes: Mapping[str, StoredTopic | None]) -> None:
+def _apply_changes(topics: dict[str, StoredTopic], changes: Mapping[str, StoredTopic | None]) -> None:
     for name, stored in changes.items():
         if stored is None:
             topics.pop(name, None)

@@ -36,16 +36,16 @@ class Problem:
 async def find_problems(services: "Services", turn: Turn) -> list[dict[str, Any]]:
     """The problems that there are."""
     found = [
-        *await _look_at_topics(services, turn),
-        _look_at_directories(services),
-        _look_at_clients(services),
-        _look_at_loop(services),
-        _look_at_waiting(services),
+        *await _check_topics(services, turn),
+        _check_directories(services),
+        _check_clients(services),
+        _check_loop(services),
+        _check_waiting(services),
     ]
     return [problem.document() for problem in found if problem.count]
 
 
-async def _look_at_topics(services: "Services", turn: Turn) -> Iterable[Problem]:
+async def _check_topics(services: "Services", turn: Turn) -> Iterable[Problem]:
     offline = Problem("partitions without a leader", "stepdown topics describe TOPIC, and the log of the broker")
     behind = Problem("partitions with replicas that are not in sync", "stepdown topics describe TOPIC")
     unknown = Problem(
@@ -65,14 +65,14 @@ async def _look_at_topics(services: "Services", turn: Turn) -> Iterable[Problem]
     return offline, behind, unknown
 
 
-def _look_at_directories(services: "Services") -> Problem:
+def _check_directories(services: "Services") -> Problem:
     failing = Problem("log directories that fail", "df -h, dmesg and the log of the broker; mend the disk, start again")
     for path in sorted(services.log_manager.failing()):
         failing.add(path)
     return failing
 
 
-def _look_at_clients(services: "Services") -> Problem:
+def _check_clients(services: "Services") -> Problem:
     old = Problem(
         "requests in versions that Kafka 3.9 marks deprecated, by software", "stepdown clients --http HOST:PORT"
     )
@@ -86,7 +86,7 @@ def _look_at_clients(services: "Services") -> Problem:
     return old
 
 
-def _look_at_loop(services: "Services") -> Problem:
+def _check_loop(services: "Services") -> Problem:
     held = Problem("times that a request held the event loop for 100 ms", "grep 'event loop was held' in the log")
     for (api,), count in services.metrics.loop_held.rows():
         if api != OTHER:
@@ -94,7 +94,7 @@ def _look_at_loop(services: "Services") -> Problem:
     return held
 
 
-def _look_at_waiting(services: "Services") -> Problem:
+def _check_waiting(services: "Services") -> Problem:
     waiting = Problem("chunks that wait for conversion memory", "raise stepdown.conversion.memory.bytes")
     if services.conversion_budget.waiting:
         waiting.add("conversion", services.conversion_budget.waiting)

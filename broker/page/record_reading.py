@@ -76,7 +76,7 @@ class RecordReading:
                 for producer_id, first in partition.log.aborted_transactions(position, found)
             ]
             with await services.conversion_budget.claim(found.size_bytes):
-                more, position, room = await services.heavy(
+                more, position, room = await services.run_in_worker(
                     _decode, found, aborted, position, end, limit - len(rows), room
                 )
             rows += more

@@ -75,12 +75,12 @@ class RequestTapes:
         """What was answered after the request with the number `after`. Raises: QueryFault."""
         wanted = TapeFilter(query.text("api"), query.text("client"), query.text("topic"))
         after, limit = query.number("after", 0), query.limit
-        tape = self._find(wanted)
+        tape = self._find_or_begin(wanted)
         after = min(after, tape.count)
         rows = tape.after(after, limit)
         return {"rows": rows, "total": tape.count, "missed": tape.count - after - len(rows) if after else 0}
 
-    def _find(self, wanted: TapeFilter) -> Tape:
+    def _find_or_begin(self, wanted: TapeFilter) -> Tape:
         """The tape with that filter, which begins now if there is none."""
         tape = self._tapes.pop(wanted, None) or Tape()
         tape.asked_s = self._services.clock.elapsed_s()
@@ -92,7 +92,7 @@ class RequestTapes:
 
     def note_answer(self, call: "Call", response: Any | None, took_s: float) -> None:
         """Puts it on the tapes that want it."""
-        self._drop_old_tapes()
+        self._drop_unwatched_tapes()
         if call.client_id == TESTS_CLIENT_ID:
             return
         row: Row | None = None
@@ -104,7 +104,7 @@ class RequestTapes:
             if not wanted.topic or any(wanted.topic in name for name in row["topics"]):
                 tape.add(row)
 
-    def _drop_old_tapes(self) -> None:
+    def _drop_unwatched_tapes(self) -> None:
         latest_s = self._services.clock.elapsed_s() - UNWATCHED_S
         while self._tapes and next(iter(self._tapes.values())).asked_s < latest_s:
             del self._tapes[next(iter(self._tapes))]

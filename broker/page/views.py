@@ -29,5 +29,5 @@ def views_of(state: BrokerState) -> Mapping[str, View]:
         "transactions": partial(show_transactions, services),
         "faults": FaultControl(services).show,
         "requests": RequestTapes(services).show,
-        "clients": ClientRows(services.clients, services.heavy).show,
+        "clients": ClientRows(services.clients, services.run_in_worker).show,
     }

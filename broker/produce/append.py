@@ -96,7 +96,7 @@ class RequestAppend:
         core = self._core
         works = [(job.records, core.append_rules.rules_of(job.topic)) for job in jobs]
         with await core.conversion_budget.claim(working_bytes(works)):
-            made = await core.heavy(_prepare_each, works, core.clock.now_ms())
+            made = await core.run_in_worker(_prepare_each, works, core.clock.now_ms())
         return [self._finish(job, *done) for job, done in zip(jobs, made, strict=True)]
 
     def _finish(self, job: AppendJob, made: PreparedAppend | Exception, seconds: float) -> AppendInfo | Exception:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from .client_quotas import ClientQuotas, Measured
+from .client_quotas import ClientQuotas, PerEntity
 from .rate import Rate
 
 NO_RATE = (1 << 31) - 1
@@ -17,7 +17,7 @@ class ConnectionRates:
         self._quotas = quotas
         self._most_by_second = most_by_second
         self._most_at_listener = most_at_listener
-        self._of_address = Measured(self._rate)
+        self._of_address = PerEntity(self._rate)
         self._of_all = self._rate()
         self._of_listener: dict[str, Rate] = {}
 
@@ -32,7 +32,7 @@ class ConnectionRates:
         now_ms = self._quotas.clock.monotonic_ms()
         rate = self._of_address.of((address, ""))
         rate.record(1, now_ms)
-        refuse_ms = self._limit(rate.excess_ms(bound, now_ms))
+        refuse_ms = self._limit_to_window(rate.excess_ms(bound, now_ms))
         if refuse_ms:
             rate.record(-1, now_ms)
         return refuse_ms
@@ -56,7 +56,7 @@ class ConnectionRates:
             return 0
         now_ms = self._quotas.clock.monotonic_ms()
         rate.record(1, now_ms)
-        return self._limit(rate.excess_ms(max(bound, 1), now_ms))
+        return self._limit_to_window(rate.excess_ms(max(bound, 1), now_ms))
 
-    def _limit(self, wait_ms: int) -> int:
+    def _limit_to_window(self, wait_ms: int) -> int:
         return min(wait_ms, self._quotas.window_s * 1000)

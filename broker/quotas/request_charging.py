@@ -68,7 +68,7 @@ class LimitedRequest(RequestQuota):
             now_ms = self._quotas.clock.monotonic_ms()
             rate = self._quotas.produced.of(quota.entity)
             rate.record(size_bytes, now_ms)
-            self._quotas.usage.took(PRODUCE, quota.entity, size_bytes)
+            self._quotas.usage.count_bytes(PRODUCE, quota.entity, size_bytes)
             self._wait(rate.excess_ms(quota.bound, now_ms), PRODUCE, quota.entity)
 
     def fetch_limit(self, max_bytes: int) -> int:
@@ -87,7 +87,7 @@ class LimitedRequest(RequestQuota):
         if throttle_ms and not (is_idle and size_bytes > self._quotas.window_bytes(quota)):
             rate.record(-size_bytes, now_ms)
             return throttle_ms
-        self._quotas.usage.took(FETCH, quota.entity, size_bytes)
+        self._quotas.usage.count_bytes(FETCH, quota.entity, size_bytes)
         return 0
 
     def count_work(self, seconds: float) -> None:

@@ -18,7 +18,7 @@ class QuotaUsage:
         self._bytes = metrics.quota_bytes
         self._throttle = metrics.quota_throttle_seconds
 
-    def took(self, kind: str, entity: Entity, size_bytes: int) -> None:
+    def count_bytes(self, kind: str, entity: Entity, size_bytes: int) -> None:
         self._bytes.of(kind, *_labels(entity)).value += size_bytes
 
     def count_throttling(self, kind: str, entity: Entity, throttle_ms: int) -> None:

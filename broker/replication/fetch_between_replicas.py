@@ -35,7 +35,7 @@ class ReplicaAnswer(NamedTuple):
     is_parked: bool = False
 
 
-def ask_of(partition: ReplicatedPartition, follower: int) -> ReplicaFetch:
+def make_fetch(partition: ReplicatedPartition, follower: int) -> ReplicaFetch:
     """The next fetch of this follower. Raises DiskFault.
 
     A log without epochs cannot tell where it parts from the leader's, so what lies above its high watermark goes.
@@ -52,8 +52,8 @@ def ask_of(partition: ReplicatedPartition, follower: int) -> ReplicaFetch:
     )
 
 
-def serve(leader: ReplicatedPartition, ask: ReplicaFetch, max_bytes: int) -> ReplicaAnswer:
-    """What the leader answers. Raises ApiError 1, 6, 56, 74 or 75."""
+def answer_fetch(leader: ReplicatedPartition, ask: ReplicaFetch, max_bytes: int) -> ReplicaAnswer:
+    """The leader's answer to a fetch. Raises ApiError 1, 6, 56, 74 or 75."""
     if not leader.is_leader:
         message = f"{leader.topic_name}-{leader.index} is not led by this broker"
         raise ApiError(message, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -85,24 +85,24 @@ def _note_fetch(
     """Notes how far the follower is, by its fetch; whether that is parked, since there is nothing new to answer."""
     high_watermark = leader.high_watermark
     leader.note_fetch(follower, offset, log_start_offset)
-    follower.told = high_watermark
+    follower.sent_high_watermark = high_watermark
     follower.is_waiting = not has_records and not log_start_offset < leader.log.log_start_offset <= high_watermark
     if follower.is_waiting:
-        leader.tell_high_watermark(follower)
+        leader.answer_outdated_follower(follower)
     return follower.is_waiting
 
 
-def take_in(partition: ReplicatedPartition, answer: ReplicaAnswer) -> None:
-    """Brings the follower's log on by what its leader has answered. Raises: ApiError, DiskFault, CorruptRecord."""
+def apply_answer(partition: ReplicatedPartition, answer: ReplicaAnswer) -> None:
+    """Applies the leader's answer to the follower's log. Raises: ApiError, DiskFault, CorruptRecord."""
     if answer.divergence is not None:
         _truncate_to_shared_end(partition, *answer.divergence)
         return
     if answer.data:
         partition.log.append_as_is(answer.data)
-    partition.take(answer.high_watermark, answer.log_start_offset)
+    partition.update_from_leader(answer.high_watermark, answer.log_start_offset)
 
 
-def take_in_batch(partition: ReplicatedPartition, written: WrittenBatch) -> bool:
+def append_written_batch(partition: ReplicatedPartition, written: WrittenBatch) -> bool:
     """Appends what the leader has just written, as the answer to a parked fetch: nothing reads the leader's log.
 
     False, and nothing is appended, where the follower is in another epoch, or this is not its next batch. Raises:
@@ -112,7 +112,7 @@ def take_in_batch(partition: ReplicatedPartition, written: WrittenBatch) -> bool
     if written.leader_epoch != partition.leader_epoch or written.first_offset != log.log_end_offset:
         return False
     log.append_from_leader(written.prepared, leader_epoch=written.leader_epoch)
-    partition.take(leader.high_watermark, leader.log.log_start_offset)
+    partition.update_from_leader(leader.high_watermark, leader.log.log_start_offset)
     return True
 
 
@@ -138,7 +138,7 @@ def _truncate_to_shared_end(partition: ReplicatedPartition, epoch: int, end_offs
 
 
 def reset(partition: ReplicatedPartition, leader: ReplicatedPartition) -> None:
-    """The leader does not have what was asked for: back to its end, or on to its start. Raises DiskFault."""
+    """The leader has not that offset: truncates to the leader's end, or restarts at its start. Raises DiskFault."""
     end, leaders = partition.log.log_end_offset, leader.log
     if leaders.log_end_offset < end:
         partition.truncate(leaders.log_end_offset)

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 from ...network.clock import Clock, Timer
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault, ErrorCode
-from .fetch_between_replicas import ask_of, fetch_next, reset, serve, take_in, take_in_batch
+from .fetch_between_replicas import answer_fetch, append_written_batch, apply_answer, fetch_next, make_fetch, reset
 from .replicated_partition import ReplicatedPartition, WrittenBatch
 
 Key = tuple[str, int]
 STEPS_A_RUN = 8
 
-# The leader does not lead, or one of us has not heard of the newest epoch: the news of it brings the next step.
+# The leader does not lead any more, or one side does not know the newest epoch; learning it starts the next fetch.
 UNSETTLED = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 class Fetcher:
     """Keeps the followers of one broker up to date. `leader_of` gives the leader's replica, None if out of reach.
 
-    A slow follower: `delay_ms` puts off each run; `bytes_per_second` the next one, as long as what was fetched takes.
+    To simulate a slow follower, `delay_ms` delays each run, and `bytes_per_second` delays the next run by the time that
+    the fetched bytes would take.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Fetcher:
         self._delay: Timer | None = None
 
     def follow(self, partition: ReplicatedPartition) -> None:
-        """Begins to fetch the partition from its leader; also when that is another one than before."""
+        """Begins to fetch the partition from its leader, which may be a new one."""
         self._following[partition.key] = partition
         self.wake(partition.key)
 
@@ -99,7 +100,7 @@ class Fetcher:
             self._schedule()
 
     def fetch_now(self, key: Key, written: WrittenBatch | None) -> None:
-        """The fetch that is parked with the leader is answered, before anything else happens: it has `written`."""
+        """Handles the answer to the fetch that is parked with the leader, which has `written`, at once."""
         partition = self._following.get(key)
         if partition is None or self._is_paused(key):
             return
@@ -144,7 +145,11 @@ class Fetcher:
     def _fetch(self, partition: ReplicatedPartition, written: WrittenBatch | None = None) -> bool:
         """Whether there may be more."""
         try:
-            if written is not None and take_in_batch(partition, written) and self._parks_again(partition, written):
+            if (
+                written is not None
+                and append_written_batch(partition, written)
+                and self._parks_again(partition, written)
+            ):
                 return False
             return all(self.step(partition) for _ in range(1 if self._is_slow else STEPS_A_RUN))
         except (ApiError, DiskFault, CorruptRecord) as fault:
@@ -166,9 +171,9 @@ class Fetcher:
         if leader is None:
             return False
         epoch = partition.leader_epoch
-        ask = ask_of(partition, self._node_id)
+        ask = make_fetch(partition, self._node_id)
         try:
-            answer = serve(leader, ask, self._max_bytes)
+            answer = answer_fetch(leader, ask, self._max_bytes)
         except ApiError as error:
             if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 reset(partition, leader)
@@ -178,7 +183,7 @@ class Fetcher:
             return False
         if partition.leader_epoch != epoch or partition.is_leader:  # the fetch itself has brought an election about
             return False
-        take_in(partition, answer)
+        apply_answer(partition, answer)
         if self.bytes_per_second:
             self._unpaid_bytes += len(answer.data)
         return not answer.is_parked

@@ -21,14 +21,14 @@ class Follower:
         "is_waiting",
         "log_start_offset",
         "node_id",
-        "told",
+        "sent_high_watermark",
     )
 
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
         self.end_offset = UNKNOWN
         self.log_start_offset = UNKNOWN
-        self.told = UNKNOWN
+        self.sent_high_watermark = UNKNOWN
         self.is_waiting = False
         self._caught_up_ms = 0
         self._fetched_ms = 0
@@ -39,7 +39,7 @@ class Follower:
         self._caught_up_ms = self._fetched_ms = now_ms if is_in_sync else 0
         self._leader_end_then = leader_end
         self.is_waiting = False
-        self.told = UNKNOWN
+        self.sent_high_watermark = UNKNOWN
         if is_new_leader:
             self.end_offset = self.log_start_offset = self._leader_end_then = UNKNOWN
             self._fetched_ms = 0

@@ -84,16 +84,16 @@ class Replicas:
         if self._shrinking is not None:
             await self._shrinking.stop()
 
-    def settle(self, partition: ReplicatedPartition) -> None:
-        """A new epoch has begun: follow its leader, or have the followers come."""
+    def follow_or_lead(self, partition: ReplicatedPartition) -> None:
+        """A new epoch has begun: fetches from its leader, or wakes the followers."""
         if partition.is_leader:
             self.fetcher.leave(partition.key)
             self._wake_followers(partition)
         else:
             self.fetcher.follow(partition)
 
-    def forget(self, partition: ReplicatedPartition) -> None:
-        """The replica goes."""
+    def stop_following(self, partition: ReplicatedPartition) -> None:
+        """This broker has no replica of the partition any more: stops fetching it."""
         self.fetcher.leave(partition.key)
 
     def pause(self) -> None:

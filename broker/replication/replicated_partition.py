@@ -241,18 +241,18 @@ class ReplicatedPartition(Partition):
             return
         self._high_watermark = lowest
         for follower in self.followers.values():
-            self.tell_high_watermark(follower)
+            self.answer_outdated_follower(follower)
         self._host.wake_waiting(self)
 
-    def tell_high_watermark(self, follower: Follower) -> None:
-        """Answers a waiting follower that knows an older one only, with all else that there is then."""
-        if follower.is_waiting and follower.told < self._high_watermark:
+    def answer_outdated_follower(self, follower: Follower) -> None:
+        """Answers a waiting follower that has an older high watermark, with whatever else there is to send."""
+        if follower.is_waiting and follower.sent_high_watermark < self._high_watermark:
             self._host.wake(follower.node_id, self)
 
     # What a follower does
 
-    def take(self, high_watermark: int, log_start_offset: int) -> None:
-        """Takes over what its leader says of the high watermark and the log's start. Raises DiskFault."""
+    def update_from_leader(self, high_watermark: int, log_start_offset: int) -> None:
+        """Takes over the leader's high watermark and log start. Raises DiskFault."""
         reached = min(high_watermark, self.log.log_end_offset)
         if self._high_watermark < log_start_offset <= self.log.log_end_offset:
             reached = max(reached, log_start_offset)

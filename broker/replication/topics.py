@@ -143,7 +143,7 @@ class ReplicatedTopics(Topics):
         super().configure_broker(texts, of_cluster=of_cluster)
         self.controller.publish(())
 
-    def tell_client_change(self) -> None:
+    def notify_client_change(self) -> None:
         self.controller.publish(())
 
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
@@ -161,7 +161,7 @@ class ReplicatedTopics(Topics):
         self.cluster.brokers = self.controller.brokers.nodes()
         if self.configuration.refresh():
             self._reconfigure()
-        super().tell_client_change()
+        super().notify_client_change()
         for name in tuple(names):
             self._sync_topic(name)
 
@@ -180,7 +180,7 @@ class ReplicatedTopics(Topics):
         for index, record in enumerate(stored.replicas):
             self._sync_partition(topic, index, record)
         if is_news:
-            self._tell_change(topic)
+            self._notify_change(topic)
 
     def _add(self, name: str, stored: StoredTopic) -> Topic:
         topic = Topic(
@@ -199,11 +199,11 @@ class ReplicatedTopics(Topics):
         self.collisions.remove(topic.name)
         for partition in topic.partitions.values():
             self._drop_replica(partition)
-        self._tell_deletion([topic])
+        self._notify_deletion([topic])
 
     def _drop_replica(self, partition: Partition) -> None:
         if isinstance(partition, ReplicatedPartition):
-            self.replicas.forget(partition)
+            self.replicas.stop_following(partition)
             self._delete_log(partition)
 
     def _sync_partition(self, topic: Topic, index: int, record: PartitionRecord) -> None:
@@ -227,7 +227,7 @@ class ReplicatedTopics(Topics):
     def _begin_leader_epoch(self, partition: Partition) -> None:
         """A leader's epoch has begun."""
         if isinstance(partition, ReplicatedPartition):
-            self.replicas.settle(partition)
+            self.replicas.follow_or_lead(partition)
         for tell in self.on_epoch:
             tell(partition)
 

@@ -14,8 +14,8 @@ IsSatisfied = Callable[[Hashable | None], bool]
 """Whether what is waited for is there, after an event on one key; None: look at everything."""
 
 
-class Leaving(Protocol):
-    """Somebody who may leave; `on_leave`, if set, is called then. `has_left`: it was so before."""
+class WaitingPeer(Protocol):
+    """The peer of a waiting request. `on_leave`, if set, is called when it hangs up; `has_left`: it has done so."""
 
     on_leave: Callable[[], None] | None
     has_left: bool
@@ -36,7 +36,7 @@ class Waiter:
         self._is_satisfied = is_satisfied
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def look(self, key: Hashable) -> None:
+    def try_complete(self, key: Hashable) -> None:
         """Wakes the request if what it waits for is there, after an event on `key`."""
         if self.done.done():
             return
@@ -79,7 +79,7 @@ class Purgatory:
         is_satisfied: IsSatisfied,
         timeout_ms: float,
         *,
-        peer: Leaving | None = None,
+        peer: WaitingPeer | None = None,
     ) -> bool:
         """True when `is_satisfied` turned true, at once or after an event on one of `keys`; or when `peer` has left.
 
@@ -112,10 +112,10 @@ class Purgatory:
         """Something happened to `key`."""
         watchers = self.watched.get(key)
         if isinstance(watchers, Waiter):
-            watchers.look(key)
+            watchers.try_complete(key)
         elif watchers:
             for waiter in tuple(watchers):
-                waiter.look(key)
+                waiter.try_complete(key)
 
     def close(self) -> None:
         """Wakes everybody and lets nobody wait any more."""

@@ -58,12 +58,12 @@ class Completion:
         await self.gate.wait()
         with self._rounds.item("completion", transaction.transactional_id):
             try:
-                await self._write_out(transaction)
+                await self._write_markers(transaction)
             except ApiError as error:
                 name = for_log(transaction.transactional_id)
                 log.info("the transaction of %s is completed by another broker: %s", name, error)
 
-    async def _write_out(self, transaction: Transaction) -> None:
+    async def _write_markers(self, transaction: Transaction) -> None:
         """Raises: ApiError NOT_COORDINATOR once another broker leads the partition of the id."""
         left = set(transaction.now.partitions)
         while left:

@@ -49,7 +49,7 @@ def open_at_rest(
     loaded = load_for(log_dirs, properties, overrides)
     try:
         broker = Broker(loaded.settings, loaded.layers)
-        with broker.or_let_go():
+        with broker.abandon_on_failure():
             broker.topics.load()
     except DirectoryInUse as fault:
         raise CommandFailure(str(fault), locked_hint) from fault

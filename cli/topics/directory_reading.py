@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import uuid4
 
 from ...broker.metadata.configuration import Configuration, log_config
-from ...broker.metadata.topic_loading import take_over
+from ...broker.metadata.topic_loading import topic_of_folders
 from ...broker.metadata.topic_rules import INTERNAL_TOPICS
 from ...broker.metadata.unknown_settings import MARKER
 from ...client.operations.outcome import Outcome
@@ -93,7 +93,7 @@ class DirectoryReading:
             if name not in topics and (self.store.is_new or None in ids.values()):
                 known = [topic_id for topic_id in ids.values() if topic_id is not None]
                 topic_id = known[0] if known and self.store.is_new else uuid4()
-                topics[name] = take_over(name, topic_id, folders, self._configuration, self.store.node_id)
+                topics[name] = topic_of_folders(name, topic_id, folders, self._configuration, self.store.node_id)
             wanted, partitions = ({None, topics[name].topic_id}, topics[name].partitions) if name in topics else ((), 0)
             self._folders[name] = {
                 index: path for index, path in folders.items() if index < partitions and ids[index] in wanted
@@ -132,7 +132,7 @@ class DirectoryReading:
     def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
         return log_config(self._configuration.topic_settings(configs))
 
-    def folders(self, topic: str) -> Sequence[str]:
+    def local_folders(self, topic: str) -> Sequence[str]:
         return list(self._folders.get(topic, {}).values())
 
     def adopt(self, adoption: Adoption) -> Outcome:

@@ -59,13 +59,13 @@ class Locator:
         """The id of a broker, None: any."""
         if isinstance(target, Leader):
             if target.topic not in self._leaders:
-                await self._share(target.topic, login, self._look_up_topic(target.topic, login))
+                await self._look_up_once(target.topic, login, self._look_up_topic(target.topic, login))
             leader = self._leaders.get(target.topic, {}).get(target.partition, -1)
             return leader if leader >= 0 else None
         if isinstance(target, Coordinator):
             names = _names_of(target)
             if self._coordinators.get(names) is None:
-                await self._share(target, login, self._look_up_coordinator(target, login))
+                await self._look_up_once(target, login, self._look_up_coordinator(target, login))
             return self._coordinators.get(names)
         return target
 
@@ -81,7 +81,7 @@ class Locator:
         for each in coordinators:
             self._coordinators.take(_names_of(each))
 
-    async def _share(self, what: Topic | Coordinator, login: Login, look_up: Coroutine[Any, Any, None]) -> None:
+    async def _look_up_once(self, what: Topic | Coordinator, login: Login, look_up: Coroutine[Any, Any, None]) -> None:
         """One look-up for all of a login who ask meanwhile."""
         key = (what, "" if login is None else login.name)
         task = self._lookups.get(key)

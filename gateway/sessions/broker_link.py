@@ -68,7 +68,7 @@ class BrokerLink:
     async def send(self, request: Any, version: int, asked: ClientRequest) -> None:
         spec = spec_of_request(request)
         encode = partial(encode_request, spec, version, asked.head.correlation_id, asked.client_id, request)
-        await self.connection.send(await self._tools.work(encode, is_long=asked.has_many_items))
+        await self.connection.send(await self._tools.run(encode, in_worker=asked.has_many_items))
 
     async def receive(
         self, spec: ApiSpec, version: int, asked: ClientRequest, holder: ClaimHolder | None, held_bytes: int = 0
@@ -110,8 +110,9 @@ class BrokerLink:
     async def read_whole(
         self, size: int, held_bytes: int = 0, least_claim_bytes: int = 0
     ) -> tuple[bytes, Claim | None]:
-        """An answer that has to be held, and the memory that it, beside what is held already, is charged with if that
-        is not little.
+        """Reads a whole answer into memory; returns it and the claim on that memory.
+
+        The claim is for the answer and the `held_bytes` before it; None if both are at most `WHOLE_BYTES`.
 
         Raises: MalformedFrame, OSError.
         """
@@ -131,12 +132,12 @@ class BrokerLink:
             raise
 
     async def _read_with_claim(self, size: int, claim: Claim) -> bytes:
-        """An answer that has memory for all of it; while others wait it may not come too slowly.
+        """Reads an answer for which memory is claimed; if it comes too slowly while others wait, the claim is lost.
 
         Raises: MalformedFrame, OSError.
         """
         ms_a_byte = 1000 / max(1, self._tools.min_bytes_a_second)
-        claim.reclaimable(partial(self._give_up, claim))
+        claim.offer(partial(self._give_up, claim))
         try:
             return await self.connection.read(size, lambda count: claim.progress(count * ms_a_byte))
         except ConnectionResetError:
@@ -147,7 +148,7 @@ class BrokerLink:
                 "memory of answers; see stepdown.request.min.bytes.per.second"
             ) from None
         finally:
-            claim.in_use()
+            claim.withdraw()
             claim.stalled_since_ms = None
 
     def _give_up(self, claim: Claim) -> None:
@@ -155,7 +156,7 @@ class BrokerLink:
         self.connection.close()
 
     async def _read_for(self, size: int, holder: ClaimHolder | None, held_bytes: int) -> bytes:
-        """An answer that is charged to the claim of `holder`, which grows to its size; that may wait for others."""
+        """Reads an answer that is charged to the claim of `holder`, which grows to its size; that may have to wait."""
         claim = None if holder is None else holder.claim
         if holder is not None and claim is not None and size + held_bytes <= claim.size_bytes:
             return await self._read_with_claim(size, claim)
@@ -166,5 +167,5 @@ class BrokerLink:
         if holder is not None:
             holder.claim = claim
         elif claim is not None:
-            claim.release()  # the response that is made of it is small
+            claim.release()  # the response made of the answer is small
         return body

@@ -43,7 +43,7 @@ class BrokerLinks:
 
     async def _connect(self, broker: int) -> BrokerLink:
         login = self._opened_as = self.login()
-        opened = await self._tools.upstream.connect(broker, lambda: self._lose(broker), login)
+        opened = await self._tools.upstream.connect(broker, lambda: self._on_broker_hangup(broker), login)
         link = self._links[broker] = BrokerLink(self._tools, *opened)
         if self._is_closed:
             self.close()
@@ -69,9 +69,9 @@ class BrokerLinks:
         while self._links:
             self._links.popitem()[1].connection.close()
 
-    def _lose(self, broker: int) -> None:
+    def _on_broker_hangup(self, broker: int) -> None:
         self.forget_lost_versions()
         self._links.pop(broker, None)
         if self._on_lost is not None:
-            self.close()  # or a request that goes on would open another one, for a client that is hung up on
+            self.close()  # or a request in flight would open another link, for a client that is being closed
             self._on_lost()

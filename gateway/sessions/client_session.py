@@ -39,7 +39,7 @@ from ..request_frame import (
     RequestHead,
     acks_of_produce,
     client_id_of,
-    forget_node,
+    drop_cluster_and_node,
     read_head,
     software_of,
 )
@@ -163,7 +163,7 @@ class ClientSession:
         if head.version >= SOFTWARE_FROM:
             _note_software(frame, peer)
         if head.version >= NODE_FROM and self._broker() == BOOTSTRAP:
-            frame = forget_node(frame)
+            frame = drop_cluster_and_node(frame)
         return await self._passer.pass_api_versions(link, head, frame, began_s)
 
     def _note_client(self, frame: memoryview, peer: Peer) -> None:

@@ -29,9 +29,9 @@ class Passer:
     def pass_on(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Awaitable[Reply]:
         """The reply to a request that goes as it came. Raises: CloseConnection, too."""
         is_answered = head.key != ApiKey.PRODUCE or acks_of_produce(frame, head.version) != 0
-        return self.pass_pieces(link, head, with_size(frame), began_s, is_answered=is_answered)
+        return self.pass_request_in_pieces(link, head, with_size(frame), began_s, is_answered=is_answered)
 
-    def pass_pieces(
+    def pass_request_in_pieces(
         self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, *, is_answered: bool
     ) -> Awaitable[Reply]:
         """The same of a whole request in pieces."""

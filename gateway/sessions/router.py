@@ -77,9 +77,9 @@ class Router:
         pieces: Sequence[Piece] = with_size(frame)
         if request is not decoded:
             encode = partial(encode_request, spec, head.version, head.correlation_id, header.client_id, request)
-            pieces = await self._tools.work(encode, is_long=has_many_items)
+            pieces = await self._tools.run(encode, in_worker=has_many_items)
         link, due = parts[0].link, is_answered(request)
-        return await self._passer.pass_pieces(link, head, pieces, began_s, is_answered=due)
+        return await self._passer.pass_request_in_pieces(link, head, pieces, began_s, is_answered=due)
 
     async def _ask_several(
         self, route: Route, parts: Sequence[BrokerPart], asked: ClientRequest, began_s: float
@@ -90,7 +90,7 @@ class Router:
             pieces = None
             if response is not None:
                 encode = partial(encode_answer, head, response)
-                pieces = await self._tools.work(encode, is_long=asked.has_many_items)
+                pieces = await self._tools.run(encode, in_worker=asked.has_many_items)
         except BaseException:
             if held.claim is not None:
                 held.claim.release()
@@ -144,7 +144,7 @@ class Router:
         if len(responses) == 1:
             return responses[0]
         asked.has_many_items |= held_bytes > WHOLE_BYTES
-        return await self._tools.work(partial(route.join, responses), is_long=asked.has_many_items)
+        return await self._tools.run(partial(route.join, responses), in_worker=asked.has_many_items)
 
     async def _look_up_again(self, head: RequestHead, frame: memoryview) -> None:
         """What a client asks the cluster for, since a broker was the wrong one, is looked up here again, too."""

@@ -45,6 +45,6 @@ class SessionTools:
     zstd_to: Codec | None
     swaps: bool
 
-    async def work(self, work: Callable[[], T], *, is_long: bool) -> T:
-        """The result of `work`, which a worker does if it is long."""
-        return await self.workers.run(work) if is_long else work()
+    async def run(self, work: Callable[[], T], *, in_worker: bool) -> T:
+        """The result of `work`, in a worker thread if it is long."""
+        return await self.workers.run(work) if in_worker else work()

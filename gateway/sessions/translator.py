@@ -52,7 +52,7 @@ class Translator:
             if response is not None:
                 mapped = await map_errors(response, lambda code: self._map_code(head, seen, code), call.turn)
                 encode = partial(encode_answer, head, mapped)
-                pieces = await self._tools.work(encode, is_long=asked.has_many_items)
+                pieces = await self._tools.run(encode, in_worker=asked.has_many_items)
         except BaseException:
             call.release()
             raise

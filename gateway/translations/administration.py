@@ -23,11 +23,11 @@ async def translate_configs(call: TranslatedCall) -> DescribeConfigsResponse:
     response: DescribeConfigsResponse = await call.ask(call.request, call.sent_as)
     results = []
     for result in response.results:
-        configs = await call.turn.map(_say_whether_default, result.configs)
+        configs = await call.turn.map(_with_is_default, result.configs)
         results.append(replace(result, configs=configs))
         await call.turn.next()
     return replace(response, results=results)
 
 
-def _say_whether_default(config: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
+def _with_is_default(config: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
     return replace(config, is_default=config.config_source == DEFAULT_SOURCE, synonyms=())

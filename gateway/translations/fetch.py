@@ -11,9 +11,9 @@ long the cluster may let it wait.
                 far as they fit; where not even one does, its first bytes, which such clients take for one too large.
     Fetch 3     Clients rotate partitions themselves; at least one message is given whole.
 
-Messages below the offset that was asked for, control batches, and batches that are cut at the end are left out. Where
-nothing is left of what came (the end of a transaction at the end of the log), the request goes on behind it until its
-time is over: the client would ask again and again.
+Messages below the offset that was asked for, control batches, and batches that are cut at the end are left out. If
+nothing is left (only a control batch at the end of the log), the gateway fetches on from the next offset until the
+request's time is over; else the client would fetch the same offset again and again.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ PartitionKey = tuple[str, int]
 
 @dataclass(slots=True)
 class _Converted:
-    """What a partition's records became. `next_offset`: behind the last batch that was looked at."""
+    """The converted records of a partition. `next_offset`: the offset after the last batch."""
 
     data: Buffer
     next_offset: int
@@ -58,7 +58,7 @@ class _Converted:
 
 @dataclass(slots=True)
 class _Partition:
-    """One partition of a request. `offset` moves on where nothing is left of what came."""
+    """One partition of a request. `offset` is moved on if nothing is left of the records that came."""
 
     asked: FetchPartition
     offset: int
@@ -74,7 +74,7 @@ class _Partition:
 
     @property
     def has_vanished(self) -> bool:
-        """Whether batches came of which nothing is left."""
+        """Whether batches came, but nothing is left of them."""
         converted = self.converted
         return (
             converted is not None and not converted.error and not converted.data and converted.next_offset > self.offset
@@ -97,7 +97,7 @@ async def translate(call: TranslatedCall) -> FetchResponse:
 
 
 class _Fetch:
-    """One request until something is there to answer, or its time is over."""
+    """One request, until there is something to answer, or its time is over."""
 
     def __init__(self, call: TranslatedCall, request: FetchRequest, partitions: dict[PartitionKey, _Partition]) -> None:
         self._call = call
@@ -111,12 +111,12 @@ class _Fetch:
         self._transactional = 0
 
     async def run(self) -> None:
-        keys, wait_ms, min_bytes = self._rotate(), self._request.max_wait_ms, self._request.min_bytes
+        keys, wait_ms, min_bytes = self._rotate_partitions(), self._request.max_wait_ms, self._request.min_bytes
         for _ in range(MOST_ROUNDS):
             await self._ask(keys, max(0, wait_ms), min(min_bytes, CLAIM_BYTES))
             await self._ask_again(keys)
             await self._convert(keys)
-            if await self._has_something() or not await self._move_on(keys):
+            if await self._has_something() or not await self._advance_offsets(keys):
                 break
             keys = list(self._partitions)
             self._call.release()
@@ -132,7 +132,7 @@ class _Fetch:
             found |= bool(outcome.error_code or outcome.data)
         return found
 
-    async def _move_on(self, keys: Sequence[PartitionKey]) -> bool:
+    async def _advance_offsets(self, keys: Sequence[PartitionKey]) -> bool:
         """Moves on behind batches of which nothing is left; whether there were any."""
         found = False
         async for key in self._turn.each(keys):
@@ -151,7 +151,7 @@ class _Fetch:
         )
         return FetchResponse(throttle_time_ms=self._throttle_ms, responses=topics)
 
-    def _rotate(self) -> list[PartitionKey]:
+    def _rotate_partitions(self) -> list[PartitionKey]:
         """The partitions in the order in which they are asked for."""
         keys = list(self._partitions)
         if not self._is_hard or not keys:
@@ -188,7 +188,7 @@ class _Fetch:
             await self._turn.next()
 
     async def _ask_again(self, keys: Sequence[PartitionKey]) -> None:
-        """Asks alone for those whose first batch was too large for their share, as far as the claim lasts."""
+        """Fetches partitions whose first batch was too large for their share one by one, as far as the claim lasts."""
         if not self._is_hard:
             return
         got = last_fed = 0
@@ -218,10 +218,10 @@ class _Fetch:
         def convert(work: tuple[_Partition, memoryview]) -> _Converted:
             return self._convert_one(*work)
 
-        if size <= INLINE_BYTES and not any(await self._turn.map(lambda work: _is_compressed(work[1]), works)):
+        if size <= INLINE_BYTES and not any(await self._turn.map(lambda work: _has_compressed(work[1]), works)):
             done = await self._turn.map(convert, works)
         else:
-            done = await self._call.work(lambda: list(map(convert, works)))
+            done = await self._call.run_in_worker(lambda: list(map(convert, works)))
         async for (each, _), converted in self._turn.each(zip(works, done, strict=True)):
             each.converted = converted
             self._transactional += converted.transactional
@@ -229,7 +229,7 @@ class _Fetch:
                 each.answer = replace(each.answer, records=None, aborted_transactions=None)
 
     def _convert_one(self, partition: _Partition, records: memoryview) -> _Converted:
-        offset, transactional = _survey(records, partition.offset)
+        offset, transactional = _end_and_transactional(records, partition.offset)
         data, error = _convert_down(records, self._target, partition.offset, self._call)
         if self._is_hard:
             data = trim_to_limit(data, max(0, partition.asked.partition_max_bytes))
@@ -281,11 +281,13 @@ def _convert_down(records: memoryview, target: int, first_offset: int, call: Tra
         out = bytearray(len(records) + len(records) // 2)
         converted = convert_down(records, target=target, first_offset=first_offset, out=out, zstd_to=call.zstd_to)
     except ApiError:
-        return _convert_good(records, target, first_offset, call)
+        return _convert_up_to_fault(records, target, first_offset, call)
     return converted.data, 0
 
 
-def _convert_good(records: memoryview, target: int, first_offset: int, call: TranslatedCall) -> tuple[Buffer, int]:
+def _convert_up_to_fault(
+    records: memoryview, target: int, first_offset: int, call: TranslatedCall
+) -> tuple[Buffer, int]:
     """As `_convert_down`, batch by batch."""
     good = bytearray()
     try:
@@ -303,8 +305,8 @@ def _convert_good(records: memoryview, target: int, first_offset: int, call: Tra
     return good, 0
 
 
-def _survey(records: memoryview, offset: int) -> tuple[int, int]:
-    """The offset behind the whole batches, and how many of them belong to transactions."""
+def _end_and_transactional(records: memoryview, offset: int) -> tuple[int, int]:
+    """The offset after the last whole batch, and how many of the batches belong to transactions."""
     transactional = 0
     try:
         for batch in iter_batches(records):
@@ -315,8 +317,8 @@ def _survey(records: memoryview, offset: int) -> tuple[int, int]:
     return offset, transactional
 
 
-def _is_compressed(records: memoryview) -> bool:
-    """Whether there is a batch that opens to nobody knows how much."""
+def _has_compressed(records: memoryview) -> bool:
+    """Whether any batch is compressed, so that its records may be large."""
     try:
         return any(batch.attributes & CODEC_MASK for batch in iter_batches(records))
     except ApiError:

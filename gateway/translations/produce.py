@@ -4,8 +4,8 @@ Checked before anything is sent, as Kafka 3.9.1 does it: an incomplete last mess
 answered 0 with offset -1, a wrong checksum 2, and the other partitions are sent. Codec, order, timestamps stay.
 
 Several wrappers of a set, and the sets of a partition that is named twice (of which Kafka keeps one and loses the other
-without an error), go in one request after the other: to join them is to look at each message, of which a kilobyte may
-hold a hundred thousand.
+without an error), go in one request after the other: joining them would mean parsing every message, and one compressed
+kilobyte may hold a hundred thousand.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,8 +40,8 @@ PartitionKey = tuple[str, int]
 
 @dataclass(slots=True)
 class _ProduceSet:
-    """What a partition was sent, one of the times that it was named. `batches`: what is made of it; `answer`: what the
-    cluster says of the first of them, or of the first that failed."""
+    """The records of one mention of a partition in the request. `batches`: the batches made of them; `answer`: the
+    cluster's answer for the first batch, or for the first that failed."""
 
     records: memoryview
     batches: list[bytes] = field(default_factory=list)
@@ -52,7 +52,7 @@ class _ProduceSet:
 
 Sets = dict[PartitionKey, list[_ProduceSet]]
 SentBatches = dict[PartitionKey, tuple[_ProduceSet, bytes]]
-"""Of each partition the one that a request has, and the set it is of."""
+"""For each partition: the set that its one batch in this request was made from, and the batch."""
 
 
 async def translate(call: TranslatedCall) -> ProduceResponse | None:
@@ -83,20 +83,20 @@ async def _sets_of(call: TranslatedCall) -> Sets:
 
 
 async def _convert_all(call: TranslatedCall, sets: Sets) -> None:
-    """A worker converts what is large or may open to much, one set after the other: others have their turn between."""
+    """A worker converts requests that are large, and compressed sets; one set after the other, yielding in between."""
     now_ms, size = call.clock.now_ms(), 0
     async for named in call.turn.each(sets.values()):
         size += sum(len(each.records) for each in named)
     async for each in call.turn.each(each for named in sets.values() for each in named):
         if not call.is_there():
             raise ConnectionResetError("the client has gone")
-        if size > INLINE_BYTES or _is_compressed(each.records):
-            await call.work(partial(_convert, each, now_ms))
+        if size > INLINE_BYTES or _has_compressed(each.records):
+            await call.run_in_worker(partial(_convert, each, now_ms))
         else:
             _convert(each, now_ms)
 
 
-def _is_compressed(records: memoryview) -> bool:
+def _has_compressed(records: memoryview) -> bool:
     try:
         return any(batch.attributes & CODEC_MASK for batch in iter_batches(records))
     except ApiError:
@@ -136,7 +136,7 @@ def _is_own_part(batch: Batch) -> bool:
 
 
 def _refuse_too_many(named: Sequence[_ProduceSet]) -> None:
-    """Those of a partition that are beyond what is sent of it."""
+    """Refuses the sets of a partition above the most batches that are sent of it."""
     count = 0
     for each in named:
         count += len(each.batches)
@@ -152,7 +152,7 @@ def _refuse_without_answer(key: PartitionKey, named: Sequence[_ProduceSet]) -> N
 
 
 async def _send_all(call: TranslatedCall, request: ProduceRequest, sets: Sets) -> int:
-    """Sends all batches, of each partition one a request, and notes the answers; for how long to throttle, in ms."""
+    """Sends all batches, one of each partition in a request, and keeps the answers; returns the throttle time in ms."""
     turn = call.turn
     left = {
         key: [(each, data) for each in named for data in each.batches] async for key, named in turn.each(sets.items())
@@ -171,7 +171,7 @@ async def _send_all(call: TranslatedCall, request: ProduceRequest, sets: Sets) -
         response: ProduceResponse | None = await call.ask(data, call.sent_as, is_answered=request.acks != 0)
         if response is not None:
             throttle_ms = max(throttle_ms, response.throttle_time_ms)
-            await _note_answers(sent, response, turn)
+            await _keep_answers(sent, response, turn)
     return throttle_ms
 
 
@@ -182,7 +182,7 @@ async def _by_topic(sent: SentBatches, turn: Turn) -> list[TopicProduceData]:
     return await turn.map(lambda each: TopicProduceData(name=each[0], partition_data=each[1]), topics.items())
 
 
-async def _note_answers(sent: SentBatches, response: ProduceResponse, turn: Turn) -> None:
+async def _keep_answers(sent: SentBatches, response: ProduceResponse, turn: Turn) -> None:
     named = ((topic.name, each) for topic in response.responses for each in topic.partition_responses)
     answers = {(topic, each.index): each async for topic, each in turn.each(named)}
     async for key, (each, _) in turn.each(sent.items()):
@@ -205,7 +205,7 @@ async def _respond(call: TranslatedCall, sets: Sets, throttle_ms: int) -> Produc
 
 
 def _answer(index: int, named: _ProduceSet) -> PartitionProduceResponse:
-    """What became of a partition, one of the times that it is named."""
+    """The response for one mention of a partition."""
     answer = named.answer
     if answer is None:
         return PartitionProduceResponse(index=index, error_code=named.error, base_offset=NO_OFFSET)

@@ -66,7 +66,7 @@ class TranslatedCall:
         self.turn.begin()
         return response
 
-    async def work(self, work: Callable[[], T]) -> T:
+    async def run_in_worker(self, work: Callable[[], T]) -> T:
         """What a worker makes; the next turn begins after it."""
         made = await self.workers.run(work)
         self.turn.begin()

@@ -18,7 +18,7 @@ from ..gateway_metrics import count_failed_logins
 from ..report_file import ReportFile
 from ..settings import GatewaySettings
 from .shared_ports import SharedPorts
-from .worker import give_settings
+from .worker import encode_settings
 from .worker_messages import Message
 from .worker_pages import WorkerPages
 from .worker_process import WorkerLost, WorkerProcess
@@ -51,7 +51,7 @@ class Supervisor:
         self.cluster_id: str | None = None
         self.release = ""
         self.given = given
-        self._given = self._latest_given = give_settings(given)
+        self._given = self._latest_given = encode_settings(given)
         self._command = command
         self._clock = clock or LoopClock()
         self._ports = SharedPorts()
@@ -103,7 +103,7 @@ class Supervisor:
             raise
         self._report.start()
         self._allow_watch.start()
-        self._keeping = [asyncio.create_task(self._keep(each)) for each in list(self._workers.values())]
+        self._keeping = [asyncio.create_task(self._keep_running(each)) for each in list(self._workers.values())]
         fault: str = first["fault"]
         return fault
 
@@ -125,7 +125,7 @@ class Supervisor:
         """As of a `Gateway`, for all workers."""
         self.settings, self.given = settings, given
         self._allow_watch.replace(settings.allowed)
-        self._latest_given = give_settings(given)
+        self._latest_given = encode_settings(given)
         for worker in list(self._workers.values()):
             try:
                 await worker.ask("reload", given=self._latest_given)
@@ -165,7 +165,7 @@ class Supervisor:
             worker.kill()
             return await worker.wait()
 
-    async def _keep(self, worker: WorkerProcess) -> None:
+    async def _keep_running(self, worker: WorkerProcess) -> None:
         """Replaces a worker each time that it ends."""
         number, delay_ms, began_s = worker.number, LEAST_DELAY_MS, self._clock.elapsed_s()
         while True:

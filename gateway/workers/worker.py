@@ -83,7 +83,7 @@ class Worker:
         }
 
 
-def give_settings(given: Any) -> list[list[str]]:
+def encode_settings(given: Any) -> list[list[str]]:
     """What was given, as a message has it."""
     return [[each.key, each.text] for each in given]
 
@@ -114,12 +114,12 @@ async def _show_ready(gateway: Gateway) -> Message:
 
 
 async def _show_clients(gateway: Gateway) -> Message:
-    return await gateway.work(dump_clients(gateway.clients))
+    return await gateway.run_in_worker(dump_clients(gateway.clients))
 
 
 async def _show_metrics(gateway: Gateway) -> Message:
     families = [family async for family in gateway.read_metrics()]
-    return {"families": await gateway.work(lambda: [_dump(make()) for make in families])}
+    return {"families": await gateway.run_in_worker(lambda: [_dump(make()) for make in families])}
 
 
 def _dump(family: Metric) -> list[Any]:

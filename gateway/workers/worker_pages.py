@@ -76,7 +76,7 @@ class WorkerPages:
     async def make_report(self) -> bytes:
         """The text of /clients."""
         report = await self._read_report()
-        return await self.threads.run(lambda: render_report(report.snapshot()))
+        return await self.threads.run(lambda: render_report(report.document_maker()))
 
     async def list_clients(self, query: PageQuery) -> dict[str, Any]:
         """The view `clients`. Raises: QueryFault."""

@@ -121,7 +121,7 @@ class ListenerAdmission:
         if self._contexts is not None:
             wire = cast("TlsWire", wire)
             connection.first = partial(self._handshake, wire, connection, sasl is None, authenticated)
-        connection.at_end = partial(self._count_failure, connection, timer)
+        connection.at_end = partial(self._end_login, connection, timer)
         if sasl is None:
             return inside
         peer.sasl = exchange = SaslExchange(self._find_mechanisms, sasl.max_session_ms, self._shared.clock)
@@ -148,8 +148,8 @@ class ListenerAdmission:
         timer.cancel()
         connection.unrestrict()
 
-    def _count_failure(self, connection: Connection, timer: Timer) -> None:
-        """Counts connections that end before they are authenticated, or lose that."""
+    def _end_login(self, connection: Connection, timer: Timer) -> None:
+        """Ends the login timer; counts a connection that ends before it is authenticated, or that lost it again."""
         timer.cancel()
         sasl = connection.peer.sasl
         if connection.is_restricted or (sasl is not None and sasl.refusal is not None):

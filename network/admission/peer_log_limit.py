@@ -49,12 +49,12 @@ class PeerLogLimit:
         if network in self._of or len(self._of) < MOST_NETWORKS:
             self._of[network] += 1
         own = self._of[network] - MOST_OF_A_NETWORK
-        if not _is_said(own):
+        if not _is_logged(own):
             return None
         self._count += 1  # not before: who has many left out must not take the lines of others
         of_all = self._count - MOST_OF_ALL
-        return max(own, of_all, 0) if _is_said(of_all) else None
+        return max(own, of_all, 0) if _is_logged(of_all) else None
 
 
-def _is_said(left_out: int) -> bool:
+def _is_logged(left_out: int) -> bool:
     return left_out <= 0 or str(left_out).strip("0") == "1"

@@ -15,8 +15,8 @@ BYTES_A_BYTE = 24
 _KEY = Struct(">h")
 
 
-def cost_of(frame: memoryview) -> int:
-    """In bytes; 0: not worth counting."""
+def memory_bytes_of(frame: memoryview) -> int:
+    """The memory that a frame takes once it is parsed; 0: not worth claiming."""
     if len(frame) <= FREE_BYTES or _KEY.unpack_from(frame)[0] == ApiKey.PRODUCE:
         return 0
     return len(frame) * BYTES_A_BYTE

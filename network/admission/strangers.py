@@ -1,16 +1,16 @@
-"""Connections that have sent no request yet, or are in their login: who is closed when they are too many."""
+"""Connections that have sent no request yet, or are in their login: which are closed when there are too many."""
 
 from ..connection import Connection
 
 
 class Strangers:
-    """Connections by the network they come from, and by when they last went on. Those that have become clients are
-    found and left out when there are too many.
+    """Connections by the network that they come from, and by when they last made progress. Connections that have
+    become clients are only found, and left out, when there are too many.
     """
 
     def __init__(self) -> None:
-        self._of: dict[str, dict[Connection, int]] = {}  # and when each had last gone on, in ms, at the last look
-        self._network_of: dict[Connection, str] = {}  # as it was, whatever a balancer says of the peer later
+        self._of: dict[str, dict[Connection, int]] = {}  # and when each had last made progress, in ms, at the last look
+        self._network_of: dict[Connection, str] = {}  # when it was added; a PROXY header may change it later
         self._count = 0
 
     def add(self, connection: Connection) -> None:
@@ -28,8 +28,9 @@ class Strangers:
                 del self._of[network]
 
     def take_surplus(self, most: int) -> list[Connection]:
-        """Who is to be closed so that `most` are left: of the network that has most, the first of those that have not
-        gone on since the last look.
+        """Takes out connections to close until `most` are left.
+
+        Each comes from the network with the most connections: the first that has made no progress since the last look.
         """
         surplus = []
         for _ in range(self._count):

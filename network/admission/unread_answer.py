@@ -32,7 +32,7 @@ class UnreadAnswer:
         self._claim = claim
         self._ms_a_byte = self._shared.rules().grace_ms_a_byte(claim.size_bytes)
         self._seen_sent_bytes = self._wire.sent_bytes
-        claim.reclaimable(self.give_up)
+        claim.offer(self.give_up)
 
     def release(self) -> None:
         """Nothing is kept any more; again is harmless."""
@@ -58,6 +58,6 @@ class UnreadAnswer:
             kept_bytes = self._wire.unsent_bytes
         self.keep(kept_bytes)
         try:
-            await self._wire.room()
+            await self._wire.wait_for_room()
         finally:
             self._shared.unread.release(self, self._peer.network)

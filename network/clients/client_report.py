@@ -60,7 +60,7 @@ class ClientReport:
         software_name: str = UNKNOWN,
         software_version: str = UNKNOWN,
     ) -> SeenClient:
-        """The client that is all of this, as new if need be."""
+        """The client with this identity, made if it is not there."""
         identity = address, principal, client_id[:MOST_NAME], software_name[:MOST_NAME], software_version[:MOST_NAME]
         client = self._clients.get(identity)
         if client is None:
@@ -71,25 +71,25 @@ class ClientReport:
         return client
 
     def document(self) -> dict[str, Any]:
-        """All that is known, for JSON. Takes 50 µs a client: `snapshot` and a worker where there are many."""
-        return self.snapshot()()
+        """All that is known, for JSON. Takes 50 µs a client: `document_maker` and a worker where there are many."""
+        return self.document_maker()()
 
-    def snapshot(self) -> Callable[[], dict[str, Any]]:
-        """Reads the counts; what it returns makes the document of them, in any thread."""
+    def document_maker(self) -> Callable[[], dict[str, Any]]:
+        """Copies the counts now; returns a function that makes the document of them, in any thread."""
         return partial(make_document, self.copy_clients(), self.forgotten, self._most_clients)
 
     def copy_clients(self) -> list[tuple[SeenClient, int]]:
         """What was counted of each client up to now, and the time of day of its latest request."""
         return [(client.copy(), self._wall_ms(client.latest_s)) for client in self._clients.values()]
 
-    def latest(self, start: int, count: int) -> Callable[[], list[dict[str, Any]]]:
-        """Reads the counts of `count` clients after the first `start`, the latest first; what it returns makes rows."""
+    def rows_maker(self, start: int, count: int) -> Callable[[], list[dict[str, Any]]]:
+        """Copies the counts of `count` clients after the first `start`, the latest first; returns what makes rows."""
         clients = sorted(self._clients.values(), key=lambda client: client.latest_s, reverse=True)
         seen = [(client.copy(), self._wall_ms(client.latest_s)) for client in clients[start : start + count]]
         return lambda: [asdict(make_row(client, latest_ms)) for client, latest_ms in seen]
 
     def _forget_one(self) -> None:
-        """Lets the most silent of those go that were looked at least lately; the others go to the end."""
+        """Drops the client that has been silent longest, of the 16 checked longest ago; moves the others to the end."""
         clients = self._clients
         looked_at = list(islice(clients.items(), MOST_LOOKS))
         silent, client = min(looked_at, key=lambda item: item[1].latest_s)

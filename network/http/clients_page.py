@@ -22,7 +22,9 @@ class ClientsPage:
         self._work = work
 
     async def __call__(self) -> Page:
-        return Page(body=await self._work(render_report, self._report.snapshot()), content_type="application/json")
+        return Page(
+            body=await self._work(render_report, self._report.document_maker()), content_type="application/json"
+        )
 
 
 def render_report(make_document: Callable[[], Document]) -> bytes:

@@ -12,11 +12,11 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
 FORWARDED = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-real-ip"})
-"""Headers of proxies, for whose clients the address of a connection does not speak."""
+"""Headers of proxies: with one of them, the address of a connection is the proxy's, not the client's."""
 
 
 def refuse_web_pages(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """Why a request is not answered that no token comes with; None: it is."""
+    """For a request without a token: the reason to refuse it, or None to answer it."""
     given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in headers}
     if b"origin" in given:
         return "without a token no web page is answered"
@@ -24,7 +24,7 @@ def refuse_web_pages(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
 
 
 def refuse_other_names(headers: Mapping[bytes, str]) -> str | None:
-    """Why a request is not answered where only this machine's own are, by a loopback name."""
+    """The reason to refuse a request that must come from this machine, by a loopback name; None to answer it."""
     if not FORWARDED.isdisjoint(headers):
         return "without a token or password nothing is answered that comes through a proxy"
     host = headers.get(b"host", "")

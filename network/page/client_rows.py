@@ -20,6 +20,6 @@ class ClientRows:
         """The clients after the first `after`, the latest first. Raises: QueryFault."""
         start, limit = query.number("after", 0), query.limit
         total = len(self._report)
-        rows = await self._work(self._report.latest(start, limit))
+        rows = await self._work(self._report.rows_maker(start, limit))
         end = start + len(rows)
         return {"rows": rows, "total": total, "next": end if end < total and rows else None}

@@ -1,4 +1,4 @@
-"""The next rows of a long table, in order, without a sorted copy of it: others have the loop in between."""
+"""The next rows of a long table, in order. Does not sort the whole table, and yields to the event loop on the way."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -68,7 +68,7 @@ class SaslGate:
             self._count_version_request(version)
         reply = self._inside.answer(frame, peer)
         if isinstance(reply, Reply) and exchange.state is not SaslState.FAILED:
-            self._note(peer)
+            self._finish_login(peer)
             return reply
         return self._close_on_failure(reply, peer)
 
@@ -97,7 +97,7 @@ class SaslGate:
         if self._exchange.state is SaslState.FAILED:
             await self._clock.sleep(self._failure_delay_ms)
             raise CloseConnection(self._failure(), last=b"".join(done.pieces or ()))  # type: ignore[arg-type]
-        self._note(peer)
+        self._finish_login(peer)
         return done
 
     def _answer_token(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
@@ -106,7 +106,7 @@ class SaslGate:
             token, _ = self._exchange.step(frame)
         except Refused:
             return self._hang_up()
-        self._note(peer)
+        self._finish_login(peer)
         meter = self._meter_of_tokens()
         meter.observe_handling(len(frame), perf_counter() - began, 0.0)
         return Reply([_SIZE.pack(len(token)) + token], meter, began, perf_counter())
@@ -119,8 +119,8 @@ class SaslGate:
         by = f" by {self._exchange.mechanism}" if self._exchange.mechanism else ""
         return f"authentication{by} failed: {self._exchange.refusal}"
 
-    def _note(self, peer: Peer) -> None:
-        """Tells whom it concerns that the login is done. What a stranger calls itself is kept in short."""
+    def _finish_login(self, peer: Peer) -> None:
+        """Shortens the names that an unauthenticated client gave; once the login is done, sets the principal."""
         peer.client_id = peer.client_id[:MOST_NAME]
         peer.software_name, peer.software_version = peer.software_name[:MOST_NAME], peer.software_version[:MOST_NAME]
         if self._exchange.principal is not None and self._exchange.state is SaslState.DONE:

@@ -62,10 +62,10 @@ class TlsContexts:
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._looked_ms >= LOOK_MS:
             self._looked_ms = now_ms
-            self._look()
+            self._reload_on_change()
         return self._context
 
-    def _look(self) -> None:
+    def _reload_on_change(self) -> None:
         settings = self._settings_now() or self._settings
         stamp = _stamp(settings)
         if stamp == self._stamp and settings == self._settings:

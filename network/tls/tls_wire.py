@@ -102,13 +102,13 @@ class TlsWire(PlainTransport):
             if is_told or size == wanted:
                 return size == wanted
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
-            await self.readable()
+            await self.wait_for_bytes()
             is_told = True
 
     async def _shake_hands(self, context: ssl.SSLContext, claim: Claim) -> ssl.SSLObject:
         if self._closed:
             raise ConnectionResetError("closed")
-        claim.reclaimable(lambda: self._give_up(claim))
+        claim.offer(lambda: self._give_up(claim))
         self._records = records = TlsRecords(context, self._buffers, is_server=True)
         flights_left, is_done = MOST_FLIGHTS, False
         while not is_done:
@@ -121,7 +121,7 @@ class TlsWire(PlainTransport):
                 break
             if size == 0:
                 raise HandshakeFailed("the peer left")
-            await self.readable()
+            await self.wait_for_bytes()
             if flights_left:
                 flights_left -= 1
                 claim.progress(FOR_EVER)
@@ -139,8 +139,8 @@ class TlsWire(PlainTransport):
 
     async def _send_all(self, records: TlsRecords) -> None:
         while not self._send_unsent(records):
-            await self.room()
-        self.rest()
+            await self.wait_for_room()
+        self.stop_watching_room()
 
     def _give_up(self, claim: Claim) -> None:
         """Others wait for the memory of a handshake that does not come to its end."""

@@ -79,9 +79,9 @@ class LogReading:
         """(producer id, first offset) of the aborted transactions that what was read may contain records of."""
         return lookups.find_aborted_transactions(self.segments, fetch_offset, found, self.log_end_offset)
 
-    def may_name_many_aborted(self, found: FileSlice) -> bool:
+    def may_have_many_aborted(self, found: FileSlice) -> bool:
         """Whether `aborted_transactions` is work for a worker: 330,000 of them may stand in 50 MB, and take 0.5 s."""
-        return lookups.may_name_many_aborted(self.segments, found)
+        return lookups.may_have_many_aborted(self.segments, found)
 
     @property
     def first_unstable_offset(self) -> int | None:

@@ -171,7 +171,7 @@ def find_aborted_transactions(
     return list(merge(*runs, key=_FIRST_OFFSET))  # some clients take them in this order only
 
 
-def may_name_many_aborted(segments: Segments, found: FileSlice) -> bool:
+def may_have_many_aborted(segments: Segments, found: FileSlice) -> bool:
     """Whether more than FEW_ABORTED transactions were aborted from the segment of the slice on."""
     count = 0
     for segment in segments.from_number(max(0, segments.index_of(found.segment_base_offset))):

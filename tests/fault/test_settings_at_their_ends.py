@@ -61,7 +61,7 @@ async def live(broker: Broker, name: str) -> None:
             assert answer.responses[0].partition_responses[0].error_code in ALLOWED_HERE
             broker.cluster.partition(name, 0).log.roll()
         await broker.cleaner.clean_all()
-        await broker._upkeep._retain()
+        await broker._upkeep._delete_old_segments()
         await broker._upkeep._flush()
         await broker._upkeep._tidy()
         await broker._upkeep._expire_producers()

@@ -133,7 +133,7 @@ async def test_answers_that_a_peer_does_not_read_are_bounded(tmp_path: Path) -> 
             wire.try_send(bytes(1 << 20))
             writer.write(renewal(forger, RENEWAL_WITH_ANSWER) + forger.record(DATA, bytes(4096)))
             while wire.try_receive(4096) is None:
-                await wire.readable()
+                await wire.wait_for_bytes()
     assert wire._records is not None
     assert len(wire._records.unsent) < MOST_UNSENT_BYTES + 100
     wire.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from stepdown.bench.servers.admin_connection import frame_of
 from stepdown.broker.broker import Broker
-from stepdown.network.admission.request_cost import BYTES_A_BYTE, FREE_BYTES, cost_of
+from stepdown.network.admission.request_cost import BYTES_A_BYTE, FREE_BYTES, memory_bytes_of
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from support.deadline import DEADLINE_S
 from support.fetching import connect, create
@@ -78,7 +78,9 @@ async def test_a_fetch_that_waits_takes_no_more_than_it_is_charged(broker: Broke
         tracemalloc.stop()
     charged = broker._shared.read_requests.in_use_bytes
     frame = large_fetch()[4:]
-    assert charged == len(connections) * cost_of(memoryview(frame)) == len(connections) * len(frame) * BYTES_A_BYTE
+    assert (
+        charged == len(connections) * memory_bytes_of(memoryview(frame)) == len(connections) * len(frame) * BYTES_A_BYTE
+    )
     assert after - before <= 1.25 * charged
     await hang_up(broker, connections)
     assert broker._shared.read_requests.in_use_bytes == 0
@@ -108,7 +110,7 @@ async def test_many_of_them_take_no_more_than_their_budget(broker: Broker) -> No
 
 async def test_one_that_gives_way_is_answered(broker: Broker) -> None:
     """Early, with what there is; nobody is hung up on."""
-    fits = MEMORY_BYTES // cost_of(memoryview(large_fetch()[4:]))
+    fits = MEMORY_BYTES // memory_bytes_of(memoryview(large_fetch()[4:]))
     first = await fetch_by(broker, 1)
     await until(lambda: len(broker.fetch_purgatory) == 1)
     others = await fetch_by(broker, fits)
@@ -119,5 +121,5 @@ async def test_one_that_gives_way_is_answered(broker: Broker) -> None:
 
 
 def test_requests_of_usual_size_and_records_cost_nothing() -> None:
-    assert cost_of(memoryview(b"\x00\x01" + bytes(FREE_BYTES - 2))) == 0
-    assert cost_of(memoryview(b"\x00\x00" + bytes(1 << 20))) == 0
+    assert memory_bytes_of(memoryview(b"\x00\x01" + bytes(FREE_BYTES - 2))) == 0
+    assert memory_bytes_of(memoryview(b"\x00\x00" + bytes(1 << 20))) == 0

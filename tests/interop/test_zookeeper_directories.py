@@ -80,7 +80,7 @@ async def retain_and_clean(broker: Broker, clock: ManualClock, rounds: int, step
     """So many rounds of retention and of the cleaner, between which time moves."""
     for _ in range(rounds):
         clock.now += step_ms
-        await broker._upkeep._retain()
+        await broker._upkeep._delete_old_segments()
         await broker.cleaner.clean_all()
 
 

@@ -109,12 +109,12 @@ class Peer:
         self.taken += data[:size]
         return size
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         self._is_full = False
         if self._chance.random() < 0.6:
             take_all(self._budget)
 
-    def rest(self) -> None: ...
+    def stop_watching_room(self) -> None: ...
     def lend(self) -> None: ...
     def take_back(self) -> None: ...
 

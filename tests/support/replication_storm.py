@@ -17,7 +17,7 @@ from typing import Any
 
 from stepdown.broker.broker_cluster import BrokerCluster
 from stepdown.broker.replication import fetcher
-from stepdown.broker.replication.fetch_between_replicas import ReplicaFetch, serve
+from stepdown.broker.replication.fetch_between_replicas import ReplicaFetch, answer_fetch
 from stepdown.broker.replication.replicated_partition import ReplicatedPartition
 from stepdown.protocol.errors import ApiError, ErrorCode
 
@@ -164,7 +164,7 @@ class Storm:
         if node_id := self.running():
             self.cluster.fence_broker(node_id)
             await settle(2)
-            self.cluster.controller.hear(node_id)
+            self.cluster.controller.resume_session(node_id)
 
     async def heal(self) -> None:
         """Everybody runs, hears and fetches again."""
@@ -173,7 +173,7 @@ class Storm:
                 await self.cluster.start_broker(node_id)
             self.cluster.resume_broker(node_id)
             self.cluster.release_metadata(node_id)
-            self.cluster.controller.hear(node_id)
+            self.cluster.controller.resume_session(node_id)
         for node_id in IDS:
             self.cluster.resume_follower(node_id)
         await settle(200)
@@ -236,7 +236,7 @@ class Storm:
                 )
                 with suppress(ApiError):
                     if max(0, epoch) != partition.leader_epoch or not partition.is_leader:
-                        serve(partition, ask, 1)
+                        answer_fetch(partition, ask, 1)
                         raise Broken(f"broker {node_id} answers a follower of epoch {epoch}")
 
     def _check_promises(self) -> None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ....network.answerer import CloseConnection
+from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault
-from ..fault_state import FaultState
 from ..passing_request import PassingRequest
 
 
@@ -15,6 +15,6 @@ class BlackHoleFault(Fault):
 
     kind: ClassVar[str] = "black_hole"
 
-    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
         await request.hold(state.released)
         raise CloseConnection("a fault swallowed the request")

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Final
 from ....protocol.api import ApiKey
 from ....protocol.messages.fetch import FetchResponse
 from ....protocol.schema import Piece
+from ..armed_fault_state import ArmedFaultState
 from ..corrupt_responses import has_records, with_spoilt_records, wrong_frame
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import one_of
 from ..passing_request import PassingRequest
 
@@ -31,13 +31,13 @@ class CorruptFault(Fault):
         if self.what in OF_RECORDS and self.api != (ApiKey.FETCH,):
             raise ValueError(f"only answers to Fetch have records whose {self.what} can be wrong: leave api out")
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER if self.what in OF_RECORDS else FaultPlace.ENCODED
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:
         return isinstance(response, FetchResponse) and has_records(response, self.is_about, request.topic_name)
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         return with_spoilt_records(response, self.what, self.is_about, request.topic_name)
 
     def act_on_bytes(self, pieces: list[Piece]) -> list[Piece]:

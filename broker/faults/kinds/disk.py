@@ -25,5 +25,5 @@ class DiskWriteFault(Fault):
         """What the operating system would say."""
         return ERRORS[self.what]
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.NOWHERE

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 from ....network.answerer import CloseConnection
 from ....protocol.api import ApiKey
 from ....protocol.schema import Piece
+from ..armed_fault_state import ArmedFaultState
 from ..corrupt_responses import truncate_after
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import WHEN, count
 from ..passing_request import PassingRequest
 
@@ -23,13 +23,13 @@ class DropFault(Fault):
     when: str = field_with_parser(WHEN, "before")
     bytes: int | None = field_with_parser(count, None)
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace(self.when) if self.bytes is None else FaultPlace.ENCODED
 
-    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
         raise CloseConnection("a fault of kind drop closes the connection")
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         raise CloseConnection("a fault closes the connection instead of answering")
 
     def act_on_bytes(self, pieces: list[Piece]) -> list[Piece]:

@@ -8,9 +8,9 @@ from ....protocol.messages.produce import ProduceRequest
 from ....protocol.records.layout import MAGIC_OFFSET, MAGIC_V2, NO_PRODUCER_ID, RECORD_BATCH_OVERHEAD
 from ....protocol.records.record import Buffer
 from ....protocol.records.v2_header import read_header, write_header
+from ..armed_fault_state import ArmedFaultState
 from ..error_responses import split
 from ..fault import Fault, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import apis
 from ..passing_request import PassingRequest
 
@@ -27,7 +27,7 @@ class DuplicateFault(Fault):
     def is_for(self, request: PassingRequest) -> bool:
         return Fault.is_for(self, request) and not request.call.request.transactional_id
 
-    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
         _, part = split(request.call.request, self.is_about, request.topic_name)
         if part is not None:
             await request.handle(_without_producer(part))

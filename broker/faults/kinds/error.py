@@ -9,9 +9,9 @@ from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from ...fetch.session import FIRST_VERSION_WITH_SESSIONS, FIRST_VERSION_WITH_TOPIC_IDS
 from .. import field_parsers
+from ..armed_fault_state import ArmedFaultState
 from ..error_responses import with_error
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import WHEN
 from ..passing_request import PassingRequest
 
@@ -37,10 +37,10 @@ class ErrorFault(Fault):
     code: ErrorCode = field_with_parser(field_parsers.code)
     when: str = field_with_parser(WHEN, "before")
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace(self.when)
 
-    async def act_before(self, request: PassingRequest, state: FaultState) -> Any | None:
+    async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:
         call = request.call
         if call.key is ApiKey.FETCH:
             call.request = replace(call.request, max_wait_ms=0)
@@ -50,9 +50,9 @@ class ErrorFault(Fault):
         error = ApiError(f"fault {state.number}", self.code)
         if not self.is_for_partitions:
             raise error
-        return request.take_away(self.is_about, lambda part: request.refuse(error, part))
+        return request.answer_part(self.is_about, lambda part: request.refuse(error, part))
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         return self._change(request, response)
 
     def _change(self, request: PassingRequest, response: Any) -> Any:
@@ -81,7 +81,7 @@ def _add_unchanged_partitions(request: PassingRequest, response: FetchResponse) 
     }
     missing = []
     for interest in request.services.sessions.interests(response.session_id):
-        interest.told_high_watermark = -1  # the client gets an error instead, so the next response has to repeat it
+        interest.sent_high_watermark = -1  # the client gets an error instead, so the next response has to repeat it
         if interest.key not in answered:
             blank = PartitionData(partition_index=interest.index, high_watermark=-1, records=b"")
             by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS

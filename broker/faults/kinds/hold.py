@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ....protocol.api import ApiKey
+from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import WHEN
 from ..passing_request import PassingRequest
 
@@ -17,12 +17,12 @@ class HoldFault(Fault):
     kind: ClassVar[str] = "hold"
     when: str = field_with_parser(WHEN, "before")
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace(self.when)
 
-    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
         await request.hold(state.released)
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         await request.hold(state.released)
         return response

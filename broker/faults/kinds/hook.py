@@ -8,8 +8,8 @@ from ....network.answerer import CloseConnection
 from ....protocol.api import API
 from ....protocol.errors import ApiError
 from ....protocol.messages.produce import ProduceResponse
+from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import positive
 from ..passing_request import PassingRequest
 from ..request_hook import CLOSE, PASS, SILENCE, Hook, HookedRequest, ask, async_function
@@ -23,7 +23,7 @@ class HookFault(Fault):
     times: int | None = field_with_parser(positive, None)
     function: Hook = field_with_parser(async_function)
 
-    async def act_before(self, request: PassingRequest, state: FaultState) -> Any | None:
+    async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:
         """The function's response, None to go on. Raises: CloseConnection, also when the function fails."""
         try:
             outcome = await ask(self.function, request.call.key, _describe(request))

@@ -10,8 +10,8 @@ from ....protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import apis
 from ..passing_request import PassingRequest
 
@@ -24,8 +24,8 @@ class LoseRecordsFault(Fault):
     only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.PRODUCE,)
     api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.PRODUCE,))
 
-    async def act_before(self, request: PassingRequest, state: FaultState) -> Any | None:
-        return request.take_away(self.is_about, lambda part: _acknowledge(request, part))
+    async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:
+        return request.answer_part(self.is_about, lambda part: _acknowledge(request, part))
 
 
 def _acknowledge(request: PassingRequest, part: ProduceRequest) -> ProduceResponse:

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from ....protocol.api import ApiKey
 from .. import field_parsers
+from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import apis, positive
 from ..metadata_responses import with_leader
 from ..passing_request import PassingRequest
@@ -22,8 +22,8 @@ class MetadataLeaderFault(Fault):
     times: int | None = field_with_parser(positive, None)
     leader: int = field_with_parser(field_parsers.leader)
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         return with_leader(response, self.leader, self.is_about)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....protocol.api import ApiKey
+from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import apis, positive
 from ..metadata_responses import leaders_now, with_old_leaders
 from ..passing_request import PassingRequest
@@ -23,11 +23,11 @@ class StaleMetadataFault(Fault):
     api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.METADATA,))
     times: int | None = field_with_parser(positive, None)
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER
 
-    def arm(self, state: FaultState, services: "Services") -> None:
+    def arm(self, state: ArmedFaultState, services: "Services") -> None:
         state.leaders[services.cluster.node_id] = leaders_now(services.cluster)
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         return with_old_leaders(response, state.leaders[request.services.cluster.node_id], self.is_about)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ....protocol.api import ApiKey
+from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import delay_ms, flag
 from ..passing_request import PassingRequest
 
@@ -18,13 +18,13 @@ class ThrottleFault(Fault):
     delay: int = field_with_parser(delay_ms)
     mute: bool = field_with_parser(flag, True)
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:
         return hasattr(response, "throttle_time_ms")
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         if self.mute:
             request.call.throttle_ms = max(request.call.throttle_ms, self.delay)
         return replace(response, throttle_time_ms=self.delay)

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 from ....network.answerer import CloseConnection
 from ....protocol.api import API, ApiKey
 from .. import field_parsers
+from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, Versions, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import NO_VERSIONS, apis, positive
 from ..passing_request import PassingRequest
 
@@ -35,13 +35,13 @@ class VersionsFault(Fault):
         is_served = self.only[0] <= call.version <= self.only[1]
         return call.key is ApiKey.API_VERSIONS or (call.key in self.api and not is_served)
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER if key is ApiKey.API_VERSIONS else FaultPlace.BEFORE
 
-    async def act_before(self, request: PassingRequest, state: FaultState) -> None:
+    async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
         raise CloseConnection("a fault of kind versions closes the connection")
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         first, last = self.only
         left = []
         for each in response.api_keys:

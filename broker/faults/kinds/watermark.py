@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from ....protocol.api import ApiKey
 from ....protocol.messages.fetch import FetchResponse
+from ..armed_fault_state import ArmedFaultState
 from ..corrupt_responses import with_watermarks
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..fault_state import FaultState
 from ..field_parsers import apis, number
 from ..passing_request import PassingRequest
 
@@ -27,13 +27,13 @@ class WatermarkFault(Fault):
         if not self.high_watermark and not self.last_stable_offset:
             raise ValueError("a fault of kind watermark needs high_watermark or last_stable_offset, other than 0")
 
-    def place(self, key: ApiKey) -> FaultPlace:
+    def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:
         return isinstance(response, FetchResponse)
 
-    async def act_after(self, request: PassingRequest, state: FaultState, response: Any) -> Any:
+    async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
         return with_watermarks(
             response, self.high_watermark, self.last_stable_offset, self.is_about, request.topic_name
         )

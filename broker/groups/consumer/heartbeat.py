@@ -89,7 +89,7 @@ class ConsumerHeartbeats:
         member = group.members.get(member_id)
         if member is None:
             if not joins:
-                raise _unknown(group, member_id)
+                raise _unknown_member(group, member_id)
             member = ConsumerMember(member_id=member_id)
         _check_epoch(member, request.member_epoch, owned)
         return member
@@ -108,7 +108,7 @@ class ConsumerHeartbeats:
         if joins and present is None:
             return group.members.get(member_id) or ConsumerMember(member_id=member_id)
         if present is None:
-            raise _unknown(group, request.instance_id or "")
+            raise _unknown_member(group, request.instance_id or "")
         if joins:
             if present.epoch != LEFT_FOR_NOW:
                 message = f"instance {request.instance_id} of group {group.group_id} is held by {present.member_id}"
@@ -130,7 +130,7 @@ class ConsumerHeartbeats:
         else:
             member = group.static_member(request.instance_id)
         if member is None:
-            raise _unknown(group, request.member_id)
+            raise _unknown_member(group, request.member_id)
         _check_holder(group, member, request.member_id)
         if request.member_epoch == LEFT_FOR_NOW:
             self._leave_for_now(group, member)
@@ -207,7 +207,7 @@ def _is_subset(owned: Assignment | None, assigned: Assignment) -> bool:
     )
 
 
-def _unknown(group: ConsumerGroup, member_id: str) -> ApiError:
+def _unknown_member(group: ConsumerGroup, member_id: str) -> ApiError:
     return ApiError(f"group {group.group_id} has no member {member_id!r}", ErrorCode.UNKNOWN_MEMBER_ID)
 
 

@@ -66,9 +66,9 @@ def _step(
         missing = wanted - present
         available = frozenset(each for each in missing if owner_epoch(topic_id, each) == NOT_OWNED)
         waits = waits or available != missing
-        _note(keep, topic_id, present & wanted)
-        _note(give_back, topic_id, present - wanted)
-        _note(free, topic_id, available)
+        _add_unless_empty(keep, topic_id, present & wanted)
+        _add_unless_empty(give_back, topic_id, present - wanted)
+        _add_unless_empty(free, topic_id, available)
     if give_back and _still_owns(owned, give_back):
         return member.after_step(epoch, MemberState.UNREVOKED_PARTITIONS, keep, give_back)
     for topic_id, partitions in free.items():
@@ -77,7 +77,7 @@ def _step(
     return member.after_step(target_epoch, state, keep, {})
 
 
-def _note(assignment: dict[UUID, frozenset[int]], topic_id: UUID, partitions: frozenset[int]) -> None:
+def _add_unless_empty(assignment: dict[UUID, frozenset[int]], topic_id: UUID, partitions: frozenset[int]) -> None:
     if partitions:
         assignment[topic_id] = partitions
 

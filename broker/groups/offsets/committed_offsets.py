@@ -62,7 +62,7 @@ class Offsets:
     # Not settled yet
 
     def is_unstable(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether a commit of this partition may still become, or not become, what the group has committed."""
+        """Whether a commit of this partition is undecided: in an open transaction, or not yet replicated."""
         where = (topic, partition)
         if self._unreplicated and self._unreplicated[group_id, where]:
             return True

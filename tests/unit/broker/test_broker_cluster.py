@@ -136,13 +136,13 @@ async def test_records_whose_leader_moves_while_a_worker_has_them_are_refused(
     cluster: BrokerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = cluster.brokers[1]
-    heavy = broker.heavy
+    run_in_worker = broker.run_in_worker
 
     async def heavy_while_the_leader_moves(work: Any, *arguments: Any) -> Any:
         cluster.move_leader("t", 0, 2)
-        return await heavy(work, *arguments)
+        return await run_in_worker(work, *arguments)
 
-    monkeypatch.setattr(broker, "heavy", heavy_while_the_leader_moves)
+    monkeypatch.setattr(broker, "run_in_worker", heavy_while_the_leader_moves)
     monkeypatch.setattr("stepdown.broker.produce.append.prepare_inline", lambda *_, **__: None)
     assert (await produced(broker, "t", "a", acks=1))[0] == ErrorCode.NOT_LEADER_OR_FOLLOWER
     monkeypatch.undo()

@@ -1,7 +1,7 @@
 """Who may connect, and until when."""
 
 import pytest
-from stepdown.gateway.allow_list import AllowList, parse_network
+from stepdown.gateway.allow_list import AllowList, parse_allowed_network
 from support.clock import ManualClock
 
 DAY_MS = 86_400_000
@@ -9,7 +9,7 @@ LAST_DAY_MS = 20_634 * DAY_MS  # 2026-06-30
 
 
 def allow_list(clock: ManualClock, *texts: str) -> AllowList:
-    return AllowList([parse_network(text) for text in texts], clock)
+    return AllowList([parse_allowed_network(text) for text in texts], clock)
 
 
 def test_an_empty_list_allows_everybody() -> None:
@@ -34,4 +34,4 @@ def test_a_network_may_connect_until_its_last_day_is_over(caplog: pytest.LogCapt
 @pytest.mark.parametrize("text", ["10.0.0.1/8", "somewhere", "10.0.0.0/8 until tomorrow", ""])
 def test_what_is_no_network_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        parse_network(text)
+        parse_allowed_network(text)

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from stepdown.gateway.allow_list import AllowWatch, parse_network
+from stepdown.gateway.allow_list import AllowWatch, parse_allowed_network
 from stepdown.network.metrics.instruments import Instruments
 from support.clock import ManualClock
 
 DAY_MS = 86_400_000
 LAST_DAY_MS = 20_634 * DAY_MS  # 2026-06-30
-NETWORKS = [parse_network(text) for text in ("10.0.0.0/8", "10.1.0.0/16 until 2026-06-29", "10.2.3.4 until 2026-06-30")]
+NETWORKS = [
+    parse_allowed_network(text) for text in ("10.0.0.0/8", "10.1.0.0/16 until 2026-06-29", "10.2.3.4 until 2026-06-30")
+]
 OVER, SOON = "allow: 10.1.0.0/16 until 2026-06-29 has ended", "allow: 10.2.3.4/32 until 2026-06-30 has ended"
 
 

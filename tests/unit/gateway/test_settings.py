@@ -7,7 +7,7 @@ import pytest
 from stepdown.cli.gateway.command_line import reload
 from stepdown.config import ConfigError, Given, Origin
 from stepdown.gateway.setting_keys import KEYS
-from stepdown.gateway.settings import divide_settings, list_late, load_settings, make_settings
+from stepdown.gateway.settings import divide_settings, list_settings_for_restart, load_settings, make_settings
 from support.gateway import gateway_to
 
 PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"
@@ -94,7 +94,7 @@ async def test_what_waits_for_a_restart_is_named(caplog: pytest.LogCaptureFixtur
     """The log said that the settings were read again, and not that some of them did not count."""
     before = [UPSTREAM, given("workers", "1"), given("report", "/tmp/a"), given("allow", "10.0.0.0/8")]
     after = [UPSTREAM, given("workers", "1"), given("max.connections", "5"), given("logins.a.sasl.username", "a")]
-    assert list_late(before, after) == ["max.connections", "report"]
+    assert list_settings_for_restart(before, after) == ["max.connections", "report"]
     gateway = gateway_to("127.0.0.1:1")
     await reload(gateway, [UPSTREAM], lambda: [UPSTREAM, given("max.connections", "5")])
     assert "changed, and in force after a restart: max.connections" in caplog.text

@@ -130,9 +130,9 @@ def test_a_round_goes_on_after_a_fault_of_one_item(path: Path) -> None:
 BARE = """
 class Upkeep:
     def start(self):
-        self._task = Periodic("retention", clock, self._retain, 1000)
+        self._task = Periodic("retention", clock, self._delete_old_segments, 1000)
 
-    async def _retain(self):
+    async def _delete_old_segments(self):
         await self._each()
 
     async def _each(self):
@@ -162,5 +162,13 @@ def test_the_rounds_of_the_broker_are_read() -> None:
         if isinstance(node, ast.ClassDef)
         for name in periodic_methods(node)
     }
-    assert read >= {"_retain", "_flush", "_tidy", "_expire_producers", "expire_offsets", "abort_timed_out", "clean_all"}
+    assert read >= {
+        "_delete_old_segments",
+        "_flush",
+        "_tidy",
+        "_expire_producers",
+        "expire_offsets",
+        "abort_timed_out",
+        "clean_all",
+    }
     assert read >= {"remove_expired_ids", "shrink_all", "load_all"}

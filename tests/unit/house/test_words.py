@@ -9,7 +9,7 @@ from support.house_words import COUNTS
 
 BOUNDS = {  # today, and the aim
     "functions named by a participle": (31, 60),
-    "files whose classes share no word with them": (18, 20),
+    "files whose classes share no word with them": (17, 20),
     "phrases that one has to read twice": (1, 30),
     "results of five values without names": (3, 0),
     "circles of modules, stubs included": (0, 0),

@@ -41,10 +41,10 @@ async def test_what_holds_the_loop_is_named(
     here = asyncio.current_task()
     watch = LoopWatch(held, lambda task: peer if task is here else None, lambda: now[0])
     watch.start()
-    watch.rang(0.0, 0.1)
+    watch.on_timer(0.0, 0.1)
     now[0] = 1.0
     hold_the_loop(watch)
-    watch.rang(0.9, 1.1)
+    watch.on_timer(0.9, 1.1)
     watch.stop()
     assert held.of(api).value == 1
     assert "held for 900 ms" in caplog.text
@@ -55,10 +55,10 @@ async def test_a_loop_in_time_is_left_alone(held: Any, caplog: pytest.LogCapture
     now = [0.0]
     watch = LoopWatch(held, lambda _: GREEDY, lambda: now[0])
     watch.start()
-    watch.rang(0.0, 0.1)
+    watch.on_timer(0.0, 0.1)
     now[0] = 0.15
     hold_the_loop(watch)
-    watch.rang(0.05, 0.2)
+    watch.on_timer(0.05, 0.2)
     watch.stop()
     assert not caplog.records
 

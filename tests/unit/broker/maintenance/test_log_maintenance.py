@@ -81,7 +81,7 @@ async def test_many_small_segments_are_deleted_some_at_a_time(tmp_path: Path, mo
         fill(log := await make_log(broker, "a"))
         segments = len(log.segments)
         assert segments > 2 * SEGMENTS_A_STEP
-        await broker._upkeep._retain()
+        await broker._upkeep._delete_old_segments()
         assert len(log.segments) == 1
     assert sum(taken) >= segments - 1
     assert max(taken) <= SEGMENTS_A_STEP

@@ -342,14 +342,14 @@ async def test_sets_of_one_request_that_open_to_much_go_through_one_worker_toget
     """Each by itself would cost the way to a thread and back."""
     await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=()), 9)  # a worker reads the handler
     trips = 0
-    heavy = broker.heavy
+    run_in_worker = broker.run_in_worker
 
     async def counted(*args: Any) -> Any:
         nonlocal trips
         trips += 1
-        return await heavy(*args)
+        return await run_in_worker(*args)
 
-    monkeypatch.setattr(broker, "heavy", counted)
+    monkeypatch.setattr(broker, "run_in_worker", counted)
     good = record_set(2, Codec.GZIP, content=[Record(key=b"key", value=bytes(200_000))])
     bad = with_wrong_checksum(good)
     data = [PartitionProduceData(index=0, records=memoryview(records)) for records in (good, bad, good)]

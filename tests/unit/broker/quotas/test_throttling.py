@@ -112,7 +112,7 @@ async def test_a_quota_that_goes_while_its_client_waits_does_not_shorten_the_wai
 async def test_names_that_clients_choose_are_a_thousand_metrics_at_most(broker: Broker) -> None:
     usage = broker.quotas.usage
     for number in range(1_100):
-        usage.took("Produce", ("", f"{number}-{'x' * 10_000}"), 1)
+        usage.count_bytes("Produce", ("", f"{number}-{'x' * 10_000}"), 1)
     labels = [sample.labels for sample in broker.metrics.quota_bytes.collect().samples]
     assert len(labels) == 1_001
     assert max(len(each["client_id"]) for each in labels) == 200

@@ -169,7 +169,7 @@ async def test_what_a_stalled_peer_does_not_take_comes_whole_when_it_does(author
                 if reading is None:
                     assert wire.try_send_file(opened.fileno(), sent, len(data) - sent) == 0
                     reading = asyncio.create_task(asyncio.to_thread(drained, peer, len(data)))
-                await wire.room()
+                await wire.wait_for_room()
         assert reading is not None
         assert await reading == data
     wire.close()
@@ -184,7 +184,7 @@ async def test_all_that_is_decrypted_is_taken(authority: Authority) -> None:
     while received < 100_000:
         part = wire.try_receive(4096)
         if part is None:
-            await wire.readable()
+            await wire.wait_for_bytes()
         else:
             received += len(part)
     await sending

@@ -1,11 +1,11 @@
-"""What is kept of a fault while it is armed: its number, how often it fired, and the requests that it holds."""
+"""The state of one armed fault: its number, how often it fired, and the requests that it holds."""
 
 import asyncio
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class FaultState:
+class ArmedFaultState:
     """`seen`: requests that matched the filter. `hits`: requests in which the fault fired."""
 
     number: int
