@@ -213,7 +213,7 @@ class LogManager:
         for path, name in folders:
             key = name.topic, name.partition
             if name.suffix:
-                self._leave_aside(path, name)
+                self._skip_folder(path, name)
                 continue
             if key in self.logs and not self._settle_move(self.logs[key], path):
                 continue
@@ -286,7 +286,7 @@ class LogManager:
         self.files.rename(path, target)
         self.deletions.add_directory(target, self.clock.monotonic_ms() + self.default_config.file_delete_delay_ms)
 
-    def _leave_aside(self, path: str, name: LogDirectoryName) -> None:
+    def _skip_folder(self, path: str, name: LogDirectoryName) -> None:
         if name.suffix == DELETE_DIRECTORY:
             self.deletions.add_directory(path, self.clock.monotonic_ms() + self.default_config.file_delete_delay_ms)
         else:

@@ -134,7 +134,7 @@ class ConvertedStream:
             out = memoryview(buffer)[: progress.buffer_bytes]
             chunk = Chunk(self.source, self.rules, progress.at, out, in_worker=progress.needs_worker)
             chunk.convert()
-            size = self._take(chunk)
+            size = self._advance_past(chunk)
             if self._progress is not progress:
                 return size + self._pad_if_over(out, size)
         return self._pad(buffer)
@@ -192,7 +192,7 @@ class ConvertedStream:
         if not chunk.convert_small(first):
             return 0
         self._promise(first, chunk.first_bytes)
-        size = self._take(chunk)
+        size = self._advance_past(chunk)
         return size if size == self.size_bytes else size + self._pad(out[size:])
 
     def _fill_compressed(self, buffer: bytearray | memoryview | None, first: BatchHeader) -> int:
@@ -209,7 +209,7 @@ class ConvertedStream:
         self._promise(first, chunk.first_bytes or chunk.wants_bytes)
         if not self.is_promised:
             return 0
-        size = self._take(chunk)
+        size = self._advance_past(chunk)
         return size + self._pad_if_over(out, size)
 
     def _converted_bytes(self, header: BatchHeader, at: int) -> int:
@@ -222,21 +222,21 @@ class ConvertedStream:
 
     # What follows
 
-    def _take(self, chunk: Chunk) -> int:
-        """Go on to what follows a chunk, or to what the next `fill` takes: how much of the chunk is sent."""
+    def _advance_past(self, chunk: Chunk) -> int:
+        """Go on after a chunk, or note what the next `fill` needs; returns how much of the chunk is sent."""
         progress, left = self._progress, self.size_bytes - self._progress.out_bytes
         if chunk.size_bytes:
             size = min(chunk.size_bytes, left)
-            self._go_on(chunk, progress.out_bytes + size, _add(progress.stats, chunk, chunk.size_bytes > left))
+            self._continue_after(chunk, progress.out_bytes + size, _add(progress.stats, chunk, chunk.size_bytes > left))
             return size
         if chunk.wants_bytes and chunk.end == chunk.start:
             claim_bytes = progress.claim_bytes + chunk.wants_bytes - progress.buffer_bytes
             self._progress = progress._replace(claim_bytes=claim_bytes, buffer_bytes=chunk.wants_bytes)
         elif chunk.end > chunk.start or chunk.needs_worker != progress.needs_worker:
-            self._go_on(chunk, progress.out_bytes, progress.stats)
+            self._continue_after(chunk, progress.out_bytes, progress.stats)
         return 0
 
-    def _go_on(self, chunk: Chunk, out_bytes: int, stats: ConversionStats) -> None:
+    def _continue_after(self, chunk: Chunk, out_bytes: int, stats: ConversionStats) -> None:
         """The next `fill` converts what follows `chunk`."""
         if chunk.needs_worker:
             self._progress = _in_worker(chunk.end, out_bytes, batch_at(self.source, chunk.end), stats)

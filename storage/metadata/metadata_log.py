@@ -99,14 +99,14 @@ class MetadataLog:
                 "%s: the last %d bytes at position %d are no whole batch and are cut off: they were being written when "
                 "the broker stopped, or the file was damaged since, and then what they said is lost",
                 self._segment, contents.torn_bytes, self._size)  # fmt: skip
-        self._say_other_voters(contents, quorum)
+        self._warn_of_other_voters(contents, quorum)
 
     @property
     def last_offset(self) -> int:
         """The offset of the last record, -1 for none."""
         return self.end_offset - 1
 
-    def _say_other_voters(self, contents: MetadataLogContents, quorum: QuorumState) -> None:
+    def _warn_of_other_voters(self, contents: MetadataLogContents, quorum: QuorumState) -> None:
         ids = {voter.voter_id for voter in contents.voters} if contents.voters is not None else set(quorum.voters)
         if ids - {self._voter.node_id}:
             _logger.warning(

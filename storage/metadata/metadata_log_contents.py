@@ -126,7 +126,7 @@ class _Reader:
         for batch in _batches(data):
             self._check_offset(name, batch, expected)
             expected, position = batch.next_offset, position + batch.size_bytes
-            kinds += [type(record) for record in self._take(name, batch, 0)]
+            kinds += [type(record) for record in self._apply_batch(name, batch, 0)]
         if position < len(data) or SnapshotHeaderRecord not in kinds[:1] or SnapshotFooterRecord not in kinds[-1:]:
             raise self._damage(name, f"the snapshot is not whole, {position} of {len(data)} bytes are whole batches")
 
@@ -154,7 +154,7 @@ class _Reader:
             if batch.last_offset >= found.snapshot_end:
                 found.epoch = max(found.epoch, batch.partition_leader_epoch)
                 found.bytes_since_snapshot += batch.size_bytes
-                self._take(name, batch, found.snapshot_end)
+                self._apply_batch(name, batch, found.snapshot_end)
         found.segment, found.segment_bytes, found.torn_bytes = name, position, len(data) - position
         found.end_offset = expected
         if found.torn_bytes and (not is_last or _has_batch(data, position)):
@@ -164,7 +164,7 @@ class _Reader:
         if batch.base_offset != expected:
             raise self._damage(name, f"offset {expected} was expected, found {batch.base_offset}")
 
-    def _take(self, name: str, batch: RecordBatch, start: int) -> list[Any]:
+    def _apply_batch(self, name: str, batch: RecordBatch, start: int) -> list[Any]:
         """The records of the batch from the offset `start` on, after they were applied; None for those passed over."""
         taken = []
         with self._naming(name):

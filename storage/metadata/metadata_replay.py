@@ -85,19 +85,19 @@ class MetadataReplay:
 
     def _apply(self, record: Any) -> None:
         # singledispatchmethod would make a wrapper for each record: a tenth of a start with 10,000 partitions.
-        self._change.dispatch(type(record))(self, record)
+        self._replay.dispatch(type(record))(self, record)
 
     @singledispatch
-    def _change(self, record: Any) -> None:
+    def _replay(self, record: Any) -> None:
         raise TypeError(f"{type(record).__name__} is not replayed")
 
     # Topics
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.TopicRecord) -> None:
         self._topics[record.topic_id] = _Topic(record.name)
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.PartitionRecord) -> None:
         self._topic(record.topic_id).partitions[record.partition_id] = PartitionRecord(
             replicas=tuple(record.replicas),
@@ -113,7 +113,7 @@ class MetadataReplay:
             last_known_elr=tuple(record.last_known_elr or ()),
         )
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.PartitionChangeRecord) -> None:
         topic = self._topic(record.topic_id)
         before = topic.partitions.get(record.partition_id)
@@ -121,13 +121,13 @@ class MetadataReplay:
             raise InvalidRecord(f"{topic.name}-{record.partition_id} is changed, but was not made")
         topic.partitions[record.partition_id] = _merge(before, record)
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.RemoveTopicRecord) -> None:
         name = self._topic(record.topic_id).name
         del self._topics[record.topic_id]
         self._configs.pop((TOPIC_RESOURCE, name), None)
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.ClearElrRecord) -> None:
         for topic in self._topics.values():
             if record.topic_name in ("", topic.name):
@@ -142,7 +142,7 @@ class MetadataReplay:
 
     # Settings
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.ConfigRecord) -> None:
         configs = self._configs.setdefault((record.resource_type, record.resource_name), {})
         if record.value is None:
@@ -150,19 +150,19 @@ class MetadataReplay:
         else:
             configs[record.name] = record.value
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.FeatureLevelRecord) -> None:
         self._state.features[record.name] = record.feature_level
         if record.feature_level == 0:
             del self._state.features[record.name]
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.ZkMigrationStateRecord) -> None:
         self._state.zk_migration_state = record.zk_migration_state
 
     # Clients
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.ClientQuotaRecord) -> None:
         entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
         quotas = self._state.client_quotas.setdefault(entity, {})
@@ -173,22 +173,22 @@ class MetadataReplay:
         if not quotas:
             del self._state.client_quotas[entity]
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.ProducerIdsRecord) -> None:
         self._state.next_producer_id = max(self._state.next_producer_id, record.next_producer_id)
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.AccessControlEntryRecord) -> None:
         try:
             self._acls[record.acl_id] = Acl.from_numbers({name: getattr(record, name) for name in ACL_FIELDS})
         except ValueError as fault:
             raise InvalidRecord(f"the access rule {record.acl_id} cannot be understood: {fault}") from fault
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.RemoveAccessControlEntryRecord) -> None:
         self._acls.pop(record.acl_id, None)
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.UserScramCredentialRecord) -> None:
         mechanism = SCRAM_MECHANISMS.get(record.mechanism)
         if mechanism is None:
@@ -200,25 +200,25 @@ class MetadataReplay:
             iterations=record.iterations,
         )
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.RemoveUserScramCredentialRecord) -> None:
         self._passwords.pop((record.name, SCRAM_MECHANISMS.get(record.mechanism, "")), None)
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.DelegationTokenRecord) -> None:
         self._state.delegation_tokens[record.token_id] = record
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.RemoveDelegationTokenRecord) -> None:
         self._state.delegation_tokens.pop(record.token_id, None)
 
     # Brokers
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.RegisterBrokerRecord) -> None:
         self._state.registrations[record.broker_id] = record.broker_epoch
 
-    @_change.register
+    @_replay.register
     def _(self, record: records.UnregisterBrokerRecord) -> None:
         self._state.registrations.pop(record.broker_id, None)
 

@@ -81,7 +81,7 @@ class MetadataStore:
     @classmethod
     def read(cls, files: Files, directories: Sequence[str], clock: Clock | None = None) -> "MetadataStore":
         """The same store; nothing is written before something is saved. Raises: DamagedMetadata, DiskFault."""
-        home = _home(files, directories)
+        home = _find_home(files, directories)
         meta = read_meta_properties(files, home)
         node_id = meta.node_id if meta is not None and meta.node_id >= 0 else DEFAULT_NODE_ID
         directory_id = (meta.directory_id if meta is not None else None) or NO_UUID
@@ -242,7 +242,7 @@ class MetadataStore:
         `sync`. Raises: DiskFault when the next block cannot be written, ApiError when there is none.
         """
         if self._next_producer_id >= self._block_end:
-            self._take_block()
+            self._reserve_producer_ids()
         taken = self._next_producer_id
         self._next_producer_id += 1
         return taken
@@ -253,7 +253,7 @@ class MetadataStore:
             self.state.next_producer_id = max(self.state.next_producer_id, first)
             self._next_producer_id = self._block_end = self.state.next_producer_id
 
-    def _take_block(self) -> None:
+    def _reserve_producer_ids(self) -> None:
         start = self.state.next_producer_id
         if start > LAST_PRODUCER_ID - PRODUCER_ID_BLOCK:  # Kafka 3.9: ProducerIdControlManager
             raise ApiError(
@@ -265,7 +265,7 @@ class MetadataStore:
         self._next_producer_id, self._block_end = start, start + PRODUCER_ID_BLOCK
 
 
-def _home(files: Files, directories: Sequence[str]) -> str:
+def _find_home(files: Files, directories: Sequence[str]) -> str:
     """The directory that holds the metadata log. Raises: DamagedMetadata where several do."""
     found = [directory for directory in directories if files.is_directory(f"{directory}/{FOLDER}")]
     if len(found) > 1:

@@ -79,13 +79,13 @@ def _topic(name: str, value: object, node_id: int) -> StoredTopic:
     return StoredTopic(
         topic_id=read_uuid(fields.get("id"), f"{place}.id"),
         configs=_texts(fields.get("configs"), f"{place}.configs"),
-        replicas=_records(fields.get("replicas", []), partitions, f"{place}.replicas") or (alone,) * partitions,
+        replicas=_partitions(fields.get("replicas", []), partitions, f"{place}.replicas") or (alone,) * partitions,
     )
 
 
-def _records(value: object, partitions: int, place: str) -> tuple[PartitionRecord, ...]:
+def _partitions(value: object, partitions: int, place: str) -> tuple[PartitionRecord, ...]:
     try:
-        records = tuple(map(_decode_record, read_list(value, place)))
+        records = tuple(map(_decode_partition, read_list(value, place)))
     except ValueError as fault:
         raise MalformedDocument(f"{place}: {fault}") from fault
     if records and len(records) != partitions:
@@ -152,8 +152,8 @@ def _whole(fields: Mapping[str, Any], name: str, place: str = "") -> int:
     return number
 
 
-def _decode_record(value: object) -> PartitionRecord:
-    """The record behind a list. Raises: ValueError."""
+def _decode_partition(value: object) -> PartitionRecord:
+    """One partition, from a list of replicas, isr, leader, epochs and reassignment. Raises: ValueError."""
     if not isinstance(value, list) or len(value) < LISTS_BEFORE_NUMBERS + NUMBERS:
         raise ValueError(f"replicas, isr, leader and two epochs expected, found {value!r}")
     replicas, isr, leader, leader_epoch, partition_epoch, *reassignment = value

@@ -16,7 +16,7 @@ from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import NO_MAGIC, FolderSurvey
 from .migration_plan import MigrationPlan, choose_voters, cluster_id_of
 from .plan_check import faults_of_ids
-from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, doubles, strays
+from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, find_doubles, find_strays
 
 KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 INTERNAL = {
@@ -69,14 +69,14 @@ def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms:
         features={METADATA_VERSION: HIGHEST_METADATA_VERSION},
     )
     _set_aside(plan, topics)
-    plan.stops += [*doubles(brokers), *_gaps(plan.state), *faults_of_ids(plan.state)]
+    plan.stops += [*find_doubles(brokers), *_gaps(plan.state), *faults_of_ids(plan.state)]
     plan.lost += _differences(plan.state, topics)
-    plan.notes += [f"set aside by Kafka: {line}" for line in strays(plan, frozenset())]
+    plan.notes += [f"set aside by Kafka: {line}" for line in find_strays(plan, frozenset())]
     return plan
 
 
 def _topic(name: str, partitions: Mapping[int, Replicas]) -> StoredTopic:
-    topic_id = _topic_id(partitions)
+    topic_id = _most_common_topic_id(partitions)
     return StoredTopic(
         topic_id=topic_id,
         configs=INTERNAL.get(name, KEEP_EVERYTHING),
@@ -84,7 +84,8 @@ def _topic(name: str, partitions: Mapping[int, Replicas]) -> StoredTopic:
     )
 
 
-def _topic_id(partitions: Mapping[int, Replicas]) -> UUID:
+def _most_common_topic_id(partitions: Mapping[int, Replicas]) -> UUID:
+    """The id that most folders have; a new one if none has any."""
     folders = [folder for replicas in partitions.values() for folder in replicas.values()]
     ids = Counter(folder.topic_id for folder in folders if folder.topic_id is not None)
     return ids.most_common(1)[0][0] if ids else uuid4()

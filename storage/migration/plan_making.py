@@ -70,7 +70,7 @@ class PlanMaking:
             voters=choose_voters(list(self.brokers)),
         )
         self._group_replicas()
-        plan.stops += doubles(self.brokers)
+        plan.stops += find_doubles(self.brokers)
         topics = {name: topic for name, topic in cluster.topics.items() if name not in cluster.deleted_topics}
         plan.state = self._prepare(plan, self._state(cluster, topics))
         self._explain(plan, cluster)
@@ -194,7 +194,7 @@ class PlanMaking:
         plan.stops += self._stops(cluster)
         plan.lost += self._losses(cluster)
         plan.notes += self._notes(cluster)
-        plan.notes += [f"set aside by Kafka: {line}" for line in strays(plan, cluster.deleted_topics)]
+        plan.notes += [f"set aside by Kafka: {line}" for line in find_strays(plan, cluster.deleted_topics)]
 
     def _stops(self, cluster: KafkaCluster) -> Iterator[str]:
         if cluster.is_migrating:
@@ -236,7 +236,7 @@ class PlanMaking:
             yield f"{deleted} folders of deleted topics (-delete) are deleted by Kafka, as the old broker would have"
 
 
-def doubles(brokers: Mapping[int, PlannedBroker]) -> Iterator[str]:
+def find_doubles(brokers: Mapping[int, PlannedBroker]) -> Iterator[str]:
     """A line for each partition that a broker has twice."""
     for broker_id, broker in brokers.items():
         counts = Counter((each.topic, each.partition) for each in broker.folders)
@@ -289,7 +289,7 @@ def _drop_secrets(owner: str, configs: Mapping[str, str], lost: list[str]) -> di
     return {key: value for key, value in configs.items() if key not in secret}
 
 
-def strays(plan: MigrationPlan, deleted: frozenset[str]) -> list[str]:
+def find_strays(plan: MigrationPlan, deleted: frozenset[str]) -> list[str]:
     """The folders that Kafka will call `-stray`, and why."""
     found = []
     for broker_id, broker in plan.brokers.items():

@@ -47,7 +47,7 @@ def recover_segment(
     try:
         for header in segment.valid_batches():
             _check_offsets(segment, header, next_offset, next_base)
-            _take_in(segment, header, epochs, producers)
+            _replay_batch(segment, header, epochs, producers)
             if header.max_timestamp > segment.max_timestamp:
                 segment.max_timestamp = header.max_timestamp
                 segment.max_timestamp_offset = header.last_offset
@@ -60,15 +60,15 @@ def recover_segment(
         fault = found
     cut_bytes = segment.size - valid_bytes
     if cut_bytes:
-        _tell(segment, valid_bytes, next_offset, fault)
+        _log_truncation(segment, valid_bytes, next_offset, fault)
     segment.size = valid_bytes
     segment.bytes_since_index_entry = valid_bytes - last_indexed
     segment.finish()
     return cut_bytes
 
 
-def _tell(segment: Segment, valid_bytes: int, next_offset: int, fault: Exception | None) -> None:
-    """Says in the log what is cut off. Room that was set aside is nothing to be warned of."""
+def _log_truncation(segment: Segment, valid_bytes: int, next_offset: int, fault: Exception | None) -> None:
+    """Logs how much is cut off. Preallocated room is no reason to warn."""
     path, cut_bytes = segment.file.path, segment.size - valid_bytes
     if is_preallocated(segment.file, valid_bytes, min(segment.size, valid_bytes + LOOKED_AT_BYTES)):
         _logger.info("%s: the last %d bytes were set aside for more batches and are cut off", path, cut_bytes)
@@ -97,7 +97,7 @@ def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int, next
         raise SegmentOverflow(segment)
 
 
-def _take_in(segment: Segment, header: BatchHeader, epochs: LeaderEpochs, producers: ProducerTracking) -> None:
+def _replay_batch(segment: Segment, header: BatchHeader, epochs: LeaderEpochs, producers: ProducerTracking) -> None:
     if header.magic < 2:
         return
     if header.leader_epoch > epochs.latest:

@@ -23,7 +23,7 @@ def split_segment(segment: Segment, config: LogConfig, now_ms: int) -> list[Segm
     Raises: DiskFault.
     """
     files, directory = segment.files, segment.directory
-    runs = _runs(segment)
+    runs = _part_ends(segment)
     bases = [segment.base_offset, *(run[0].base_offset for run in runs[1:])]
     for base, run in zip(bases, runs, strict=True):
         copy = files.handle(segment_file(directory, base, LOG) + CLEANED)
@@ -45,8 +45,8 @@ def split_segment(segment: Segment, config: LogConfig, now_ms: int) -> list[Segm
     return parts
 
 
-def _runs(segment: Segment) -> list[list[BatchHeader]]:
-    """First and last batch of each part; a part ends where an offset no longer fits to its first."""
+def _part_ends(segment: Segment) -> list[list[BatchHeader]]:
+    """The first and the last batch of each part; a part ends where an offset no longer fits to its first."""
     runs: list[list[BatchHeader]] = [[]]
     base = segment.base_offset
     with suppress(CorruptRecord):  # recovery would cut what follows

@@ -68,8 +68,8 @@ INLINE_RECORDS = 64  # that may have to be named one by one, 4 µs each, in each
 STREAM_BYTES = 256 * 1024
 
 
-def _inline_bytes(records: memoryview, rules: AppendRules) -> int:
-    """How large uncompressed records may be to be prepared in the event loop."""
+def _most_inline_bytes(records: memoryview, rules: AppendRules) -> int:
+    """The most bytes of uncompressed records that are prepared in the event loop."""
     if rules.codec:
         return INLINE_REBUILT_BYTES
     return INLINE_BYTES if records[MAGIC_OFFSET] == MAGIC_V2 else INLINE_LEGACY_BYTES
@@ -136,7 +136,7 @@ def prepare_inline(records: memoryview, rules: AppendRules, *, now_ms: int) -> P
             if usual is not None:
                 return usual
         magic = records[MAGIC_OFFSET]
-        if magic > MAGIC_V2 or _is_compressed(records) or _takes_long(records, rules):
+        if magic > MAGIC_V2 or _first_batch_has_codec(records) or _takes_long(records, rules):
             return None
         if magic < MAGIC_V2:
             return _prepare_usual_messages(records, magic, rules, now_ms, origin)
@@ -154,15 +154,15 @@ def _prepare_in_steps(records: memoryview, rules: AppendRules, now_ms: int, orig
     return _prepare_messages(first, records, rules, now_ms, origin)
 
 
-def _is_compressed(records: memoryview) -> bool:
-    """Whether the first batch is, of magic 0 to 2."""
+def _first_batch_has_codec(records: memoryview) -> bool:
+    """Whether the first batch, of magic 0 to 2, is compressed; others are not looked at."""
     at = LOW_ATTRIBUTES_OFFSET if records[MAGIC_OFFSET] == MAGIC_V2 else LEGACY_ATTRIBUTES_OFFSET
     return bool(records[at] & CODEC_MASK)
 
 
 def _takes_long(records: memoryview, rules: AppendRules) -> bool:
     """Whether it would hold up an event loop to go through uncompressed records one by one."""
-    if len(records) > _inline_bytes(records, rules):
+    if len(records) > _most_inline_bytes(records, rules):
         return True
     if records[MAGIC_OFFSET] != MAGIC_V2:
         return False
@@ -225,9 +225,9 @@ def _prepare_batch(
         if path is AppendPath.IN_PLACE or found.in_order:
             kept = restamp(batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest)
             opened_bytes = 0 if path is AppendPath.IN_PLACE else RECORD_BATCH_OVERHEAD + found.opened_bytes
-            return _whole(kept, batch.size_bytes, rules, now_ms, origin, temporary_bytes=opened_bytes)
+            return _finish(kept, batch.size_bytes, rules, now_ms, origin, temporary_bytes=opened_bytes)
     rebuilt = rebuild_batch(batch, target, rules, now_ms)
-    return _new(rebuilt, batch.size_bytes, rules, now_ms, origin)
+    return _finish_rebuilt(rebuilt, batch.size_bytes, rules, now_ms, origin)
 
 
 def _check_client_batch(batch: RecordBatch) -> None:
@@ -262,7 +262,7 @@ def _prepare_messages(
         rebuilt = rebuild_wrapper(first, target, rules, now_ms)
     received_bytes = sum(batch.size_bytes for batch in iter_batches(records))
     keeps_plain = source is Codec.NONE and target is Codec.NONE
-    return _new(rebuilt, received_bytes, rules, now_ms, origin, keeps_plain=keeps_plain)
+    return _finish_rebuilt(rebuilt, received_bytes, rules, now_ms, origin, keeps_plain=keeps_plain)
 
 
 def _prepare_usual_messages(
@@ -276,7 +276,7 @@ def _prepare_usual_messages(
     if rebuilt is None:
         return None
     received_bytes = rebuilt.read_bytes - RECORD_BATCH_OVERHEAD * rebuilt.batch.record_count
-    return _new(rebuilt, received_bytes, rules, now_ms, origin, keeps_plain=target is Codec.NONE)
+    return _finish_rebuilt(rebuilt, received_bytes, rules, now_ms, origin, keeps_plain=target is Codec.NONE)
 
 
 def _of_one_magic(records: memoryview, magic: int) -> Iterator[LegacyBatch]:
@@ -286,7 +286,7 @@ def _of_one_magic(records: memoryview, magic: int) -> Iterator[LegacyBatch]:
         yield batch
 
 
-def _new(
+def _finish_rebuilt(
     rebuilt: Rebuilt,
     received_bytes: int,
     rules: AppendRules,
@@ -296,7 +296,7 @@ def _new(
     keeps_plain: bool = False,
 ) -> PreparedAppend:
     """What was rebuilt; from plain messages to a plain batch only the written bytes count as temporary."""
-    return _whole(
+    return _finish(
         rebuilt.batch,
         received_bytes,
         rules,
@@ -307,7 +307,7 @@ def _new(
     )
 
 
-def _whole(
+def _finish(
     batch: PreparedAppend,
     received_bytes: int,
     rules: AppendRules,

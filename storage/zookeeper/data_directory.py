@@ -65,10 +65,10 @@ class _Reading:
             )
         self._read_newest_snapshot()
         self._read_logs()
-        self._say_archives()
+        self._note_compressed_snapshots()
         return self._found
 
-    def _say_archives(self) -> None:
+    def _note_compressed_snapshots(self) -> None:
         """Snapshots of `zookeeper.snapshot.compression.method`, where there is a gap, which they may fill."""
         if self._found.gaps:
             names = [f"{folder}/{name}" for folder in self._folders for name in sorted(self._files.names(folder))]
@@ -100,7 +100,7 @@ class _Reading:
         try:
             for transaction in self._transactions(path):
                 if transaction.zxid > found.zxid:
-                    self._say_gap(transaction.zxid, path)
+                    self._note_gap_before(transaction.zxid, path)
                     transaction.apply(found.tree)
                     found.zxid = transaction.zxid
         except (DamagedLog, MalformedJute) as fault:
@@ -116,7 +116,7 @@ class _Reading:
         with closing(self._files.handle(path)) as handle:
             yield JuteFile(handle, self._files.size(path))
 
-    def _say_gap(self, zxid: int, path: str) -> None:
+    def _note_gap_before(self, zxid: int, path: str) -> None:
         known = self._found.zxid
         if not self._follows(zxid, known):
             self._found.gaps.append(
