@@ -36,7 +36,7 @@ class _SettingsCollector:
     def text(self, name: str) -> str:
         return str(self.layers.value(name) or "")
 
-    def take(self, name: str, parse: Callable[[str], T], otherwise: T) -> T:
+    def parse(self, name: str, parse: Callable[[str], T], otherwise: T) -> T:
         """What `parse` makes of a key's text; a ValueError becomes a problem."""
         try:
             return parse(self.text(name))
@@ -54,34 +54,35 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     Raises:
         ConfigError: settings contradict each other, or addresses are malformed.
     """
-    taken = _SettingsCollector(layers)
+    collector = _SettingsCollector(layers)
     values: dict[str, Any] = {
         key.attribute: layers.first_of(key.synonyms) if key.synonyms else layers.value(key.name)
         for key in BROKER_KEYS.values()
         if key.attribute
     }
-    values.update(_identity(taken), **_listeners(taken), **_directories(taken))
+    values.update(_identity(collector), **_listeners(collector), **_directories(collector))
     values["log_flush_scheduler_interval_ms"] = layers.value("log.flush.scheduler.interval.ms")
     values["listener_security"] = {
-        endpoint.listener_name: listener_security(layers, endpoint, taken.problems) for endpoint in values["listeners"]
+        endpoint.listener_name: listener_security(layers, endpoint, collector.problems)
+        for endpoint in values["listeners"]
     }
     for key in LIMITS:
         values[f"listener_{key.replace('.', '_')}"] = {
-            endpoint.listener_name: listener_limit(key, layers, endpoint, taken.problems)
+            endpoint.listener_name: listener_limit(key, layers, endpoint, collector.problems)
             for endpoint in values["listeners"]
         }
     none: tuple[tuple[str, int], ...] = ()
-    overrides = taken.take("max.connections.per.ip.overrides", parse_overrides_per_ip, none)
+    overrides = collector.parse("max.connections.per.ip.overrides", parse_overrides_per_ip, none)
     values["max_connections_per_ip_overrides"] = overrides
-    values["stepdown_http_listen"] = taken.take("stepdown.http.listen", parse_host_port, HostPort("127.0.0.1", 0))
+    values["stepdown_http_listen"] = collector.parse("stepdown.http.listen", parse_host_port, HostPort("127.0.0.1", 0))
     nobody: frozenset[str] = frozenset()
-    values["super_users"] = taken.take("super.users", _super_users, nobody)
-    values["stepdown_control_listen"] = _control_address(taken)
-    _check_bounds(taken, values)
-    _check_consumer_groups(taken)
-    _check_topic_defaults(taken)
-    if taken.problems:
-        raise ConfigError(taken.problems)
+    values["super_users"] = collector.parse("super.users", _super_users, nobody)
+    values["stepdown_control_listen"] = _control_address(collector)
+    _check_bounds(collector, values)
+    _check_consumer_groups(collector)
+    _check_topic_defaults(collector)
+    if collector.problems:
+        raise ConfigError(collector.problems)
     return BrokerSettings(**values)
 
 
@@ -92,54 +93,56 @@ def _super_users(text: str) -> frozenset[str]:
     return names
 
 
-def _identity(taken: _SettingsCollector) -> dict[str, Any]:
+def _identity(collector: _SettingsCollector) -> dict[str, Any]:
     """broker.id and node.id are one setting; given both, they have to agree."""
-    ids = {name: taken.layers.value(name) for name in ("broker.id", "node.id") if any(taken.layers.texts_of(name))}
+    ids = {
+        name: collector.layers.value(name) for name in ("broker.id", "node.id") if any(collector.layers.texts_of(name))
+    }
     if len(set(ids.values())) > 1:
-        taken.refuse("node.id", f"the same number as broker.id, which is {ids['broker.id']}")
+        collector.refuse("node.id", f"the same number as broker.id, which is {ids['broker.id']}")
     return {"broker_id": next(iter(ids.values()), -1)}
 
 
-def _directories(taken: _SettingsCollector) -> dict[str, Any]:
-    name = "log.dirs" if taken.text("log.dirs") else "log.dir"
-    directories = tuple(filter(None, (item.strip() for item in taken.text(name).split(","))))
+def _directories(collector: _SettingsCollector) -> dict[str, Any]:
+    name = "log.dirs" if collector.text("log.dirs") else "log.dir"
+    directories = tuple(filter(None, (item.strip() for item in collector.text(name).split(","))))
     if not directories:
-        taken.refuse(name, "at least one directory")
+        collector.refuse(name, "at least one directory")
     if len(set(directories)) != len(directories):
-        taken.refuse(name, "each directory once")
+        collector.refuse(name, "each directory once")
     return {"log_dirs": directories}
 
 
-def _listeners(taken: _SettingsCollector) -> dict[str, Any]:
-    named: dict[str, str] = taken.take("listener.security.protocol.map", parse_protocol_map, {})
-    controllers = _names(taken.text("controller.listener.names"))
+def _listeners(collector: _SettingsCollector) -> dict[str, Any]:
+    named: dict[str, str] = collector.parse("listener.security.protocol.map", parse_protocol_map, {})
+    controllers = _names(collector.text("controller.listener.names"))
     protocols = {**dict.fromkeys(controllers, "PLAINTEXT"), **named}
-    bound = _endpoints_without_controllers(taken, "listeners", protocols, controllers)
-    if not any(problem.key == "listeners" for problem in taken.problems) and not bound:
-        taken.refuse("listeners", "at least one listener that is not the controller's")
-    _check_ports(taken, bound)
-    if not taken.text("advertised.listeners"):
+    bound = _endpoints_without_controllers(collector, "listeners", protocols, controllers)
+    if not any(problem.key == "listeners" for problem in collector.problems) and not bound:
+        collector.refuse("listeners", "at least one listener that is not the controller's")
+    _check_ports(collector, bound)
+    if not collector.text("advertised.listeners"):
         return {"listeners": bound, "advertised_listeners": tuple(_hide_wildcard_host(endpoint) for endpoint in bound)}
-    advertised = _endpoints_without_controllers(taken, "advertised.listeners", protocols, controllers)
-    _check_addresses(taken, bound, advertised)
+    advertised = _endpoints_without_controllers(collector, "advertised.listeners", protocols, controllers)
+    _check_addresses(collector, bound, advertised)
     return {"listeners": bound, "advertised_listeners": advertised}
 
 
 def _endpoints_without_controllers(
-    taken: _SettingsCollector, name: str, protocols: Mapping[str, str], controllers: tuple[str, ...]
+    collector: _SettingsCollector, name: str, protocols: Mapping[str, str], controllers: tuple[str, ...]
 ) -> tuple[Endpoint, ...]:
     """The endpoints of a key, the controller's left out."""
     nothing: tuple[Endpoint, ...] = ()
-    endpoints = taken.take(name, lambda text: parse_listeners(text, protocols), nothing)
+    endpoints = collector.parse(name, lambda text: parse_listeners(text, protocols), nothing)
     return tuple(endpoint for endpoint in endpoints if endpoint.listener_name not in controllers)
 
 
-def _check_ports(taken: _SettingsCollector, bound: tuple[Endpoint, ...]) -> None:
+def _check_ports(collector: _SettingsCollector, bound: tuple[Endpoint, ...]) -> None:
     named: dict[tuple[str, int], str] = {}
     for each in bound:
         other = named.setdefault((each.host, each.port), each.listener_name)
         if each.port and other != each.listener_name:
-            taken.refuse(
+            collector.refuse(
                 "listeners", f"a port of its own for each listener ({other} and {each.listener_name} share one)"
             )
 
@@ -155,58 +158,64 @@ def _hide_wildcard_host(endpoint: Endpoint) -> Endpoint:
     return Endpoint(listener_name=endpoint.listener_name, protocol=endpoint.protocol, host="", port=endpoint.port)
 
 
-def _check_addresses(taken: _SettingsCollector, bound: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
+def _check_addresses(
+    collector: _SettingsCollector, bound: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]
+) -> None:
     names = {endpoint.listener_name for endpoint in bound}
     unknown = [endpoint.listener_name for endpoint in advertised if endpoint.listener_name not in names]
     if unknown and bound:
-        taken.refuse("advertised.listeners", f"names out of listeners ({', '.join(sorted(names))})")
+        collector.refuse("advertised.listeners", f"names out of listeners ({', '.join(sorted(names))})")
     if any(endpoint.host in ("0.0.0.0", "::") for endpoint in advertised):
-        taken.refuse("advertised.listeners", "hosts that clients can connect to, not the address of every interface")
+        collector.refuse(
+            "advertised.listeners", "hosts that clients can connect to, not the address of every interface"
+        )
 
 
-def _control_address(taken: _SettingsCollector) -> HostPort | None:
+def _control_address(collector: _SettingsCollector) -> HostPort | None:
     """Only this machine may reach the control port, unless a token is asked for."""
     name, none = "stepdown.control.listen", None
-    address = taken.take(name, parse_host_port, none) if taken.text(name) else none
-    if address is not None and address.host not in LOOPBACK and not taken.text("stepdown.control.token"):
-        taken.refuse(name, f"one of {', '.join(LOOPBACK)} as the host, or stepdown.control.token to be set")
+    address = collector.parse(name, parse_host_port, none) if collector.text(name) else none
+    if address is not None and address.host not in LOOPBACK and not collector.text("stepdown.control.token"):
+        collector.refuse(name, f"one of {', '.join(LOOPBACK)} as the host, or stepdown.control.token to be set")
     return address
 
 
-def _check_bounds(taken: _SettingsCollector, values: Mapping[str, Any]) -> None:
+def _check_bounds(collector: _SettingsCollector, values: Mapping[str, Any]) -> None:
     """Rules of KafkaConfig.validateValues that join two keys."""
     if 0 < values["queued_max_request_bytes"] < values["socket_request_max_bytes"]:
-        taken.refuse(
+        collector.refuse(
             "queued.max.request.bytes",
             f"-1, or at least socket.request.max.bytes, which is {values['socket_request_max_bytes']}",
         )
     if values["max_connections_per_ip"] == 0 and not values["max_connections_per_ip_overrides"]:
-        taken.refuse("max.connections.per.ip", "at least 1 unless max.connections.per.ip.overrides is set")
+        collector.refuse("max.connections.per.ip", "at least 1 unless max.connections.per.ip.overrides is set")
     name = values["inter_broker_listener_name"]
     advertised = [endpoint.listener_name for endpoint in values["advertised_listeners"]]
     if name is not None and advertised and name.upper() not in advertised:
-        taken.refuse("inter.broker.listener.name", f"a name out of advertised.listeners ({', '.join(advertised)})")
+        collector.refuse("inter.broker.listener.name", f"a name out of advertised.listeners ({', '.join(advertised)})")
     if values["log_cleaner_dedupe_buffer_bytes"] // max(values["log_cleaner_threads"], 1) <= 1 << 20:
-        taken.refuse("log.cleaner.dedupe.buffer.size", "more than 1 MiB for each of log.cleaner.threads")
+        collector.refuse("log.cleaner.dedupe.buffer.size", "more than 1 MiB for each of log.cleaner.threads")
 
 
-def _check_consumer_groups(taken: _SettingsCollector) -> None:
+def _check_consumer_groups(collector: _SettingsCollector) -> None:
     """What members of consumer groups are given lies within the bounds that an operator may set (KIP-848)."""
     for name in ("session.timeout.ms", "heartbeat.interval.ms"):
         keys = (f"group.consumer.{part}{name}" for part in ("min.", "", "max."))
-        least, given, most = (taken.layers.value(key) for key in keys)
+        least, given, most = (collector.layers.value(key) for key in keys)
         if not isinstance(least, int) or not isinstance(given, int) or not isinstance(most, int):
             continue
         if least > most:
-            taken.refuse(f"group.consumer.max.{name}", f"at least group.consumer.min.{name}, which is {least}")
+            collector.refuse(f"group.consumer.max.{name}", f"at least group.consumer.min.{name}, which is {least}")
         elif not least <= given <= most:
-            taken.refuse(
+            collector.refuse(
                 f"group.consumer.{name}", f"{least} to {most}, the bounds of group.consumer.min and max.{name}"
             )
 
 
-def _check_topic_defaults(taken: _SettingsCollector) -> None:
+def _check_topic_defaults(collector: _SettingsCollector) -> None:
     """Rules of a topic's settings that the broker's defaults for topics have to obey."""
-    least, most = (taken.layers.value(f"log.cleaner.{end}.compaction.lag.ms") for end in ("min", "max"))
+    least, most = (collector.layers.value(f"log.cleaner.{end}.compaction.lag.ms") for end in ("min", "max"))
     if isinstance(least, int) and isinstance(most, int) and least > most:
-        taken.refuse("log.cleaner.min.compaction.lag.ms", f"at most log.cleaner.max.compaction.lag.ms, which is {most}")
+        collector.refuse(
+            "log.cleaner.min.compaction.lag.ms", f"at most log.cleaner.max.compaction.lag.ms, which is {most}"
+        )

@@ -64,19 +64,19 @@ def load(
         ConfigError: the file cannot be read, a key is unknown, or values are wrong; with all problems found.
     """
     merge = _SourceMerge()
-    merge.take(defaults)
+    merge.add(defaults)
     if path is not None:
-        merge.take_file(Path(path))
-    merge.take(settings_from(environ or {}), from_environment=True)
-    merge.take(flags)
-    merge.take_overrides(overrides)
+        merge.read_file(Path(path))
+    merge.add(settings_from(environ or {}), from_environment=True)
+    merge.add(flags)
+    merge.add_overrides(overrides)
     return merge.finish()
 
 
 def examine(path: Path) -> tuple[tuple[Remark, ...], tuple[Problem, ...]]:
     """The remarks of a start by this file alone, and what would stop it."""
     merge = _SourceMerge()
-    merge.take_file(path)
+    merge.read_file(path)
     try:
         merge.finish()
     except ConfigError as fault:
@@ -103,7 +103,7 @@ class _SourceMerge:
         self.problems: list[Problem] = []
         self._replaced_listeners: frozenset[str] = frozenset()
 
-    def take_file(self, path: Path) -> None:
+    def read_file(self, path: Path) -> None:
         try:
             properties = parse_properties(decode(path.read_bytes()))
         except OSError as fault:
@@ -122,16 +122,16 @@ class _SourceMerge:
                 remark = Remark(key=entry.key, origin=Origin(str(path), entry.line), text=text)
                 self.remarks[f"{entry.key} repeated"] = remark
             first[entry.key] = entry.line
-        self.take(Given(entry.key, entry.value, Origin(str(path), entry.line)) for entry in properties)
+        self.add(Given(entry.key, entry.value, Origin(str(path), entry.line)) for entry in properties)
 
-    def take_overrides(self, overrides: Iterable[str]) -> None:
+    def add_overrides(self, overrides: Iterable[str]) -> None:
         for text in overrides:
             try:
-                self.take([parse_override(text)])
+                self.add([parse_override(text)])
             except ValueError as fault:
                 self.problems.append(Problem(key=text, expected=str(fault), origin=OVERRIDE))
 
-    def take(self, givens: Iterable[Given], *, from_environment: bool = False) -> None:
+    def add(self, givens: Iterable[Given], *, from_environment: bool = False) -> None:
         for given in givens:
             key = BROKER_KEYS.get(given.key)
             refused = refuse_plugin(given) or refuse_capitals(given)
@@ -140,11 +140,11 @@ class _SourceMerge:
             elif key_of_listener(given.key) is not None:
                 self.static[given.key], self.origins[given.key] = given.text.strip(), given.origin
             elif key is not None:
-                self._take_value(key, given)
+                self._add_value(key, given)
             else:
-                self._take_unknown(given, from_environment)
+                self._add_unknown(given, from_environment)
 
-    def _take_value(self, key: Key, given: Given) -> None:
+    def _add_value(self, key: Key, given: Given) -> None:
         if given.text.strip() == "" and key.default is None:
             self.static.pop(key.name, None)
             return
@@ -161,7 +161,7 @@ class _SourceMerge:
             text = f"is accepted but has no effect. {key.doc}"
             self.remarks[key.name] = without_effect(key.name, given.origin, text)
 
-    def _take_unknown(self, given: Given, from_environment: bool) -> None:
+    def _add_unknown(self, given: Given, from_environment: bool) -> None:
         """Warns of keys of plugins and old brokers, and of variables that only look like settings; refuses others."""
         name = given.key
         if name in REMOVED:
@@ -193,29 +193,29 @@ class _SourceMerge:
             text = f"=controller has no listener for clients, who are served at {LISTENERS_BESIDE_CONTROLLER}"
             self.remarks["process.roles"] = Remark(key="process.roles", origin=origin, text=text)
 
-    def _judge_names_of_listeners(self, controllers: frozenset[str]) -> None:
+    def _check_names_of_listeners(self, controllers: frozenset[str]) -> None:
         """Refuses settings of listeners that there are not; those of a replaced one, or a controller's, it names."""
         opened = listener_names(self.static.get("listeners") or str(BROKER_KEYS["listeners"].default)) - controllers
-        for name in self._of_listeners():
+        for name in self._listener_keys():
             listener = listener_of(name)
             if listener in opened:
                 continue
             if listener in self._replaced_listeners | controllers:
-                self._remark_of_listener(name, f"no listener {listener.upper()} is opened")
+                self._add_listener_remark(name, f"no listener {listener.upper()} is opened")
             else:
                 expected = f"there is no listener {listener.upper()} in listeners: correct the name, or remove it"
                 self.problems.append(Problem(key=name, expected=expected, origin=self.origins[name]))
 
-    def _judge_protocols_of_listeners(self, settings: BrokerSettings) -> None:
+    def _check_protocols_of_listeners(self, settings: BrokerSettings) -> None:
         protocols = {each.listener_name.lower(): each.protocol for each in settings.listeners}
-        for name in self._of_listeners():
+        for name in self._listener_keys():
             protocol = protocols.get(listener_of(name))
             if protocol is not None and not is_of_protocol(name, protocol):
-                self._remark_of_listener(name, f"listener {listener_of(name).upper()} speaks {protocol}")
+                self._add_listener_remark(name, f"listener {listener_of(name).upper()} speaks {protocol}")
 
-        self._judge_client_auth(settings)
+        self._check_client_auth(settings)
 
-    def _judge_client_auth(self, settings: BrokerSettings) -> None:
+    def _check_client_auth(self, settings: BrokerSettings) -> None:
         """Without a listener's prefix it is for SSL alone, not for SASL_SSL (KIP-684)."""
         key = "ssl.client.auth"
         if self.static.get(key, "none") == "none":
@@ -226,16 +226,16 @@ class _SourceMerge:
                 text = f"has no effect at listener {each.listener_name}, which speaks SASL_SSL: for it write {name}"
                 self.remarks[key] = Remark(key=key, origin=self.origins[key], text=text)
 
-    def _of_listeners(self) -> list[str]:
+    def _listener_keys(self) -> list[str]:
         return [name for name in self.static if name not in BROKER_KEYS]
 
-    def _remark_of_listener(self, name: str, why: str) -> None:
+    def _add_listener_remark(self, name: str, why: str) -> None:
         self.remarks[name] = without_effect(name, self.origins[name], f"has no effect: {why}")
 
     def finish(self) -> StartupSettings:
         controllers = listener_names(self.static.get("controller.listener.names", ""))
         self._leave_out_controllers_listeners()
-        self._judge_names_of_listeners(controllers)
+        self._check_names_of_listeners(controllers)
         layers = Layers(static=self.static, origins=self.origins)
         settings = None
         try:
@@ -244,5 +244,5 @@ class _SourceMerge:
             self.problems.extend(fault.problems)
         if self.problems or settings is None:
             raise ConfigError(self.problems)
-        self._judge_protocols_of_listeners(settings)
+        self._check_protocols_of_listeners(settings)
         return StartupSettings(settings=settings, layers=layers, remarks=tuple(self.remarks.values()))
