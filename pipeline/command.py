@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Protocol
 
 from ..config.sources.command_parser import CommandParser
-from .failures import EXIT_BAD_USAGE, EXIT_FAILED, said_by
+from .failures import EXIT_BAD_USAGE, EXIT_FAILED, failure_of
 
 PROGRAM = "stepdown-pipeline"
 
@@ -53,7 +53,7 @@ def prepare(words: Sequence[str], program: str) -> tuple[Job, argparse.Namespace
     except ImportError as missing:
         if (missing.name or "").partition(".")[0] not in {"pyspark", "py4j", "pandas", "pyarrow", "numpy"}:
             raise
-        return _say(program, _explain_missing(missing.name or ""), EXIT_BAD_USAGE)
+        return _print_failure(program, _explain_missing(missing.name or ""), EXIT_BAD_USAGE)
     given = parser.parse_args(words)
     assert job is not None  # argparse ends without one
     return job, given
@@ -100,14 +100,14 @@ def run(job: Job, given: argparse.Namespace, program: str) -> int:
         drop_output()  # the reader has gone, as `| head` does
         return EXIT_FAILED
     except Exception as error:
-        failure = said_by(error)
+        failure = failure_of(error)
         if failure is None:
             raise
-        return _say(program, str(failure), failure.exit_code)
+        return _print_failure(program, str(failure), failure.exit_code)
     return 0
 
 
-def _say(program: str, line: str, exit_code: int) -> int:
+def _print_failure(program: str, line: str, exit_code: int) -> int:
     print(f"{program}: {line}", file=sys.stderr)
     return exit_code
 

@@ -48,12 +48,12 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Tell the person at the terminal what happens now."""
     print(line, file=sys.stderr, flush=True)
 
 
 @lru_cache(maxsize=1024)
-def say_once(line: str) -> None:
-    """`say` what would be said again each time that something is looked at."""
-    say(line)
+def print_once(line: str) -> None:
+    """Prints a line that would come again each time that something is read, once."""
+    print_line(line)

@@ -1,6 +1,6 @@
 """Failures that end a job: one line that says what is wrong and where, and the exit code.
 
-A task's failure reaches the driver as text inside Spark's own error. `said_by` finds our line in it, so that no
+A task's failure reaches the driver as text inside Spark's own error. `failure_of` finds our line in it, so that no
 traceback of Python or Java reaches the terminal.
 """
 
@@ -33,7 +33,7 @@ _JAVA_CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 _OURS = re.compile(r"^\S*\b(PipelineFailure|DataLoss|BadUsage|DiskFault): (.*)$", re.MULTILINE)
 
 
-def said_by(error: BaseException) -> PipelineFailure | None:
+def failure_of(error: BaseException) -> PipelineFailure | None:
     """Return our failure if `error` is one or, as Spark's errors do, quotes one; else Spark's or the disk's first line.
 
     None for what can only be a fault in the program.

@@ -68,13 +68,14 @@ def _answers(answers: Sequence[ReportAnswer]) -> str:
 def _section(section: ReportSection) -> str:
     picture = section.picture.svg() if section.picture is not None else ""
     place = "side" if len(section.rows[0]) <= BESIDE_COLUMNS else "below"
+    hidden = _describe_rows_left_out(len(section.rows) - MAX_ROWS)
     return (
         f"<h2>{html.escape(section.title)}</h2><p class=about>{html.escape(section.about)}</p>"
-        f"<div class={place}>{picture}{_table(section.rows[:MAX_ROWS])}</div>{_more(len(section.rows) - MAX_ROWS)}"
+        f"<div class={place}>{picture}{_table(section.rows[:MAX_ROWS])}</div>{hidden}"
     )
 
 
-def _more(rows: int) -> str:
+def _describe_rows_left_out(rows: int) -> str:
     return f"<p class=about>{rows:,} more rows are not shown.</p>" if rows > 0 else ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...protocol.plural import plural
-from ..console_output import print_rows, say
+from ..console_output import print_line, print_rows
 from ..failures import BadUsage
 from ..job_source import add_source_options, source_of
 from ..kafka_connector import check_reachable
@@ -97,7 +97,9 @@ def _from_logs(arguments: argparse.Namespace, log_dir: str, out: str, every_s: f
     try:
         while True:
             for written in archive_new(run, archive):
-                say(f"batch {batches}: {sum(file.rows for file in written):,} rows in {plural(len(written), 'file')}")
+                print_line(
+                    f"batch {batches}: {sum(file.rows for file in written):,} rows in {plural(len(written), 'file')}"
+                )
                 batches += 1
                 files += len(written)
                 rows += sum(file.rows for file in written)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...storage.files.partition_metadata import encode_uuid, read_topic_id
-from ..console_output import say
+from ..console_output import print_line
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles, join_places
 from ..reading.log_losses import find_losses
@@ -93,7 +93,7 @@ def archive_new(run: RunTasks, archive: LogArchive) -> Iterator[list[ArchivedFil
         elif not table.has(state.batches):
             _remove_leftovers(files, archive.out, state)
         if not table.has(state.batches):
-            written = _write(run, files, archive, logs, state)
+            written = _write_files(run, files, archive, logs, state)
             table.commit(state.batches, written)
             yield written
         state = state.finish()
@@ -126,7 +126,7 @@ def new_offsets(
     found: dict[TopicPartition, NewOffsets] = {}
     for log in logs:
         for loss in find_losses(files, log):
-            _report(archive, str(loss))
+            _report_loss(archive, str(loss))
         if not log.segments:
             continue
         topic_id = _topic_id(files, log)
@@ -153,7 +153,7 @@ def _first_new(
     if position is None:
         return log.start_offset
     if topic_id is not None and position.topic_id not in (None, topic_id):
-        say(f"{name}: the topic was made anew; archived from offset {log.start_offset} on")
+        print_line(f"{name}: the topic was made anew; archived from offset {log.start_offset} on")
         return log.start_offset
     if log.start_offset <= position.offset <= end:
         return position.offset
@@ -161,15 +161,15 @@ def _first_new(
         f"{name}: archived up to offset {position.offset}, the log now has {log.start_offset} to {end}:"
         " what was between is gone"
     )
-    _report(archive, lost)
+    _report_loss(archive, lost)
     return max(log.start_offset, min(position.offset, end))
 
 
-def _report(archive: LogArchive, lost: str) -> None:
+def _report_loss(archive: LogArchive, lost: str) -> None:
     """Raises: DataLoss."""
     if archive.lost_is_failure:
         raise DataLoss(f"{lost}; --skip-lost goes on with what is there")
-    say(lost)
+    print_line(lost)
 
 
 def _topic_id(files: PlaceFiles, log: PartitionSegments) -> str | None:
@@ -179,7 +179,7 @@ def _topic_id(files: PlaceFiles, log: PartitionSegments) -> str | None:
     return None if found is None else encode_uuid(found)
 
 
-def _write(
+def _write_files(
     run: RunTasks,
     files: PlaceFiles,
     archive: LogArchive,
@@ -205,14 +205,14 @@ def _tasks(
     for key, new in sorted(state.writing.items()):
         log = by_name.get(key)
         if log is None or log.start_offset > new.first:
-            _report(
+            _report_loss(
                 archive, f"{key[0]}-{key[1]}: offsets {new.first} to {new.end - 1} were to be archived, and are gone"
             )
         if log is None:
             continue
         aborted = archive.options.transactions(files, log).aborted
         wanted = Range(first=new.first, end=new.end, aborted=aborted)
-        for splits in _together(planner.splits(log, wanted), archive.file_bytes):
+        for splits in _group_splits(planner.splits(log, wanted), archive.file_bytes):
             yield ArchiveTask(
                 out=archive.out,
                 batch=state.batches,
@@ -224,12 +224,12 @@ def _tasks(
                 lost_is_failure=archive.lost_is_failure,
             )
     for warning in planner.warnings:
-        say(warning)
+        print_line(warning)
     for loss in planner.losses:
-        _report(archive, str(loss))
+        _report_loss(archive, str(loss))
 
 
-def _together(splits: Iterator[Split], most_bytes: int) -> Iterator[tuple[Split, ...]]:
+def _group_splits(splits: Iterator[Split], most_bytes: int) -> Iterator[tuple[Split, ...]]:
     run: list[Split] = []
     for split in splits:
         if run and sum(each.size_bytes for each in run) + split.size_bytes > most_bytes:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from ...protocol.errors import DiskFault
 from ..places.place_files import PlaceFiles
-from .parquet_files import ArchivedFile, GrowingFile, put_whole
+from .parquet_files import ArchivedFile, GrowingFile, write_at_once
 from .parquet_manifest import ListedFile, ParquetManifest, read_manifest, write_manifest
 
 _PLACE = re.compile(r"(?P<partition>\d+)-(?P<first>\d+)\.parquet$")
@@ -141,5 +141,5 @@ def join_files(task: JoinTask) -> list[ListedFile]:
     assert joined is not None
     data = joined.finish()
     folder, _, name = task.path.rpartition("/")
-    put_whole(files, task.out, folder, name, data)
+    write_at_once(files, task.out, folder, name, data)
     return [ListedFile(task.path, joined.rows, len(data))]

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from ...protocol.records.batch_header import BatchHeader
 from ...protocol.records.columns import Wanted
-from ..console_output import say
+from ..console_output import print_line
 from ..places.object_files import ObjectFiles
 from ..places.place_files import PlaceFiles
 from ..reading.arrow_columns import TYPES, ArrowRows
@@ -99,7 +99,7 @@ def write_task(task: ArchiveTask) -> list[ArchivedFile]:
             opened.add(rows)
         if sum(each.pending_bytes for each in periods.values()) >= ROW_GROUP_BYTES:
             max(periods.values(), key=lambda each: each.pending_bytes).flush()
-    return [_put(files, task, period, periods.pop(period)) for period in sorted(periods)]
+    return [_write_file(files, task, period, periods.pop(period)) for period in sorted(periods)]
 
 
 def _batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
@@ -114,10 +114,12 @@ def _batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
             without_times += batch.column(COLUMNS.index("timestamp")).null_count
             yield _with_lineage(batch, split, rows.headers, task) if task.lineage else batch
         for damage in leniency.skipped:
-            say(str(damage))
+            print_line(str(damage))
     if without_times and not task.timestamp_ms:
         where = f"{task.splits[0].topic}-{task.splits[0].partition}"
-        say(f"{where}: {without_times:,} records have a time that Spark cannot hold: null; --timestamp-ms keeps it")
+        print_line(
+            f"{where}: {without_times:,} records have a time that Spark cannot hold: null; --timestamp-ms keeps it"
+        )
 
 
 def _with_lineage(batch: Any, split: Split, headers: Sequence[BatchHeader], task: ArchiveTask) -> Any:
@@ -193,13 +195,13 @@ class GrowingFile:
         return bytes(self._out.getvalue())
 
 
-def _put(files: PlaceFiles, task: ArchiveTask, period: int, written: GrowingFile) -> ArchivedFile:
+def _write_file(files: PlaceFiles, task: ArchiveTask, period: int, written: GrowingFile) -> ArchivedFile:
     data = written.finish()
     split = task.splits[0]
     name = part_prefix(task.batch) + f"{split.partition}-{written.first_offset:020d}.parquet"
     values = partition_values(task.partition_by, split.topic, period)
     folder = folder_of(values)
-    put_whole(files, task.out, folder, name, data)
+    write_at_once(files, task.out, folder, name, data)
     return ArchivedFile(
         path=f"{folder}/{name}",
         topic=split.topic,
@@ -217,8 +219,8 @@ def part_prefix(batch: int) -> str:
     return f"part-{batch:08d}-"
 
 
-def put_whole(files: PlaceFiles, out: str, folder: str, name: str, data: bytes) -> None:
-    """Put the file at once; in a file system by way of a name that readers pass by."""
+def write_at_once(files: PlaceFiles, out: str, folder: str, name: str, data: bytes) -> None:
+    """Write the file so that readers see all of it or nothing; in a file system by way of a name that they ignore."""
     store = files.at(out)
     if isinstance(store, ObjectFiles):
         store.replace(f"{out}/{folder}/{name}", data)

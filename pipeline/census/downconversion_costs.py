@@ -24,7 +24,7 @@ from ...protocol.records.compression.codecs import read_chunks
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import MAX_OPENED_BYTES, Codec
 from ...protocol.records.legacy_batch import LegacyBatch
-from ..console_output import say
+from ..console_output import print_line
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.segment_location import SegmentFile
@@ -117,7 +117,7 @@ class _Walk:
             before = self.position
             for batch in iter_batches(window):
                 batch.ensure_valid()
-                self._take(batch)
+                self._add_cost(batch)
                 self.position += batch.size_bytes
                 yield from self._pop_finished_costs()
             if self.position == before:
@@ -137,7 +137,7 @@ class _Walk:
         while self._costs and not any(self._costs[0] is cost for cost in open_ones):
             yield self._costs.popleft()
 
-    def _take(self, batch: RecordBatch | LegacyBatch) -> None:
+    def _add_cost(self, batch: RecordBatch | LegacyBatch) -> None:
         task = self._task
         cost = BatchCost(
             topic=task.topic,
@@ -160,7 +160,7 @@ class _Walk:
             cost.converted_bytes = self._size_after_conversion(batch)
         except InvalidRecord as refusal:  # a negative timestamp, say: a broker answers old clients with an error
             if not self._has_refused:
-                say(f"{task.segment.path}: position {self.position}: {refusal}; old clients cannot have it")
+                print_line(f"{task.segment.path}: position {self.position}: {refusal}; old clients cannot have it")
             self._has_refused = True
             return
         cost.conversion_cpu_ns = thread_time_ns() - began

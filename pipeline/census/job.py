@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ..console_output import print_rows, say
+from ..console_output import print_line, print_rows
 from ..failures import BadUsage
 from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles, is_remote
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
     source = source_of(arguments)
     tasks = exact_tasks(arguments, source)  # bad usage fails before Spark starts
     _check_page(arguments.html)
-    say(f"{len(tasks)} segments, {sum(task.segment.counted_bytes for task in tasks):,} bytes")
+    print_line(f"{len(tasks)} segments, {sum(task.segment.counted_bytes for task in tasks):,} bytes")
     session = build_session("census", master=arguments.master)
     size_bytes = sum(task.segment.counted_bytes for task in tasks)
     with progress(session, "census", segments=len(tasks), size_bytes=size_bytes):
@@ -67,10 +67,10 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.out:
         if not is_remote(arguments.out):  # which only Spark can write
             write_report(arguments.out, tables, about)
-        say(f"tables are in {arguments.out}")
+        print_line(f"tables are in {arguments.out}")
     if arguments.html:
         write_report_page(Path(arguments.html), tables, about)
-        say(f"the page is {arguments.html}")
+        print_line(f"the page is {arguments.html}")
 
 
 def _check_page(path: str | None) -> None:

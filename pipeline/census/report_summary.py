@@ -46,8 +46,8 @@ def _what_is_here(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     return ReportAnswer(
         question="What is here?",
         figure=size_text(counted.bytes),
-        about=f"{counted.place}: {_many(topics, 'topic')}, {_many(parts, 'partition')},"
-        f" {_many(counted.segments, 'segment')}, {batches:,} batches; {records:,} records{more}. {', '.join(kinds)}.",
+        about=f"{counted.place}: {_plural(topics, 'topic')}, {_plural(parts, 'partition')},"
+        f" {_plural(counted.segments, 'segment')}, {batches:,} batches; {records:,} records{more}. {', '.join(kinds)}.",
     )
 
 
@@ -63,7 +63,7 @@ def _damage(tables: Tables) -> ReportAnswer:
     topics = sorted({f"{row['topic']}-{row['partition']}" for row in found})
     counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
     about = f"{counted}; in {_names_text(topics)}. See the table below."
-    return ReportAnswer(question=question, figure=_many(len(found), "damage"), about=about)
+    return ReportAnswer(question=question, figure=_plural(len(found), "damage"), about=about)
 
 
 def _who_pays(tables: Tables, counted: SummaryScope) -> ReportAnswer:
@@ -147,12 +147,12 @@ def _growth(tables: Tables) -> ReportAnswer:
     return ReportAnswer(
         question=question,
         figure=f"{size_text(sum(days.values()) / span)} a day",
-        about=f"Over {_many(span, 'day')}, {first} to {last} (UTC, by the batches' largest timestamps);"
+        about=f"Over {_plural(span, 'day')}, {first} to {last} (UTC, by the batches' largest timestamps);"
         f" the last day has {size_text(days[last])}.",
     )
 
 
-def _many(count: int, noun: str) -> str:
+def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 

@@ -14,7 +14,7 @@ from ...storage.directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ...storage.files.checkpoint_file import CLEANER_OFFSETS, MalformedCheckpoint, format_offsets, read_offsets
 from ...storage.files.file_names import segment_file
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
-from ..console_output import print_rows, say
+from ..console_output import print_line, print_rows
 from ..failures import BadUsage, PipelineFailure
 from ..job_source import Source, add_source, source_of
 from ..places.place_files import PlaceFiles, normalize
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
     made_for = f"magic {arguments.magic}, zstd to {arguments.recompress or 'nothing'}"
     done = done_before(files, out, made_for, tasks)
     left = [task for task in tasks if task.key not in done]
-    say(f"{plural(len(left), 'segment')} to convert, {len(done)} are done")
+    print_line(f"{plural(len(left), 'segment')} to convert, {len(done)} are done")
     session = build_session("convert", master=arguments.master)
     size_bytes = sum(task.segment.counted_bytes for task in left)
     with progress(session, "convert", segments=len(left), size_bytes=size_bytes):
@@ -73,7 +73,7 @@ def plan(files: PlaceFiles, source: Source, out: str, magic: int, recompress: Co
     logs = source.logs(files)
     for log in logs:
         for loss in find_losses(files, log):
-            say(f"lost: {loss}")
+            print_line(f"lost: {loss}")
     tasks = [
         Task(
             topic=log.topic,
@@ -190,7 +190,7 @@ def _verify(session: SparkSession, source: Source, out: str, topics: Sequence[st
     if different:
         names = ", ".join(sorted(f"{row.topic}-{row.partition}" for row in different))
         raise PipelineFailure(f"{out}: records differ from {source.path} in {names}")
-    say("verified: offsets, keys, values" + (" and timestamps" if magic else "") + " are equal")
+    print_line("verified: offsets, keys, values" + (" and timestamps" if magic else "") + " are equal")
 
 
 def _digest(session: SparkSession, source: Source, magic: int) -> DataFrame:

@@ -97,13 +97,13 @@ def convert_segment(task: Task) -> Outcome:
     if isinstance(store, ObjectFiles):
         with TemporaryDirectory() as folder:
             outcome = _convert_to(places, task, folder, began)
-            _announce(places, task, outcome)
+            _write_note(places, task, outcome)
             for suffix in _IN_ORDER:
                 store.upload(segment_file(task.target, task.base_offset, suffix), _temporary_path(folder, task, suffix))
         return outcome
     places.make_directory(task.target)
     outcome = _convert_to(places, task, task.target, began)
-    _announce(places, task, outcome)
+    _write_note(places, task, outcome)
     for suffix in _IN_ORDER:
         store.rename(_temporary_path(task.target, task, suffix), segment_file(task.target, task.base_offset, suffix))
     store.sync_directory(task.target)
@@ -121,7 +121,7 @@ def _convert_to(places: PlaceFiles, task: Task, folder: str, began: float) -> Ou
     return conversion.outcome(process_time() - began)
 
 
-def _announce(places: PlaceFiles, task: Task, outcome: Outcome) -> None:
+def _write_note(places: PlaceFiles, task: Task, outcome: Outcome) -> None:
     """Write the note, which speaks of the `.log` beside it: one of an earlier conversion goes first."""
     places.remove(segment_file(task.target, task.base_offset, LOG))
     places.replace(segment_file(task.target, task.base_offset, NOTE), json.dumps(asdict(outcome)).encode())

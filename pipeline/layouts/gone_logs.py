@@ -20,7 +20,7 @@ from itertools import islice
 
 from ...storage.files.checkpoint_file import HIGH_WATERMARKS, RECOVERY_POINTS, TopicPartition
 from ...storage.files.file_names import log_directory
-from ..console_output import say_once
+from ..console_output import print_once
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
 from .noted_offsets import NotedOffsets
@@ -51,10 +51,10 @@ def gone_logs(
         if ends[key] > 0 and wanted(key[0]) and not files.is_directory(f"{path}/{log_directory(*key)}")
     ]
     if missing and is_empty:
-        say_once(f"{path} has no partition, and {noted.file} names {_list_names(missing)}: deleted, moved or lost")
+        print_once(f"{path} has no partition, and {noted.file} names {_list_names(missing)}: deleted, moved or lost")
         return []
     sure = [key for key in missing if noted.is_in_all(key)]
-    _tell_of_doubt(path, [key for key in missing if not noted.is_in_all(key)])
+    _warn_of_doubtful(path, [key for key in missing if not noted.is_in_all(key)])
     return [
         PartitionSegments(
             topic=key[0],
@@ -69,12 +69,12 @@ def gone_logs(
     ]
 
 
-def _tell_of_doubt(path: str, missing: Collection[TopicPartition]) -> None:
+def _warn_of_doubtful(path: str, missing: Collection[TopicPartition]) -> None:
     """A line for partitions that one checkpoint names and the other does not."""
     if missing:
         what = f"{RECOVERY_POINTS} names it and {HIGH_WATERMARKS} does not"
         cause = "deleted or moved shortly before the broker died, or lost"
-        say_once(f"{path}: {_list_names(missing)} not here; {what}: {cause}")
+        print_once(f"{path}: {_list_names(missing)} not here; {what}: {cause}")
 
 
 def _list_names(partitions: Collection[TopicPartition]) -> str:
@@ -86,7 +86,7 @@ def _name_first(partitions: Iterable[TopicPartition], count: int) -> str:
     return names + (f" and {count - NAMED} more" if count > NAMED else "")
 
 
-def tell_of_holes(where: str, folders: Iterable[TopicPartition]) -> None:
+def warn_of_holes(where: str, folders: Iterable[TopicPartition]) -> None:
     """A line for each topic of which only higher partitions are here, and nothing notes whose the others are."""
     by_topic: dict[str, set[int]] = {}
     for topic, partition in folders:
@@ -96,4 +96,4 @@ def tell_of_holes(where: str, folders: Iterable[TopicPartition]) -> None:
         if count:
             missing = ((topic, number) for number in range(max(there)) if number not in there)
             names = _name_first(missing, count)
-            say_once(f"{where}: {names} not here, only higher partitions; another broker may have them")
+            print_once(f"{where}: {names} not here, only higher partitions; another broker may have them")

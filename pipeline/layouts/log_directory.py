@@ -31,14 +31,14 @@ from ...storage.files.file_names import (
 from ...storage.files.files import DirectoryEntry
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ...storage.recovery.transient_files import has_transient, plan_transient_files
-from ..console_output import say_once
+from ..console_output import print_once
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
 from ..reading.log_end import segment_end_offset
 from ..reading.partition_segments import PartitionSegments
 from ..reading.preallocated_tail import without_preallocated_tail
 from ..reading.segment_location import SegmentFile
-from .gone_logs import gone_logs, tell_of_holes
+from .gone_logs import gone_logs, warn_of_holes
 from .noted_offsets import NotedOffsets, read_checkpoint
 
 
@@ -63,7 +63,7 @@ def logs_of_directories(
         logs += _logs_of_folders(files, path, folders, noted)
         logs += gone_logs(files, path, noted, everywhere, wanted, is_empty=not found[path])
     if not is_noted:
-        tell_of_holes(", ".join(directories), [key for key in everywhere if wanted(key[0])])
+        warn_of_holes(", ".join(directories), [key for key in everywhere if wanted(key[0])])
     return logs
 
 
@@ -82,9 +82,11 @@ def _logs_of_folders(
     """The logs in the folders that a broker serves. `noted` was read before: a broker that goes on only adds to it."""
     for name, directory in folders:
         if name.suffix and name.suffix != DELETE_DIRECTORY:
-            say_once(f"{directory}: left out, it is a {name.suffix.removeprefix('-')} log, which brokers do not serve")
+            print_once(
+                f"{directory}: left out, it is a {name.suffix.removeprefix('-')} log, which brokers do not serve"
+            )
     served = [(name, directory) for name, directory in folders if not name.suffix]
-    found = files.look_at_all(lambda each: _look_into(files, each[1]), served, near=path)
+    found = files.look_at_all(lambda each: _read_folder(files, each[1]), served, near=path)
     # After the segments: what is compacted meanwhile is in it.
     cleaned = read_checkpoint(files, path, CLEANER_OFFSETS)
     return [
@@ -124,7 +126,7 @@ def _find_old_copies(files: PlaceFiles, folders: Sequence[tuple[LogDirectoryName
                 " move away the one that is not wanted"
             )
         seen[key] = other if copy == directory else directory
-        say_once(f"{copy}: left out, a broker has moved it to {seen[key]}")
+        print_once(f"{copy}: left out, a broker has moved it to {seen[key]}")
         old.add(copy)
     return old
 
@@ -136,7 +138,7 @@ class _Folder(NamedTuple):
     has_id: bool
 
 
-def _look_into(files: PlaceFiles, directory: str) -> _Folder | None:
+def _read_folder(files: PlaceFiles, directory: str) -> _Folder | None:
     """None where the partition was deleted meanwhile."""
     try:
         entries = files.entries(directory)

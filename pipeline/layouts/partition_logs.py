@@ -122,10 +122,11 @@ def _partitions_of_storage(
 
 def _logs_without_broker(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionSegments]:
     """Of a topic that was deleted and created again: the id that was written to last."""
-    return [tiered_log(files, partition, None, (), None) for partition in _newest_ids(files, found)]
+    return [tiered_log(files, partition, None, (), None) for partition in _keep_newest_topic_ids(files, found)]
 
 
-def _newest_ids(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[TieredPartition]:
+def _keep_newest_topic_ids(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[TieredPartition]:
+    """The partitions without those of an older topic of the same name, which was written to before."""
     ids: dict[str, set[str]] = {}
     for partition in found:
         ids.setdefault(partition.topic, set()).add(partition.topic_id)

@@ -11,8 +11,8 @@ from .partition_segments import PartitionSegments
 HAD_THEM = f"{RECOVERY_POINTS} says that the log had them"
 
 
-def log_loss(log: PartitionSegments, first: int) -> Damage:
-    """The loss of a log that has no segments, from the offset `first` on."""
+def loss_of_whole_log(log: PartitionSegments, first: int) -> Damage:
+    """The damage of a log that has no segments: all offsets from `first` on are lost."""
     what = "no segment files" if log.named_by is None else f"no folder here, and {log.named_by} names it"
     return Damage(
         topic=log.topic,
@@ -28,7 +28,7 @@ def log_loss(log: PartitionSegments, first: int) -> Damage:
 def find_losses(files: PlaceFiles, log: PartitionSegments) -> Iterator[Damage]:
     """Yield the loss of a log that has no segments, or ends before what it is known to have reached."""
     if not log.segments:
-        yield log_loss(log, log.start_offset)
+        yield loss_of_whole_log(log, log.start_offset)
     elif log.known_end:
         end = max(log_end_offset(files, log), log.start_offset)
         if end < log.known_end:

@@ -53,7 +53,7 @@ class OffsetContinuity:
         self._taken = 0
         self._unwalked: tuple[int, int] | None = None
 
-    def take(self, columns: RecordColumns) -> None:
+    def add_rows(self, columns: RecordColumns) -> None:
         """Keep the offsets of the rows that came since the last call."""
         offsets = np.frombuffer(columns.offsets_buffer, np.int64, columns.rows)[self._taken :]
         self._taken = columns.rows
@@ -120,7 +120,7 @@ class OffsetContinuity:
             if gap is not None:
                 yield gap
 
-    def see(self, header: BatchHeader) -> Gap | None:
+    def check_header(self, header: BatchHeader) -> Gap | None:
         """The gap before a batch, by its header alone; that of a wrapper does not tell its first offset."""
         is_wrapper = header.magic < MAGIC_V2 and header.attributes & CODEC_MASK
         base = header.base_offset if not is_wrapper or self.expected is None else self.expected

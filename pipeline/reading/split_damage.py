@@ -1,5 +1,5 @@
-"""What is wrong with a split: broken batches, missing offsets, offsets that the next segment has, too, a file that went
-away. Each is an error or, where the reader may go on, noted.
+"""Checks a split while it is read, for broken batches, missing offsets, offsets that the next segment has, too, and a
+file that went away. Each is an error or, where the reader may go on, noted.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from .splits import Split
 
 @dataclass(slots=True)
 class Leniency:
-    """What a reader may pass by, and what it did. Without `follows_offsets` it does not look for missing ones."""
+    """Which damage a reader may skip, and what it skipped. Without `follows_offsets` it ignores missing offsets."""
 
     skip_corrupt: bool = False
     fail_on_data_loss: bool = True
@@ -30,8 +30,9 @@ class Leniency:
     skipped: list[Damage] = field(default_factory=list)
 
 
-class SplitDamage:
-    """Looks for damage while a split is read. All methods raise PipelineFailure or DataLoss for what is not allowed."""
+class SplitDamageCheck:
+    """Looks for damage while a split is read. All methods raise PipelineFailure or DataLoss for damage that is not
+    allowed."""
 
     def __init__(self, split: Split, file: ReadableFile, leniency: Leniency) -> None:
         self._split = split
@@ -45,10 +46,10 @@ class SplitDamage:
         )
         self._is_after_corruption = False
 
-    def take(self, columns: RecordColumns) -> None:
+    def add_rows(self, columns: RecordColumns) -> None:
         """Look at rows that will be cleared."""
         if self._leniency.follows_offsets:
-            self._continuity.take(columns)
+            self._continuity.add_rows(columns)
 
     def clear(self) -> None:
         """The columns are empty again."""
@@ -59,17 +60,17 @@ class SplitDamage:
         if not self._leniency.follows_offsets:
             return
         for gap in self._continuity.end_window(data, position):
-            self._lose(gap, "no batch has them")
+            self._report_gap(gap, "no batch has them")
         if len(data):
             self._end_corruption(self._continuity.window_first)
 
-    def see(self, header: BatchHeader) -> None:
+    def check_header(self, header: BatchHeader) -> None:
         """Look at a batch of which nothing but the header is read."""
         if not self._leniency.follows_offsets:
             return
-        gap = self._continuity.see(header)
+        gap = self._continuity.check_header(header)
         if gap is not None:
-            self._lose(gap, "no batch has them")
+            self._report_gap(gap, "no batch has them")
         self._end_corruption(header.base_offset)
 
     def end_split(self) -> None:
@@ -87,7 +88,7 @@ class SplitDamage:
             return
         gap = self._continuity.gap_before(following, split.end)
         if gap is not None:
-            self._lose(gap, where)
+            self._report_gap(gap, where)
         expected = self._continuity.expected
         if split.ends_segment and not split.ends_log and expected is not None and expected > following:
             self._overlap(following, expected)
@@ -114,13 +115,13 @@ class SplitDamage:
         self._leniency.skipped.append(damage)
         self._is_after_corruption = True
 
-    def lose_file(self, position: int, reason: str) -> None:
+    def report_lost_file(self, position: int, reason: str) -> None:
         """The file went away, or became shorter, after the query was planned."""
         first = self._continuity.expected
         damage = self._damage(DELETED, f"{self._split.path}: {reason}", position=position, first_offset=first)
         report_loss(damage, is_failure=self._leniency.fail_on_data_loss, keep=self._leniency.skipped.append)
 
-    def _lose(self, gap: Gap, where: str) -> None:
+    def _report_gap(self, gap: Gap, where: str) -> None:
         """Report a gap, unless compaction explains it, nobody asked for it, or a broken batch had the offsets."""
         split = self._split
         first = max(gap.first, split.first_offset, split.compacted_to)

@@ -17,7 +17,7 @@ from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERH
 from ...protocol.records.record import Buffer
 from ..places.place_files import PlaceFiles
 from .segment_location import open_segment
-from .split_damage import Leniency, SplitDamage
+from .split_damage import Leniency, SplitDamageCheck
 from .splits import Split
 from .transactions import AbortedBatches
 
@@ -42,7 +42,7 @@ class SplitRows:
         self._file = open_segment(files, split, split.end)
         self._filler = ColumnFiller(wanted, allocate)
         self._aborted = AbortedBatches(split.aborted)
-        self._damage = SplitDamage(split, self._file, leniency)
+        self._damage = SplitDamageCheck(split, self._file, leniency)
         self._keep_headers = keep_headers
         self.headers: list[BatchHeader] = []
         self._buffer = bytearray(min(WINDOW_BYTES, split.size_bytes))
@@ -56,7 +56,7 @@ class SplitRows:
         columns = self._filler.columns
         try:
             for _ in self._read():
-                self._damage.take(columns)
+                self._damage.add_rows(columns)
                 yield columns
                 columns.clear()
                 self._damage.clear()
@@ -86,7 +86,7 @@ class SplitRows:
             except ApiError as error:
                 at = self._filler.columns.position
                 self._end_window(data[:at])
-                self._position = self._pass_by(data[at:], self._position + at, str(error))
+                self._position = self._skip_damage(data[at:], self._position + at, str(error))
                 continue
             self._position += done
             if not done:
@@ -94,7 +94,7 @@ class SplitRows:
         self._damage.end_split()
 
     def _end_window(self, data: memoryview) -> None:
-        self._damage.take(self._filler.columns)
+        self._damage.add_rows(self._filler.columns)
         self._damage.end_window(data, self._position)
 
     def _collect_headers(self, data: memoryview) -> None:
@@ -111,12 +111,12 @@ class SplitRows:
             found = self._file.read_into(view, self._position)
         except DiskFault as fault:
             if isinstance(fault.__cause__, FileNotFoundError):
-                self._damage.lose_file(self._position, "deleted while it was to be read")
+                self._damage.report_lost_file(self._position, "deleted while it was to be read")
                 return None
             raise
         if found < size:
             end = self._position + found
-            self._damage.lose_file(end, f"ends at byte {end}, after {self._split.end} before")
+            self._damage.report_lost_file(end, f"ends at byte {end}, after {self._split.end} before")
             return None
         return view
 
@@ -132,10 +132,10 @@ class SplitRows:
             if MIN_SIZE <= size <= left - LOG_OVERHEAD:
                 return int(size) + LOG_OVERHEAD
             reason = f"the batch says {size} bytes, {left - LOG_OVERHEAD} are left"
-        self._position = self._pass_by(data, self._position, reason, may_be_torn=self._split.ends_log)
+        self._position = self._skip_damage(data, self._position, reason, may_be_torn=self._split.ends_log)
         return 0
 
-    def _pass_by(self, data: memoryview, position: int, reason: str, *, may_be_torn: bool = False) -> int:
+    def _skip_damage(self, data: memoryview, position: int, reason: str, *, may_be_torn: bool = False) -> int:
         """Where to go on after the broken batch that `data` begins with; a torn one has nothing after it.
 
         Raises: PipelineFailure unless it may be skipped.

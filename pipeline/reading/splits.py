@@ -18,7 +18,7 @@ from ..places.place_files import PlaceFiles
 from .compressed_chunks import Chunks
 from .damage import Damage, missing_offsets
 from .index_files import OffsetIndexEntries, largest_timestamp, offset_entries
-from .log_losses import log_loss
+from .log_losses import loss_of_whole_log
 from .partition_segments import PartitionSegments
 from .segment_location import SegmentFile
 
@@ -123,9 +123,12 @@ class SplitPlanner:
                 )
 
     def _look_for_losses(self, log: PartitionSegments, first: int, end: int) -> None:
-        """Note the offsets from `first` to `end` (open) that no file can have; the others are looked for as read."""
+        """Note the offsets from `first` up to, but without, `end` that no file can hold.
+
+        Other missing offsets are found when the files are read.
+        """
         if not log.segments:
-            self.losses.append(log_loss(log, first))
+            self.losses.append(loss_of_whole_log(log, first))
             return
         holes = [(first, log.segments[0].first_offset, "the first segment begins after them")]
         for segment in log.segments:

@@ -24,7 +24,7 @@ from ..reading.batch_header_columns import TYPES, header_batch
 from ..reading.log_losses import find_losses
 from ..reading.partition_segments import PartitionSegments
 from ..reading.segment_location import open_segment
-from ..reading.split_damage import Leniency, SplitDamage
+from ..reading.split_damage import Leniency, SplitDamageCheck
 from ..reading.splits import Range, Split, SplitPlanner
 from ..reading.transactions import AbortedBatches
 from .options import BATCH_OPTIONS, ReadOptions, read_options
@@ -104,7 +104,7 @@ def split_headers(files: PlaceFiles, split: Split, leniency: Leniency) -> Iterat
     """
     file = open_segment(files, split, split.end)
     aborted = AbortedBatches(split.aborted)
-    damage = SplitDamage(split, file, leniency)
+    damage = SplitDamageCheck(split, file, leniency)
     position = split.start
     try:
         while position < split.end:
@@ -113,20 +113,20 @@ def split_headers(files: PlaceFiles, split: Split, leniency: Leniency) -> Iterat
                 for header in batch_headers(file, position, split.end):
                     if header.magic > 2:
                         raise CorruptRecord(f"the batch has magic {header.magic}")
-                    damage.see(header)
+                    damage.check_header(header)
                     if header.base_offset < split.end_offset and not aborted.has(header):
                         yield header
                     position = header.end
             except CorruptRecord as error:
                 reason = str(error)
             if position < split.end:
-                position = _pass_by(file, split, position, damage, reason)
+                position = _skip_damage(file, split, position, damage, reason)
         damage.end_split()
     finally:
         file.close()
 
 
-def _pass_by(file: ReadableFile, split: Split, position: int, damage: SplitDamage, reason: str) -> int:
+def _skip_damage(file: ReadableFile, split: Split, position: int, damage: SplitDamageCheck, reason: str) -> int:
     """Where to go on after what is no batch. Raises: PipelineFailure unless it may be skipped."""
     found = damage.find_next(position, None)
     following = split.end if found is None else found

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...config.similar_names import nearest
-from ..console_output import say
+from ..console_output import print_line
 from ..durations import parse_seconds
 from ..failures import BadUsage
 from ..layouts.partition_logs import partition_logs
@@ -125,7 +125,7 @@ class ReadOptions:
             found = [log for log in found if log.partition in self.assigned[log.topic]]
         for log in found:
             for note in log.notes:
-                say(f"{log.topic}-{log.partition}: {note}")
+                print_line(f"{log.topic}-{log.partition}: {note}")
         return found
 
     def _check_names(self, logs: Iterable[PartitionSegments]) -> None:

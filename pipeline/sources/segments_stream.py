@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ..console_output import say, say_once
+from ..console_output import print_line, print_once
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
 from ..reading.damage import missing_offsets, report_loss
@@ -58,7 +58,9 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = partial(self._options.log_end, files, log)
             offset = first_offset(self._options.starting, files, log, end)
             for loss in find_lost_start(log, offset):
-                report_loss(loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: say(f"lost: {each}"))
+                report_loss(
+                    loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: print_line(f"lost: {each}")
+                )
             found.setdefault(log.topic, {})[str(log.partition)] = max(offset, log.start_offset)
         return found
 
@@ -144,7 +146,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for log in self._logs(files):
             for loss in find_losses(files, log):
                 report_loss(
-                    loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: say_once(f"lost: {each}")
+                    loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: print_once(f"lost: {each}")
                 )
             found.setdefault(log.topic, {})[str(log.partition)] = max(
                 self._options.log_end(files, log), log.start_offset
@@ -159,7 +161,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for topic, partition, offset in _each(start):
             lost = self._check_end(topic, partition, offset, ends.get(topic, {}).get(partition))
             if lost is not None:
-                say(f"lost: {lost}")
+                print_line(f"lost: {lost}")
         earliest: Offsets = {}
         if any(partition not in start.get(topic, {}) for topic, partition, _ in _each(ends)):
             for log in self._logs(self._options.files()):

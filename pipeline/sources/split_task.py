@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
-from ..console_output import say
+from ..console_output import print_line
 from ..failures import BadUsage
 from ..reading.arrow_columns import DAMAGE, ArrowRows, damage_rows
 from ..reading.damage import Damage, missing_offsets, report_loss
@@ -72,9 +72,9 @@ def report_planning(options: ReadOptions, planned: SplitPlanner, schema: StructT
     Raises: DataLoss for wanted offsets that no file has.
     """
     for warning in planned.warnings:
-        say(warning)
+        print_line(warning)
     for loss in planned.losses:
-        report_loss(loss, is_failure=options.fail_on_data_loss, keep=lambda damage: say(f"lost: {damage}"))
+        report_loss(loss, is_failure=options.fail_on_data_loss, keep=lambda damage: print_line(f"lost: {damage}"))
     return [SplitPartition((), tuple(planned.losses))] if planned.losses and DAMAGE in schema.fieldNames() else []
 
 
@@ -114,7 +114,7 @@ def read_damage(damages: Sequence[Damage], schema: StructType) -> Iterator[Any]:
 def report_damage(leniency: Leniency, schema: StructType) -> Iterator[Any]:
     """Print what was skipped, and yield its rows where a column asks for them."""
     for damage in leniency.skipped:
-        say(f"skipped: {damage}")
+        print_line(f"skipped: {damage}")
     yield from read_damage(leniency.skipped, schema)
 
 
@@ -147,4 +147,4 @@ def read_split(
             yield from decoded.batches(batch)
     yield from report_damage(leniency, schema)
     for line in () if decoded is None else decoded.report():
-        say(f"{split.path}: {line}")
+        print_line(f"{split.path}: {line}")

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from ..console_output import say
+from ..console_output import print_line
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles, normalize
 from .registry import Registry
@@ -51,7 +51,7 @@ class ValueOptions:
         except BadUsage as wrong:
             raise BadUsage(f"{self.schema_path}: {wrong}" if self.schema_path else str(wrong)) from wrong
         for problem in decoder.problems():
-            say(f"{problem}; values with this id are not decoded")
+            print_line(f"{problem}; values with this id are not decoded")
         return found
 
     def _of_registry(self, topics: Sequence[str] | None) -> Mapping[int, Schema]:

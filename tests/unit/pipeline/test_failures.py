@@ -2,7 +2,7 @@
 
 import pytest
 from py4j.protocol import Py4JError
-from stepdown.pipeline.failures import said_by
+from stepdown.pipeline.failures import failure_of
 
 HEAD = """An error occurred while calling o231.collectToPython.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times
@@ -30,5 +30,5 @@ ABORTED = "org.apache.spark.SparkException: Job aborted due to stage failure: Ta
 )  # fmt: skip
 def test_a_failure_of_spark_is_told_with_its_reason(text: str, line: str) -> None:
     """It was only "An error occurred while calling o231.collectToPython." """
-    failure = said_by(Py4JError(text))
+    failure = failure_of(Py4JError(text))
     assert failure is not None and str(failure) == line

@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
-from stepdown.pipeline.failures import BadUsage, said_by
+from stepdown.pipeline.failures import BadUsage, failure_of
 from stepdown.pipeline.places.object_files import RETRIES
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.splits import Split
@@ -106,7 +106,7 @@ def test_bytes_that_never_come_are_an_error_in_a_task(what: str, spark: SparkSes
         task = spark.sparkContext.parallelize([SplitPartition((split,))], 1)
         with pytest.raises(PythonException) as failed:
             task.flatMap(reader.read).collect()
-    for line in (here, str(said_by(failed.value))):
+    for line in (here, str(failure_of(failed.value))):
         assert line.startswith(f"{OBJECT}: ")
         assert says in line
         assert line.endswith("; check the endpoint of the store")

@@ -14,7 +14,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 from stepdown.bench.servers.ports import free_port
-from stepdown.pipeline.failures import said_by
+from stepdown.pipeline.failures import failure_of
 from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.places.store_errors import store_errors
@@ -79,7 +79,7 @@ def failure(endpoint: str) -> str:
         PlaceFiles(KEYS | {"aws_endpoint": endpoint}).entries(f"s3://{BUCKET}/logs")
     line = str(failed.value)
     quoted = f"Job aborted\nTraceback (most recent call last):\nstepdown.protocol.errors.DiskFault: {line}\n\n\tat x"
-    of_task = said_by(Py4JError(quoted))
+    of_task = failure_of(Py4JError(quoted))
     assert of_task is not None and str(of_task) == line
     assert "\n" not in line and "Generic" not in line
     return line
@@ -105,7 +105,7 @@ def test_a_refusal_in_a_task_is_the_same_sentence(spark: SparkSession) -> None:
         task = spark.sparkContext.parallelize([SplitPartition((split,))], 1)
         with pytest.raises(PythonException) as failed:
             task.flatMap(reader.read).collect()
-    line = str(said_by(failed.value))
+    line = str(failure_of(failed.value))
     assert line.startswith(f"{path}: GET http://127.0.0.1:{port}/{BUCKET}/topic-0/")
     assert line.endswith("; set credentials by options of the store or the environment")
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import StructType
-from stepdown.pipeline.failures import BadUsage, said_by
+from stepdown.pipeline.failures import BadUsage, failure_of
 from stepdown.pipeline.reading.splits import Split
 from stepdown.pipeline.sources.kafka_segments import KafkaSegments, check_columns
 from stepdown.pipeline.sources.options import read_options
@@ -54,7 +54,7 @@ def stored(log_dir: Path, topic: str, partition: int = 0) -> list[Any]:
 def failure(query: Callable[[], object]) -> str:
     with pytest.raises(Exception) as raised:
         query()
-    found = said_by(raised.value)
+    found = failure_of(raised.value)
     assert found is not None
     return f"{found.exit_code}: {found}"
 

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
-from stepdown.pipeline.failures import BadUsage, DataLoss, said_by
+from stepdown.pipeline.failures import BadUsage, DataLoss, failure_of
 from stepdown.pipeline.reading.splits import Split
 from stepdown.pipeline.sources.options import read_options
 from stepdown.pipeline.sources.segments_stream import SegmentsStreamReader
@@ -162,7 +162,7 @@ class Query:
         """What it says when it fails."""
         with pytest.raises(StreamingQueryException) as raised:
             self.run(**options)
-        return str(said_by(raised.value))
+        return str(failure_of(raised.value))
 
     def rows(self) -> list[tuple[str, int, int]]:
         return sorted(map(tuple, self._spark.read.parquet(str(self._sink)).collect()))

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
-from stepdown.pipeline.failures import BadUsage, PipelineFailure, said_by
+from stepdown.pipeline.failures import BadUsage, PipelineFailure, failure_of
 from stepdown.pipeline.sources.kafka_segments import KafkaSegments
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
@@ -173,7 +173,7 @@ def save(frame: DataFrame, log_dir: Path, **options: object) -> None:
 def failure(query: Callable[[], object]) -> str:
     with pytest.raises(Exception) as raised:
         query()
-    found = said_by(raised.value)
+    found = failure_of(raised.value)
     assert found is not None
     return f"{found.exit_code}: {found}"
 
