@@ -135,7 +135,7 @@ class Metadata:
         self._wanted = False
         for topic in response.topics:
             if topic.name is not None and topic.name in self.used:
-                self._take(topic.name, topic)
+                self._update_topic(topic.name, topic)
         self._new -= asked
         if asked >= set(self.used):
             self._updated_ms = now_ms
@@ -157,7 +157,7 @@ class Metadata:
         self.topics[topic] = _topic(topic, known.topic_id, leaders)
         return True
 
-    def _take(self, name: str, answer: MetadataResponseTopic) -> None:
+    def _update_topic(self, name: str, answer: MetadataResponseTopic) -> None:
         code = code_of(answer.error_code)
         self.failed.pop(name, None)
         if code is not ErrorCode.NONE:

@@ -313,7 +313,7 @@ class Producer(FastSend, TransactionCalls):
         if error is not None:
             self._appender.refuse(delivery, partition, error)
         else:
-            self._appender.take(PendingRecord(partition, key, value, headers, bound, delivery), now_ms)
+            self._appender.append(PendingRecord(partition, key, value, headers, bound, delivery), now_ms)
         return delivery
 
     def _ensure_taking(self) -> None:

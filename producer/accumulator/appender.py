@@ -67,19 +67,19 @@ class Appender:
         """The waiting records, queue by queue."""
         return [waiting for queue in (*self._queues.values(), self._for_memory) for waiting in queue]
 
-    def take(self, record: PendingRecord, now_ms: int) -> None:
-        """Puts the record into a batch, or into a queue."""
+    def append(self, record: PendingRecord, now_ms: int) -> None:
+        """Appends the record to a batch, or to a queue of records that wait."""
         topic, partition = record.topic, record.partition
         known = self._metadata.use(topic, now_ms)
         if self._queues or self._for_memory or self._partitioner is not None or not known or not known.view.partitions:
-            self._take_slowly(record, known, now_ms)
+            self._append_slowly(record, known, now_ms)
             return
         if partition is not None and partition >= known.view.partitions:
             placed = NO_MEMORY
         else:
             placed = self._put(known.view, record, now_ms)
         if placed == NO_MEMORY:
-            self._take_slowly(record, known, now_ms)
+            self._append_slowly(record, known, now_ms)
             return
         if self._appended is not None:
             self._appended(topic, placed)
@@ -101,8 +101,8 @@ class Appender:
             self._accumulator.needs_pass = False
             self._wake()
 
-    def _take_slowly(self, waiting: PendingRecord, known: Topic | None, now_ms: int) -> None:
-        """What `take` does when there may be something to wait for, or somebody to ask."""
+    def _append_slowly(self, waiting: PendingRecord, known: Topic | None, now_ms: int) -> None:
+        """What `append` does when there may be something to wait for, or somebody to ask."""
         waiting.deadline_ms = now_ms + self._max_block_ms
         key = self._queue_of(waiting, known)
         if key is not None:
@@ -165,7 +165,7 @@ class Appender:
             except Timeout:
                 raise self._unknown(topic, None) from None
 
-    def _tell_askers(self) -> None:
+    def _answer_waiting_lookups(self) -> None:
         for topic in list(self._asked_for):
             known = self._metadata.topics.get(topic)
             if (known is not None and known.view.partitions) or self._metadata.failed.get(topic) in FATAL_TOPIC_CODES:
@@ -190,7 +190,7 @@ class Appender:
         if self._for_memory:
             self._serve_memory_queue(now_ms)
         if self._asked_for:
-            self._tell_askers()
+            self._answer_waiting_lookups()
         if not self._queues and not self._for_memory:
             self._memory.clear_queues()
         if waited_ms := self._memory.waited_ms - self._counted_wait_ms:

@@ -145,8 +145,8 @@ class Batch:
     def is_done(self) -> bool:
         return self.outcome is not None or bool(self.children)
 
-    def take(self, record: PendingRecord) -> int:
-        """By how many bytes the estimate grew, at least 1; 0: the record had no room."""
+    def try_append(self, record: PendingRecord) -> int:
+        """Appends the record if there is room. Returns by how many bytes the estimate grew, at least 1; 0: no room."""
         delivery = record.delivery
         grown = self.append(delivery.timestamp, record.key, record.value, record.headers)
         if grown:

@@ -85,7 +85,7 @@ class Accumulator:
     ) -> int:
         """The partition; WOULD_OPEN a batch while `new_batch` is not allowed, or NO_MEMORY."""
         queue = self._queues.of_partition(view.topic, partition)
-        taken = queue[-1].take(record) if queue else 0
+        taken = queue[-1].try_append(record) if queue else 0
         if taken:
             self.needs_pass |= queue[-1].is_full
             return partition
@@ -102,10 +102,10 @@ class Accumulator:
         while True:
             choice = built_in.choice or built_in.current(view)
             batch = choice.batch
-            taken = batch.take(record) if batch is not None else 0
+            taken = batch.try_append(record) if batch is not None else 0
             if not taken or batch is None:
                 queue = self._queues.of_partition(view.topic, choice.partition)
-                taken = queue[-1].take(record) if queue else 0
+                taken = queue[-1].try_append(record) if queue else 0
                 if not taken:
                     if _needs_new_batch(queue) and built_in.count_append(choice, 0, view, True):
                         continue
@@ -145,7 +145,7 @@ class Accumulator:
             return NO_MEMORY
         batch = self._open(topic, partition, size, now_ms)
         try:
-            taken = batch.take(record)
+            taken = batch.try_append(record)
         except Exception:
             self.release(batch)
             raise

@@ -60,7 +60,7 @@ class SequenceNumbers:
             entry = self._partitions[topic_partition] = _Partition(self.identity)
         return entry
 
-    def take_identity(self, identity: ProducerIdAndEpoch) -> None:
+    def set_producer_id_and_epoch(self, identity: ProducerIdAndEpoch) -> None:
         """Takes a producer id from a coordinator; partitions that waited for it number their batches from 0 again."""
         self.identity = identity
         self._rewrite(self._ready_to_rewrite())

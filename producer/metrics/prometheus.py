@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 PREFIX, TOPIC_PREFIX = "kafka_producer_", "kafka_producer_topic_"
 
 
-class Measured(Protocol):
+class MeasuredProducer(Protocol):
     """What is asked of a producer."""
 
     @property
@@ -33,9 +33,9 @@ class PrometheusCollector(Collector):
     """The producers of one registry; those that are closed are left out."""
 
     def __init__(self) -> None:
-        self._producers: WeakSet[Measured] = WeakSet()
+        self._producers: WeakSet[MeasuredProducer] = WeakSet()
 
-    def add(self, producer: Measured) -> None:
+    def add(self, producer: MeasuredProducer) -> None:
         self._producers.add(producer)
 
     def describe(self) -> Iterable[Metric]:
@@ -71,7 +71,7 @@ _COLLECTORS: WeakKeyDictionary[CollectorRegistry, PrometheusCollector] = WeakKey
 """One for each registry, since two collectors may not export the same names."""
 
 
-def register(producer: Measured, registry: CollectorRegistry) -> None:
+def register(producer: MeasuredProducer, registry: CollectorRegistry) -> None:
     """Adds the metrics of the producer to the registry."""
     collector = _COLLECTORS.get(registry)
     if collector is None:

@@ -162,12 +162,12 @@ class Connection(asyncio.BufferedProtocol):
         try:
             # Most reads are one whole answer, which the parser need not see.
             if nbytes > SIZE_BYTES and not parser.buffered_bytes and nbytes - SIZE_BYTES == _SIZE.unpack_from(frame)[0]:
-                self._take(frame[SIZE_BYTES:], alone=True)
+                self._handle_response(frame[SIZE_BYTES:], alone=True)
                 return
             # What is left of the view when this returns is copied by the parser.
             parser.feed(frame)
             while not self.closed and (whole := parser.next_frame()) is not None:
-                self._take(whole, alone=not parser.buffered_bytes)
+                self._handle_response(whole, alone=not parser.buffered_bytes)
         except MalformedFrame:
             self.close()
 
@@ -193,9 +193,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _ask_versions(self, version: int) -> None:
         request = ApiVersionsRequest(client_software_name="stepdown", client_software_version=__version__)
-        self.send(ApiKey.API_VERSIONS, version, request, self._take_versions, answered=True)
+        self.send(ApiKey.API_VERSIONS, version, request, self._handle_versions, answered=True)
 
-    def _take_versions(self, answer: NetworkAnswer) -> None:
+    def _handle_versions(self, answer: NetworkAnswer) -> None:
         response = answer.response
         if not isinstance(response, ApiVersionsResponse):
             return
@@ -225,7 +225,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parser.max_bytes = MAX_RESPONSE_BYTES
         self._changed()
 
-    def _take(self, frame: memoryview, *, alone: bool) -> None:
+    def _handle_response(self, frame: memoryview, *, alone: bool) -> None:
         if self._bare is not None:
             done, self._bare = self._bare, None
             done(bytes(frame))

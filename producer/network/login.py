@@ -52,18 +52,18 @@ class Login:
 
     def _do(self, step: Any) -> None:
         if isinstance(step, LoginRequest):
-            self._carrier.send(step.key, step.version, step.request, self._take_answer, answered=True)
+            self._carrier.send(step.key, step.version, step.request, self._handle_answer, answered=True)
         elif isinstance(step, RawSaslToken):
             self._carrier.send_bare(step.token, lambda token: self._go_on(lambda: self._steps.send(token)))
         else:
             self._asking = asyncio.get_running_loop().create_task(_ask_for_token(step))
-            self._asking.add_done_callback(self._take_token)
+            self._asking.add_done_callback(self._handle_token)
 
-    def _take_answer(self, answer: NetworkAnswer) -> None:
+    def _handle_answer(self, answer: NetworkAnswer) -> None:
         if answer.response is not None:
             self._go_on(lambda: self._steps.send(answer.response))
 
-    def _take_token(self, asked: asyncio.Task[str]) -> None:
+    def _handle_token(self, asked: asyncio.Task[str]) -> None:
         fault = RuntimeError("cancelled") if asked.cancelled() else asked.exception()
         self._go_on(lambda: self._steps.throw(fault) if fault is not None else self._steps.send(asked.result()))
 

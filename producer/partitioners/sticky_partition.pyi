@@ -9,7 +9,7 @@ COMPILED: bool
 class OpenBatch(Protocol):
     buffer: GrowingBatch
 
-    def take(self, entry: Any) -> int: ...
+    def try_append(self, entry: Any) -> int: ...
 
 class StickyPartition:
     @property

@@ -74,8 +74,8 @@ class Results:
             else:
                 in_flight.append(batch)
 
-    def take(self, batch: Batch, result: Result, magic: int, now_ms: int) -> None:
-        """Takes the answer that a batch, which was sent in the format of that magic, was not written."""
+    def handle_failure(self, batch: Batch, result: Result, magic: int, now_ms: int) -> None:
+        """Handles an error for a batch that was sent in the format of that magic: splits, retries or fails it."""
         code = result.code
         if code in TELL_NOT_WRITTEN:
             batch.may_be_written = False

@@ -55,7 +55,7 @@ class ProducerIdCaller(Caller):
         code = answer.failure or code_of(answer.response.error_code)
         if code is ErrorCode.NONE:
             self._failures = self._again_ms = 0
-            self.sequences.take_identity(
+            self.sequences.set_producer_id_and_epoch(
                 ProducerIdAndEpoch(answer.response.producer_id, answer.response.producer_epoch)
             )
         elif code.retriable:

@@ -68,7 +68,14 @@ class Sender:
         if self._link.fault is not None:
             self._stop(self._link.fault)
             return self._link.tick(now_ms)
-        steps = (self._let_in, self._send_calls, self._send_batches, self._expire, self._send_metadata, self._link.tick)
+        steps = (
+            self._append_waiting,
+            self._send_calls,
+            self._send_batches,
+            self._expire,
+            self._send_metadata,
+            self._link.tick,
+        )
         return min([self._step(step, now_ms) for step in steps])
 
     def _step(self, step: Callable[[int], int], now_ms: int) -> int:
@@ -86,7 +93,7 @@ class Sender:
         for batch in self._accumulator.find_orphans(in_flight):
             self._results.fail_for_fault(batch, fault)
 
-    def _let_in(self, now_ms: int) -> int:
+    def _append_waiting(self, now_ms: int) -> int:
         self._appender.proceed(now_ms)
         return max(0, self._appender.next_deadline_ms() - now_ms)
 
@@ -250,7 +257,7 @@ class Sender:
     def _handle_produce_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: NetworkAnswer) -> None:
         batches = list(sent.values())
         try:
-            self._take_answer(sent, magic, answer)
+            self._handle_answer(sent, magic, answer)
         except Exception as fault:
             self._log.fault("taking the answer to a Produce request", fault)
             for batch in batches:
@@ -265,12 +272,12 @@ class Sender:
             # Nothing is left to send: those who were told have their turn first, and what they send goes with the pass.
             self._wake()
 
-    def _take_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: NetworkAnswer) -> None:
+    def _handle_answer(self, sent: dict[TopicPartition, Batch], magic: int, answer: NetworkAnswer) -> None:
         now_ms = self._now()
         if answer.failure is not None:
             failed = Result(code=answer.failure)
             for batch in sent.values():
-                self._results.take(batch, failed, magic, now_ms)
+                self._results.handle_failure(batch, failed, magic, now_ms)
         elif answer.response is None:
             for batch in sent.values():
                 self._results.succeed(batch)
@@ -281,9 +288,11 @@ class Sender:
                 self._results.succeed(batch, base_offset, append_time)
         else:
             self._meters.count_answer(answer.latency_ms, answer.response.throttle_time_ms, now_ms)
-            self._read(answer.response, sent, magic, now_ms)
+            self._read_response(answer.response, sent, magic, now_ms)
 
-    def _read(self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int) -> None:
+    def _read_response(
+        self, response: ProduceResponse, sent: dict[TopicPartition, Batch], magic: int, now_ms: int
+    ) -> None:
         for topic in response.responses:
             for partition in topic.partition_responses:
                 batch = sent.pop((topic.name, partition.index), None)
@@ -292,12 +301,12 @@ class Sender:
                     if told.leader_id >= 0 and told.leader_epoch >= 0:
                         self._learn_leader(batch, told, response)
                     if partition.error_code:
-                        self._results.take(batch, _result(partition), magic, now_ms)
+                        self._results.handle_failure(batch, _result(partition), magic, now_ms)
                     else:
                         self._results.succeed(batch, partition.base_offset, partition.log_append_time_ms)
         for batch in sent.values():
             missing = Result(code=ErrorCode.NETWORK_EXCEPTION, message="the answer leaves the partition out")
-            self._results.take(batch, missing, magic, now_ms)
+            self._results.handle_failure(batch, missing, magic, now_ms)
 
     def _learn_leader(self, batch: Batch, told: LeaderIdAndEpoch, response: ProduceResponse) -> None:
         nodes = {node.node_id: HostPort(node.host, node.port) for node in response.node_endpoints}
@@ -323,16 +332,16 @@ class Sender:
             topics = self._metadata.topics_to_ask(now_ms)
             asked = [MetadataRequestTopic(name=name) for name in topics]
             request = MetadataRequest(topics=asked, allow_auto_topic_creation=True)
-            done = partial(self._take_metadata, topics)
+            done = partial(self._handle_metadata, topics)
             self._link.send(node_id, ApiKey.METADATA, version, request, done, answered=True)
             self._asking_metadata = True
             return 1 << 62
         self._metadata.unreachable = self._link.failures()
         if self._metadata.unreachable and not self._metadata.nodes:
-            self._tell_unreachable()
+            self._log_unreachable()
         return 1 << 62
 
-    def _tell_unreachable(self) -> None:
+    def _log_unreachable(self) -> None:
         """Says why, once each of the bootstrap addresses has failed."""
         failures = self._metadata.unreachable
         servers = self._settings.bootstrap_servers
@@ -340,7 +349,7 @@ class Sender:
             reasons = "; ".join(f"{server.host}:{server.port} ({failures[server]})" for server in servers)
             self._log.warning("unreachable", "no broker answers so far, which is tried again: %s", reasons)
 
-    def _take_metadata(self, topics: list[str], answer: NetworkAnswer) -> None:
+    def _handle_metadata(self, topics: list[str], answer: NetworkAnswer) -> None:
         now_ms = self._now()
         self._asking_metadata = False
         try:

@@ -149,7 +149,7 @@ class TransactionManager(Caller):
         return Call(
             key=request.key,
             request=partial(self._message, request),
-            done=partial(self._take_answer, request),
+            done=partial(self._handle_answer, request),
             versions=request.versions,
             nodes=nodes,
         )
@@ -224,7 +224,7 @@ class TransactionManager(Caller):
             self._can_bump = version >= BUMP_SINCE
         return request.message(version, Owner(self._id, self._settings.transaction_timeout_ms, self.sequences.identity))
 
-    def _take_answer(self, request: TransactionRequest, answer: NetworkAnswer) -> None:
+    def _handle_answer(self, request: TransactionRequest, answer: NetworkAnswer) -> None:
         self._open = None
         if self.fatal is not None:
             return
@@ -282,7 +282,7 @@ class TransactionManager(Caller):
                 found = request.coordinator_in(answer.response)
                 self._coordinators[request.wanted] = (found.node_id, HostPort(found.host, found.port))
             case InitProducerId():
-                self.sequences.take_identity(
+                self.sequences.set_producer_id_and_epoch(
                     ProducerIdAndEpoch(answer.response.producer_id, answer.response.producer_epoch)
                 )
                 self.bump_wanted = False

@@ -26,7 +26,7 @@ class TransactionalSequences(SequenceNumbers):
         self.partitions: set[TopicPartition] = set()
         self._acked_offsets: dict[TopicPartition, int] = {}
 
-    def take_identity(self, identity: ProducerIdAndEpoch) -> None:
+    def set_producer_id_and_epoch(self, identity: ProducerIdAndEpoch) -> None:
         """Takes the id and epoch of the coordinator; every partition counts from 0 again."""
         self._partitions.clear()
         self._acked_offsets.clear()

@@ -168,7 +168,7 @@ def test_batches_are_byte_for_byte_javas() -> None:
             headers = tuple(("h" * draws.randrange(4), draws.choice([None, b"x"])) for _ in range(draws.randrange(3)))
             timestamp = 1_600_000_000_000 + draws.randrange(-(10**7), 10**7)
             delivery = Delivery("t", timestamp, 0, 0, None)
-            assert batch.take(PendingRecord(None, key, value, encode_headers(headers), 1 << 20, delivery))
+            assert batch.try_append(PendingRecord(None, key, value, encode_headers(headers), 1 << 20, delivery))
             records.append(Record(offset=offset, timestamp=timestamp, key=key, value=value, headers=headers))
         batch.close(None)
         batch.set_producer(77, 3, 12345)

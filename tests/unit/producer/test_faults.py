@@ -51,7 +51,7 @@ LEFT_OUT = {
     "Results._end",
     "Sender._handle_produce_answer",
     "Sender._deliver_answer",
-    "Sender._take_metadata",
+    "Sender._handle_metadata",
     "Sender._recover",
     "Sender._step",
 }

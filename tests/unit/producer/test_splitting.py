@@ -182,7 +182,7 @@ async def test_a_late_message_too_large_does_not_split_an_expired_batch() -> Non
 def test_children_continue_the_parents_sequence_and_wrap() -> None:
     batch = Batch("t", 0, codec=Codec.NONE, limit_bytes=1000, ratio=1.0, now_ms=0)
     for _ in range(3):
-        assert batch.take(PendingRecord(None, None, b"x" * 100, b"\0", 182, Delivery("t", 0, -1, 100, None)))
+        assert batch.try_append(PendingRecord(None, None, b"x" * 100, b"\0", 182, Delivery("t", 0, -1, 100, None)))
     batch.close(None)
     batch.set_producer(7, 1, 2**31 - 2)
     children = batch.split_into(100, 1.0)

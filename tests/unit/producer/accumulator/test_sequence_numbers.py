@@ -336,13 +336,13 @@ async def test_an_old_broker_without_ids_is_told_apart() -> None:
 def batch(count: int) -> Batch:
     made = Batch("t", 0, codec=Codec.NONE, limit_bytes=100, ratio=1.0, now_ms=0)
     for _ in range(count):
-        assert made.take(PendingRecord(None, None, None, b"\0", 82, Delivery("t", 0, -1, -1, None)))
+        assert made.try_append(PendingRecord(None, None, None, b"\0", 82, Delivery("t", 0, -1, -1, None)))
     return made
 
 
 def test_sequences_wrap_to_zero() -> None:
     sequences = SequenceNumbers()
-    sequences.take_identity(ProducerIdAndEpoch(1, 0))
+    sequences.set_producer_id_and_epoch(ProducerIdAndEpoch(1, 0))
     sequences.entry_of(("t", 0)).next = 2**31 - 2
     one, two = batch(3), batch(1)
     sequences.assign(one)
