@@ -109,7 +109,7 @@ class ScenarioMember:
         try:
             while True:
                 if await self._is_joined():
-                    await self._stay()
+                    await self._hold_membership()
         except KafkaError as error:
             self._tell(f"{self.name}, {error}")
 
@@ -134,8 +134,8 @@ class ScenarioMember:
         self._tell(f"{self.name} has {', '.join(self.partitions) or 'nothing'} in generation {self.generation}")
         return True
 
-    async def _stay(self) -> None:
-        """Returns when it has to join again, and has the time to."""
+    async def _hold_membership(self) -> None:
+        """Sends heartbeats; returns when it has to join again, and has the time to."""
         must_join = False
         while not must_join or self._is_busy():
             await self._clock.sleep(self._until_next_ms())

@@ -111,7 +111,7 @@ class Simulation:
         if name not in self.members:
             settings = self.scenario.members[name]
             self.members[name] = ScenarioMember(
-                name, settings, self.brokers.bootstrap, self.clock, self.tell, self._connect
+                name, settings, self.brokers.bootstrap, self.clock, self.add_line, self._connect
             )
         return self.members[name]
 
@@ -129,8 +129,8 @@ class Simulation:
                 return
         raise ConnectionRefusedError(f"no broker runs at {host}:{port}")
 
-    def tell(self, line: str) -> None:
-        """Notes a step, or an outcome, between the requests."""
+    def add_line(self, line: str) -> None:
+        """Adds a line for a step, or an outcome, to the log of requests."""
         self.control.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line))
 
     async def settle(self) -> None:

@@ -63,7 +63,7 @@ async def send(simulation: Simulation, what: Mapping[str, Any]) -> None:
         return
     key = what.get("key")
     for value in what["values"]:
-        simulation.tell(f"{what['producer']} sends {value}")
+        simulation.add_line(f"{what['producer']} sends {value}")
         sent = simulation.sent[value] = Sent(value)
         data = value.encode().ljust(what.get("bytes", 0), b".")
         delivery = producer.send(
@@ -74,7 +74,9 @@ async def send(simulation: Simulation, what: Mapping[str, Any]) -> None:
 
 async def _send_many(simulation: Simulation, producer: Producer, what: Mapping[str, Any]) -> None:
     count, every_ms = what["count"], duration_ms(what.get("every", 0))
-    simulation.tell(f"{what['producer']} sends {plural(count, 'record')} to {what['topic']}, one every {every_ms} ms")
+    simulation.add_line(
+        f"{what['producer']} sends {plural(count, 'record')} to {what['topic']}, one every {every_ms} ms"
+    )
     for number in range(count):
         producer.send(what["topic"], b"record %d" % number)
         await simulation.clock.advance(every_ms)
@@ -110,11 +112,11 @@ def _watch(simulation: Simulation, sent: Sent, done: "Delivery | asyncio.Future[
         except ProducerError as error:
             sent.outcome = type(error).__name__
             code = getattr(error, "code", None)
-            simulation.tell(f"{sent.label}: failed, {sent.outcome}" + (f" {code.name}" if code is not None else ""))
+            simulation.add_line(f"{sent.label}: failed, {sent.outcome}" + (f" {code.name}" if code is not None else ""))
         else:
             sent.outcome = getattr(result, "offset", 0)
             where = f" at offset {result.offset}" if hasattr(result, "offset") else ""
-            simulation.tell(f"{sent.label}: acknowledged{where}")
+            simulation.add_line(f"{sent.label}: acknowledged{where}")
 
     sent.outcome = None
     sent.tasks.append(asyncio.ensure_future(wait()))
@@ -168,14 +170,14 @@ async def _records(simulation: Simulation, topics: Mapping[str, list[str]]) -> N
         records = await simulation.kafka.records(topic)
         found = [(record.value or b"").rstrip(b".").decode() for record in records]
         assert found == values, f"{topic} holds {found}, not {values}"
-        simulation.tell(f"{topic} holds {', '.join(found) or 'nothing'}")
+        simulation.add_line(f"{topic} holds {', '.join(found) or 'nothing'}")
 
 
 async def _shares(simulation: Simulation, topics: Mapping[str, Mapping[int, str]]) -> None:
     for topic, limits in topics.items():
         partitions = [record.partition for record in await simulation.kafka.records(topic)]
         found = {each: partitions.count(each) for each in sorted(set(partitions))}
-        simulation.tell(f"{topic} holds {', '.join(f'{count} in {each}' for each, count in found.items())}")
+        simulation.add_line(f"{topic} holds {', '.join(f'{count} in {each}' for each, count in found.items())}")
         for partition, limit in limits.items():
             words, number = limit.rsplit(" ", 1)
             count = found.get(partition, 0)
@@ -204,7 +206,7 @@ async def _groups(simulation: Simulation, states: Mapping[str, str]) -> None:
     for group, wanted in states.items():
         found = (await simulation.kafka.group(group)).state
         assert found == wanted, f"{group} is {found}, not {wanted}"
-        simulation.tell(f"{group} is {found}")
+        simulation.add_line(f"{group} is {found}")
 
 
 async def _errors(simulation: Simulation, codes: Mapping[str, list[str]]) -> None:
