@@ -32,7 +32,7 @@ from .servers.virtual_network import open_network
 MEGABYTE = 1e6
 SHORTEST_CPU_S = 0.01
 """A tick of the kernel's CPU clock: less than that was not measured."""
-Told = Callable[[str], None]
+ShowProgress = Callable[[str], None]
 """Is called with what is being done, in words."""
 
 
@@ -61,7 +61,7 @@ class Terms:
 
 @contextmanager
 def start_contenders(
-    folder: Path, store: MavenStore, terms: Terms, properties: Mapping[str, str], heap: str = "1g"
+    folder: Path, maven: MavenStore, terms: Terms, properties: Mapping[str, str], heap: str = "1g"
 ) -> Iterator[list[Contender]]:
     """stepdown and its peer, running with the same settings; stopped at the end, whatever happens."""
     with open_network(terms.network) as network:
@@ -71,7 +71,7 @@ def start_contenders(
             ours = Stepdown(
                 folder / "stepdown", properties=properties, network=network, certificates=terms.certificates
             )
-        theirs = make_peer(terms.peer, folder / "peer", store, properties, heap, network, terms.certificates)
+        theirs = make_peer(terms.peer, folder / "peer", maven, properties, heap, network, terms.certificates)
         servers: list[Contender] = [ours] if theirs is None else [ours, theirs]
         try:
             for server in servers:
@@ -83,7 +83,7 @@ def start_contenders(
                     server.kill()
 
 
-def reaching(server: Contender, plan: LoadPlan) -> LoadPlan:
+def through_tls(server: Contender, plan: LoadPlan) -> LoadPlan:
     """The plan through the server's listener with TLS, where it has one."""
     return plan if server.tls is None else replace(plan, address=server.tls.address, authority=server.tls.authority)
 
@@ -134,30 +134,37 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 class AlternatingRun:
     """One case, played in turns; each turn is noted in the journal."""
 
-    def __init__(self, bench: str, case: Mapping[str, Value], terms: Terms, journal: Journal, tell: Told) -> None:
+    def __init__(
+        self, bench: str, case: Mapping[str, Value], terms: Terms, journal: Journal, show_progress: ShowProgress
+    ) -> None:
         self.bench = bench
         self.case = case_with_security(case, terms)
         self.terms = terms
         self.journal = journal
-        self.tell = tell
+        self.show_progress = show_progress
         self._heard: list[tuple[LoadPlan, LoadResult]] = []
 
-    def play(self, servers: Sequence[Contender], turn: Callable[[Contender, float], dict[str, float]]) -> list[Result]:
-        """The medians and ratios, after a warm-up, if any, and `rounds` turns of each server; `turn` takes seconds."""
+    def play(
+        self, servers: Sequence[Contender], measure: Callable[[Contender, float], dict[str, float]]
+    ) -> list[Result]:
+        """The medians and ratios, after a warm-up, if any, and `rounds` turns of each server.
+
+        `measure` gets a server and the seconds of a turn.
+        """
         for server in servers:
             if warm_up_s := self.terms.warm_up_of(server):
-                self.tell(f"{self._title}: warming up {server.name}")
-                turn(server, warm_up_s)
+                self.show_progress(f"{self._title}: warming up {server.name}")
+                measure(server, warm_up_s)
         for number in range(1, self.terms.rounds + 1):
             for server in servers:
-                self.tell(f"{self._title}: round {number} of {self.terms.rounds}, {server.name}")
+                self.show_progress(f"{self._title}: round {number} of {self.terms.rounds}, {server.name}")
                 self._heard.clear()
-                self._note(server, number, turn(server, self.terms.seconds))
+                self._note_result(server, number, measure(server, self.terms.seconds))
         return self.journal.conclude(self.bench, self.case)
 
     def measure(self, server: Contender, plans: Sequence[LoadPlan], loads: Sequence[LoadProcess]) -> MeasuredRun:
         """What each plan got while all ran side by side, each in a load of its own."""
-        plans = [reaching(server, plan) for plan in plans]
+        plans = [through_tls(server, plan) for plan in plans]
         running = list(zip(loads, plans, strict=True))
         for load, plan in running:
             load.prepare(plan)
@@ -171,7 +178,7 @@ class AlternatingRun:
         p99_s = None if late is None or late_before is None else late.since(late_before).quantile(0.99)
         return MeasuredRun(cpu_seconds=cpu, results=results, loop_p99_ms=None if p99_s is None else 1000 * p99_s)
 
-    def _note(self, server: Contender, number: int, values: Mapping[str, float]) -> None:
+    def _note_result(self, server: Contender, number: int, values: Mapping[str, float]) -> None:
         self.journal.note(
             Result(
                 kind="round",

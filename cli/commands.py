@@ -101,12 +101,12 @@ def _offer_values(command: Any) -> None:
 
     for parameter in command.params:
         if values := list_values(parameter.metavar or ""):
-            parameter.shell_complete = partial(_begin_with, values)
+            parameter.shell_complete = partial(_filter_by_prefix, values)
     for each in getattr(command, "commands", {}).values():
         _offer_values(each)
 
 
-def _begin_with(values: Sequence[str], ctx: Any, incomplete: str) -> list[Candidate]:
+def _filter_by_prefix(values: Sequence[str], ctx: Any, incomplete: str) -> list[Candidate]:
     return [Candidate(value, "") for value in values if value.startswith(incomplete)]
 
 

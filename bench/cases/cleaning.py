@@ -25,7 +25,7 @@ from ...protocol.messages.produce import PartitionProduceData, ProduceRequest, T
 from ...protocol.records.batches import iter_batches
 from ...protocol.records.builder import build_batch
 from ...protocol.records.record import Record
-from ..alternating_runs import Terms, Told, quantile, start_contenders
+from ..alternating_runs import ShowProgress, Terms, quantile, start_contenders
 from ..failures import BenchFailure
 from ..load.filled_topics import create_topic, delete_topic
 from ..load.process import LoadProcess
@@ -98,21 +98,29 @@ class CleaningTest:
 
 
 def run_cleaning(
-    test: CleaningTest, folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    test: CleaningTest,
+    folder: Path,
+    maven: MavenStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    show_progress: ShowProgress,
 ) -> list[Result]:
     """Medians of each server over `terms.rounds`; each round fills a topic of its own."""
     settings = {"log.cleaner.dedupe.buffer.size": str(test.map_bytes), "log.cleaner.backoff.ms": "100"}
-    with LoadProcess() as load, start_contenders(folder, store, terms, settings, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, maven, terms, settings, heap) as servers:
         for server in servers:
             create_topic(server.address, WRITTEN, PARTITIONS)
         for number in range(1, terms.rounds + 1):
             for server in servers:
                 topic = f"{COMPACTED}-{number}"
-                tell(f"cleaning: round {number} of {terms.rounds}, writing {test.records} records to {server.name}")
+                show_progress(
+                    f"cleaning: round {number} of {terms.rounds}, writing {test.records} records to {server.name}"
+                )
                 _fill(test, server.address, topic)
-                tell(f"cleaning: round {number} of {terms.rounds}, measuring {server.name}")
+                show_progress(f"cleaning: round {number} of {terms.rounds}, measuring {server.name}")
                 values = _clean(test, server, topic, terms, load)
-                tell(f"cleaning: round {number} of {terms.rounds}, reading what {server.name} left")
+                show_progress(f"cleaning: round {number} of {terms.rounds}, reading what {server.name} left")
                 values |= _count_left_records(test, server.address, topic)
                 delete_topic(server.address, topic)
                 result = Result(

@@ -15,7 +15,7 @@ from pathlib import Path
 from time import sleep
 
 from ...protocol.records.layout import Codec
-from ..alternating_runs import Terms, Told, case_with_security, reaching, start_contenders
+from ..alternating_runs import ShowProgress, Terms, case_with_security, start_contenders, through_tls
 from ..failures import BenchFailure
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.filled_topics import await_leaders, fill
@@ -95,25 +95,32 @@ def run_memory(
     tests: Sequence[MemoryTest],
     readers: Sequence[Readers],
     folder: Path,
-    store: MavenStore,
+    maven: MavenStore,
     terms: Terms,
     heap: str,
     journal: Journal,
-    tell: Told,
+    show_progress: ShowProgress,
 ) -> list[Result]:
     """Idle and peak of each server for all `readers`, `terms.rounds` times; a server that dies is started again.
 
     Tests are written one after the other, over each other; what they fetch at most has to be the same.
     """
     settings = SETTINGS | {"fetch.max.bytes": str(max(test.fetch_bytes for test in tests))}
-    with LoadProcess() as load, start_contenders(folder, store, terms, settings, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, maven, terms, settings, heap) as servers:
         for test in tests:
             for server in servers:
                 for topic, filling in test.fillings.items():
-                    tell(f"memory: writing {topic}, {filling.partitions} partitions, to {server.name}")
+                    show_progress(f"memory: writing {topic}, {filling.partitions} partitions, to {server.name}")
                     fill(server.address, topic, filling, load)
             for each in readers:
-                _play(MemoryCase(test=test, readers=each, heap=heap, terms=terms), servers, terms, load, journal, tell)
+                _play(
+                    MemoryCase(test=test, readers=each, heap=heap, terms=terms),
+                    servers,
+                    terms,
+                    load,
+                    journal,
+                    show_progress,
+                )
     return journal.results
 
 
@@ -146,14 +153,21 @@ class MemoryCase:
 
 
 def _play(
-    case: MemoryCase, servers: Sequence[Contender], terms: Terms, load: LoadProcess, journal: Journal, tell: Told
+    case: MemoryCase,
+    servers: Sequence[Contender],
+    terms: Terms,
+    load: LoadProcess,
+    journal: Journal,
+    show_progress: ShowProgress,
 ) -> None:
     readers = case.readers
     for number in range(1, terms.rounds + 1):
         for server in servers:
-            tell(f"memory: v{readers.version}, {readers.count} readers, {readers.stalling} stall, {server.name}")
+            show_progress(
+                f"memory: v{readers.version}, {readers.count} readers, {readers.stalling} stall, {server.name}"
+            )
             _restart(server)
-            _measure(case, number, server, terms, load, journal, tell)
+            _measure(case, number, server, terms, load, journal, show_progress)
     journal.conclude("memory", case.as_case())
 
 
@@ -166,7 +180,13 @@ def _restart(server: Contender) -> None:
 
 
 def _measure(
-    case: MemoryCase, number: int, server: Contender, terms: Terms, load: LoadProcess, journal: Journal, tell: Told
+    case: MemoryCase,
+    number: int,
+    server: Contender,
+    terms: Terms,
+    load: LoadProcess,
+    journal: Journal,
+    show_progress: ShowProgress,
 ) -> None:
     for topic, filling in case.test.fillings.items():
         await_leaders(server.address, topic, filling.partitions)
@@ -175,7 +195,7 @@ def _measure(
     idle = usage.rss_bytes()
     usage.forget_peak()
     with Watch(usage, server.http) as watch:
-        values = _read(case, server, load, tell)
+        values = _read(case, server, load, show_progress)
     sleep(SETTLE_S)
     values["out_of_memory"] = float("OutOfMemoryError" in server.log[logged_before:])
     peak = watch.most("rss_bytes") if server.has_ended else usage.peak_rss_bytes()
@@ -215,7 +235,7 @@ def _note_samples(
             )
 
 
-def _read(case: MemoryCase, server: Contender, load: LoadProcess, tell: Told) -> dict[str, float]:
+def _read(case: MemoryCase, server: Contender, load: LoadProcess, show_progress: ShowProgress) -> dict[str, float]:
     """What the readers got; `readers_lost` is 1 when the server let them down."""
     version, fillings = case.readers.version, case.test.fillings.values()
     asking = Asking(
@@ -223,12 +243,12 @@ def _read(case: MemoryCase, server: Contender, load: LoadProcess, tell: Told) ->
     )
     connections = tuple(_connections(case.test, case.readers))
     plan = LoadPlan(address=server.address, connections=connections, asking=asking, responses=1)
-    load.prepare(reaching(server, plan))
+    load.prepare(through_tls(server, plan))
     load.go()
     try:
         result = load.result()
     except BenchFailure as failure:
-        tell(f"memory: readers are lost: {failure}")
+        show_progress(f"memory: readers are lost: {failure}")
         return {"readers_lost": 1.0}
     return {"readers_lost": 0.0, "received_bytes": float(result.received_bytes), "seconds": result.seconds}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
-from ..alternating_runs import AlternatingRun, Terms, Told, start_contenders
+from ..alternating_runs import AlternatingRun, ShowProgress, Terms, start_contenders
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import fill
 from ..load.process import LoadProcess
@@ -100,33 +100,39 @@ def run_fetches(
     bench: str,
     grids: Sequence[FetchGrid],
     folder: Path,
-    store: MavenStore,
+    maven: MavenStore,
     terms: Terms,
     heap: str,
     journal: Journal,
-    tell: Told,
+    show_progress: ShowProgress,
 ) -> list[Result]:
     """Medians and ratios of every case of all grids."""
     found: list[Result] = []
-    with LoadProcess() as load, start_contenders(folder, store, terms, SETTINGS, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, maven, terms, SETTINGS, heap) as servers:
         data = [(each, filling) for each in grids for filling in each.fillings()]
         for grid, filling in data:
             for server in servers:
-                tell(f"{bench}: writing {topic_of(filling)} to {server.name}")
+                show_progress(f"{bench}: writing {topic_of(filling)} to {server.name}")
                 fill(server.address, topic_of(filling), filling, load)
             for case in grid.cases(filling):
-                contest = AlternatingRun(bench, case.as_case(), terms, journal, tell)
+                contest = AlternatingRun(bench, case.as_case(), terms, journal, show_progress)
                 found += play_case(contest, case, filling, servers, load)
     return found
 
 
 def run_chunks(
-    chunk_bytes: Sequence[int], folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    chunk_bytes: Sequence[int],
+    folder: Path,
+    maven: MavenStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    show_progress: ShowProgress,
 ) -> list[Result]:
     """KIP-283's table: v2 by the bytes that stepdown converts at a time (Kafka: always 131072), then unconverted."""
     found: list[Result] = []
     filling = next(FetchGrid().fillings())
-    with LoadProcess() as load, start_contenders(folder, store, terms, SETTINGS, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, maven, terms, SETTINGS, heap) as servers:
         for server in servers:
             fill(server.address, topic_of(filling), filling, load)
         for size in (*chunk_bytes, 0):
@@ -136,7 +142,9 @@ def run_chunks(
                 record_bytes=filling.record_bytes, codec=filling.codec, version=2 if size else 4, readers=1
             )
             named = {"chunk_bytes": size or "unconverted"}
-            found += play_case(AlternatingRun("chunks", named, terms, journal, tell), case, filling, servers, load)
+            found += play_case(
+                AlternatingRun("chunks", named, terms, journal, show_progress), case, filling, servers, load
+            )
     return found
 
 
@@ -155,10 +163,10 @@ def play_case(
     for server in servers:
         check_fetch(server.address, request, case.version)
 
-    def turn(server: Contender, seconds: float) -> dict[str, float]:
+    def measure(server: Contender, seconds: float) -> dict[str, float]:
         return contest.measure(server, [reading(server.address, case, filling, seconds)], [load]).values()
 
-    return contest.play(servers, turn)
+    return contest.play(servers, measure)
 
 
 def request_for(case: FetchCase, filling: Filling) -> FetchRequest:

@@ -12,7 +12,7 @@ The figures are the latencies of the first two, from sending to the last byte, a
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..alternating_runs import MEGABYTE, AlternatingRun, Terms, Told, quantile, start_contenders
+from ..alternating_runs import MEGABYTE, AlternatingRun, ShowProgress, Terms, quantile, start_contenders
 from ..failures import BenchFailure
 from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import create_topic, fill
@@ -38,7 +38,13 @@ READ, WRITE = "read", "write"
 
 
 def run_old_and_new(
-    old_readers: Sequence[int], folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    old_readers: Sequence[int],
+    folder: Path,
+    maven: MavenStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    show_progress: ShowProgress,
 ) -> list[Result]:
     """Medians and ratios for each number of old readers."""
     found: list[Result] = []
@@ -46,25 +52,25 @@ def run_old_and_new(
         LoadProcess() as producers,
         LoadProcess() as readers,
         LoadProcess() as converting,
-        start_contenders(folder, store, terms, SETTINGS, heap) as servers,
+        start_contenders(folder, maven, terms, SETTINGS, heap) as servers,
     ):
         loads = (producers, readers, converting)
         for server in servers:
             fill(server.address, READ, STORED, converting)
             create_topic(server.address, WRITE, PARTITIONS)
         for number in old_readers:
-            contest = AlternatingRun("mixed", {"old_readers": number}, terms, journal, tell)
+            contest = AlternatingRun("mixed", {"old_readers": number}, terms, journal, show_progress)
 
-            def turn(
+            def measure(
                 server: Contender, seconds: float, number: int = number, contest: AlternatingRun = contest
             ) -> dict[str, float]:
-                return _turn(contest, server, number, seconds, loads)
+                return _measure(contest, server, number, seconds, loads)
 
-            found += contest.play(servers, turn)
+            found += contest.play(servers, measure)
     return found
 
 
-def _turn(
+def _measure(
     contest: AlternatingRun, server: Contender, old_readers: int, seconds: float, loads: Sequence[LoadProcess]
 ) -> dict[str, float]:
     modern = fetch_request({READ: 1}, partition_bytes=MODERN_FETCH_BYTES, most_bytes=MODERN_FETCH_BYTES)

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import sleep
 
 from ...protocol.records.layout import Codec
-from ..alternating_runs import AlternatingRun, Terms, Told, start_contenders
+from ..alternating_runs import AlternatingRun, ShowProgress, Terms, start_contenders
 from ..failures import BenchFailure
 from ..load.filled_topics import create_topic, delete_topic, largest_batch
 from ..load.process import LoadProcess
@@ -99,25 +99,25 @@ def run_produce(
     grid: ProduceGrid,
     writing: ProduceRequests,
     folder: Path,
-    store: MavenStore,
+    maven: MavenStore,
     terms: Terms,
     heap: str,
     journal: Journal,
-    tell: Told,
+    show_progress: ShowProgress,
 ) -> list[Result]:
     """Medians and ratios of every case."""
     found: list[Result] = []
     numbers = count(1)
-    with LoadProcess() as load, start_contenders(folder, store, terms, SETTINGS, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, maven, terms, SETTINGS, heap) as servers:
         for case in grid.cases():
-            contest = AlternatingRun("produce", case.as_case(writing), terms, journal, tell)
+            contest = AlternatingRun("produce", case.as_case(writing), terms, journal, show_progress)
 
-            def turn(
+            def measure(
                 server: Contender, seconds: float, case: ProduceCase = case, contest: AlternatingRun = contest
             ) -> dict[str, float]:
                 return _write(contest, server, f"written-{next(numbers)}", case, writing, seconds, load)
 
-            found += contest.play(servers, turn)
+            found += contest.play(servers, measure)
     return found
 
 

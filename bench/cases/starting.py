@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from ...client.operations.topics import NewTopic, create_topics
-from ..alternating_runs import AlternatingRun, Terms, Told, start_contenders
+from ..alternating_runs import AlternatingRun, ShowProgress, Terms, start_contenders
 from ..load.filled_topics import await_leaders, write_records
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling
@@ -36,16 +36,22 @@ class StartDirectory:
 
 
 def run_starts(
-    directory: StartDirectory, folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    directory: StartDirectory,
+    folder: Path,
+    maven: MavenStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    show_progress: ShowProgress,
 ) -> list[Result]:
     """Medians and ratios for each number of partitions."""
     found: list[Result] = []
     held = 0
     few: dict[str, tuple[int, float]] = {}
-    with LoadProcess() as load, start_contenders(folder, store, terms, {}, heap) as servers:
+    with LoadProcess() as load, start_contenders(folder, maven, terms, {}, heap) as servers:
         for count in sorted(directory.partitions):
             for server in servers:
-                tell(f"start: adding {count - held} partitions to {server.name}")
+                show_progress(f"start: adding {count - held} partitions to {server.name}")
                 _add_partitions(server, held, count, directory, load)
             held = count
             case = {
@@ -53,16 +59,16 @@ def run_starts(
                 "topic_partitions": directory.topic_partitions,
                 "records": 0 if directory.is_empty else count,
             }
-            contest = AlternatingRun("start", case, terms, journal, tell)
+            contest = AlternatingRun("start", case, terms, journal, show_progress)
 
-            def turn(server: Contender, _: float, count: int = count) -> dict[str, float]:
+            def measure(server: Contender, _: float, count: int = count) -> dict[str, float]:
                 values = _start(server)
                 if server.name in few:
                     fewest, rss = few[server.name]
                     values["rss_a_partition_kib"] = (values["idle_rss_bytes"] - rss) / (count - fewest) / KIBIBYTE
                 return values
 
-            results = contest.play(servers, turn)
+            results = contest.play(servers, measure)
             if not few:
                 medians = [each for each in results if each.kind == "median"]
                 few.update({each.server: (count, each.values["idle_rss_bytes"]) for each in medians})

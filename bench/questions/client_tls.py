@@ -70,29 +70,29 @@ def keep_limits(self: Any, high: int | None = None, low: int | None = None) -> N
     """In the place of asyncio's own."""
 
 
-async def produce(address: str, tls: ssl.SSLContext, size: str) -> float:
-    """CPU seconds."""
-    value = bytes(SIZES[size])
+async def cpu_of_produce(address: str, tls: ssl.SSLContext, row: str) -> float:
+    """The CPU seconds of producing the records of a row, such as "16 kB"."""
+    value = bytes(SIZES[row])
     async with Producer(
         address, ssl_context=tls, security_protocol="SSL", acks="1", batch_size=0, enable_idempotence=False
     ) as producer:
 
-        async def send(times: int) -> None:
-            for _ in range(times):
+        async def send_records(count: int) -> None:
+            for _ in range(count):
                 await producer.send_and_wait(TOPIC, value)
 
-        await send(WARM_UP)
+        await send_records(WARM_UP)
         before = process_time()
-        times = SENT_BYTES[size] // len(value) // AT_ONCE
-        await asyncio.gather(*(send(times) for _ in range(AT_ONCE)))
+        count = SENT_BYTES[row] // len(value) // AT_ONCE
+        await asyncio.gather(*(send_records(count) for _ in range(AT_ONCE)))
         return process_time() - before
 
 
-async def ask(address: str, tls: ssl.SSLContext, size: str) -> float:
-    """CPU seconds."""
+async def cpu_of_admin_requests(address: str, tls: ssl.SSLContext, row: str) -> float:
+    """The CPU seconds of the admin requests of a row, after a warm-up."""
     resources = (DescribeConfigsResource(resource_type=BROKER, resource_name="1", configuration_keys=None),)
     request, version = (
-        (DescribeConfigsRequest(resources=resources), 1) if size == "16 kB" else (MetadataRequest(topics=()), 1)
+        (DescribeConfigsRequest(resources=resources), 1) if row == "16 kB" else (MetadataRequest(topics=()), 1)
     )
     where = parse_host_port(address)
     async with AsyncClient([where], client_id="client-tls", security=SecuritySettings(tls=tls)) as client:
@@ -100,29 +100,32 @@ async def ask(address: str, tls: ssl.SSLContext, size: str) -> float:
         for _ in range(WARM_UP):
             await connection.exchange(request, version)
         before = process_time()
-        for _ in range(ADMIN_REQUESTS[size]):
+        for _ in range(ADMIN_REQUESTS[row]):
             await connection.exchange(request, version)
         return process_time() - before
 
 
-WORK: dict[str, Callable[[str, ssl.SSLContext, str], Coroutine[Any, Any, float]]] = {"producer": produce, "admin": ask}
+WORK: dict[str, Callable[[str, ssl.SSLContext, str], Coroutine[Any, Any, float]]] = {
+    "producer": cpu_of_produce,
+    "admin": cpu_of_admin_requests,
+}
 
 
-def use(way: str) -> None:
+def patch_connect(way: str) -> None:
     if way == "asyncio":
         TcpConnect.__call__ = connect_by_asyncio  # type: ignore[method-assign]
         # With a limit of 0, which is the producer's, asyncio's TLS waits for ever after all is sent.
         sslproto._SSLProtocolTransport.set_write_buffer_limits = keep_limits  # type: ignore[method-assign]
 
 
-def run_client(way: str, work: str, size: str, address: str, authority: str) -> None:
-    use(way)
+def run_client(way: str, work: str, row: str, address: str, authority: str) -> None:
+    patch_connect(way)
     tls = ssl.create_default_context(cafile=authority)
-    print(asyncio.run(WORK[work](address, tls, size)))
+    print(asyncio.run(WORK[work](address, tls, row)))
 
 
 def run_gateway(way: str, *arguments: str) -> None:
-    use(way)
+    patch_connect(way)
     sys.argv = ["stepdown", "gateway", *arguments]
     runpy.run_module("stepdown", run_name="__main__")
 
@@ -155,8 +158,8 @@ class Rounds:
             )
 
 
-def in_child(way: str, work: str, size: str, address: str, authority: str) -> float:
-    command = [sys.executable, __file__, "client", way, work, size, address, authority]
+def in_child(way: str, work: str, row: str, address: str, authority: str) -> float:
+    command = [sys.executable, __file__, "client", way, work, row, address, authority]
     return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
@@ -178,11 +181,11 @@ def main(rounds: int) -> None:
             gateways[way] = opened.enter_context(Gateway(folder / way, way, broker.tls.address, trusted))
         for at in range(rounds + 1):
             for way in WAYS if at % 2 else WAYS[::-1]:
-                for work, sizes in ROWS.items():
-                    for size in sizes:
-                        figure = in_child(way, work, size, broker.tls.address, trusted)
+                for work, rows in ROWS.items():
+                    for row in rows:
+                        figure = in_child(way, work, row, broker.tls.address, trusted)
                         if at:
-                            found.note(f"{work}, {size} | CPU s", way, figure)
+                            found.note(f"{work}, {row} | CPU s", way, figure)
                 for size, size_bytes in SIZES.items():
                     figure = passed_ms_a_mb(load, gateways[way], broker.address, size_bytes)
                     if at:

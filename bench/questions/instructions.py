@@ -112,8 +112,8 @@ async def _serve(folder: str) -> None:
 # The client, which is not
 
 
-def drive(row: Row, requests: int, port: int) -> int:
-    """Sends `requests` requests of the row; returns how many records went through."""
+def send_requests(row: Row, requests: int, port: int) -> int:
+    """Sends `requests` requests of the row; returns how many records they wrote or read."""
     batch, records = batch_of(row)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         if row.fetch is None:
@@ -126,7 +126,7 @@ def drive(row: Row, requests: int, port: int) -> int:
 
 
 def ask(connection: socket.socket, frame: bytes, requests: int) -> None:
-    """Sends the same request so often, each when the one before is answered."""
+    """Sends the same request `requests` times, each after the answer to the one before."""
     answers = connection.makefile("rb")
     for _ in range(requests):
         connection.sendall(frame)
@@ -183,7 +183,7 @@ class Counter:
         with subprocess.Popen(served, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as broker:
             assert broker.stdout is not None
             port = broker.stdout.readline()
-            records = drive(row, requests, int(port)) if port else 0
+            records = send_requests(row, requests, int(port)) if port else 0
             _, told = broker.communicate()
         counted = self.found.search(told)
         if broker.returncode or counted is None:

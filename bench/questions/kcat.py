@@ -29,7 +29,7 @@ Took = tuple[float, float]
 """Seconds by the clock, and of processor time."""
 
 
-def take(command: Sequence[str], given: bytes = b"") -> Took:
+def run_timed(command: Sequence[str], given: bytes = b"") -> Took:
     cpu, began = os.times(), perf_counter()
     subprocess.run(command, input=given, stdout=subprocess.DEVNULL, check=True)
     after = os.times()
@@ -42,15 +42,15 @@ def measure(rounds: int) -> dict[str, Took]:
     lines = b"x" * 99 + b"\n"
     with tempfile.TemporaryDirectory() as folder, Stepdown(Path(folder)) as broker:
         broker.create_topic("read")
-        take((KCAT, "-P", "-b", broker.address, "-t", "read"), lines * LINES)
+        run_timed((KCAT, "-P", "-b", broker.address, "-t", "read"), lines * LINES)
         at = ("-b", broker.address)
         runs: dict[str, Callable[[], Took]] = {
-            "help": lambda: take((*STEPDOWN, "--help")),
-            "topics list": lambda: take((*STEPDOWN, "topics", "list", *at)),
-            "kcat produce": lambda: take((KCAT, "-P", *at, "-t", "written"), lines * LINES),
-            "produce": lambda: take((*STEPDOWN, "produce", "written", *at), lines * LINES),
-            "kcat consume": lambda: take((KCAT, "-C", "-e", "-q", *at, "-t", "read", "-o", "beginning")),
-            "consume": lambda: take((*STEPDOWN, "consume", "read", "-e", *at)),
+            "help": lambda: run_timed((*STEPDOWN, "--help")),
+            "topics list": lambda: run_timed((*STEPDOWN, "topics", "list", *at)),
+            "kcat produce": lambda: run_timed((KCAT, "-P", *at, "-t", "written"), lines * LINES),
+            "produce": lambda: run_timed((*STEPDOWN, "produce", "written", *at), lines * LINES),
+            "kcat consume": lambda: run_timed((KCAT, "-C", "-e", "-q", *at, "-t", "read", "-o", "beginning")),
+            "consume": lambda: run_timed((*STEPDOWN, "consume", "read", "-e", *at)),
         }
         broker.create_topic("written")
         taken: dict[str, list[Took]] = {name: [] for name in runs}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...protocol.records.layout import Codec
-from ..alternating_runs import Terms, Told
+from ..alternating_runs import ShowProgress, Terms
 from ..cases.downconversion_memory import MemoryTest, Readers, run_memory
 from ..cases.fetching import FetchGrid, run_fetches
 from ..cases.old_and_new_consumers import run_old_and_new
@@ -80,18 +80,26 @@ class RunExtent:
 
 
 def run_reference(
-    extent: RunExtent, folder: Path, store: MavenStore, terms: Terms, heap: str, journal: Journal, tell: Told
+    extent: RunExtent,
+    folder: Path,
+    maven: MavenStore,
+    terms: Terms,
+    heap: str,
+    journal: Journal,
+    show_progress: ShowProgress,
 ) -> list[Result]:
     """Measures everything that a bar looks at."""
-    run_fetches("fetch", GRIDS, folder, store, terms, heap, journal, tell)
+    run_fetches("fetch", GRIDS, folder, maven, terms, heap, journal, show_progress)
     for grid in PRODUCE_GRIDS:
-        run_produce(grid, ProduceRequests(), folder, store, terms, heap, journal, tell)
+        run_produce(grid, ProduceRequests(), folder, maven, terms, heap, journal, show_progress)
     longer = replace(terms, seconds=MIXED_TIMES * terms.seconds)
-    run_old_and_new(OLD_READERS, folder, store, longer, heap, journal, tell)
+    run_old_and_new(OLD_READERS, folder, maven, longer, heap, journal, show_progress)
     alone = replace(terms, peer="none", samples_every_s=SAMPLES_EVERY_S)
     readers = [Readers.of(CONVERTED_VERSION, count, STALLING_SHARE) for count in extent.memory_readers]
-    run_memory(list(extent.memory_tests), readers, folder, store, replace(alone, rounds=1), heap, journal, tell)
-    run_starts(StartDirectory(partitions=extent.partitions), folder, store, alone, heap, journal, tell)
+    run_memory(
+        list(extent.memory_tests), readers, folder, maven, replace(alone, rounds=1), heap, journal, show_progress
+    )
+    run_starts(StartDirectory(partitions=extent.partitions), folder, maven, alone, heap, journal, show_progress)
     return journal.results
 
 

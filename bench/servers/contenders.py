@@ -40,7 +40,7 @@ class Contender(Protocol):
 def make_peer(
     name: str,
     folder: Path,
-    store: MavenStore,
+    maven: MavenStore,
     properties: Mapping[str, str],
     heap: str,
     network: Network = LOOPBACK,
@@ -50,11 +50,11 @@ def make_peer(
     if name == "none":
         return None
     if name == "kafka:3.9.1":
-        return KafkaServer(folder, store, properties=properties, heap=heap, network=network, certificates=certificates)
+        return KafkaServer(folder, maven, properties=properties, heap=heap, network=network, certificates=certificates)
     if name == "kafka:1.1.1":
         if network.enter:
             raise BenchFailure("kafka:1.1.1 runs over loopback only, where its ZooKeeper is")
         if certificates:
             raise BenchFailure("kafka:1.1.1 reads no PEM; --security SSL is for kafka:3.9.1")
-        return OldKafkaServer(folder, store, properties=properties, heap=heap)
+        return OldKafkaServer(folder, maven, properties=properties, heap=heap)
     raise BenchFailure(f"no peer is called {name}; there is {', '.join(PEERS)}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .shared_options import TURNS, Shared, with_shared_options
-from .workplace import open_desk
+from .workplace import open_workplace
 
 if TYPE_CHECKING:
     from ...bench.cases.fetching import FetchGrid
@@ -81,9 +81,9 @@ def memory(
         raise typer.BadParameter("--broker and --metrics go together")
     if broker and shared.security != "PLAINTEXT":
         raise typer.BadParameter("--security is for a stepdown that is started")
-    with open_desk(shared) as desk:
+    with open_workplace(shared) as desk:
         terms = desk.terms(broker=broker, metrics=metrics)
-        run_memory(tests, who, desk.folder, desk.store, terms, shared.heap, desk.journal, desk.tell)
+        run_memory(tests, who, desk.folder, desk.maven, terms, shared.heap, desk.journal, desk.show_progress)
 
 
 @bench.command()
@@ -134,8 +134,10 @@ def chunks(
     """Compare chunk sizes of down-conversion, as KIP-283's table does."""
     from ...bench.cases.fetching import run_chunks
 
-    with open_desk(shared) as desk:
-        run_chunks(_numbers(chunk_bytes), desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
+    with open_workplace(shared) as desk:
+        run_chunks(
+            _numbers(chunk_bytes), desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress
+        )
 
 
 @bench.command()
@@ -172,8 +174,8 @@ def produce(
         data=_data(data),
     )
     writing = ProduceRequests(connections=connections, in_flight=in_flight, request_partitions=request_partitions)
-    with open_desk(shared) as desk:
-        run_produce(grid, writing, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
+    with open_workplace(shared) as desk:
+        run_produce(grid, writing, desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
 
 
 @bench.command()
@@ -188,9 +190,9 @@ def mixed(
     """Compare latencies of producers and new consumers while old consumers fetch as fast as they can."""
     from ...bench.cases.old_and_new_consumers import run_old_and_new
 
-    with open_desk(shared) as desk:
+    with open_workplace(shared) as desk:
         run_old_and_new(
-            _numbers(old_readers), desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell
+            _numbers(old_readers), desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress
         )
 
 
@@ -209,8 +211,8 @@ def start(
     from ...bench.cases.starting import StartDirectory, run_starts
 
     held = StartDirectory(partitions=_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
-    with open_desk(shared) as desk:
-        run_starts(held, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
+    with open_workplace(shared) as desk:
+        run_starts(held, desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
 
 
 @bench.command()
@@ -227,8 +229,8 @@ def cleaning(
     from ...bench.cases.cleaning import CleaningTest, run_cleaning
 
     test = CleaningTest(keys=keys, updates=updates, value_bytes=value_bytes, map_bytes=map_bytes)
-    with open_desk(shared) as desk:
-        run_cleaning(test, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
+    with open_workplace(shared) as desk:
+        run_cleaning(test, desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
 
 
 @bench.command()
@@ -249,16 +251,16 @@ def reference(
     kept = to / f"{date.today().isoformat()}.jsonl"
     kept.unlink(missing_ok=True)
     extent = RunExtent(memory=MemoryTest(partitions=memory_partitions), giant_bytes=giant_bytes, partitions=(0, many))
-    with open_desk(replace(shared, out=shared.out or kept)) as desk:
-        run_reference(extent, desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
+    with open_workplace(replace(shared, out=shared.out or kept)) as desk:
+        run_reference(extent, desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
         kept.with_suffix(".md").write_text(summary(desk.journal))
 
 
 def _fetch(name: str, grid: FetchGrid, shared: Shared) -> None:
     from ...bench.cases.fetching import run_fetches
 
-    with open_desk(shared) as desk:
-        run_fetches(name, [grid], desk.folder, desk.store, desk.terms(), shared.heap, desk.journal, desk.tell)
+    with open_workplace(shared) as desk:
+        run_fetches(name, [grid], desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
 
 
 def _grid(

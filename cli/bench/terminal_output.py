@@ -65,8 +65,8 @@ TITLES = {
 
 
 @contextmanager
-def telling() -> Iterator[Callable[[str], None]]:
-    """Somebody to tell what is being done: one line that changes on a terminal, a line each elsewhere. On stderr."""
+def progress_display() -> Iterator[Callable[[str], None]]:
+    """Gives a function that shows a line of progress on stderr: in place on a terminal, elsewhere one a line."""
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
         yield lambda text: console.print(text, soft_wrap=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
-    from ...bench.alternating_runs import Terms, Told
+    from ...bench.alternating_runs import ShowProgress, Terms
     from ...bench.results.results import Journal
     from ...bench.servers.maven import MavenStore
     from .shared_options import Shared
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """Where a benchmark works: a folder for the servers, jars, a journal, and somebody to tell."""
+    """Where a benchmark works: a folder for the servers, jars, a journal, and a display of progress."""
 
     folder: Path
-    store: MavenStore
+    maven: MavenStore
     journal: Journal
-    tell: Told
+    show_progress: ShowProgress
     shared: Shared
     certificates: str = ""
 
@@ -50,12 +50,12 @@ class Workplace:
 
 
 @contextmanager
-def open_desk(shared: Shared) -> Iterator[Workplace]:
-    """A place to work; what was found is shown at the end. Raises: CommandFailure for BenchFailure."""
+def open_workplace(shared: Shared) -> Iterator[Workplace]:
+    """A place to work; shows the results at the end. Raises: CommandFailure for BenchFailure."""
     from ...bench.failures import BenchFailure
     from ...bench.results.results import Journal
     from ...bench.servers.maven import user_store
-    from .terminal_output import print_results, telling
+    from .terminal_output import print_results, progress_display
 
     _make_folders(shared)
     folder = Path(tempfile.mkdtemp(prefix="stepdown-bench-", dir=shared.folder))
@@ -66,13 +66,13 @@ def open_desk(shared: Shared) -> Iterator[Workplace]:
                 outputs.append(open_files.enter_context(shared.out.open("a")))
             events = None if shared.events is None else open_files.enter_context(shared.events.open("a"))
             journal = Journal(*outputs, events=events)
-            with telling() as tell:
+            with progress_display() as show_progress:
                 certificates = _certificates(shared.security, folder)
                 yield Workplace(
                     folder=folder,
-                    store=user_store(),
+                    maven=user_store(),
                     journal=journal,
-                    tell=tell,
+                    show_progress=show_progress,
                     shared=shared,
                     certificates=certificates,
                 )

@@ -154,7 +154,7 @@ def _parse_json(text: str) -> LoggedRequest:
         version=_number(header, "requestApiVersion"),
         client_id=str(header.get("clientId") or ""),
         connection=str(fields.get("connection", "")),
-        address=_remote(str(fields.get("connection", ""))),
+        address=_client_host(str(fields.get("connection", ""))),
         principal=KafkaPrincipal(kind or USER_TYPE, name),
         software_name=str(software.get("softwareName") or UNKNOWN),
         software_version=str(software.get("softwareVersion") or UNKNOWN),
@@ -204,7 +204,7 @@ def _parse_header(text: str) -> LoggedRequest:
         version=int(header["version"]),
         client_id=header["client"],
         connection=connection["connection"],
-        address=_remote(connection["connection"]),
+        address=_client_host(connection["connection"]),
         principal=KafkaPrincipal(principal["type"], principal["name"]),
         software_name=software["name"] if software else UNKNOWN,
         software_version=software["version"] if software else UNKNOWN,
@@ -219,7 +219,7 @@ def _is_between_brokers(key: int, replica_id: int) -> bool:
     return key in WITH_REPLICA_ID and replica_id >= 0
 
 
-def _remote(connection: str) -> str:
+def _client_host(connection: str) -> str:
     """The client's address in `10.0.0.1:9092-10.0.0.7:50123-3`."""
     found = _REMOTE.match(connection)
     if found is None:

@@ -53,7 +53,7 @@ HINTS = {
 @configs.command()
 def describe(
     entity: Entity,
-    every: Annotated[bool, typer.Option("--all", "-a", help="Also what was not set at run time.")] = False,
+    with_defaults: Annotated[bool, typer.Option("--all", "-a", help="Also what was not set at run time.")] = False,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
     as_json: AsJson = False,
@@ -65,7 +65,7 @@ def describe(
     wanted = parse_entity(entity)
     with connect(bootstrap, command_config, HINTS) as client:
         if isinstance(wanted, ConfigResource):
-            rows = _describe_resource(client, wanted, every=every)
+            rows = _describe_resource(client, wanted, with_defaults=with_defaults)
             columns = ("name", "value", "source")
         else:
             rows = _describe_quotas(client, wanted)
@@ -78,12 +78,12 @@ def describe(
     print_table(columns, [[_show(row[column]) for column in columns] for row in rows])
 
 
-def _describe_resource(client: CommandClient, resource: ConfigResource, *, every: bool) -> list[dict[str, Any]]:
+def _describe_resource(client: CommandClient, resource: ConfigResource, *, with_defaults: bool) -> list[dict[str, Any]]:
     from ...client.operations.configs import describe_configs
 
     own = OWN_SOURCES[resource.kind.name]
     rows = client.run(describe_configs(resource))
-    return [row for row in rows if every or row["source"] in own]
+    return [row for row in rows if with_defaults or row["source"] in own]
 
 
 def _describe_quotas(client: CommandClient, entity: ClientEntity) -> list[dict[str, Any]]:

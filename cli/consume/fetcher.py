@@ -42,7 +42,7 @@ OUT_OF_RANGE_HINT = "What was there was deleted by retention, or the topic was m
 class Fetcher:
     """Reads from `positions`, which move on. With `ends` it is done at those offsets, open.
 
-    Raises: CommandFailure from `poll`.
+    Raises: CommandFailure from `fetch_records`.
     """
 
     def __init__(
@@ -67,8 +67,11 @@ class Fetcher:
         """Whether every partition has been read up to its end."""
         return self._ends is not None and not self._ends
 
-    def poll(self) -> Iterator[tuple[TopicPartition, RecordRows]]:
-        """The records that there are, after half a second at most. The position of their partition is after them."""
+    def fetch_records(self) -> Iterator[tuple[TopicPartition, RecordRows]]:
+        """Fetches once from each leader, and yields the records, after half a second at most.
+
+        The position of a partition is then after its records.
+        """
         active = [
             topic_partition for topic_partition in self.positions if self._ends is None or topic_partition in self._ends
         ]

@@ -127,7 +127,7 @@ class _ReadLoop:
 
     def _print(self) -> None:
         count, fetcher = self._options.count, self._fetcher
-        for topic_partition, rows in fetcher.poll():
+        for topic_partition, rows in fetcher.fetch_records():
             wanted = rows if count is None else rows.first(count - self._printed)
             self._output.write(self._options.show(topic_partition, wanted))
             self._printed += len(wanted)

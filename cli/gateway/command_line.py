@@ -16,10 +16,10 @@ from pathlib import Path
 from ...client.security.settings import TlsSettings
 from ...config import ConfigError, Given, Origin
 from ...config.sources.command_parser import CommandParser
-from ...gateway.allow_list import ENDED, list_past
+from ...gateway.allow_list import ENDED, list_past_entries
 from ...gateway.gateway import Gateway
 from ...gateway.setting_keys import KEYS
-from ...gateway.settings import GatewaySettings, list_late, make_settings, read_sources
+from ...gateway.settings import GatewaySettings, list_settings_for_restart, make_settings, read_sources
 from ...gateway.workers.supervisor import StartFailed, Supervisor
 from ...gateway.workers.worker import Worker
 from ...network.clock import LoopClock
@@ -28,7 +28,7 @@ from ..serve.event_loop import run_in_loop
 from ..serve.greeting import announce
 from ..serve.log_format import configure_logging
 from ..serve.log_options import add_log_options
-from ..support.process_resources import allow_open_files, collect_seldom, return_memory, shorten_thread_turns
+from ..support.process_resources import allow_open_files, collect_garbage_seldom, return_memory, shorten_thread_turns
 
 DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests that Kafka 4 removed; the rest passes.
 
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     for line in _list_untimely_certificates(settings):
         log.warning(line)
     if given.check:
-        for each in list_past(settings.allowed, LoopClock().now_ms()):
+        for each in list_past_entries(settings.allowed, LoopClock().now_ms()):
             log.warning(ENDED, each)
         print("the settings are good")
         return 0
@@ -90,7 +90,7 @@ def _be_worker(descriptors: str) -> int:
     """The process of a worker: signals that end a gateway are for its supervisor."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    collect_seldom()
+    collect_garbage_seldom()
     ports, questions = (socket.socket(fileno=int(each)) for each in descriptors.split(","))
     return run_in_loop(Worker(ports, questions).run())
 
@@ -106,7 +106,7 @@ async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Ca
         task.add_done_callback(reloads.discard)
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_soon)
-    collect_seldom()
+    collect_garbage_seldom()
     try:
         fault = await gateway.start()
     except StartFailed as failure:
@@ -133,7 +133,7 @@ async def reload(gateway: Gateway | Supervisor, started: Sequence[Given], read: 
         log.error("the settings stay as they were: %s", error)
     else:
         log.info("the settings were read again")
-        if late := list_late(started, texts):
+        if late := list_settings_for_restart(started, texts):
             log.warning("changed, and in force after a restart: %s", ", ".join(late))
 
 

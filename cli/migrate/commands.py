@@ -148,7 +148,7 @@ def _make(
 ) -> MigrationPlan:
     from ...storage.migration.plan_from_disks import plan_from_disks
     from ...storage.migration.plan_making import PlanMaking
-    from ..support.zookeeper_source import read_zookeeper
+    from ..support.zookeeper_reading import read_zookeeper
 
     now_ms = int(time.time() * 1000)
     if zookeeper is None and zookeeper_data is None:

@@ -60,13 +60,13 @@ class Report:
     metrics: dict[str, float]
 
     @property
-    def sent(self) -> int:
+    def acknowledged(self) -> int:
         """How many records were acknowledged."""
         return self.records - self.failed
 
     @property
     def per_second(self) -> float:
-        return self.sent / self.seconds if self.seconds else 0.0
+        return self.acknowledged / self.seconds if self.seconds else 0.0
 
     def latency_ms(self, percentile: float) -> float:
         """The latency that this percentage of the records did not exceed."""
@@ -77,7 +77,7 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         return {
             "records": self.records,
-            "sent": self.sent,
+            "sent": self.acknowledged,
             "failed": self.failed,
             "first_error": self.first_error,
             "seconds": round(self.seconds, 3),

@@ -17,7 +17,7 @@ from ...config import Given, Origin, StartupSettings, load
 from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
 from ...network.clock import LoopClock
 from ..support.failures import EXIT_FAILED
-from ..support.process_resources import allow_open_files, collect_seldom, return_memory, shorten_thread_turns
+from ..support.process_resources import allow_open_files, collect_garbage_seldom, return_memory, shorten_thread_turns
 from .event_loop import run_in_loop
 from .greeting import announce, summarize, summarize_without_effect
 from .log_format import configure_logging
@@ -121,7 +121,7 @@ async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ:
             control = f", control {controlled.control_address}"
         if options.users:
             cluster.scram_credentials.set_passwords(options.users)
-        collect_seldom()
+        collect_garbage_seldom()
         for broker in cluster.brokers.values():
             log.info(summarize(broker, loaded.layers))
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
@@ -156,7 +156,7 @@ async def _run(loaded: StartupSettings, options: BrokerOptions) -> int:
         await create_missing_topics(broker)
     if options.users:
         broker.scram_credentials.set_passwords(options.users)
-    collect_seldom()
+    collect_garbage_seldom()
     log.info(summarize(broker if isinstance(broker, Broker) else broker.broker, loaded.layers))
     announce(_greeting(broker))
     await stopping.wait()
@@ -178,7 +178,7 @@ def _broker(loaded: StartupSettings, options: BrokerOptions) -> "Broker | Contro
 
 
 def _disk(options: BrokerOptions) -> "FaultyDisk":
-    """What is temporary waits for no disk: a machine that loses its power has no test to go on with."""
+    """Temporary brokers never sync: after a power loss no test goes on anyway."""
     from ...broker.faults.disk_faults import FaultyDisk
     from ...broker.faults.hard_linked_files import HardLinkedFiles
 

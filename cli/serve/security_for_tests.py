@@ -45,10 +45,10 @@ def _listener(folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> S
 
 def _write_properties(path: Path, texts: dict[str, str]) -> None:
     lines = (f"{name}={text}\n".replace("\\", "\\\\") for name, text in texts.items())
-    write_privately(path, "".join(_in_latin_1(letter) for line in lines for letter in line))
+    write_privately(path, "".join(_escape_non_ascii(letter) for line in lines for letter in line))
 
 
-def _in_latin_1(letter: str) -> str:
-    """As Java reads properties: other letters as the escapes of their UTF-16."""
+def _escape_non_ascii(letter: str) -> str:
+    """As Java reads properties: letters beyond ASCII as escapes of their UTF-16."""
     units = letter.encode("utf-16-be")
     return letter if letter.isascii() else "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

@@ -50,7 +50,7 @@ def shorten_thread_turns() -> None:
     sys.setswitchinterval(THREAD_TURN_S)
 
 
-def collect_seldom() -> None:
+def collect_garbage_seldom() -> None:
     """Starts the garbage collector once the process is ready: what was imported and made so far stays, and is much with
     thousands of partitions.
     """

@@ -130,7 +130,7 @@ def _read_cluster(hosts: str | None, data: str | None, log_dirs: Sequence[str]) 
     """What ZooKeeper has of the cluster of these directories; None without one. Raises: CommandFailure."""
     from ...storage.directories.meta_properties import read_meta_properties
     from ...storage.files.files import Files
-    from ..support.zookeeper_source import read_zookeeper
+    from ..support.zookeeper_reading import read_zookeeper
 
     if hosts is None and data is None:
         return None

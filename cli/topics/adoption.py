@@ -42,7 +42,7 @@ class TopicPlace(Protocol):
     def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
         """What the logs of a topic with these settings would act on."""
 
-    def folders(self, topic: str) -> Sequence[str]:
+    def local_folders(self, topic: str) -> Sequence[str]:
         """The folders of its partitions that can be read from here."""
 
     def adopt(self, adoption: Adoption) -> Outcome:
@@ -88,7 +88,7 @@ def preview(place: TopicPlace, adoption: Adoption) -> DeletionPreview | None:
     """What the settings would delete at once; None where no folder can be read. Raises: DiskFault, CorruptRecord."""
     from ...storage.compaction.deletion_preview import DeletionPreview, preview_deletion
 
-    config, folders = place.log_config(adoption.topic, adoption.configs), place.folders(adoption.topic)
+    config, folders = place.log_config(adoption.topic, adoption.configs), place.local_folders(adoption.topic)
     files, now_ms = Files(read_only=True), int(time.time() * 1000)
     found = [preview_deletion(files, folder, config, now_ms) for folder in folders]
     return sum(found, DeletionPreview()) if found else None

@@ -36,7 +36,7 @@ class DirectoryTopics:
     def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
         return log_config(self._topics.configuration.topic_settings(configs))
 
-    def folders(self, topic: str) -> Sequence[str]:
+    def local_folders(self, topic: str) -> Sequence[str]:
         return [each.log.directory for each in self._topics.cluster.topics[topic].partitions.values() if each.is_here]
 
     def adopt(self, adoption: Adoption) -> Outcome:

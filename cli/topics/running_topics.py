@@ -73,12 +73,12 @@ class RunningTopics:
             broker=texts[Source.DYNAMIC_BROKER],
         )
 
-    def folders(self, topic: str) -> Sequence[str]:
+    def local_folders(self, topic: str) -> Sequence[str]:
         if self._folders is None:
-            self._folders = self._all_folders()
+            self._folders = self._find_local_folders()
         return self._folders.get(topic, [])
 
-    def _all_folders(self) -> dict[str, list[str]]:
+    def _find_local_folders(self) -> dict[str, list[str]]:
         response = self._client.run(ask(DescribeLogDirsRequest(topics=None)))
         found: dict[str, list[str]] = {}
         for result in response.results:

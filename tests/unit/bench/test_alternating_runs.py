@@ -97,12 +97,12 @@ def test_servers_take_turns_after_a_warm_up_of_their_own() -> None:
     turns: list[tuple[str, float]] = []
     servers: list[Contender] = [FakeServer("stepdown"), FakeServer("kafka")]
 
-    def turn(server: Contender, seconds: float) -> dict[str, float]:
+    def measure(server: Contender, seconds: float) -> dict[str, float]:
         turns.append((server.name, seconds))
         return {"mb_per_s": 1.0}
 
     terms = Terms(rounds=2, seconds=2.0, warm_up_s=1.0, jvm_warm_up_s=10.0)
-    found = AlternatingRun("fetch", {"readers": 1}, terms, Journal(), lambda _: None).play(servers, turn)
+    found = AlternatingRun("fetch", {"readers": 1}, terms, Journal(), lambda _: None).play(servers, measure)
     assert turns == [("stepdown", 1.0), ("kafka", 10.0)] + [("stepdown", 2.0), ("kafka", 2.0)] * 2
     assert [each.kind for each in found] == ["median", "median", "ratio"]
 
@@ -110,11 +110,13 @@ def test_servers_take_turns_after_a_warm_up_of_their_own() -> None:
 def test_a_server_may_count_from_its_first_turn() -> None:
     turns: list[float] = []
 
-    def turn(server: Contender, seconds: float) -> dict[str, float]:
+    def measure(server: Contender, seconds: float) -> dict[str, float]:
         turns.append(seconds)
         return {}
 
-    AlternatingRun("fetch", {}, Terms(rounds=1, warm_up_s=0.0), Journal(), print).play([FakeServer("stepdown")], turn)
+    AlternatingRun("fetch", {}, Terms(rounds=1, warm_up_s=0.0), Journal(), print).play(
+        [FakeServer("stepdown")], measure
+    )
     assert turns == [2.0]
 
 
@@ -122,10 +124,10 @@ def test_events_are_those_of_the_rounds() -> None:
     events = io.StringIO()
     contest = AlternatingRun("fetch", {"readers": 1}, Terms(rounds=1), Journal(events=events), lambda _: None)
 
-    def turn(server: Contender, seconds: float) -> dict[str, float]:
+    def measure(server: Contender, seconds: float) -> dict[str, float]:
         return contest.measure(server, [a_plan()], [FakeLoad(result(0.002, 0.004, received=9))]).values()
 
-    contest.play([FakeServer("stepdown")], turn)
+    contest.play([FakeServer("stepdown")], measure)
     rows = [json.loads(line) for line in events.getvalue().splitlines()]
     assert [(row["latency_us"], row["bytes"], row["rate"]) for row in rows] == [(2000, 9, 100), (4000, 9, 100)]
     assert [row["ts"][-12:-6] for row in rows] == ["40.250", "40.500"]

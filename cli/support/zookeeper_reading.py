@@ -14,8 +14,8 @@ from .failures import CommandFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZookeeperSource:
-    """The cluster, where it was read, what was passed over in doing so, and what is not known because of it."""
+class ZookeeperReading:
+    """What was read of a ZooKeeper: the cluster, the name of the place, notes on what was skipped, and gaps."""
 
     cluster: KafkaCluster
     name: str
@@ -23,16 +23,19 @@ class ZookeeperSource:
     gaps: Sequence[str] = ()
 
 
-def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) -> ZookeeperSource:
-    """What one of both says; of several clusters that with the id. Raises: CommandFailure."""
+def read_zookeeper(hosts: str | None, data: str | None, cluster_id: str | None) -> ZookeeperReading:
+    """Reads from running `hosts` or from `data` directories; of several clusters, the one with the id.
+
+    Raises: CommandFailure.
+    """
     try:
         if hosts is not None:
             cluster = read_cluster(find_cluster(read_live_zookeeper(hosts), cluster_id))
-            return ZookeeperSource(cluster=cluster, name=f"ZooKeeper at {hosts}", gaps=_sessions(cluster))
+            return ZookeeperReading(cluster=cluster, name=f"ZooKeeper at {hosts}", gaps=_sessions(cluster))
         paths = (data or "").split(",")
         found = read_data_directory(Files(read_only=True), paths)
         cluster = read_cluster(find_cluster(found.tree, cluster_id))
-        return ZookeeperSource(
+        return ZookeeperReading(
             cluster=cluster,
             name=f"ZooKeeper's files in {data}, up to transaction {found.zxid:#x}",
             notes=[*found.notes, *_sessions(cluster)],
