@@ -111,7 +111,7 @@ class BrokerCluster:
         """`on_broker` is called with each broker before it starts. Raises: ConfigError, DiskFault."""
         self._on_broker = on_broker or (lambda _: None)
         self.on_failed: Callable[[int], object] = lambda _: None
-        """Told the id of a broker that cannot go on; who runs the cluster then ends it."""
+        """Called with the id of a broker that has failed; the owner of the cluster then stops it."""
         self.clock: Clock = clock or LoopClock()
         self._files = files or (lambda _: Files())
         self._load = dict(members)
@@ -335,7 +335,7 @@ class BrokerCluster:
 
     @property
     def scram_credentials(self) -> ScramCredentials:
-        """Those of all brokers, once one runs."""
+        """The SCRAM credentials of all brokers, once one runs."""
         return self._any().scram_credentials
 
     def leader(self, topic: str, partition: int) -> int:

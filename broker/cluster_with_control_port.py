@@ -66,7 +66,7 @@ class ControlledCluster:
 
     @property
     def scram_credentials(self) -> ScramCredentials:
-        """Those of all brokers."""
+        """The SCRAM credentials of all brokers."""
         return self.cluster.scram_credentials
 
     async def start(self) -> None:

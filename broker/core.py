@@ -121,7 +121,7 @@ class Core:
         self.denials = PeerLogLimit(self.clock)
         self.has_failed = False
         self.on_failed: Callable[[], object] = lambda: None
-        """Called when the broker cannot go on; who runs it then ends it."""
+        """Called when the broker has failed; its owner then stops it."""
         node_id = self.log_manager.identity.node_id
         self.cluster = MetadataImage(
             cluster_id=self.log_manager.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
@@ -144,7 +144,7 @@ class Core:
             raise
 
     def fail(self, reason: str) -> None:
-        """Says, once, why this broker cannot go on."""
+        """Logs, once, why this broker cannot go on."""
         if not self.has_failed:
             self.has_failed = True
             log.critical("the broker cannot go on: %s", reason)

@@ -17,7 +17,7 @@ class HeldPorts:
         self._sockets: list[socket.socket] = []
 
     def hold(self) -> None:
-        """Has nobody else get the ports from now on, whether the broker runs or not: bound, not listening, they refuse.
+        """Binds the ports, so that no other process gets them, whether the broker runs or not; connections are refused.
 
         Raises: OSError.
         """
@@ -44,7 +44,7 @@ class HeldPorts:
             self._share(False)
 
     def release(self) -> None:
-        """Others may have them."""
+        """Closes the sockets: other processes may bind the ports."""
         for sock in self._sockets:
             sock.close()
         self._sockets.clear()

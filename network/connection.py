@@ -134,7 +134,10 @@ class Connection:
                 if reply.throttle_ms:
                     await self._send_held_replies(answerer)
                     await self._mute(reply.throttle_ms)
-                del reply, pieces  # nor a connection that idles what it was answered: slices of files that are deleted
+                del (
+                    reply,
+                    pieces,
+                )  # an idle connection must not hold its last answer: slices of files that may be deleted
         except (MalformedFrame, CloseConnection) as fault:
             self._log_close(str(fault))
             self.is_waiting = False

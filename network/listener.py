@@ -169,7 +169,7 @@ class Server:
         return taken[0], taken[1]
 
     def stop_accepting(self) -> None:
-        """Closes the listeners; connections go on."""
+        """Closes the listeners; connections stay."""
         self._unwatch()
         for sock in self._listeners:
             sock.close()

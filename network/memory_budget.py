@@ -182,7 +182,7 @@ class MemoryBudget:
         self._queue.pop(waiter, None)
 
     def _first(self) -> Waiter | None:
-        """Who is to be served next."""
+        """The claim to be served next."""
         return next(iter(self._queue), None)
 
     def _serve_queue(self) -> None:
@@ -228,7 +228,7 @@ class MemoryBudget:
         return True
 
     def _choose_holder(self, first: Waiter) -> Claim | None:
-        """Who may be asked; if nobody yet, a timer asks again."""
+        """The holder to ask for its memory; if none yet, a timer tries again."""
         if not self._offers:
             return None
         return self._if_patience_is_over(min(self._offers, key=stalled_since_ms), self._patience_ms)

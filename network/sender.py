@@ -24,7 +24,7 @@ TURN_BYTES = 1 << 20
 """Sent at a time while the peer takes all: then others have their turn."""
 
 WORKER_TURN_S = 0.004
-"""For so long a worker goes on with one slice: the way there and back takes 0.1 to 0.2 ms of both processors."""
+"""How long a worker keeps to one slice: handing it over and back takes 0.1 to 0.2 ms of both processors."""
 
 SLICE_BYTES = 16 * 1024
 """What a slice counts for in a turn beside its bytes: ten thousand small ones, 20 µs each, would be one turn else."""
@@ -176,7 +176,7 @@ class Sender:
 
 
 def _fill_and_send(piece: Conversion, wire: PlainTransport, may_send_bytes: int) -> tuple[int, int, int]:
-    """Fills the buffer in a worker, sends it, and goes on with the next bytes as long as the peer takes all.
+    """Fills the buffer in a worker, sends it, and repeats this as long as the peer takes all.
 
     Returns: the bytes in the buffer, the bytes sent from it before these, and how many of these were sent.
     """

@@ -107,7 +107,7 @@ class Metadata:
         return max(0, waited, self._updated_ms + self._max_age_ms - now_ms)
 
     def topics_to_ask(self, now_ms: int) -> list[str]:
-        """Those to name in the next request: new ones alone if nothing else is out of date. Idle ones are forgotten."""
+        """The topics of the next request: only new ones if no other is out of date. Forgets idle topics."""
         for topic in [t for t, used in self.used.items() if now_ms - used >= self._max_idle_ms]:
             del self.used[topic]
             self._new.discard(topic)

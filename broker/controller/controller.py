@@ -3,11 +3,11 @@
     administrators, brokers that come and go, leaders with a new ISR
       -> a changed record (`partition_change.py`) -> the store -> `publish`: every broker brings its image up to date
 
-A change acts when it is written. Who asked for it has the answer when it is on the disk (`Topics.sync_metadata`); what
-nobody asked for, such as an election, is there within a second.
+A change takes effect when it is written. A client gets its answer when the change is on the disk
+(`Topics.sync_metadata`); a change without a client, such as an election, is synced within a second.
 
-A broker sees the newest state, not each step to it, as with batches of Kafka's metadata log. One whose metadata is held
-(`hold_metadata`) goes on with what it knew. What is asked of the controller while it publishes is published after that.
+A broker sees the newest state, not each step to it, as with batches of Kafka's metadata log. A broker whose metadata is
+held (`hold_metadata`) keeps its old state. Changes made while the controller publishes are published after that.
 Source: Kafka 3.9 `ReplicationControlManager`, `ClusterControlManager`.
 """
 

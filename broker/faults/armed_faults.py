@@ -61,7 +61,7 @@ class ArmedFaults:
         return self._all[number]
 
     def active(self) -> Iterator[ArmedFault]:
-        """Those that may fire."""
+        """The faults that may still fire."""
         return (armed for armed in self if not armed.is_removed and not armed.is_spent)
 
     def fire(self, armed: ArmedFault) -> bool:
@@ -77,7 +77,7 @@ class ArmedFaults:
         return True
 
     def release(self, number: int) -> ArmedFault:
-        """Lets go what the fault holds; it goes on holding what comes."""
+        """Releases the requests that the fault holds; it holds those that come later."""
         armed = self.find(number)
         armed.released.set()
         armed.released = asyncio.Event()

@@ -100,7 +100,7 @@ def find_topic(cluster: MetadataImage, interest: Interest) -> Topic:
 
 
 def _readable_topic(cluster: MetadataImage, interest: Interest, access: Access, *, is_follower: bool) -> Topic:
-    """As `find_topic`, for who may read it. Others get that error also for a name that does not exist.
+    """As `find_topic`, for a client that may read the topic. Others get the same error for a topic that does not exist.
 
     Followers need more than that (CVE-2018-1288: a client that claimed to be a follower could read anything, and
     report progress that it had not made).

@@ -7,7 +7,7 @@
 | (id, n > 0) | incremental: the session's partitions, less those forgotten, plus those given |
 
 Versions below 7 behave as (0, -1). The epoch is 1 after creation and grows by one with every incremental fetch, from
-2^31-1 to 1. Who gets no session, or has lost it, asks for all its partitions each time.
+2^31-1 to 1. A client without a session asks for all its partitions each time.
 """
 
 import random
@@ -36,7 +36,7 @@ Key = tuple[object, int]
 
 @dataclass(slots=True)
 class Interest:
-    """A partition that a client wants, and what it was told of it last (-1: nothing yet)."""
+    """A partition that a client wants, and what its last response said of it (-1: none yet)."""
 
     topic: str
     topic_id: UUID
@@ -101,7 +101,7 @@ def is_from_follower(request: FetchRequest, version: int) -> bool:
 
 
 def replica_id_of(request: FetchRequest, version: int) -> int:
-    """Who asks: a broker, or a consumer (-1)."""
+    """The id of the broker that fetches; a consumer: -1."""
     return request.replica_id if version < FIRST_VERSION_WITH_REPLICA_STATE else request.replica_state.replica_id
 
 

@@ -41,7 +41,7 @@ def private_pages_of(core: "Core") -> dict[str, MakePage]:
 
 
 def access_of(core: "Core", lines: PeerLogLimit) -> PageAccess:
-    """Who may see the page."""
+    """The rule of which requests may see the page."""
     delay_ms = core.settings.connection_failed_authentication_delay_ms
     tries = PasswordTries(core.clock, delay_ms, core.metrics.failed_authentications, lines)
     return PageAccess(core.settings.stepdown_page_password or "", tries)

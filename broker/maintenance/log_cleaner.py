@@ -179,7 +179,7 @@ class Cleaner:
     # One log
 
     async def _clean(self, partition: Partition, what: Cleanable) -> bool:
-        """Whether to go on with the next log at once."""
+        """Whether to clean the next log at once."""
         from .single_log_cleaning import Cleaning  # what it needs is loaded with the first log that is dirty
 
         assert self._threads is not None

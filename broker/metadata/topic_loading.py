@@ -190,7 +190,7 @@ def _common_id(name: str, logs: Iterable[Log]) -> UUID:
 
 
 def _lead_all(store: MetadataStore, found: Mapping[str, Logs], log_manager: LogManager, node_id: int) -> None:
-    """Has this broker lead what it has a replica of, and nobody the rest."""
+    """Makes this broker the leader of the partitions that it has a replica of; the others have no leader."""
     late = 0
     for name, stored in store.state.topics.items():
         logs = found.get(name, {})

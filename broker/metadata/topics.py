@@ -70,10 +70,10 @@ class NewTopic:
 class Topics:
     """Changes the topics of one broker.
 
-    `on_deleted` are called with topics that went, and return a task if they go on with it; `on_changed` with those that
-    came or grew.
-    `on_configured` are called when dynamic settings of the broker have changed, `on_clients` when access rules or
-    quotas of clients may have, `on_epoch` when a leader's epoch has begun in a partition here (in a cluster).
+    `on_deleted` are called with deleted topics, and return a task if they have more to do; `on_changed` with topics
+    that were created or grew. `on_configured` are called when dynamic settings of the broker have changed, `on_clients`
+    when access rules or quotas of clients may have, `on_epoch` when a leader's epoch has begun in a partition here (in
+    a cluster).
     """
 
     def __init__(self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None) -> None:
@@ -300,14 +300,14 @@ class Topics:
                 await self._core.run_in_worker(log_manager.checkpoints.forget_gone_logs)
 
     def _log_managers(self) -> Sequence[LogManager]:
-        """Those in which partitions are made when topics are."""
+        """The log managers that make the partitions of new topics."""
         return (self._log_manager,)
 
     async def _give_up(self, topic: Topic, fault: DiskFault, failed: dict[str, ApiError]) -> None:
         log.error("topic %s could not be created: %s", topic.name, fault)
         forget_frames(fault)
         failed[topic.name] = fault
-        with suppress(DiskFault):  # said already; what is left behind goes at the next start
+        with suppress(DiskFault):  # logged already; the next start removes what is left
             await self._store({topic.name: None})
             for index in topic.partitions:
                 self._log_manager.delete(topic.name, index)
@@ -458,7 +458,7 @@ class Topics:
         return {}
 
     def _notify_deletion(self, gone: Sequence[Topic]) -> list[asyncio.Task[None]]:
-        """What goes on with it."""
+        """The tasks that have more to do for the deleted topics."""
         return [task for tell in self.on_deleted if (task := tell(gone)) is not None]
 
     async def _delete_logs(self, topic: Topic) -> None:

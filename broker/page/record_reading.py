@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SLICE_BYTES = 262_144
 MOST_SLICES = 16
-"""Read for one answer; where these have too few records, the answer is short and says where to go on."""
+"""Read for one answer; where these have too few records, the answer is short and says where to continue."""
 MOST_FIELD_BYTES = 16_384
 MOST_TOTAL_BYTES = 262_144
 MOST_OPENED_BYTES = 64 << 20

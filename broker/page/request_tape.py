@@ -59,7 +59,7 @@ class Tape:
         self._rows.append({"number": self.count, **row})
 
     def after(self, number: int, limit: int) -> list[Row]:
-        """Those with a higher number, the latest first, `limit` at most."""
+        """The rows with a higher number, the latest first, `limit` at most."""
         wanted = min(limit, self.count - number)
         return list(islice(reversed(self._rows), max(0, wanted)))
 

@@ -12,7 +12,7 @@ MOST_CHARACTERS = 200
 
 
 class QuotaUsage:
-    """Those who share a quota are counted together, and have "" where the quota is for any user or client id."""
+    """Clients that share a quota are counted together; the label is "" where the quota is for any user or client id."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._bytes = metrics.quota_bytes

@@ -37,7 +37,7 @@ class Replicas:
 
     @property
     def log_managers(self) -> list[LogManager]:
-        """Those of all brokers that run."""
+        """The log managers of all brokers that run."""
         return [peer._core.log_manager for peer in self._peers.values()]
 
     @property

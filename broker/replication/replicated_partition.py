@@ -269,7 +269,7 @@ class ReplicatedPartition(Partition):
         self._lower_high_watermark()
 
     def restart_at(self, offset: int) -> None:
-        """Drops everything: the leader's log begins behind the end of this one. Raises DiskFault."""
+        """Drops all records: the leader's log begins after the end of this one. Raises DiskFault."""
         self.log.restart_at(offset)
         self._high_watermark = offset
         self._host.wake_waiting(self)

@@ -1,7 +1,7 @@
 """Requests that wait for something to happen to a partition, or for their time to run out.
 
-A `Waiter` is told of every event on the keys it watches and looks whether it is satisfied (Kafka:
-DelayedOperationPurgatory). It is woken at most once, and leaves no trace behind.
+Each event on a key that a `Waiter` watches makes it check whether it is satisfied (Kafka:
+DelayedOperationPurgatory). It is woken at most once, and leaves no trace.
 """
 
 import asyncio

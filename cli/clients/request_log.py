@@ -76,7 +76,7 @@ class RequestLog:
     examples: list[str] = field(default_factory=list)
     """The first lines that could not be read, by number, and why."""
     _greeted: dict[str, SeenClient] = field(default_factory=dict)
-    """What connections sent before anything tells who they are, by connection."""
+    """Requests of connections whose client is not known yet, by connection."""
 
     def read(self, file: BinaryIO) -> None:
         """Counts what a log says, to its end."""

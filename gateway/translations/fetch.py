@@ -133,7 +133,7 @@ class _Fetch:
         return found
 
     async def _advance_offsets(self, keys: Sequence[PartitionKey]) -> bool:
-        """Moves on behind batches of which nothing is left; whether there were any."""
+        """Moves offsets past batches of which nothing is left; returns whether there were any."""
         found = False
         async for key in self._turn.each(keys):
             each = self._partitions[key]

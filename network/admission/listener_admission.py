@@ -82,7 +82,7 @@ class ListenerAdmission:
         return {} if sasl is None else mechanisms_of(sasl, self._shared.credential_of, self._shared.clock)
 
     def _find_mechanisms(self) -> Mapping[str, Callable[[], Mechanism]]:
-        """Those of the settings that are in force; where they cannot be made the former stay, and the log says so."""
+        """The mechanisms of the current settings; if they cannot be made, the former stay, and that is logged."""
         wanted = self._security().sasl
         if wanted is not self._sasl:
             before, self._sasl = self._sasl, wanted

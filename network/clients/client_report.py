@@ -1,4 +1,4 @@
-"""Who is there: a bounded table of the clients that a server has seen, for the page /clients.
+"""A bounded table of the clients that a server has seen, for the page /clients.
 
 A client is an address, a principal, a client id and its software: all connections of one program are one client.
 A connection that has only asked for versions, or not logged in, is no client yet: strangers get no place in the table.

@@ -1,4 +1,4 @@
-"""Who may read what is not for everybody: programs on this machine.
+"""Pages that only programs on this machine may read.
 
 A web page in a browser on this machine is refused: it may come by a name that leads here, or send from another origin.
 """

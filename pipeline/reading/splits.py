@@ -25,7 +25,7 @@ from .segment_location import SegmentFile
 MAX_OFFSET = (1 << 63) - 1
 DEFAULT_SPLIT_BYTES = 32 << 20
 MAX_TAIL_BYTES = 4 << 20
-"""How much may lie behind the last index entry: an interval, and a batch or two of the largest size."""
+"""How much may lie after the last index entry: an interval, and a batch or two of the largest size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

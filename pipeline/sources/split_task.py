@@ -48,8 +48,10 @@ def record_ranges(wanted: Range, log_end: Callable[[], int], options: ReadOption
 
 
 def tasks(splits: Iterable[Split], most_bytes: int, *, most_alone: int = MOST_ALONE) -> list[SplitPartition]:
-    """The splits as tasks, the largest first. `splits` are those of each log in the order of their offsets, which the
-    rows of a task have, too. Of more than `most_alone` neighbours share a task, of `most_bytes` together at most.
+    """The splits as tasks, the largest first.
+
+    `splits` are in the order of each log's offsets, and so are the rows of a task. If there are more than `most_alone`,
+    neighbouring splits share a task, up to `most_bytes` together.
     """
     all_splits = list(splits)
     is_shared = len(all_splits) > most_alone

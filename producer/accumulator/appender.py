@@ -261,7 +261,7 @@ class Appender:
         self._refuse_each(late, self._unknown(topic, partition))
 
     def _retry_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
-        """As `_retry`; a fault ends the record that it was met with, and not those behind."""
+        """As `_retry`; a fault fails this record only, not the records after it."""
         try:
             self._retry(waiting, known, now_ms)
         except Exception as fault:

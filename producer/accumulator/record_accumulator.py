@@ -3,7 +3,7 @@
 A record goes into the last batch of its partition, or opens another. A node is ready when one of its partitions, not
 muted and not backing off, has a full batch, a second one, one that lingered long enough since its creation, or when
 memory is short, a flush runs or the producer closes. A drain takes one batch per partition,
-starting behind the partition it ended with. Source: Kafka 3.9, RecordAccumulator.
+starting after the partition it ended with. Source: Kafka 3.9, RecordAccumulator.
 """
 
 import random
@@ -30,7 +30,7 @@ NO_MEMORY = -2
 
 
 class Ready:
-    """Who can be sent to; when to look again; topics with a partition that has no leader."""
+    """The nodes that can be sent to; when to check again; topics with a partition that has no leader."""
 
     __slots__ = ("leaderless", "next_check_ms", "nodes")
 
@@ -370,7 +370,7 @@ class Accumulator:
 
 
 def _shut(batches: list[Batch]) -> list[Batch]:
-    """Those that leave their queues to fail take no more: a callback of one may send before the next has failed."""
+    """Closes batches that are about to fail for further records: a callback may send before the last has failed."""
     for batch in batches:
         batch.buffer.full = True
     return batches
@@ -390,7 +390,7 @@ def _overdue_batches(queue: BatchQueue, now_ms: int, timeout_ms: int) -> Iterato
 
 
 def _first_ages(queue: BatchQueue) -> Iterator[int]:
-    """When those that came back, and the first one behind them, were created."""
+    """When the batches that came back, and the first one after them, were created."""
     for batch in queue:
         yield batch.created_ms
         if not batch.came_back:

@@ -81,10 +81,10 @@ class SequenceNumbers:
 
     @staticmethod
     def _must_settle(first: Batch) -> bool:
-        """Whether new batches wait behind one that is sent again, since an earlier try may have been written.
+        """Whether new batches wait for one that is sent again, since an earlier try may have been written.
 
-        A broker knows the last five batches again. Kafka's client goes on, so after two bad answers to the one, with
-        good ones to those behind, it is a batch that nobody knows, gets a new epoch, and is written twice.
+        A broker knows the last five batches again. Kafka's client does not wait: after two bad answers to this batch,
+        and good ones to later batches, the broker does not know it any more; it gets a new epoch and is written twice.
         """
         return first.in_retry and first.may_be_written
 
@@ -187,7 +187,7 @@ class SequenceNumbers:
             self.unresolved[key] = following
 
     def resolve(self) -> None:
-        """Lets partitions go on whose answers closed the gap; for the others asks for a new epoch."""
+        """Releases partitions whose answers closed the gap; for the others asks for a new epoch."""
         lost = []
         for key in list(self.unresolved):
             entry = self.entry_of(key)

@@ -92,7 +92,7 @@ class TransactionRequest:
         raise NotImplementedError
 
     def codes(self, response: Any) -> Iterable[ErrorCode]:
-        """Those of the answer, one or many."""
+        """The error codes of the answer, one or many."""
         return (code_of(response.error_code),)
 
     def judge(self, response: Any) -> tuple[RequestVerdict, ErrorCode]:

@@ -75,7 +75,7 @@ class TransactionalSequences(SequenceNumbers):
             self._close_gap(batch)
 
     def _close_gap(self, lost: Batch) -> None:
-        """Those behind a batch that was refused take its numbers."""
+        """Batches after a refused one take its sequence numbers."""
         entry = self.entry_of(lost.topic_partition)
         entry.next = (entry.next - lost.count) & MAX_INT32
         for batch in entry.in_flight:
@@ -84,7 +84,7 @@ class TransactionalSequences(SequenceNumbers):
                 batch.set_producer(batch.producer_id, batch.producer_epoch, lower)
 
     def find_gap(self) -> bool:
-        """Whether an expired batch left a gap that no answer can close any more. Lets partitions without one go on."""
+        """Whether an expired batch left a gap that no answer can close any more. Releases partitions without one."""
         found = False
         for key in list(self.unresolved):
             entry = self.entry_of(key)

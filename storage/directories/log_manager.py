@@ -114,7 +114,7 @@ class LogManager:
 
     @property
     def directories(self) -> list[str]:
-        """Those that were usable at the start."""
+        """The directories that were usable at the start."""
         return [directory.path for directory in self._directories]
 
     @property
@@ -145,7 +145,7 @@ class LogManager:
 
     @property
     def reason_to_halt(self) -> str | None:
-        """Why the broker cannot go on, None while it can. As in Kafka: without metadata, or without any log."""
+        """Why the broker has to halt; None: it need not. As in Kafka: without metadata, or without any log."""
         fault = self.offline.get(self._metadata_home)
         if fault is not None:
             return f"the log directory with the state of the cluster is offline: {fault}"

@@ -130,7 +130,7 @@ class Offsets:
             del self._pending[producer_id]
 
     def groups_of_producer(self, producer_id: int) -> Iterator[str]:
-        """Those for which the producer's transaction would commit; they may be settled, or come and go, meanwhile."""
+        """The groups for which the producer's transaction would commit; they may change during the iteration."""
         for group_id in tuple(self._pending.get(producer_id, ())):
             if group_id in self._pending.get(producer_id, ()):
                 yield group_id

@@ -145,7 +145,7 @@ class MatchReuse:
     """A thread's tables, and the stream that is being written.
 
     parts         of each key and value: begin and end in the opened records, begin in the messages
-    cells         for each 64 bytes of the opened records, the first part that ends behind their begin
+    cells         for each 64 bytes of the opened records, the first part that ends after their begin
     matches       what repeats in the messages: begin, size, distance; the first is empty
     last          where the last of them begins in the table
     head          where the last one begins that is in the head of a message and not joined with others, or -1
@@ -328,8 +328,11 @@ class MatchReuse:
                 self.head = self.last
 
     def extend(self, at: cython.uint, size: cython.uint, distance: cython.uint, in_head: cython.bint) -> cython.bint:
-        """Whether the last match goes on with this one: they have the same distance, or the one inside of a head would
-        repeat the same bytes with the distance of the other."""
+        """Make the last match longer by this one, if that can be; return whether it was.
+
+        It can if both have the same distance, or if the one inside a head repeats the same bytes with the other's
+        distance too.
+        """
         matches: Words = self.matches
         last: cython.Py_ssize_t = self.last
         if at != matches[last] + matches[last + 1]:
