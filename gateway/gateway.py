@@ -321,7 +321,7 @@ class Gateway:
         if self.settings.proxy_protocol != OFF:
             connection.first = partial(self._read_proxy_header, sock, wire, peer, connection.first)
         self._connections[peer.listener] += 1
-        connection.at_end = partial(self._end, session, peer, connection.at_end)
+        connection.at_end = partial(self._on_session_end, session, peer, connection.at_end)
         return connection, answerer
 
     def _broker_of(self, peer: Peer) -> int:
@@ -351,7 +351,7 @@ class Gateway:
         if then is not None:
             await then()
 
-    def _end(self, session: ClientSession, peer: Peer, before: Callable[[], None] | None) -> None:
+    def _on_session_end(self, session: ClientSession, peer: Peer, before: Callable[[], None] | None) -> None:
         self._connections[peer.listener] -= 1
         session.close()
         if before is not None:

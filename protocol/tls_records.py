@@ -84,7 +84,7 @@ class TlsRecords:
             opened = self.tls.read(DATA_BYTES)
         except ssl.SSLWantReadError:
             if not self._left or self._header:
-                self._pay()
+                self._count_without_data()
             return b""
         finally:
             self._collect()
@@ -141,7 +141,7 @@ class TlsRecords:
         if self._incoming.pending:  # after an error
             self._incoming.read()
 
-    def _pay(self) -> None:
+    def _count_without_data(self) -> None:
         """Raises: MalformedFrame."""
         self._credit_bytes -= DATA_BYTES_FOR_ANOTHER
         if self._credit_bytes < 0:

@@ -29,9 +29,9 @@ Took = tuple[float, float]
 """Seconds by the clock, and of processor time."""
 
 
-def run_timed(command: Sequence[str], given: bytes = b"") -> Took:
+def run_timed(command: Sequence[str], stdin: bytes = b"") -> Took:
     cpu, began = os.times(), perf_counter()
-    subprocess.run(command, input=given, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, input=stdin, stdout=subprocess.DEVNULL, check=True)
     after = os.times()
     used = after.children_user + after.children_system - cpu.children_user - cpu.children_system
     return perf_counter() - began, used

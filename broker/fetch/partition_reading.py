@@ -172,9 +172,11 @@ class DelayedFetch:
 
     def __call__(self, key: Hashable | None) -> bool:
         """After an event on that partition; None: all are looked at."""
-        return any(self._look(each) for each in self._interests) if key is None else self._look(key)
+        return (
+            any(self._is_satisfied_by(each) for each in self._interests) if key is None else self._is_satisfied_by(key)
+        )
 
-    def _look(self, key: Hashable) -> bool:
+    def _is_satisfied_by(self, key: Hashable) -> bool:
         """Whether the wait is over, with what that partition could give now."""
         interest = self._interests[key]
         reading = PartitionReading(interest)

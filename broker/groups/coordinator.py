@@ -46,7 +46,7 @@ from .describing import describe_classic, describe_consumer, unknown_classic
 from .group_lines import GroupLines
 from .group_registry import Group, GroupRegistry
 from .group_settings import GroupSettings
-from .migration.classic_members import ClassicInConsumer
+from .migration.classic_members import ClassicMembersInConsumerGroup
 from .migration.migration import Migration
 from .offsets.committed_offsets import CommittedOffset, Offsets, TopicPartition
 from .offsets.offset_requests import Commits, Committer, NewOffset
@@ -101,7 +101,7 @@ class GroupCoordinator:
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
         self._long_plans = LongPlans(core.run_in_worker, self.groups, self._lookup, self.ensure_answerable)
-        self._classic_in_consumer = ClassicInConsumer(self._consumers, migration)
+        self._classic_in_consumer = ClassicMembersInConsumerGroup(self._consumers, migration)
         self._loading = GroupLoading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_load)
         self._expiry: Periodic | None = None
         self._deletions = BackgroundTasks()

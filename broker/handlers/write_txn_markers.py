@@ -42,7 +42,7 @@ async def handle(services: "Services", request: WriteTxnMarkersRequest, call: Ca
             await call.turn.next()
             for index in dict.fromkeys(topic.partition_indexes):
                 code = await _write_one(services, marker, topic.name, index, call.turn)
-                _note(codes, asked.producer_id, topic.name, index, code)
+                _set_code(codes, asked.producer_id, topic.name, index, code)
                 await call.turn.next()
     return _response(codes)
 
@@ -52,7 +52,7 @@ def refuse(request: WriteTxnMarkersRequest, error: ApiError, call: Call) -> Writ
     for asked in request.markers:
         for topic in asked.topics:
             for index in topic.partition_indexes:
-                _note(codes, asked.producer_id, topic.name, index, error.code)
+                _set_code(codes, asked.producer_id, topic.name, index, error.code)
     return _response(codes)
 
 
@@ -66,7 +66,7 @@ def _check_producers(request: WriteTxnMarkersRequest) -> None:
             )
 
 
-def _note(codes: Codes, producer_id: int, topic: str, index: int, code: ErrorCode) -> None:
+def _set_code(codes: Codes, producer_id: int, topic: str, index: int, code: ErrorCode) -> None:
     codes.setdefault(producer_id, {}).setdefault(topic, {})[index] = code
 
 

@@ -115,7 +115,7 @@ class ListenerAdmission:
         peer = connection.peer
         self._find_mechanisms()
         sasl = self._sasl
-        timer = self._shared.clock.call_later(self._shared.timeout_ms, partial(self._too_late, connection))
+        timer = self._shared.clock.call_later(self._shared.timeout_ms, partial(self._on_login_timeout, connection))
         authenticated = partial(self._admit, connection, timer)
         connection.restrict(sasl.max_token_bytes if sasl is not None else None, self._shared.memory)
         if self._contexts is not None:
@@ -155,7 +155,7 @@ class ListenerAdmission:
         if connection.is_restricted or (sasl is not None and sasl.refusal is not None):
             self._shared.failed_authentications.of(self._name, sasl.mechanism if sasl else "").add()
 
-    def _too_late(self, connection: Connection) -> None:
+    def _on_login_timeout(self, connection: Connection) -> None:
         line = (
             f"closing {connection.peer} (listener {self._name}): not authenticated within {self._shared.timeout_ms} ms"
         )

@@ -18,7 +18,7 @@ from stepdown.broker.groups.group_lines import GroupLines
 from stepdown.broker.groups.group_record_log import StoredRecords, TransactionalProducer
 from stepdown.broker.groups.group_registry import GroupRegistry
 from stepdown.broker.groups.group_settings import GroupSettings
-from stepdown.broker.groups.migration.classic_members import ClassicInConsumer
+from stepdown.broker.groups.migration.classic_members import ClassicMembersInConsumerGroup
 from stepdown.broker.groups.migration.migration import Migration
 from stepdown.broker.groups.offsets.committed_offsets import Offsets
 from stepdown.broker.groups.offsets.offset_requests import Commits, Committer, NewOffset
@@ -120,7 +120,7 @@ class GroupWorld:
             self.settings, self.groups, self.timers, self.store, self.replay, self.rebalancer, planner, self.migration
         )
         self.heartbeats = ConsumerHeartbeats(self.consumers)
-        self.classic_in_consumer = ClassicInConsumer(self.consumers, self.migration)
+        self.classic_in_consumer = ClassicMembersInConsumerGroup(self.consumers, self.migration)
 
     def _name_of(self, wanted: UUID) -> str | None:
         return next((topic.topic_name for topic in self.topics.values() if topic.topic_id == wanted), None)

@@ -26,15 +26,15 @@ MOST_PENDING_MEMBERS = 5_000
 """Ids handed out last, 3 kB each, fewer with long names. Clients come back with theirs within milliseconds."""
 
 
-def _session(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
+def _session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
     return "session", group.group_id, member_id
 
 
-def _join_phase(group: ClassicGroup) -> tuple[str, str]:
+def _join_phase_key(group: ClassicGroup) -> tuple[str, str]:
     return "join phase", group.group_id
 
 
-def _sync_phase(group: ClassicGroup) -> tuple[str, str]:
+def _sync_phase_key(group: ClassicGroup) -> tuple[str, str]:
     return "sync phase", group.group_id
 
 
@@ -81,7 +81,7 @@ class Rebalancer:
 
     def _watch(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         self._timers.schedule(
-            _session(group, member_id), timeout_ms, lambda: self._expire_session(group, member_id, timeout_ms)
+            _session_key(group, member_id), timeout_ms, lambda: self._expire_session(group, member_id, timeout_ms)
         )
 
     def _expire_session(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
@@ -98,14 +98,14 @@ class Rebalancer:
 
     def remove(self, group: ClassicGroup, member: ClassicMember) -> None:
         """Takes a member out; a request of its that waits ends with UNKNOWN_MEMBER_ID: a live client tries again."""
-        self._timers.cancel(_session(group, member.member_id))
+        self._timers.cancel(_session_key(group, member.member_id))
         group.answer_join(member, join_error(ErrorCode.UNKNOWN_MEMBER_ID))
         member.answer_sync(sync_error(ErrorCode.UNKNOWN_MEMBER_ID))
         group.remove(member.member_id)
 
     def remove_pending(self, group: ClassicGroup, member_id: str) -> None:
         self.handed_out.take((group.group_id, member_id))
-        self._timers.cancel(_session(group, member_id))
+        self._timers.cancel(_session_key(group, member_id))
         group.remove(member_id)
         if group.state is ClassicGroupState.PREPARING_REBALANCE and group.have_all_joined:
             self.complete_join(group)
@@ -124,14 +124,14 @@ class Rebalancer:
 
     def forget(self, group: ClassicGroup) -> None:
         """The group is gone: no timer of its may fire."""
-        self._timers.cancel(_join_phase(group))
-        self._timers.cancel(_sync_phase(group))
+        self._timers.cancel(_join_phase_key(group))
+        self._timers.cancel(_sync_phase_key(group))
         for member_id in (*group.members, *group.pending_members):
-            self._timers.cancel(_session(group, member_id))
+            self._timers.cancel(_session_key(group, member_id))
             self.handed_out.take((group.group_id, member_id))
 
     def forget_session(self, group: ClassicGroup, member_id: str) -> None:
-        self._timers.cancel(_session(group, member_id))
+        self._timers.cancel(_session_key(group, member_id))
 
     # The join phase
 
@@ -147,7 +147,7 @@ class Rebalancer:
         if group.state is ClassicGroupState.COMPLETING_REBALANCE:
             self.reset_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS)
         group.pending_syncs.clear()
-        self._timers.cancel(_sync_phase(group))
+        self._timers.cancel(_sync_phase_key(group))
         was_empty = group.state is ClassicGroupState.EMPTY
         group.move_to(ClassicGroupState.PREPARING_REBALANCE, self._timers.now_ms())
         self.lines.inform(group.group_id, "prepares to rebalance after generation %d: %s", group.generation, reason)
@@ -169,18 +169,18 @@ class Rebalancer:
             else:
                 self.complete_join(group)
 
-        self._timers.schedule(_join_phase(group), delay_ms, expire)
+        self._timers.schedule(_join_phase_key(group), delay_ms, expire)
 
     def _try_to_complete_join(self, group: ClassicGroup) -> None:
         if group.have_all_joined and group.previous_state is not ClassicGroupState.EMPTY:
             self.complete_join(group)
 
     def _await_join(self, group: ClassicGroup) -> None:
-        self._timers.schedule(_join_phase(group), group.rebalance_timeout_ms, lambda: self.complete_join(group))
+        self._timers.schedule(_join_phase_key(group), group.rebalance_timeout_ms, lambda: self.complete_join(group))
 
     def complete_join(self, group: ClassicGroup) -> None:
         """Ends the join phase with those who came. Static members may miss it; their session tells if they are gone."""
-        self._timers.cancel(_join_phase(group))
+        self._timers.cancel(_join_phase_key(group))
         for member in [each for each in group.members.values() if each.awaiting_join is None and not each.is_static]:
             self.lines.inform(group.group_id, "%s did not rejoin in time, it is removed", member.member_id)
             self.remove(group, member)
@@ -204,7 +204,7 @@ class Rebalancer:
             member.is_new = False
             self.keep_alive(group, member)
             group.pending_syncs.add(member.member_id)
-        self._timers.schedule(_sync_phase(group), group.rebalance_timeout_ms, lambda: self._expire_sync(group))
+        self._timers.schedule(_sync_phase_key(group), group.rebalance_timeout_ms, lambda: self._expire_sync(group))
 
     def store_empty(self, group: ClassicGroup) -> None:
         """Should this fail, the generation before comes back after a restart, and its members expire."""
@@ -219,7 +219,7 @@ class Rebalancer:
         """The member asked for its assignment."""
         group.pending_syncs.discard(member_id)
         if not group.pending_syncs:
-            self._timers.cancel(_sync_phase(group))
+            self._timers.cancel(_sync_phase_key(group))
 
     def reset_assignments(self, group: ClassicGroup, code: ErrorCode) -> None:
         """Ends the parked SyncGroups with an error; nobody owns anything."""
@@ -232,7 +232,7 @@ class Rebalancer:
         late = sorted(group.pending_syncs)
         for member_id in late:
             self.lines.inform(group.group_id, "%s did not ask for its assignment, it is removed", member_id)
-            self._timers.cancel(_session(group, member_id))
+            self._timers.cancel(_session_key(group, member_id))
             group.remove(member_id)
         if late:
             self.prepare(group, "members did not ask for their assignment: " + ", ".join(late))

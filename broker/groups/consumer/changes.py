@@ -97,7 +97,7 @@ class GroupChangePlanner:
         if after != before:
             change.records.append(after.subscription_record(group.group_id))
         is_new_subscription = (after.topics, after.topic_regex) != (before.topics, before.topic_regex)
-        topics, epoch = self._refresh(change, members.values(), is_new_subscription, now_ms, may_see)
+        topics, epoch = self._refresh_topics(change, members.values(), is_new_subscription, now_ms, may_see)
         target_epoch, target = group.assignment_epoch, group.target_of(after)
         if epoch > target_epoch:
             target = self._assign(change, members, topics, forerunner)[after.member_id]
@@ -112,7 +112,7 @@ class GroupChangePlanner:
 
     # Topics and the group's epoch
 
-    def _refresh(
+    def _refresh_topics(
         self, change: GroupChange, members: Iterable[ConsumerMember], is_new: bool, now_ms: int, may_see: MaySee
     ) -> tuple[Topics, int]:
         """The subscribed topics and the group's epoch; looked at when subscriptions change, or when it is time to."""

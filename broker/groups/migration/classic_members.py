@@ -28,7 +28,7 @@ from .migration import Migration, classic_metadata
 log = logging.getLogger(__name__)
 
 
-class ClassicInConsumer:
+class ClassicMembersInConsumerGroup:
     """Answers classic members of consumer groups."""
 
     def __init__(self, consumers: ChangeStore, migration: Migration) -> None:
@@ -130,7 +130,7 @@ class ClassicInConsumer:
         has_to_rejoin = (
             member.epoch < group.epoch
             or member.state is MemberState.UNREVOKED_PARTITIONS
-            or (member.state is MemberState.UNRELEASED_PARTITIONS and not _waits(group, member))
+            or (member.state is MemberState.UNRELEASED_PARTITIONS and not _waits_for_partitions(group, member))
         )
         if not has_to_rejoin:
             return ErrorCode.NONE
@@ -144,7 +144,7 @@ class ClassicInConsumer:
     def _check_member(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
     ) -> ConsumerMember:
-        member = _find(group, member_id, instance_id)
+        member = _find_member(group, member_id, instance_id)
         if generation != member.epoch:
             message = f"generation {generation} of {member.member_id}, which is at {member.epoch}"
             raise ApiError(message, ErrorCode.ILLEGAL_GENERATION)
@@ -168,7 +168,7 @@ class ClassicInConsumer:
 def _leave(group: ConsumerGroup, leaving: MemberIdentity, gone: dict[str, ConsumerMember]) -> MemberResponse:
     code, member_id = ErrorCode.NONE, leaving.member_id
     try:
-        member = _find(group, member_id, leaving.group_instance_id, by_instance=member_id == UNKNOWN_MEMBER)
+        member = _find_member(group, member_id, leaving.group_instance_id, by_instance=member_id == UNKNOWN_MEMBER)
         gone[member.member_id] = member
         member_id = member.member_id
     except ApiError as error:
@@ -176,7 +176,7 @@ def _leave(group: ConsumerGroup, leaving: MemberIdentity, gone: dict[str, Consum
     return MemberResponse(member_id=member_id, group_instance_id=leaving.group_instance_id, error_code=code)
 
 
-def _find(
+def _find_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None, *, by_instance: bool = False
 ) -> ConsumerMember:
     """The classic member; `by_instance`: whatever its member id. Raises: ApiError 25 or 82."""
@@ -190,7 +190,7 @@ def _find(
     return member
 
 
-def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
+def _waits_for_partitions(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Whether others still have something that the member is to own."""
     target: Assignment = group.targets.get(member.member_id, NOTHING)
     return any(

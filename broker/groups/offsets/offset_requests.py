@@ -103,14 +103,14 @@ class Commits:
     async def commit(self, committer: Committer, new: Sequence[NewOffset]) -> dict[TopicPartition, ErrorCode]:
         """What became of each partition; offsets are replicated when this returns. Raises: ApiError for all of them."""
         self._check_committer(committer)
-        codes = {(each.topic, each.partition): self._judge(each) for each in new}
+        codes = {(each.topic, each.partition): self._check_metadata_length(each) for each in new}
         taken = [each for each in new if not codes[each.topic, each.partition]]
         if taken:
             failure = await self._store_offsets(committer, taken)
             codes.update(((each.topic, each.partition), failure) for each in taken)
         return codes
 
-    def _judge(self, new: NewOffset) -> ErrorCode:
+    def _check_metadata_length(self, new: NewOffset) -> ErrorCode:
         """Lengths count UTF-16 units, as Java's strings do."""
         if new.metadata is not None and len(new.metadata.encode("utf-16-le")) // 2 > self._settings.metadata_max_chars:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
