@@ -53,8 +53,8 @@ KEYS = (
         1_000,
         AtLeast(1),
         CLUSTER,
-        "Connections that have sent no request yet, or are in their login. Above it those of the address with most of "
-        "them are closed, first who has gone on longest ago.",
+        "Connections that have sent no request yet, or are in their login. Above it, connections of the address that has "
+        "most are closed, the ones idle longest first.",
     ),
     active(
         "stepdown.max.partitions",
