@@ -320,7 +320,7 @@ class BrokerCluster:
 
     @property
     def node_ids(self) -> list[int]:
-        """Of all brokers, those that do not run too."""
+        """The ids of all brokers, also of those that do not run."""
         return list(self._members)
 
     @property
@@ -415,7 +415,7 @@ class BrokerCluster:
 
 
 def own_settings(node_id: int, directory: str | Path, rack: str | None = None) -> list[Given]:
-    """What each broker of a cluster has for itself."""
+    """The settings of one broker, beside those of the whole cluster."""
     texts = {
         "node.id": str(node_id),
         "log.dirs": str(Path(directory) / f"broker-{node_id}"),

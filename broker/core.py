@@ -67,7 +67,7 @@ promised slices of waiting partitions (350 bytes each), the codecs' own state, w
 
 
 class Core:
-    """What one broker has before any room of it is made."""
+    """The parts of one broker that are made before any of its rooms."""
 
     def __init__(self, settings: BrokerSettings, clock: Clock | None, files: Files | None) -> None:
         self.settings = settings
@@ -152,7 +152,7 @@ class Core:
 
     @property
     def zstd_to(self) -> Codec | None:
-        """What zstd becomes for clients that cannot read it; None: they are refused."""
+        """The codec that zstd is converted to for clients that cannot read it; None: they are refused."""
         name = self.settings.stepdown_downconversion_zstd
         return None if name == "error" else Codec[name.upper()]
 

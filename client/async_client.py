@@ -22,7 +22,7 @@ from .tcp_connect import Connect, TcpConnect
 
 T = TypeVar("T")
 LOGIN_USE = 0.85
-"""Of the time that a login is good for (KIP-368); then another connection takes its place."""
+"""The share of a login's lifetime (KIP-368) after which another connection takes its place."""
 
 
 class AsyncClient:

@@ -21,7 +21,7 @@ from .steps import take_steps
 
 T = TypeVar("T")
 LOGIN_USE = 0.85
-"""Of the time that a login is good for (KIP-368); then it is renewed on the connection."""
+"""The share of a login's lifetime (KIP-368) after which it is renewed on the connection."""
 
 
 class BlockingClient:

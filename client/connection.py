@@ -19,7 +19,7 @@ from .tls_socket import TlsSocket
 TIMEOUT_S = 30.0
 MAX_RESPONSE_BYTES = 256 << 20
 MAX_BYTES_BEFORE_LOGIN = 512 << 10
-"""Of an answer while the broker may still be anybody; Kafka's brokers bound such requests likewise."""
+"""The bytes of an answer before the broker has authenticated; Kafka's brokers bound such requests likewise."""
 ANY_VERSION = 0x7FFF
 READ_BYTES = 65_536
 SIZE_BYTES = 4

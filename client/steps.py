@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def take_steps(steps: Generator[S, Any, T], do_step: Callable[[S], Any]) -> T:
-    """What the generator returns."""
+    """Runs the generator with `do_step`; returns what the generator returns."""
     result, fault = None, None
     while True:
         try:
@@ -24,7 +24,7 @@ def take_steps(steps: Generator[S, Any, T], do_step: Callable[[S], Any]) -> T:
 
 
 async def await_steps(steps: Generator[S, Any, T], do_step: Callable[[S], Awaitable[Any]]) -> T:
-    """What the generator returns."""
+    """Runs the generator with `do_step`; returns what the generator returns."""
     result, fault = None, None
     while True:
         try:

@@ -13,7 +13,7 @@ from ..protocol.tls_faults import HUNG_UP
 from ..protocol.tls_records import CHUNK_BYTES, TlsBuffers, TlsRecords
 
 MOST_UNSENT_BYTES = 4 * 1024
-"""Of answers to keys that the broker renews, while it reads nothing."""
+"""The bytes of answers to key updates that may be unsent while the broker reads nothing."""
 
 
 class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):

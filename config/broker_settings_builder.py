@@ -37,7 +37,7 @@ class _SettingsCollector:
         return str(self.layers.value(name) or "")
 
     def parse(self, name: str, parse: Callable[[str], T], otherwise: T) -> T:
-        """What `parse` makes of a key's text; a ValueError becomes a problem."""
+        """The parsed value of a key; a ValueError of `parse` becomes a problem."""
         try:
             return parse(self.text(name))
         except ValueError as fault:
@@ -198,7 +198,7 @@ def _check_bounds(collector: _SettingsCollector, values: Mapping[str, Any]) -> N
 
 
 def _check_consumer_groups(collector: _SettingsCollector) -> None:
-    """What members of consumer groups are given lies within the bounds that an operator may set (KIP-848)."""
+    """Checks that the defaults for consumer groups lie within the bounds of the operator (KIP-848)."""
     for name in ("session.timeout.ms", "heartbeat.interval.ms"):
         keys = (f"group.consumer.{part}{name}" for part in ("min.", "", "max."))
         least, given, most = (collector.layers.value(key) for key in keys)

@@ -44,7 +44,7 @@ from .setting_keys import (
 from .upstream_logins import UpstreamLogin, parse_clients
 
 AT_ONCE = ("allow", "drain.timeout.ms", LOGINS, f"{UPSTREAM}sasl.")
-"""What counts when the settings are read again."""
+"""The settings that take effect when the settings are read again."""
 LISTENER_PREFIX = f"listener.name.{LISTENER.lower()}."
 
 
@@ -75,7 +75,7 @@ class GatewaySettings:
 
     @property
     def zstd_to(self) -> Codec | None:
-        """What zstd batches become for clients that cannot read them; None: they are refused."""
+        """The codec that zstd is converted to for clients that cannot read it; None: they are refused."""
         name = self.network.stepdown_downconversion_zstd
         return None if name == "error" else Codec[name.upper()]
 
@@ -98,7 +98,7 @@ def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable
 
 
 def read_sources(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> Sequence[Given]:
-    """What is given, the first source first: a later one wins. Raises: ConfigError for a file that cannot be read."""
+    """The given settings, in the order of the sources: a later one wins. Raises: ConfigError for an unreadable file."""
     return (*(_read(file) if file is not None else ()), *_variables(environ), *flags)
 
 
@@ -343,7 +343,7 @@ class _Builder:
 
     @property
     def _relay_hint(self) -> str:
-        """What a relay without a login of its own has in place of a SASL protocol."""
+        """A hint for a relay without a login of its own: the setting to use in place of a SASL protocol."""
         protocol = self._given.get(f"{UPSTREAM}security.protocol")
         if self._values["authentication"] == "swap" or protocol is None:
             return ""
@@ -442,7 +442,7 @@ class _Builder:
 
 
 def without_login(protocol: str) -> str:
-    """What a security protocol is on the wire, once somebody else logs in."""
+    """The security protocol without SASL, for a connection on which clients log in themselves."""
     return {"SASL_SSL": "SSL", "SASL_PLAINTEXT": "PLAINTEXT"}.get(protocol, protocol)
 
 

@@ -140,7 +140,7 @@ def _cells(judged: Judged) -> Iterable[str]:
 
 
 def _describe_case(judged: Judged) -> str:
-    """Of memory the case, since one bar looks at all of them."""
+    """The case of a memory test, since one bar is for all memory tests; else ""."""
     if judged.bar.bench != "memory" or not judged.case:
         return ""
     codec, readers = judged.case["codec"], judged.case["readers"]

@@ -207,7 +207,7 @@ class Controller:
     def alter_isr(
         self, node_id: int, key: TopicPartition, isr: Ids, leader_epoch: int, partition_epoch: int
     ) -> PartitionRecord | None:
-        """What has become of the partition; None if it is refused: from a former leader, or with a fenced broker."""
+        """The new state of the partition; None if the change is refused (former leader, fenced broker)."""
         topic = self.topics.get(key[0])
         if topic is None or key[1] >= len(topic.replicas):
             return None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FEW_ITEMS = 16
 
 Handle = Callable[[Any, Any, "Call"], Any]
-"""What a handler's module has: the response, or what to await for it."""
+"""The `handle` of a module: returns the response, or an awaitable of it."""
 
 
 def guard(module: ModuleType, rule: AuthorizationRule, authorizer: Authorizer) -> Handle:

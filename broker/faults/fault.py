@@ -23,7 +23,7 @@ Versions = tuple[int, int]
 
 
 OF_REQUESTS = ("api", "versions", "client_id", "group")
-"""What kinds that happen to a partition, not to a request, do not have."""
+"""Fields that faults of a partition, not of a request, do not have."""
 
 
 class FaultPlace(Enum):
@@ -43,12 +43,12 @@ def field_with_parser(parser: Parser, default: Any = MISSING) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What all kinds have. A field that is left at its default matches everything."""
+    """The fields of all kinds. A field at its default matches everything."""
 
     kind: ClassVar[str] = ""
     sends_whole_answer: ClassVar[bool] = True
     only_apis: ClassVar[tuple[ApiKey, ...]] = ()
-    """What requests the kind can be for; (): all."""
+    """The APIs that the kind can be for; (): all."""
     missing_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of all faults that mean nothing for this kind."""
     exclusive: ClassVar[tuple[str, ...]] = ()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MOST_TOPICS = 3
-"""Of a request, that the log names."""
+"""How many topics of a request the log names."""
 
 
 class Injector(Interceptor):

@@ -69,7 +69,7 @@ class Tally:
         self._bytes: dict[tuple[int, int, int], Counter] = {}
 
     def expect(self, topic: str, converted: ConvertedStream) -> Callable[[ConversionStats], None]:
-        """What to call with the stats of one more slice, which is not empty: of empty ones nothing is sent."""
+        """A callback for the stats of one more slice, which must not be empty: of empty slices nothing is sent."""
         self._open += 1
         header, converted.first_header = converted.first_header, None
         magic, attributes = (-1, 0) if header is None else (header.magic, header.attributes)

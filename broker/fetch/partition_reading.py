@@ -31,7 +31,7 @@ PARTITIONS_A_STEP = 16
 
 
 class FetchParams(NamedTuple):
-    """What holds for all partitions of one fetch. `rack` is the consumer's where followers are chosen by racks."""
+    """The parameters of a whole fetch. `rack` is the consumer's rack if replicas are chosen by racks."""
 
     version: int
     replica_id: int

@@ -21,9 +21,9 @@ from ...protocol.primitives import size_of
 
 EVICTION_AGE_MS = 120_000
 MOST_PARTITIONS = 150_000
-"""Of all sessions together: each takes about 300 bytes."""
+"""The partitions of all sessions together; each takes about 300 bytes."""
 MOST_NAME_BYTES = 100 * MOST_PARTITIONS
-"""Of the names of their topics: a client chooses them, and one may have 32 kB."""
+"""The bytes of the topic names of all sessions: clients choose the names, and a name may have 32 kB."""
 LAST_EPOCH = (1 << 31) - 1
 FULL_WITHOUT_SESSION = -1
 FULL_WITH_SESSION = 0
@@ -82,7 +82,7 @@ def records_bytes(data: PartitionData) -> int:
 
 
 def interests_of(request: FetchRequest) -> Iterable[Interest]:
-    """What a request asks for, in its order; a partition named twice is asked for once, in its last params."""
+    """The partitions of a request, in its order; of a partition named twice, the last params count."""
     found: dict[Key, Interest] = {}
     for topic in request.topics:
         name, topic_id = topic.topic, topic.topic_id
@@ -106,7 +106,7 @@ def replica_id_of(request: FetchRequest, version: int) -> int:
 
 
 class FetchSession:
-    """What one client wants, in the order in which it will be served."""
+    """The partitions that one client wants, in the order in which they will be served."""
 
     def __init__(
         self, session_id: int, interests: Iterable[Interest], *, by_id: bool, privileged: bool, now_ms: int
@@ -198,12 +198,12 @@ class FetchSessions:
         return len(self._sessions)
 
     def interests(self, session_id: int) -> Sequence[Interest]:
-        """What the client of that session wants; nothing where there is no such session."""
+        """The partitions that the session has; none if there is no such session."""
         session = self._sessions.get(session_id)
         return () if session is None else tuple(session.interests.values())
 
     def open(self, request: FetchRequest, version: int, now_ms: int) -> FetchContext:
-        """What this request wants. Raises ApiError with the codes 70, 71 and 106."""
+        """The partitions that this request wants. Raises ApiError with the codes 70, 71 and 106."""
         is_full = request.session_epoch in (FULL_WITHOUT_SESSION, FULL_WITH_SESSION)
         if version >= FIRST_VERSION_WITH_SESSIONS and not is_full:
             return self._resume(request, version, now_ms)

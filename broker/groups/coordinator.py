@@ -274,7 +274,7 @@ class GroupCoordinator:
     async def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, caller: Caller
     ) -> ConsumerGroupHeartbeatResponse:
-        """What the member is to know. Raises: ApiError."""
+        """The answer to the member. Raises: ApiError."""
         self._check_consumer_protocol()
         await self.ensure_answerable(request.group_id, may_be_empty=True)
         expressions = self._consumers.expressions(request.group_id, request.subscribed_topic_regex)
@@ -336,14 +336,14 @@ class GroupCoordinator:
         self._commits.check_fetcher(group_id, member_id, member_epoch)
 
     def fetch(self, group_id: str, topic: str, partition: int, *, stable: bool = False) -> CommittedOffset:
-        """What a group has committed; offset -1 when it has not. Raises: ApiError UNSTABLE_OFFSET_COMMIT."""
+        """The offset that a group has committed; -1 if none. Raises: ApiError UNSTABLE_OFFSET_COMMIT."""
         return self._commits.fetch(group_id, topic, partition, stable=stable)
 
     def offsets_of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         return self._commits.all_of(group_id)
 
     async def delete_offsets(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
-        """What became of each partition. Raises: ApiError."""
+        """The error code of each partition. Raises: ApiError."""
         await self.ensure_answerable(group_id)
         return self._commits.delete(group_id, asked)
 

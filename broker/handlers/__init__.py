@@ -18,7 +18,7 @@ from ..security.authorization.authorization_rule import AuthorizationRule, Autho
 from . import required_permissions as permissions
 
 MOST_PROTOCOLS = 100
-"""Of a JoinGroup: each member's are kept, and compared with those of all others. Clients have one to three."""
+"""The protocols of a JoinGroup: each is kept, and compared with those of all members. Clients have one to three."""
 MOST_QUOTAS = 2_000
 """Entities, their parts and their quotas, of an AlterClientQuotas: 5,000 took 23 ms where 64,000 users have quotas."""
 FIRST_VERSION_OF_BROKERS = 4  # of AddPartitionsToTxn

@@ -65,7 +65,7 @@ MOST_JOBS_AT_ONCE = 16
 Answer = ProduceResponse | None
 Items = list[tuple[str, PartitionProduceData]]
 Jobs = list[tuple[PartitionOutcome, AppendJob]]
-"""What a worker has to do before it is known what became of a partition's records."""
+"""Appends that a worker has to prepare before the partition's outcome is known."""
 
 
 def handle(services: "Services", request: ProduceRequest, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
@@ -216,7 +216,7 @@ def _produce(
     append: RequestAppend,
     jobs: Jobs,
 ) -> PartitionOutcome:
-    """What became of a partition's records, once what is added to `jobs` is done."""
+    """The outcome of a partition's records, complete once the jobs added to `jobs` are done."""
     outcome = PartitionOutcome(name, data.index)
     check = None
     try:

@@ -167,7 +167,7 @@ def topic_of_folders(
 
 
 def _first_configs(name: str) -> Mapping[str, str]:
-    """Of a topic that is taken over from its folders. What is internal has Kafka's settings, see below."""
+    """The configs of a topic that is made from its folders. Internal topics get Kafka's settings, see below."""
     return {} if name in INTERNAL_TOPICS else KEEP_EVERYTHING
 
 

@@ -250,7 +250,7 @@ class Topics:
             failed.update((topic.name, fault) for topic in new)
 
     async def _encode(self, topics: Mapping[str, StoredTopic | None]) -> EncodedRecords:
-        """What `_store` will write of these topics; others have the loop meanwhile."""
+        """Encodes what `_store` will write of these topics, yielding to the event loop on the way."""
         encoded = EncodedRecords()
         for _ in self.store.encode_topics(topics, encoded):
             await self._turn.next()
@@ -324,7 +324,7 @@ class Topics:
             await self._turn.next()
 
     def _new_record(self) -> PartitionRecord:
-        """Of a new partition, which this broker leads."""
+        """The record of a new partition, which this broker leads."""
         node_id, directory_id = self.cluster.node_id, self._log_manager.sole_directory_id
         directories = (directory_id,) if directory_id is not None else ()
         return PartitionRecord(replicas=(node_id,), isr=(node_id,), leader=node_id, directories=directories)

@@ -26,7 +26,7 @@ MOST_SLICES = 16
 MOST_FIELD_BYTES = 16_384
 MOST_TOTAL_BYTES = 262_144
 MOST_OPENED_BYTES = 64 << 20
-"""Of one batch: a few kilobytes may open to 256 MiB, in memory that nobody counts."""
+"""The decompressed bytes of a batch: a few kilobytes may open to 256 MiB, in memory that no budget counts."""
 MOST_HEADERS = 50
 MOST_PARTITION = 2**31 - 1
 

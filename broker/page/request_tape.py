@@ -30,7 +30,7 @@ UNWATCHED_S = 15
 MOST_NAME = 200
 MOST_TOPICS = 5
 MOST_LOOKED_AT = 40
-"""Of the topics and partitions of a request and of its response: a request may name 100,000."""
+"""How many topics and partitions of a request, or of its response, are read: a request may name 100,000."""
 FETCHED, FORGOTTEN = "responses", "forgotten_topics_data"
 """Arrays of topics: in the answer to a fetch, and of a fetch session that they are no longer part of."""
 
@@ -72,7 +72,7 @@ class RequestTapes:
         self._tapes: dict[TapeFilter, Tape] = {}
 
     async def show(self, query: PageQuery) -> dict[str, Any]:
-        """What was answered after the request with the number `after`. Raises: QueryFault."""
+        """The requests answered after the one with the number `after`. Raises: QueryFault."""
         wanted = TapeFilter(query.text("api"), query.text("client"), query.text("topic"))
         after, limit = query.number("after", 0), query.limit
         tape = self._find_or_begin(wanted)

@@ -44,7 +44,7 @@ Check = Callable[[], None]
 
 
 class AppendJob(NamedTuple):
-    """What a worker gets ready to be appended to one partition."""
+    """Records that a worker prepares for the append to one partition."""
 
     topic: "Topic"
     partition: "Partition"
@@ -92,7 +92,7 @@ class RequestAppend:
         return core.append(partition, prepared)
 
     async def write_by_worker(self, jobs: Sequence[AppendJob]) -> list[AppendInfo | Exception]:
-        """As `write` for each job, whatever that takes: one worker gets the records of all of them ready."""
+        """As `write`, for each job: one worker prepares the records of all of them."""
         core = self._core
         works = [(job.records, core.append_rules.rules_of(job.topic)) for job in jobs]
         with await core.conversion_budget.claim(working_bytes(works)):
@@ -126,7 +126,7 @@ class RequestAppend:
 
 
 _Prepared = tuple[PreparedAppend | Exception, float]
-"""What became of the records of one job, and the seconds that it took."""
+"""The prepared records of one job, or its failure, and the seconds that it took."""
 
 
 def _prepare_each(works: Sequence[tuple[memoryview, AppendRules]], now_ms: int) -> list[_Prepared]:

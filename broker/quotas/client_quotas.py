@@ -24,7 +24,7 @@ M = TypeVar("M")
 
 
 class PerEntity(Generic[M]):
-    """What is measured of each entity, made when it is first asked for."""
+    """The meter of each entity, made when it is first asked for."""
 
     def __init__(self, make: Callable[[], M]) -> None:
         self._make = make
@@ -78,5 +78,5 @@ class ClientQuotas:
         )
 
     def window_bytes(self, quota: Quota) -> int:
-        """What could be taken at once, by somebody who has taken nothing for long, without having to wait."""
+        """The bytes that an idle client may take at once without having to wait."""
         return int(min(quota.bound * (self.samples - 1) * self.window_s, MOST_BYTES))

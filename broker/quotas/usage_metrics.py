@@ -8,7 +8,7 @@ from .quota_lookup import Entity
 
 PRODUCE, FETCH, REQUEST, MUTATION = "Produce", "Fetch", "Request", "ControllerMutation"
 MOST_CHARACTERS = 200
-"""Of a name: clients choose them."""
+"""The characters of a name that a label keeps: clients choose the names."""
 
 
 class QuotaUsage:

@@ -16,7 +16,7 @@ NO_EPOCH = -1
 
 
 class ReplicaFetch(NamedTuple):
-    """What a follower asks for: records from `offset` on, its log's last epoch and start, the leader's epoch."""
+    """A follower's fetch: records from `offset` on, its log's last epoch and start, the leader's epoch."""
 
     follower: int
     offset: int
@@ -26,7 +26,7 @@ class ReplicaFetch(NamedTuple):
 
 
 class ReplicaAnswer(NamedTuple):
-    """What the leader has. `divergence` is an epoch and where it ends; `is_parked`: it has no more to tell now."""
+    """The leader's answer. `divergence`: an epoch and its end offset. `is_parked`: there is nothing more to fetch."""
 
     data: bytes = b""
     high_watermark: int = -1

@@ -48,7 +48,7 @@ class PerfOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of it. Latencies, of what was acknowledged, are in ms; MB are 1024 * 1024 bytes."""
+    """The results of a run. Latencies are those of acknowledged records, in ms; MB are 1024 * 1024 bytes."""
 
     records: int
     failed: int

@@ -6,7 +6,7 @@ from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LONG, PASSWORD, STRING, 
 from ..keys.value_checks import AtLeast, Matching, OneOf
 
 RELEASES = ("0.10.2", "1.1", "2.8", "3.9", "4.0", "4.1", "4.4")
-"""That a broker may act as."""
+"""The releases that a broker may act as."""
 TOPIC = r"[A-Za-z0-9._-]+(:[0-9]{1,9}){0,2}"
 
 KEYS = (
@@ -53,8 +53,8 @@ KEYS = (
         1_000,
         AtLeast(1),
         CLUSTER,
-        "Connections that have sent no request yet, or are in their login. Above it, connections of the address that has "
-        "most are closed, the ones idle longest first.",
+        "Connections that have sent no request yet, or are in their login. Above it, connections of the address that "
+        "has most are closed, the ones idle longest first.",
     ),
     active(
         "stepdown.max.partitions",

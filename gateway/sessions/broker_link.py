@@ -21,7 +21,7 @@ from .session_tools import SessionTools
 WHOLE_BYTES = 64 * 1024
 """An answer of at most this size is read before any of it is sent."""
 MOST_HELD_BYTES = 256 << 20
-"""Of an answer that is changed, and so held as a whole."""
+"""The bytes of an answer that is held as a whole, since it is changed."""
 _HEAD = Struct(">ii")
 
 

@@ -31,7 +31,7 @@ from .session_tools import SessionTools
 
 
 class BrokerPart(NamedTuple):
-    """What of a request goes to one broker."""
+    """The part of a request that goes to one broker."""
 
     link: BrokerLink
     request: Any

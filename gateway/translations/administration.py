@@ -11,7 +11,7 @@ from ...protocol.messages.describe_configs import DescribeConfigsResourceResult,
 from .translated_call import TranslatedCall
 
 DEFAULT_SOURCE = 5
-"""Of a value in DescribeConfigs: nobody has set it."""
+"""The source of a value in DescribeConfigs that nobody has set."""
 
 
 async def translate(call: TranslatedCall) -> Any:

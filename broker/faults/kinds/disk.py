@@ -22,7 +22,7 @@ class DiskWriteFault(Fault):
 
     @property
     def error_number(self) -> int:
-        """What the operating system would say."""
+        """The error number of the operating system."""
         return ERRORS[self.what]
 
     def acts_at(self, key: ApiKey) -> FaultPlace:

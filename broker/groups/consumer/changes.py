@@ -188,7 +188,7 @@ def _next_epoch(group: ConsumerGroup) -> int:
 
 
 def _specs(group: ConsumerGroup, members: Mapping[str, ConsumerMember], topics: Topics) -> dict[str, MemberSpec]:
-    """What the assignor is to know. Members that subscribe to the same share one set of topics."""
+    """The members as the assignor sees them. Members with the same subscription share one set of topics."""
     ids: dict[tuple[tuple[str, ...], str | None], frozenset[UUID]] = {}
     specs = {}
     for member_id, member in members.items():

@@ -32,7 +32,7 @@ class ConsumerHeartbeats:
         self._settings = consumers.settings
 
     def heartbeat(self, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerGroupHeartbeatResponse:
-        """What the member is to know. Raises: ApiError."""
+        """The answer to the member. Raises: ApiError."""
         self.ensure_valid(request, caller.version)
         if request.member_epoch in (LEAVES, LEFT_FOR_NOW):
             return self._leave(request)

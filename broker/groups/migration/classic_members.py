@@ -101,7 +101,7 @@ class ClassicMembersInConsumerGroup:
     # SyncGroup and Heartbeat
 
     def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
-        """What the member owns. Raises: ApiError."""
+        """The assignment of the member. Raises: ApiError."""
         member = self._check_member(group, request.member_id, request.group_instance_id, request.generation_id)
         classic = member.classic
         if classic is None:

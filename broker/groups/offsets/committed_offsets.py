@@ -72,14 +72,14 @@ class Offsets:
         return group_id in self._open_producers
 
     def pending_partitions(self, group_id: str) -> set[TopicPartition]:
-        """What open transactions would commit for the group."""
+        """The partitions whose offsets open transactions would commit for the group."""
         found: set[TopicPartition] = set()
         for producer in self._open_producers_of(group_id):
             found.update(self._pending[producer].get(group_id, ()))
         return found
 
     def partitions_of(self, group_id: str) -> set[TopicPartition]:
-        """What the group has committed, or open transactions would commit for it."""
+        """The partitions with a committed offset, or with one in an open transaction."""
         return self.pending_partitions(group_id).union(self.of_group(group_id))
 
     def last_record(self, group_id: str, where: TopicPartition) -> int:

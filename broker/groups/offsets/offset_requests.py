@@ -101,7 +101,7 @@ class Commits:
     # Committing
 
     async def commit(self, committer: Committer, new: Sequence[NewOffset]) -> dict[TopicPartition, ErrorCode]:
-        """What became of each partition; offsets are replicated when this returns. Raises: ApiError for all of them."""
+        """The error code of each partition; offsets are replicated on return. Raises: ApiError for all of them."""
         self._check_committer(committer)
         codes = {(each.topic, each.partition): self._check_metadata_length(each) for each in new}
         taken = [each for each in new if not codes[each.topic, each.partition]]
@@ -225,7 +225,7 @@ class Commits:
             raise ApiError(message, code)
 
     def fetch(self, group_id: str, topic: str, partition: int, *, stable: bool = False) -> CommittedOffset:
-        """What the group has committed; offset -1 when it has not. Raises: ApiError UNSTABLE_OFFSET_COMMIT."""
+        """The offset that the group has committed; -1 if none. Raises: ApiError UNSTABLE_OFFSET_COMMIT."""
         if stable and self._offsets.is_unstable(group_id, topic, partition):
             message = f"a commit of {topic}-{partition} by group {group_id} is not settled"
             raise ApiError(message, ErrorCode.UNSTABLE_OFFSET_COMMIT)
