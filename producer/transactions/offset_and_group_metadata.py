@@ -18,7 +18,7 @@ class GroupMetadata:
     instance_id: str | None = None
 
     @property
-    def has_member(self) -> bool:
+    def names_a_member(self) -> bool:
         return self.generation >= 0 or bool(self.member_id) or self.instance_id is not None
 
 

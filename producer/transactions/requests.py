@@ -249,7 +249,7 @@ class CommitOffsets(TransactionRequest):
     def __init__(self, added: AddOffsets) -> None:
         super().__init__((GROUP, added.group.group_id), added.result)
         self.left, self.group = dict(added.offsets), added.group
-        self.versions = (3, ANY_VERSION[1]) if self.group.has_member else ANY_VERSION
+        self.versions = (3, ANY_VERSION[1]) if self.group.names_a_member else ANY_VERSION
 
     def message(self, version: int, owner: Owner) -> TxnOffsetCommitRequest:
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
