@@ -23,16 +23,16 @@ MOST_AT_ONCE = 1_000
 
 
 class LongPlans:
-    """`heavy` calls in a worker thread; `ensure_answerable` raises ApiError for a group that is not answered here."""
+    """Plans changes in `run_in_worker`; `ensure_answerable` raises ApiError for a group that is not answered here."""
 
     def __init__(
         self,
-        heavy: Callable[[Callable[[], Plan[Any]]], Awaitable[Plan[Any]]],
+        run_in_worker: Callable[[Callable[[], Plan[Any]]], Awaitable[Plan[Any]]],
         groups: GroupRegistry,
         topics: TopicLookup,
         ensure_answerable: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._heavy = heavy
+        self._run_in_worker = run_in_worker
         self._groups = groups
         self._topics = topics
         self._ensure_answerable = ensure_answerable
@@ -75,7 +75,7 @@ class LongPlans:
             while not isinstance(self._groups.find(group_id), ClassicGroup):
                 before = self._state_of(group_id)
                 try:
-                    plan = await self._heavy(make_and_encode)
+                    plan = await self._run_in_worker(make_and_encode)
                 except (ApiError, RuntimeError):  # a dictionary may have changed while it was walked through
                     await self._ensure_answerable(group_id)
                     if self._state_of(group_id) == before:

@@ -46,7 +46,7 @@ class Workers:
         self.happens: Callable[[], object] = lambda: None
         self.done = 0
 
-    async def heavy(self, work: Callable[[], Plan[Any]]) -> Plan[Any]:
+    async def run_in_worker(self, work: Callable[[], Plan[Any]]) -> Plan[Any]:
         plan = work()
         self.done += 1
         happens, self.happens = self.happens, lambda: None
@@ -77,7 +77,7 @@ def join(world: GroupWorld, plans: LongPlans, member_id: str) -> Awaitable[Plan[
 
 
 def plans_of(world: GroupWorld, workers: Workers) -> LongPlans:
-    return LongPlans(workers.heavy, world.groups, NOBODY, ensure_answerable)
+    return LongPlans(workers.run_in_worker, world.groups, NOBODY, ensure_answerable)
 
 
 @pytest.mark.parametrize(
@@ -161,5 +161,5 @@ async def test_a_group_that_is_another_broker_s_meanwhile_is_not_planned_again(
     world.consumer_heartbeat("a", 0)
     workers.happens = lambda: world.groups.remove(GROUP)
     with pytest.raises(ApiError, match="not led here"):
-        await join(world, LongPlans(workers.heavy, world.groups, NOBODY, refuse), "b")
+        await join(world, LongPlans(workers.run_in_worker, world.groups, NOBODY, refuse), "b")
     assert workers.done == 1
