@@ -1,7 +1,8 @@
-"""The memory of peers that are not authenticated, shared by their addresses, so that one address cannot take it all.
+"""Memory that is shared by the addresses of peers, so that one address cannot take it all.
 
-    next in line      the address that holds least; of its claims the newest and the oldest by turns: while many that
-                      do nothing come again and again, a login is seldom behind all of them, and never for ever
+    next in line      the address that holds least, of several the one that was served longest ago; of its claims the
+                      newest and the oldest by turns: while many that do nothing come again and again, a login is seldom
+                      behind all of them, and never for ever
     gives way         of the address that holds most: the claim that stalled first
     when              after 100 ms for an address that holds less even with its claim, else after `patience_ms`,
                       less the more wait: half of it for 64, a tenth for 576
@@ -54,9 +55,9 @@ class AddressBudget(MemoryBudget):
         if waiter in own:
             super()._leave(waiter)
             self._is_oldest_next = not self._is_oldest_next
-            del own[waiter]
-            if not own:
-                del self._waiting_of[waiter.owner]
+            del own[waiter], self._waiting_of[waiter.owner]
+            if own:
+                self._waiting_of[waiter.owner] = own  # behind the others that hold as little
 
     def _take(self, size_bytes: int, owner: str) -> Claim:
         self._held_bytes[owner] += size_bytes

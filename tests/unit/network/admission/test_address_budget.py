@@ -138,3 +138,21 @@ async def test_all_is_given_back() -> None:
     assert not storm.budget._held_bytes
     assert not storm.budget._waiting_of
     assert storm.budget.waiting == 0
+
+
+async def test_addresses_that_hold_as_little_are_served_by_turns() -> None:
+    """An address whose claims took the whole budget, one after the other, was always served before another one."""
+    clock = ManualClock()
+    budget = AddressBudget(PLACE, clock=clock, patience_ms=PATIENCE_MS)
+    served: list[str] = []
+
+    async def hold(address: str) -> None:
+        with await budget.claim(PLACE, address):
+            served.append(address)
+
+    first = await budget.claim(PLACE, "many")
+    waiting = [asyncio.ensure_future(hold(each)) for each in ("many",) * 4 + ("one",)]
+    await settle()
+    first.release()
+    await asyncio.gather(*waiting)
+    assert served.index("one") <= 1
