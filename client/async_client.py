@@ -13,7 +13,7 @@ from .clock import Clock, SystemClock
 from .cluster import TRIES, Cluster, Send
 from .connection import TIMEOUT_S
 from .connection_faults import asking_faults, connecting_faults
-from .errors import ConnectionBroken, KafkaError
+from .errors import ClientError, ConnectionBroken, KafkaError
 from .operation import Operation, Pause
 from .security.settings import OPEN, SecuritySettings
 from .security.tls_context import open_security
@@ -77,7 +77,12 @@ class AsyncClient:
         opening = self._open.get(address)
         if opening is None or not self._is_usable(opening):
             opening = self._open[address] = asyncio.create_task(self._open_connection(address))
-        return await asyncio.shield(opening)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            if opening.cancelled() and not was_cancelled():
+                raise ClientError(f"the client was closed while it connected to {address}") from None
+            raise
 
     async def _do_step(self, step: Send | Pause) -> Any:
         if isinstance(step, Pause):
@@ -132,3 +137,9 @@ class AsyncClient:
             lifetime_ms = await connection.log_in(self._security.sasl)
         if lifetime_ms > 0:
             self._login_ends_ms[connection] = self._clock.now_ms() + lifetime_ms * LOGIN_USE
+
+
+def was_cancelled() -> bool:
+    """Whether that is what ends the task that is running."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -7,9 +7,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 from stepdown.client.admin import Admin, AsyncAdmin
+from stepdown.client.async_client import AsyncClient
 from stepdown.client.async_connection import AsyncConnection
 from stepdown.client.connection import MAX_BYTES_BEFORE_LOGIN
 from stepdown.client.errors import MAX_SHOWN_CHARACTERS, ClientError, ConnectionBroken, KafkaError, MalformedAnswer
+from stepdown.client.operation import ask
+from stepdown.config import HostPort
 from stepdown.network.turn import Turns
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import encode_response
@@ -213,3 +216,21 @@ async def test_a_retired_connection_answers_what_is_in_flight_first() -> None:
 def test_a_broker_s_text_forges_no_line_and_is_cut() -> None:
     fault = KafkaError("t", 17, "no\nWARN forged\x1b[2J" + "x" * 5000)
     assert "\n" not in str(fault) and "\x1b" not in str(fault) and len(str(fault)) < MAX_SHOWN_CHARACTERS + 100
+
+
+async def test_a_client_that_is_closed_while_it_connects_says_so() -> None:
+    """Who waited for the connection was cancelled: a gateway that got another login meanwhile never again asked for
+    the brokers of its cluster."""
+    connected = asyncio.Event()
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connected.set()
+        await reader.read()
+
+    async with answering(say_nothing) as port:
+        client = AsyncClient([HostPort("127.0.0.1", port)], client_id="test")
+        asking = asyncio.create_task(client.run(ask(MetadataRequest(topics=()), within=(1, 1))))
+        await connected.wait()
+        client.close()
+        with pytest.raises(ClientError, match="was closed while it connected"):
+            await asking
