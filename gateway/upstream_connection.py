@@ -32,6 +32,11 @@ class UpstreamConnection(asyncio.Protocol):
         self._arrival: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
 
+    @property
+    def has_hung_up(self) -> bool:
+        """Whether `close` was called."""
+        return self._on_lost is None
+
     async def send(self, pieces: Iterable[Piece]) -> None:
         """Hands the pieces of a request to the broker; waits while it takes no more."""
         if not self._writable.is_set():

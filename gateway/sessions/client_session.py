@@ -52,6 +52,7 @@ from .broker_links import BrokerLinks
 from .client_login import ClientLogin
 from .client_request import ClientRequest
 from .passer import Passer
+from .relayed_answer import is_relayed
 from .reply_maker import ReplyMaker, frame_answer
 from .router import Router
 from .session_tools import SessionTools
@@ -102,7 +103,7 @@ class ClientSession:
         try:
             if self._has_no_reader(frame, peer):
                 asyncio.get_running_loop().call_soon(self.close)  # when it has been sent on
-            return await self._dispatch(frame, peer)
+            reply = await self._dispatch(frame, peer)
         except UpstreamFailed as fault:
             self._metrics.upstream_failures.of(self._metric_label(self._broker())).add()
             raise CloseConnection(f"the cluster cannot be reached: {fault}") from None
@@ -111,8 +112,9 @@ class ClientSession:
                 raise
             self._links.forget_lost_versions()
             raise CloseConnection(str(fault)) from None
-        finally:
+        if not is_relayed(reply.pieces):
             peer.on_leave = None
+        return reply
 
     def _has_no_reader(self, frame: memoryview, peer: Peer) -> bool:
         """Whether the client closed its connection before this request, which was read ahead, was answered. Raises:

@@ -19,13 +19,21 @@ class RelayedAnswer:
         self.left_bytes = size_bytes
 
     async def read(self) -> bytes:
-        """The next bytes. Raises: CloseConnection when the cluster closes the connection before the end."""
+        """The next bytes. Raises: CloseConnection when the cluster closes the connection before the end,
+        ConnectionResetError when the client has gone."""
         try:
             data = await self._upstream.read_some(self.left_bytes)
         except ConnectionResetError:
+            if self._upstream.has_hung_up:
+                raise
             raise CloseConnection("the broker closed the connection within an answer") from None
         self.left_bytes -= len(data)
         return data
+
+
+def is_relayed(pieces: Sequence[Piece] | None) -> bool:
+    """Whether a part of an answer is still to come."""
+    return pieces is not None and isinstance(pieces[-1], RelayedAnswer)
 
 
 class RelayingSender(Sender):

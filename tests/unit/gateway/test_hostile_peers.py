@@ -288,3 +288,17 @@ async def test_an_answer_that_stalls_leaves_its_memory_to_those_who_wait(caplog:
             assert await stalled.read_frame() is None
         await until(lambda: memory.in_use_bytes == 0)
     assert "sends an answer of 1048576 bytes too slowly" in caplog.text
+
+
+async def test_an_answer_that_passes_ends_with_its_client() -> None:
+    """A client that left while a broker had stalled within a long answer stayed, with its connection to the broker."""
+
+    def answer(frame: bytes) -> bytes:
+        return struct.pack(">i", 1 << 20) + frame[4:8] + bytes(100_000)
+
+    async with gateway_to_broken(answer) as gateway:
+        client = await RawClient.connect("127.0.0.1", gateway.address.port)
+        await client.begin(fetch("t", session_epoch=-1), 11)
+        await client._reader.readexactly(100_000)
+        await client.close()
+        await until(lambda: not +gateway._connections)
