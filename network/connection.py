@@ -74,7 +74,7 @@ class Connection:
         self._free_frame_bytes = CHARGED_FRAME_BYTES
         self._unrestricted_frame_bytes = parser.max_bytes
         self._read_ahead_bytes = READ_AHEAD_BYTES
-        peer.release_frame, peer.offer_frame = self._release, self._offer_frame
+        peer.release_frame, peer.pass_frame, peer.offer_frame = self._release, self._pass_frame, self._offer_frame
         self._claim: Claim | None = None
         self._read_claim: Claim | None = None
         self._ahead: Claim | None = None
@@ -157,7 +157,8 @@ class Connection:
             self.close()
             if self.at_end is not None:
                 self.at_end()
-            self.peer.release_frame = self.peer.offer_frame = self._unread.give_up = ignore_frame
+            self.peer.release_frame = self.peer.pass_frame = self.peer.offer_frame = ignore_frame
+            self._unread.give_up = ignore_frame
             self.first = self.at_end = None  # these know this connection: what it holds is to be free now
 
     def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
@@ -358,10 +359,14 @@ class Connection:
         """The request is parsed, and waits: offers its memory to others that wait for it."""
         if self._claim is not None:
             self._claim.offer(partial(self._give_up_waiting_request, end_wait))
-        if self._read_claim is not None and end_wait is not None:
-            self._read_claim.offer(end_wait, at_once=True)
-        elif self._read_claim is not None:
-            self._read_claim.release()
+        if self._read_claim is not None:
+            drop = end_wait or partial(self._give_up_waiting_request, None)
+            self._read_claim.offer(drop, at_once=end_wait is not None)
+
+    def _pass_frame(self) -> None:
+        """The request goes on as bytes, and waits."""
+        self._release_read()
+        self._offer_frame(None)
 
     def _give_up_waiting_request(self, end_wait: Callable[[], None] | None) -> None:
         """Others need its memory: frees the frame, and ends the wait or, if that cannot be ended, closes."""
@@ -410,6 +415,9 @@ class Connection:
 
     def _release(self) -> None:
         self._release_frame()
+        self._release_read()
+
+    def _release_read(self) -> None:
         if self._read_claim is not None:
             self._read_claim.release()
             self._read_claim = None

@@ -20,9 +20,9 @@ class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
     `server_name`: the host name that it asked for in its TLS handshake. `sasl` is its login where the listener asks for
-    one; `on_leave`, if set, is called when it sends no more. A request that waits for other clients has others use the
-    memory of its frame: by `release_frame` where it does not need it any more, else by `offer_frame` with what ends its
-    wait, or None where its connection is to be closed.
+    one; `on_leave`, if set, is called when it sends no more. A request that waits for other clients has others use its
+    memory: by `release_frame` where it does not need it any more, by `pass_frame` where it needs the bytes of its frame
+    alone, else by `offer_frame` with what ends its wait; without that its connection is closed.
     `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
     `seen`, where its requests are counted.
     """
@@ -41,6 +41,7 @@ class Peer:
     on_leave: Callable[[], None] | None = None
     has_left: bool = False
     release_frame: Callable[[], None] = field(default=ignore_frame, repr=False, compare=False)
+    pass_frame: Callable[[], None] = field(default=ignore_frame, repr=False, compare=False)
     offer_frame: Callable[[Callable[[], None] | None], None] = field(default=ignore_frame, repr=False, compare=False)
     turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
 

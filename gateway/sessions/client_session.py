@@ -141,11 +141,15 @@ class ClientSession:
         taken = link.versions.get(head.key, NOT_OFFERED)
         self._check_version(head, taken, link.offer(head.key))
         self._count_request(head, peer, began_s)
+        is_changed = is_translated(head.key, head.version, taken)
         if head.key != ApiKey.PRODUCE:  # may wait in the cluster for as long as the client likes
-            peer.offer_frame(None)
+            if is_changed or self._router is not None:
+                peer.offer_frame(None)
+            else:
+                peer.pass_frame()
         if head.key == ApiKey.SASL_HANDSHAKE and head.version == 0:
             return await self._login.begin(head, frame, began_s)
-        if not is_translated(head.key, head.version, taken):
+        if not is_changed:
             if self._router is not None:
                 return await self._router.pass_on(head, frame, began_s)
             if head.version > LOWERED.get(head.key, head.version):

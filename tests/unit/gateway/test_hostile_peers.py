@@ -290,6 +290,45 @@ async def test_an_answer_that_stalls_leaves_its_memory_to_those_who_wait(caplog:
     assert "sends an answer of 1048576 bytes too slowly" in caplog.text
 
 
+async def test_a_request_that_was_read_and_waits_is_charged_as_what_it_became(caplog: pytest.LogCaptureFixture) -> None:
+    """Thirty fetches of 20,000 partitions, old ones or such as were split, took 270 MB for as long as they waited."""
+    waiting, clock = fetch("x" * 100, partitions=range(400), max_wait_ms=2**31 - 1), ManualClock()
+    memory_bytes = 24 * 10_000
+    async with gateway_to_broken(lambda frame: b"", clock, stepdown_request_memory_bytes=memory_bytes) as gateway:
+        budget, port = gateway._shared.read_requests, gateway.address.port
+        async with (
+            await RawClient.connect("127.0.0.1", port, client_id="first") as first,
+            await RawClient.connect("127.0.0.1", port, client_id="second") as second,
+        ):
+            await first.begin(waiting, 1)
+            await until(lambda: bool(budget._offers))
+            assert budget.in_use_bytes > memory_bytes / 2
+            await second.begin(waiting, 1)
+            await until(lambda: budget.waiting == 1)
+            await clock.advance(PATIENCE_MS)
+            assert await first.read_frame() is None
+            await until(lambda: not budget.waiting)
+        await until(lambda: budget.in_use_bytes == 0)
+    assert "(client 'first'): its request waits for an answer while others wait for request memory" in caplog.text
+
+
+async def test_a_request_that_passes_and_waits_is_charged_as_its_bytes() -> None:
+    asked = asyncio.Event()
+
+    def answer(frame: bytes) -> bytes:
+        asked.set()
+        return b""
+
+    async with (
+        gateway_to_broken(answer) as gateway,
+        await RawClient.connect("127.0.0.1", gateway.address.port) as client,
+    ):
+        await client.begin(fetch("t", partitions=range(400), session_epoch=-1), 11)
+        async with asyncio.timeout(DEADLINE_S):
+            await asked.wait()
+        assert gateway._shared.read_requests.in_use_bytes == 0
+
+
 async def test_an_answer_that_passes_ends_with_its_client() -> None:
     """A client that left while a broker had stalled within a long answer stayed, with its connection to the broker."""
 
