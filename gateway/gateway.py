@@ -19,6 +19,7 @@ from ..client.versions import VersionRange
 from ..config import HostPort
 from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
+from ..network.admission.address_budget import AddressBudget
 from ..network.admission.password_tries import PasswordTries
 from ..network.admission.shared_by_connections import RequestRules, SharedByConnections, unread_answers
 from ..network.answerer import Answerer, CloseConnection
@@ -56,6 +57,7 @@ from .sessions.request_decoder import RequestDecoder
 from .sessions.session_tools import SessionTools
 from .setting_keys import LISTENER, OFF, PORTS, REQUIRED, SINGLE, SNI
 from .settings import GatewaySettings
+from .translations.held_answers import HeldAnswers
 from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
 from .upstream_logins import UpstreamLogin, find_login
 
@@ -93,10 +95,12 @@ class Gateway:
         self.clients = ClientReport(network.stepdown_client_report_max_clients, self._wall_ms)
         self._turns = Turns(self.clock.elapsed_s)
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
-        self._request_memory = self._budget(network.stepdown_request_memory_bytes)
+        self._request_memory = MemoryBudget(
+            network.stepdown_request_memory_bytes, clock=self.clock, patience_ms=PATIENCE_MS
+        )
         unread = unread_answers(self.clock, self._request_memory.limit_bytes)
         self._shared = SharedByConnections.of(self.clock, self._request_memory, unread, PATIENCE_MS, self._rules)
-        self._answer_memory = self._budget(settings.answer_memory_bytes)
+        self._answer_memory = AddressBudget(settings.answer_memory_bytes, clock=self.clock, patience_ms=PATIENCE_MS)
         self.upstream = Upstream(
             settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
         )
@@ -123,7 +127,6 @@ class Gateway:
             offer=self._offer_one_address if is_single else offer,
             metrics=self.metrics,
             clock=self.clock,
-            memory=self._answer_memory,
             min_bytes_a_second=network.stepdown_request_min_bytes_per_second,
             workers=self._workers,
             translate_address=translate[settings.addresses],
@@ -246,9 +249,6 @@ class Gateway:
 
     # Starting
 
-    def _budget(self, limit_bytes: int) -> MemoryBudget:
-        return MemoryBudget(limit_bytes, clock=self.clock, patience_ms=PATIENCE_MS)
-
     def _secure(self) -> None:
         """Raises: DiskFault."""
         security = self.settings.network.listener_security[LISTENER]
@@ -313,7 +313,11 @@ class Gateway:
         parser = FrameParser(network.socket_request_max_bytes)
         connection = Connection(wire, peer, parser, sender, self._shared)
         session = ClientSession(
-            self._tools, partial(self._broker_of, peer), partial(self._login_of, peer), connection.close
+            self._tools,
+            partial(self._broker_of, peer),
+            partial(self._login_of, peer),
+            lambda: HeldAnswers(self._answer_memory, peer.network),
+            connection.close,
         )
         answerer: Answerer = session
         if self._admission is not None:

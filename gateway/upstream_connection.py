@@ -94,6 +94,11 @@ class UpstreamConnection(asyncio.Protocol):
         self._let_go(len(data))
         return data
 
+    async def skip(self, size_bytes: int) -> None:
+        """Drops the next `size_bytes` bytes."""
+        while size_bytes:
+            size_bytes -= len(await self.read_some(size_bytes))
+
     def close(self) -> None:
         """Hangs up; `on_lost` is not called any more."""
         self._on_lost = None

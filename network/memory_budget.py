@@ -52,6 +52,14 @@ class Claim:
             self.size_bytes = size_bytes
             self._budget._give_back(self, surplus)
 
+    def try_grow(self, size_bytes: int) -> bool:
+        """Whether it has that many bytes, which it gets if there is room and nobody waits."""
+        more = size_bytes - self.size_bytes
+        extra = self._budget.try_claim(more, self.owner) if more > 0 else None
+        if extra is not None:
+            self.size_bytes, extra.size_bytes = size_bytes, 0
+        return self.size_bytes >= size_bytes
+
     def offer(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
         """From now on `drop` may be called, once: it releases this claim, at once or before long, for those who wait.
 

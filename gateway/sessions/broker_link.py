@@ -2,43 +2,24 @@
 
 from functools import partial
 from struct import Struct
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from ...client.versions import VersionRange, VersionRanges
 from ...config.keys.endpoints import HostPort
 from ...network.memory_budget import Claim
-from ...protocol.api import ApiSpec, spec_of_request
+from ...protocol.api import ApiKey, ApiSpec, spec_of_request
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import decode_response_body, encode_request
 from ...protocol.primitives import MAX_ITEMS
 from ..offered_versions import NOT_OFFERED
 from ..request_frame import RequestHead
+from ..translations.held_answers import HeldAnswers
 from ..upstream_connection import UpstreamConnection
 from .client_request import ClientRequest
 from .request_decoder import decode_by_items
 from .session_tools import SessionTools
 
-WHOLE_BYTES = 64 * 1024
-"""An answer of at most this size is read before any of it is sent."""
-MOST_HELD_BYTES = 256 << 20
-"""The bytes of an answer that is held as a whole, since it is changed."""
 _HEAD = Struct(">ii")
-
-
-class ClaimHolder(Protocol):
-    """Holds the claim for what an answer takes, until the response that is made of it is sent. What is not small is
-    charged with `least_claim_bytes` at least.
-    """
-
-    claim: Claim | None
-    least_claim_bytes: int
-
-
-class UpstreamAnswer(NamedTuple):
-    """A response and the bytes that it came in."""
-
-    response: Any
-    size_bytes: int
 
 
 class BrokerLink:
@@ -60,29 +41,29 @@ class BrokerLink:
             offered = self._offered[key] = self._tools.offer(key, self.versions.get(key, NOT_OFFERED))
         return offered
 
-    async def ask(self, request: Any, version: int, asked: ClientRequest, holder: ClaimHolder | None) -> Any:
-        """The response to a request on behalf of a client's. Raises: MalformedFrame, OSError."""
+    async def ask(self, request: Any, version: int, asked: ClientRequest, held: HeldAnswers) -> Any:
+        """The response to a request on behalf of a client's, None if `held` has no room for it. Raises: MalformedFrame,
+        OSError."""
         await self.send(request, version, asked)
-        return (await self.receive(spec_of_request(request), version, asked, holder)).response
+        size = await self.read_head(asked.head)
+        spec = spec_of_request(request)
+        if not await held.claim_for(size, is_decoded=spec.key != ApiKey.FETCH):
+            await self.connection.skip(size)
+            return None
+        return await self.receive(spec, version, asked, size, held)
 
     async def send(self, request: Any, version: int, asked: ClientRequest) -> None:
         spec = spec_of_request(request)
         encode = partial(encode_request, spec, version, asked.head.correlation_id, asked.client_id, request)
         await self.connection.send(await self._tools.run(encode, in_worker=asked.has_many_items))
 
-    async def receive(
-        self, spec: ApiSpec, version: int, asked: ClientRequest, holder: ClaimHolder | None, held_bytes: int = 0
-    ) -> UpstreamAnswer:
-        """The next answer. The claim of `holder`, if given, grows to its size, beside what it holds already.
-
-        Raises: MalformedFrame, OSError.
-        """
-        size = await self.read_head(asked.head)
-        body = await self._read_for(size, holder, held_bytes)
+    async def receive(self, spec: ApiSpec, version: int, asked: ClientRequest, size: int, held: HeldAnswers) -> Any:
+        """The response in an answer of which the head has been read. Raises: MalformedFrame, OSError."""
+        body = await self.read(size, held)
         decode = partial(decode_response_body, spec, version, memoryview(body))
         response, has_many_items = await decode_by_items(self._tools.workers, decode, MAX_ITEMS)
         asked.has_many_items |= has_many_items
-        return UpstreamAnswer(response, size)
+        return response
 
     async def read_head(self, head: RequestHead) -> int:
         """The bytes of the answer to that request after its correlation id. Raises: MalformedFrame, OSError."""
@@ -107,29 +88,10 @@ class BrokerLink:
                 f"the broker at {self.address} answers request {correlation_id} instead of {head.correlation_id}"
             )
 
-    async def read_whole(
-        self, size: int, held_bytes: int = 0, least_claim_bytes: int = 0
-    ) -> tuple[bytes, Claim | None]:
-        """Reads a whole answer into memory; returns it and the claim on that memory.
-
-        The claim is for the answer and the `held_bytes` before it; None if both are at most `WHOLE_BYTES`.
-
-        Raises: MalformedFrame, OSError.
-        """
-        total = size + held_bytes
-        if total > MOST_HELD_BYTES:
-            raise MalformedFrame(
-                f"the broker at {self.address} answers with {total} bytes, {MOST_HELD_BYTES} is the most"
-            )
-        if total <= WHOLE_BYTES:
-            return await self.connection.read(size), None
-        charged = max(total, least_claim_bytes)
-        claim = self._tools.memory.try_claim(charged) or await self._tools.memory.claim(charged)
-        try:
-            return await self._read_with_claim(size, claim), claim
-        except BaseException:
-            claim.release()
-            raise
+    async def read(self, size: int, held: HeldAnswers) -> bytes:
+        """The rest of an answer for which `held` has room. Raises: MalformedFrame, OSError."""
+        claim = held.claim
+        return await self.connection.read(size) if claim is None else await self._read_with_claim(size, claim)
 
     async def _read_with_claim(self, size: int, claim: Claim) -> bytes:
         """Reads an answer for which memory is claimed; if it comes too slowly while others wait, the claim is lost.
@@ -154,18 +116,3 @@ class BrokerLink:
     def _give_up(self, claim: Claim) -> None:
         claim.release()
         self.connection.close()
-
-    async def _read_for(self, size: int, holder: ClaimHolder | None, held_bytes: int) -> bytes:
-        """Reads an answer that is charged to the claim of `holder`, which grows to its size; that may have to wait."""
-        claim = None if holder is None else holder.claim
-        if holder is not None and claim is not None and size + held_bytes <= claim.size_bytes:
-            return await self._read_with_claim(size, claim)
-        if holder is not None and claim is not None:
-            claim.release()
-            holder.claim = None
-        body, claim = await self.read_whole(size, held_bytes, 0 if holder is None else holder.least_claim_bytes)
-        if holder is not None:
-            holder.claim = claim
-        elif claim is not None:
-            claim.release()  # the response made of the answer is small
-        return body

@@ -44,7 +44,8 @@ from ..request_frame import (
     software_of,
 )
 from ..translations import RENUMBERED
-from ..translations.translated_call import AskUpstream, TranslatedCall
+from ..translations.held_answers import HeldAnswers, HoldAnswers
+from ..translations.translated_call import AskUpstream
 from ..upstream import BOOTSTRAP, UpstreamFailed
 from ..upstream_logins import UpstreamLogin
 from .broker_link import BrokerLink
@@ -63,13 +64,15 @@ SOFTWARE_FROM = 3
 
 class ClientSession:
     """Answers the frames of one connection. `broker` says which one the client means, once it sends requests;
-    `login`, by which login it is at the cluster. `hang_up` closes the connection."""
+    `login`, by which login it is at the cluster; `hold_answers` pays for what is held for it. `hang_up` closes the
+    connection."""
 
     def __init__(
         self,
         tools: SessionTools,
         broker: Callable[[], int],
         login: Callable[[], UpstreamLogin | None],
+        hold_answers: HoldAnswers,
         hang_up: Callable[[], None],
     ) -> None:
         self._tools = tools
@@ -79,11 +82,14 @@ class ClientSession:
         self._principal = ANONYMOUS
         self._links = BrokerLinks(tools, broker, login, hang_up if tools.locator is None else None)
         self._replies = ReplyMaker(tools.metrics)
-        self._passer = Passer(tools, self._replies)
+        self._hold_answers = hold_answers
+        self._passer = Passer(tools, self._replies, hold_answers)
         self._router: Router | None = None
         if tools.locator is not None:
-            self._router = Router(tools, tools.locator, self._links, self._passer, self._replies)
-        self._translator = Translator(tools, self._replies, self._asking, login, lambda: not self._links.is_closed)
+            self._router = Router(tools, tools.locator, self._links, self._passer, self._replies, hold_answers)
+        self._translator = Translator(
+            tools, self._replies, self._asking, login, lambda: not self._links.is_closed, hold_answers
+        )
         self._login = ClientLogin(tools.metrics, self._replies, self._asking)
 
     def close(self) -> None:
@@ -212,14 +218,21 @@ class ClientSession:
         return str(broker) if broker in self._tools.upstream.brokers else "unknown"
 
     def _asking(self, asked: ClientRequest) -> AskUpstream:
-        async def ask(
-            request: Any, version: int, *, is_answered: bool = True, holder: TranslatedCall | None = None
-        ) -> Any:
+        async def ask(request: Any, version: int, *, is_answered: bool = True, held: HeldAnswers | None = None) -> Any:
+            if held is not None:
+                return await ask_for(request, version, is_answered, held)
+            held = self._hold_answers()
+            try:
+                return await ask_for(request, version, is_answered, held)
+            finally:
+                held.release()
+
+        async def ask_for(request: Any, version: int, is_answered: bool, held: HeldAnswers) -> Any:
             if self._router is not None:
-                return await self._router.ask(request, version, asked, holder)
+                return await self._router.ask(request, version, asked, held)
             link = await self._links.open()
             if is_answered:
-                return await link.ask(request, version, asked, holder)
+                return await link.ask(request, version, asked, held)
             await link.send(request, version, asked)
             return None
 

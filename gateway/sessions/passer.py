@@ -13,9 +13,10 @@ from ...protocol.schema import Piece
 from ..broker_addresses import names_brokers, rewrite_addresses
 from ..offered_versions import rewrite_api_versions
 from ..request_frame import RequestHead, acks_of_produce, renumber, with_size
-from .broker_link import WHOLE_BYTES, BrokerLink
+from ..translations.held_answers import WHOLE_BYTES, HeldAnswers, HoldAnswers
+from .broker_link import BrokerLink
 from .relayed_answer import RelayedAnswer
-from .reply_maker import ReplyMaker, frame_answer, frame_head
+from .reply_maker import ReplyMaker, bytes_of, frame_answer, frame_head
 from .session_tools import SessionTools
 
 INLINE_BYTES = 4 * 1024
@@ -25,8 +26,9 @@ INLINE_BYTES = 4 * 1024
 class Passer:
     """Passes the requests of one client. Whatever waits raises MalformedFrame and OSError."""
 
-    def __init__(self, tools: SessionTools, replies: ReplyMaker) -> None:
+    def __init__(self, tools: SessionTools, replies: ReplyMaker, hold_answers: HoldAnswers) -> None:
         self._tools = tools
+        self._hold_answers = hold_answers
         self._replies = replies
 
     def pass_on(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Awaitable[Reply]:
@@ -50,11 +52,11 @@ class Passer:
 
     async def pass_api_versions(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
         await link.connection.send(with_size(frame))
-        body, claim = await link.read_whole(await link.read_head(head))
+        held = self._hold_answers()
+        body = await self._read_whole(link, head, held, is_decoded=False)
         answer = frame_answer(head, [rewrite_api_versions(head.version, body, self._tools.offer)])
-        reply = self._replies.make_reply(answer, head, began_s, head.version)
-        reply.claim = claim
-        return reply
+        held.release()
+        return self._replies.make_reply(answer, head, began_s, head.version)
 
     async def _send(self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float) -> Reply:
         await link.connection.send(pieces)
@@ -65,7 +67,7 @@ class Passer:
     ) -> Reply:
         await link.connection.send(pieces)
         if names_brokers(head.key, head.version):
-            return await self._rewrite(link, head, await link.read_head(head), began_s, sent_as)
+            return await self._rewrite(link, head, began_s, sent_as)
         frame = await link.read_frame(head)
         if frame is not None:
             return self._replies.make_reply([frame], head, began_s, sent_as)
@@ -76,19 +78,28 @@ class Passer:
             answer = [first + await link.connection.read(size)]
         return self._replies.make_reply(answer, head, began_s, sent_as)
 
-    async def _rewrite(self, link: BrokerLink, head: RequestHead, size: int, began_s: float, sent_as: int) -> Reply:
-        body, claim = await link.read_whole(size)
+    async def _rewrite(self, link: BrokerLink, head: RequestHead, began_s: float, sent_as: int) -> Reply:
+        held = self._hold_answers()
+        body = await self._read_whole(link, head, held, is_decoded=head.key == ApiKey.FIND_COORDINATOR)
         try:
             answer = frame_answer(head, await self._translate_addresses(head, body))
         except BaseException as fault:
-            if claim is not None:
-                claim.release()
+            held.release()
             if isinstance(fault, OSError):
                 raise CloseConnection(str(fault)) from None
             raise
         reply = self._replies.make_reply(answer, head, began_s, sent_as)
-        reply.claim = claim
+        reply.claim = held.shrink(bytes_of(answer))
         return reply
+
+    async def _read_whole(self, link: BrokerLink, head: RequestHead, held: HeldAnswers, *, is_decoded: bool) -> bytes:
+        size = await link.read_head(head)
+        await held.claim_for(size, is_decoded=is_decoded)
+        try:
+            return await link.read(size, held)
+        except BaseException:
+            held.release()
+            raise
 
     async def _translate_addresses(self, head: RequestHead, body: bytes) -> Sequence[bytes | memoryview]:
         """The body of an answer with the addresses of the gateway. One of many items is read by a worker, twice: which

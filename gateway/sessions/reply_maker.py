@@ -5,7 +5,6 @@ from time import perf_counter
 from typing import Any
 
 from ...network.answerer import Reply
-from ...network.memory_budget import Claim
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import encode_response
@@ -13,7 +12,6 @@ from ...protocol.primitives import size_of
 from ...protocol.schema import Piece
 from ..gateway_metrics import GatewayMetrics
 from ..request_frame import SIZE, RequestHead
-from .broker_link import WHOLE_BYTES
 
 MOST_PIECES = 64
 SMALL_PIECE_BYTES = 1024
@@ -70,12 +68,6 @@ def frame_answer(head: RequestHead, body: Sequence[bytes | memoryview]) -> list[
     return [b"".join((frame_head(head, sum(map(len, body))), *body))]
 
 
-def shrink_claim(pieces: list[Piece] | None, claim: Claim | None) -> Claim | None:
-    """What is left of a claim until an answer is sent: nothing for a small one, which may wait for others to leave."""
-    size = sum(map(size_of, pieces or ()))
-    if claim is None or size > WHOLE_BYTES:
-        if claim is not None:
-            claim.shrink(size)
-        return claim
-    claim.release()
-    return None
+def bytes_of(pieces: list[Piece] | None) -> int:
+    """The size of an answer."""
+    return sum(map(size_of, pieces or ()))

@@ -5,13 +5,11 @@ first answer is read, and the answers are joined: they are held as a whole.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 from ...client.operation import Coordinator
 from ...network.answerer import Reply
-from ...network.memory_budget import Claim
 from ...protocol.api import API, ApiKey, spec_of_request
 from ...protocol.errors import ApiError
 from ...protocol.frame import encode_request, encode_response
@@ -22,11 +20,12 @@ from ..request_frame import RequestHead, with_size
 from ..routes import ANY, READ, ROUTES
 from ..routes.locator import Locator
 from ..routes.route import Route
-from .broker_link import WHOLE_BYTES, BrokerLink, ClaimHolder
+from ..translations.held_answers import WHOLE_BYTES, HeldAnswers, HoldAnswers
+from .broker_link import BrokerLink
 from .broker_links import BrokerLinks
 from .client_request import ClientRequest
 from .passer import Passer
-from .reply_maker import ReplyMaker, encode_answer, shrink_claim
+from .reply_maker import ReplyMaker, bytes_of, encode_answer
 from .session_tools import SessionTools
 
 
@@ -37,21 +36,20 @@ class BrokerPart(NamedTuple):
     request: Any
 
 
-@dataclass(slots=True)
-class HeldClaim:
-    """The claim for the answers to the parts of one request."""
-
-    claim: Claim | None = None
-    least_claim_bytes: int = 0
-
-
 class Router:
     """Routes the requests of one client. Whatever waits raises MalformedFrame, OSError, UpstreamFailed."""
 
     def __init__(
-        self, tools: SessionTools, locator: Locator, links: BrokerLinks, passer: Passer, replies: ReplyMaker
+        self,
+        tools: SessionTools,
+        locator: Locator,
+        links: BrokerLinks,
+        passer: Passer,
+        replies: ReplyMaker,
+        hold_answers: HoldAnswers,
     ) -> None:
         self._tools = tools
+        self._hold_answers = hold_answers
         self._locator = locator
         self._links = links
         self._passer = passer
@@ -84,7 +82,7 @@ class Router:
     async def _ask_several(
         self, route: Route, parts: Sequence[BrokerPart], asked: ClientRequest, began_s: float
     ) -> Reply:
-        held, head = HeldClaim(), asked.head
+        held, head = self._hold_answers(), asked.head
         try:
             response = await self._ask_all(route, parts, head.version, asked, held)
             pieces = None
@@ -92,23 +90,17 @@ class Router:
                 encode = partial(encode_answer, head, response)
                 pieces = await self._tools.run(encode, in_worker=asked.has_many_items)
         except BaseException:
-            if held.claim is not None:
-                held.claim.release()
+            held.release()
             raise
         reply = self._replies.make_reply(pieces, head, began_s, head.version)
-        reply.claim = shrink_claim(pieces, held.claim)
+        reply.claim = held.shrink(bytes_of(pieces))
         return reply
 
-    async def ask(self, request: Any, version: int, asked: ClientRequest, holder: ClaimHolder | None) -> Any:
+    async def ask(self, request: Any, version: int, asked: ClientRequest, held: HeldAnswers) -> Any:
         """As `BrokerLink.ask`, of whichever brokers the request is for."""
         route = ROUTES[spec_of_request(request).key]
         parts = await self._split(route, route.prepare(request))
-        held = holder or HeldClaim()
-        try:
-            return await self._ask_all(route, parts, version, asked, held)
-        finally:
-            if holder is None and held.claim is not None:
-                held.claim.release()  # the response that is made of it is small
+        return await self._ask_all(route, parts, version, asked, held)
 
     async def _split(self, route: Route, request: Any) -> list[BrokerPart]:
         if route.is_everywhere:
@@ -128,22 +120,25 @@ class Router:
         parts: Sequence[BrokerPart],
         version: int,
         asked: ClientRequest,
-        holder: ClaimHolder,
+        held: HeldAnswers,
     ) -> Any:
-        """The joined response, None if none is due."""
+        """The joined response, None if none is due, or if `held` has no room for it."""
         for part in parts:
             await part.link.send(part.request, version, asked)
         if not is_answered(parts[0].request):
             return None
-        responses, held_bytes = [], 0
-        for part in parts:
-            spec = spec_of_request(part.request)
-            answer = await part.link.receive(spec, version, asked, holder, held_bytes)
-            responses.append(answer.response)
-            held_bytes += answer.size_bytes
+        spec = spec_of_request(parts[0].request)
+        sizes = [await part.link.read_head(asked.head) for part in parts]
+        if not await held.claim_for(sum(sizes), is_decoded=spec.key != ApiKey.FETCH):
+            for part, size in zip(parts, sizes, strict=True):
+                await part.link.connection.skip(size)
+            return None
+        responses = [
+            await part.link.receive(spec, version, asked, size, held) for part, size in zip(parts, sizes, strict=True)
+        ]
         if len(responses) == 1:
             return responses[0]
-        asked.has_many_items |= held_bytes > WHOLE_BYTES
+        asked.has_many_items |= sum(sizes) > WHOLE_BYTES
         return await self._tools.run(partial(route.join, responses), in_worker=asked.has_many_items)
 
     async def _look_up_again(self, head: RequestHead, frame: memoryview) -> None:

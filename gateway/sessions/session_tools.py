@@ -8,7 +8,6 @@ from ...client.versions import VersionRange
 from ...config.keys.endpoints import HostPort
 from ...network.clients.client_report import ClientReport
 from ...network.clock import Clock
-from ...network.memory_budget import MemoryBudget
 from ...network.turn import Turns
 from ...network.worker_threads import WorkerThreads
 from ...protocol.records.layout import Codec
@@ -25,9 +24,9 @@ class SessionTools:
     """`locator`: finds the broker of a request where all have one address, else None.
 
     `decoder`: for requests that are not passed as they came. `offer` gives the versions of an API that clients may use
-    where the cluster takes these; `translate_address`, the address here of a broker of the cluster. `memory` pays for
-    answers that are held as a whole, which have to come with `min_bytes_a_second` while others wait. `zstd_to`: what
-    zstd batches become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster.
+    where the cluster takes these; `translate_address`, the address here of a broker of the cluster. Answers that are
+    held as a whole have to come with `min_bytes_a_second` while others wait for memory. `zstd_to`: what zstd batches
+    become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster.
     """
 
     upstream: Upstream
@@ -37,7 +36,6 @@ class SessionTools:
     offer: Callable[[int, VersionRange], VersionRange]
     metrics: GatewayMetrics
     clock: Clock
-    memory: MemoryBudget
     min_bytes_a_second: int
     workers: WorkerThreads
     translate_address: Callable[[int, HostPort], HostPort]

@@ -12,10 +12,11 @@ from ..error_mapping import map_code, map_errors
 from ..offered_versions import TRANSLATED
 from ..request_frame import RequestHead
 from ..translations import TRANSLATIONS
+from ..translations.held_answers import HoldAnswers
 from ..translations.translated_call import AskUpstream, Rotation, TranslatedCall
 from ..upstream_logins import UpstreamLogin
 from .client_request import ClientRequest
-from .reply_maker import ReplyMaker, encode_answer, shrink_claim
+from .reply_maker import ReplyMaker, bytes_of, encode_answer
 from .session_tools import SessionTools
 
 
@@ -30,7 +31,9 @@ class Translator:
         asking: Callable[[ClientRequest], AskUpstream],
         login: Callable[[], UpstreamLogin | None],
         is_there: Callable[[], bool],
+        hold_answers: HoldAnswers,
     ) -> None:
+        self._hold_answers = hold_answers
         self._login = login
         self._tools = tools
         self._metrics = tools.metrics
@@ -54,10 +57,10 @@ class Translator:
                 encode = partial(encode_answer, head, mapped)
                 pieces = await self._tools.run(encode, in_worker=asked.has_many_items)
         except BaseException:
-            call.release()
+            call.held.release()
             raise
         reply = self._replies.make_reply(pieces, head, began_s, call.sent_as)
-        reply.claim = shrink_claim(pieces, call.claim)
+        reply.claim = call.held.shrink(bytes_of(pieces))
         return reply
 
     def _call(self, asked: ClientRequest, request: Any, seen: SeenClient) -> TranslatedCall:
@@ -75,7 +78,7 @@ class Translator:
             is_there=self._is_there,
             ask_coordinator=partial(self._tools.upstream.ask_coordinator, login=self._login()),
             clock=self._tools.clock,
-            memory=self._tools.memory,
+            held=self._hold_answers(),
             workers=self._tools.workers,
             lose=lose,
             count_records=seen.count_records,

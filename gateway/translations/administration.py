@@ -15,12 +15,12 @@ DEFAULT_SOURCE = 5
 
 
 async def translate(call: TranslatedCall) -> Any:
-    return await call.ask(call.request, call.sent_as)
+    return await call.ask(call.request, call.sent_as, held=call.held)
 
 
 async def translate_configs(call: TranslatedCall) -> DescribeConfigsResponse:
     """Version 0 asks whether a value is the default, and knows no sources."""
-    response: DescribeConfigsResponse = await call.ask(call.request, call.sent_as)
+    response: DescribeConfigsResponse = await call.ask(call.request, call.sent_as, held=call.held)
     results = []
     for result in response.results:
         configs = await call.turn.map(_with_is_default, result.configs)

@@ -7,7 +7,8 @@ long the cluster may let it wait.
     Fetch 0-2   Clients send partitions in one order and count on a share for each, while a broker fills them in the
                 order asked: so each has a share of the claim, and each fetch begins at another partition. A partition
                 that got nothing since its first batch is larger than its share is asked for again, alone: a broker
-                gives the first batch of an answer whole (KIP-74). Their limits are hard: whole messages are given as
+                gives the first batch of an answer whole (KIP-74). Where there is no memory for that batch beside
+                the others, the next fetch begins with it. Their limits are hard: whole messages are given as
                 far as they fit; where not even one does, its first bytes, which such clients take for one too large.
     Fetch 3     Clients rotate partitions themselves; at least one message is given whole.
 
@@ -66,6 +67,11 @@ class _Partition:
     converted: _Converted | None = None
 
     @property
+    def size_bytes(self) -> int:
+        """Of the records that came."""
+        return 0 if self.answer is None else _size(self.answer.records)
+
+    @property
     def is_starved(self) -> bool:
         """Whether there is more to read, and nothing came."""
         answer = self.answer
@@ -90,7 +96,7 @@ async def translate(call: TranslatedCall) -> FetchResponse:
         async for each in call.turn.each(topic.partitions):
             partitions[topic.topic, each.partition] = _Partition(each, each.fetch_offset)
         await call.turn.next()
-    call.least_claim_bytes = CLAIM_BYTES
+    call.held.least_claim_bytes = CLAIM_BYTES
     fetch = _Fetch(call, request, partitions)
     await fetch.run()
     return await fetch.response()
@@ -119,7 +125,7 @@ class _Fetch:
             if await self._has_something() or not await self._advance_offsets(keys):
                 break
             keys = list(self._partitions)
-            self._call.release()
+            self._call.held.release()
             wait_ms, min_bytes = self._ends_ms - self._call.clock.monotonic_ms(), max(1, min_bytes)
         if self._transactional:
             self._call.lose("transactions", self._transactional)
@@ -159,10 +165,10 @@ class _Fetch:
         start = self._call.rotation.start % len(keys)
         return keys[start:] + keys[:start]
 
-    async def _ask(self, keys: Sequence[PartitionKey], wait_ms: int, min_bytes: int, share_bytes: int = 0) -> None:
-        """Asks for partitions, of each at most its limit and its share."""
+    async def _ask(self, keys: Sequence[PartitionKey], wait_ms: int, min_bytes: int) -> bool:
+        """Asks for partitions, of each at most its limit and its share; whether there was memory for the answer."""
         limit = CLAIM_BYTES if self._is_hard else max(0, min(self._request.max_bytes, CLAIM_BYTES))
-        share = share_bytes or max(LEAST_SHARE_BYTES, CLAIM_BYTES // max(1, len(self._partitions)))
+        share = max(LEAST_SHARE_BYTES, CLAIM_BYTES // max(1, len(self._partitions)))
         topics: list[tuple[str, list[FetchPartition]]] = []
         async for key in self._turn.each(keys):
             each = self._partitions[key]
@@ -178,7 +184,9 @@ class _Fetch:
             max_bytes=limit,
             topics=await self._turn.map(lambda each: FetchTopic(topic=each[0], partitions=each[1]), topics),
         )
-        response: FetchResponse = await self._call.ask(request, self._call.sent_as, holder=self._call)
+        response: FetchResponse | None = await self._call.ask(request, self._call.sent_as, held=self._call.held)
+        if response is None:
+            return False
         self._throttle_ms = max(self._throttle_ms, response.throttle_time_ms)
         for topic in response.responses:
             async for answer in self._turn.each(topic.partitions):
@@ -186,25 +194,28 @@ class _Fetch:
                 if found is not None:
                     found.answer = answer
             await self._turn.next()
+        return True
 
     async def _ask_again(self, keys: Sequence[PartitionKey]) -> None:
         """Fetches partitions whose first batch was too large for their share one by one, as far as the claim lasts."""
         if not self._is_hard:
             return
-        got = last_fed = 0
+        held = self._call.held
+        held.kept_bytes = 0
         async for each in self._turn.each(self._partitions.values()):
-            got += _size(each.answer.records) if each.answer is not None else 0
+            held.kept_bytes += each.size_bytes
+        last_fed, hungry = 0, None
         async for at, key in self._turn.each(enumerate(keys)):
             each = self._partitions[key]
-            if each.is_starved and got < CLAIM_BYTES:
-                await self._call.claim_bytes(CLAIM_BYTES)
-                await self._ask([key], 0, 0)
-            size = _size(each.answer.records) if each.answer is not None else 0
-            got += size if each.converted is None else 0
-            last_fed = at + 1 if size else last_fed
-        order = list(self._partitions)
+            if each.is_starved and held.kept_bytes < CLAIM_BYTES:
+                await held.claim_bytes(CLAIM_BYTES)
+                if not await self._ask([key], 0, 0) and hungry is None:
+                    hungry = at
+                held.kept_bytes += each.size_bytes
+            last_fed = at + 1 if each.size_bytes else last_fed
         if last_fed and keys:
-            self._call.rotation.start = (order.index(keys[last_fed - 1]) + 1) % len(order)
+            order, first = list(self._partitions), last_fed if hungry is None else hungry
+            self._call.rotation.start = order.index(keys[first % len(keys)])
 
     async def _convert(self, keys: Sequence[PartitionKey]) -> None:
         works, size = [], 0

@@ -66,7 +66,7 @@ async def translate_join(call: TranslatedCall) -> JoinGroupResponse:
     request: JoinGroupRequest = call.request
     if call.version == 0:
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
-    response: JoinGroupResponse = await call.ask(request, call.sent_as)
+    response: JoinGroupResponse = await call.ask(request, call.sent_as, held=call.held)
     return response
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from ...network.clock import Clock
-from ...network.memory_budget import Claim, MemoryBudget
 from ...network.turn import Turn
 from ...network.worker_threads import WorkerThreads
 from ...protocol.records.layout import Codec
+from .held_answers import HeldAnswers
 
 T = TypeVar("T")
 
@@ -17,9 +17,10 @@ class AskUpstream(Protocol):
     """Sends a request on the client's connection to the cluster. Raises: CloseConnection, OSError, MalformedFrame."""
 
     async def __call__(
-        self, request: Any, version: int, *, is_answered: bool = True, holder: "TranslatedCall | None" = None
+        self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswers | None = None
     ) -> Any:
-        """The response; None if there is none. The claim of `holder`, if given, grows to the size of the answer."""
+        """The response; None if there is none, or if `held`, which holds answers before, has no room for it. Without
+        `held`, what is made of the answer is no larger than the request."""
 
 
 AskCoordinator = Callable[[str, Any, int], Awaitable[Any]]
@@ -35,10 +36,9 @@ class Rotation:
 
 @dataclass(slots=True, kw_only=True)
 class TranslatedCall:
-    """`request` came in `version` and is sent as `sent_as`. A translation that holds memory until its response is sent
-    has the claim in `claim`, of `least_claim_bytes` at least where an answer is not small. `lose` counts what could not
-    be carried, `count_records` looks at records; `is_there` says whether the client has not left. What loops over items
-    of the request or of an answer asks `turn` after each of them."""
+    """`request` came in `version` and is sent as `sent_as`. `held`: the answers that take memory until the response is
+    sent. `lose` counts what could not be carried, `count_records` looks at records; `is_there` says whether the client
+    has not left. What loops over items of the request or of an answer asks `turn` after each of them."""
 
     key: int
     version: int
@@ -49,20 +49,18 @@ class TranslatedCall:
     is_there: Callable[[], bool]
     ask_coordinator: AskCoordinator
     clock: Clock
-    memory: MemoryBudget
+    held: HeldAnswers
     workers: WorkerThreads
     lose: Callable[[str, int], None]
     count_records: Callable[[memoryview], None]
     rotation: Rotation = field(default_factory=Rotation)
     zstd_to: Codec | None = None
-    claim: Claim | None = None
-    least_claim_bytes: int = 0
 
     async def ask(
-        self, request: Any, version: int, *, is_answered: bool = True, holder: "TranslatedCall | None" = None
+        self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswers | None = None
     ) -> Any:
         """As `AskUpstream`; the next turn begins with the answer."""
-        response = await self.ask_upstream(request, version, is_answered=is_answered, holder=holder)
+        response = await self.ask_upstream(request, version, is_answered=is_answered, held=held)
         self.turn.begin()
         return response
 
@@ -71,15 +69,3 @@ class TranslatedCall:
         made = await self.workers.run(work)
         self.turn.begin()
         return made
-
-    async def claim_bytes(self, size_bytes: int) -> None:
-        """Has a claim of that size at least; that may wait for others."""
-        if self.claim is None or self.claim.size_bytes < size_bytes:
-            self.release()
-            self.claim = self.memory.try_claim(size_bytes) or await self.memory.claim(size_bytes)
-
-    def release(self) -> None:
-        """Nothing is held any more."""
-        if self.claim is not None:
-            self.claim.release()
-            self.claim = None

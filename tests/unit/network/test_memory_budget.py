@@ -168,3 +168,18 @@ async def test_of_several_that_stalled_only_those_are_asked_that_are_needed() ->
     await clock.advance(200)
     assert waiting.done()
     assert (first.size_bytes, second.size_bytes) == (40, 0)
+
+
+async def test_a_claim_grows_where_there_is_room_and_nobody_waits() -> None:
+    budget = MemoryBudget(100)
+    claim = await budget.claim(50)
+    assert claim.try_grow(80)
+    assert claim.try_grow(20)
+    assert not claim.try_grow(101)
+    assert budget.in_use_bytes == claim.size_bytes == 80
+    waiting = asyncio.create_task(budget.claim(30))
+    await settle()
+    assert not claim.try_grow(90)
+    claim.release()
+    (await waiting).release()
+    assert budget.in_use_bytes == 0

@@ -1,0 +1,69 @@
+"""The memory of answers of the cluster that are held as a whole, until what is made of them is sent.
+
+Nobody waits for memory while holding some: a client says itself for how long one of several brokers may keep it
+waiting, and of those who wait for more each would hold what the others wait for. So the answers of several brokers are
+claimed together, when all of them have begun to come.
+"""
+
+from collections.abc import Callable
+
+from ...network.admission.request_cost import BYTES_A_BYTE
+from ...network.memory_budget import Claim, MemoryBudget
+from ...protocol.errors import MalformedFrame
+
+WHOLE_BYTES = 64 * 1024
+"""An answer of at most this size is read before any of it is sent."""
+MOST_HELD_BYTES = 256 << 20
+"""Of an answer that is changed, and so held as a whole."""
+
+
+HoldAnswers = Callable[[], "HeldAnswers"]
+"""Gives what holds the answers to one request of a client."""
+
+
+class HeldAnswers:
+    """What the answers to one request of a client in `network` take of `memory`. What is not small is charged with
+    `least_claim_bytes` at least.
+
+    `kept_bytes`: of answers that came before, and go on being held.
+    """
+
+    __slots__ = ("_memory", "_network", "claim", "kept_bytes", "least_claim_bytes")
+
+    def __init__(self, memory: MemoryBudget, network: str) -> None:
+        self.claim: Claim | None = None
+        self.kept_bytes = self.least_claim_bytes = 0
+        self._memory = memory
+        self._network = network
+
+    async def claim_for(self, size_bytes: int, *, is_decoded: bool) -> bool:
+        """Whether there is memory for answers of that size, which become objects or stay bytes; that may wait for
+        others, unless something is held already. Raises: MalformedFrame."""
+        if size_bytes > MOST_HELD_BYTES:
+            raise MalformedFrame(f"the cluster answers with {size_bytes} bytes, {MOST_HELD_BYTES} is the most")
+        if self.kept_bytes + size_bytes <= WHOLE_BYTES:
+            return True
+        return await self.claim_bytes(self.kept_bytes + size_bytes * (BYTES_A_BYTE if is_decoded else 1))
+
+    async def claim_bytes(self, size_bytes: int) -> bool:
+        """Whether there is a claim of that size at least."""
+        size_bytes = max(size_bytes, self.least_claim_bytes)
+        if self.claim is None:
+            claim = self._memory.try_claim(size_bytes, self._network)
+            self.claim = claim or await self._memory.claim(size_bytes, self._network)
+        return self.claim.try_grow(size_bytes)
+
+    def shrink(self, size_bytes: int) -> Claim | None:
+        """What is left of the claim until an answer of that size is sent: nothing for a small one, which may wait for
+        others to leave."""
+        if self.claim is not None and size_bytes > WHOLE_BYTES:
+            self.claim.shrink(size_bytes)
+        else:
+            self.release()
+        return self.claim
+
+    def release(self) -> None:
+        """Nothing is held any more."""
+        if self.claim is not None:
+            self.claim.release()
+        self.claim, self.kept_bytes = None, 0
