@@ -61,17 +61,20 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
             "raise the limit of the container",
             *(limit_bytes >> 20, LEAST_BYTES >> 20),
         )
-    _check_start(loaded, options, environ)
+    new = _check_start(loaded, options, environ)
     allow_open_files()
     return_memory()
     shorten_thread_turns()
     if options.brokers > 1:
-        return run_in_loop(_run_cluster(options, loaded, environ))
-    return run_in_loop(_run(loaded, options))
+        return run_in_loop(_run_cluster(options, loaded, environ, new))
+    return run_in_loop(_run(loaded, options, new))
 
 
-def _check_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> None:
-    """Raises: OSError, DiskFault for what would keep a broker from starting, before anything is written."""
+def _check_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> frozenset[str]:
+    """The log directories that are new.
+
+    Raises: OSError, DiskFault for what would keep a broker from starting, before anything is written.
+    """
     from .start_check import check_addresses, check_directories, check_listener_files
 
     brokers = [loaded.settings]
@@ -80,10 +83,11 @@ def _check_start(loaded: StartupSettings, options: BrokerOptions, environ: Mappi
 
         brokers = settings_of_members(options.brokers, loaded, partial(load_settings, options, environ))
     check_addresses(brokers, loaded.settings.stepdown_control_listen)
-    check_directories(brokers)
+    new = check_directories(brokers)
     if options.make_files is not None:
         options.make_files()
     check_listener_files(brokers, LoopClock().now_ms())
+    return new
 
 
 def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> StartupSettings:
@@ -102,7 +106,9 @@ def _replication_factors(brokers: int) -> list[Given]:
     return [Given(key, text, Origin(f"--brokers {brokers}")) for key, text in replication_factors(brokers).items()]
 
 
-async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ: Mapping[str, str]) -> int:
+async def _run_cluster(
+    options: BrokerOptions, loaded: StartupSettings, environ: Mapping[str, str], new: frozenset[str]
+) -> int:
     from ...broker.failed_brokers import FailedBrokers
     from .cluster_process import cluster_of, cluster_with_control_port_of
 
@@ -123,7 +129,7 @@ async def _run_cluster(options: BrokerOptions, loaded: StartupSettings, environ:
             cluster.scram_credentials.set_passwords(options.users)
         collect_garbage_seldom()
         for broker in cluster.brokers.values():
-            log.info(summarize(broker, loaded.layers))
+            log.info(summarize(broker, loaded.layers, new))
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
         announce(f"stepdown listening on {cluster.bootstrap}, http {http}{control}")
         await stopping.wait()
@@ -146,7 +152,7 @@ def _stopping(options: BrokerOptions) -> asyncio.Event:
     return stopping
 
 
-async def _run(loaded: StartupSettings, options: BrokerOptions) -> int:
+async def _run(loaded: StartupSettings, options: BrokerOptions, new: frozenset[str]) -> int:
     stopping = _stopping(options)
     broker = _broker(loaded, options)
     if isinstance(broker, Broker):  # with a control port it goes on: a test starts the broker again
@@ -157,7 +163,7 @@ async def _run(loaded: StartupSettings, options: BrokerOptions) -> int:
     if options.users:
         broker.scram_credentials.set_passwords(options.users)
     collect_garbage_seldom()
-    log.info(summarize(broker if isinstance(broker, Broker) else broker.broker, loaded.layers))
+    log.info(summarize(broker if isinstance(broker, Broker) else broker.broker, loaded.layers, new))
     announce(_greeting(broker))
     await stopping.wait()
     if broker.has_failed:

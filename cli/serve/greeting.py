@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,16 +38,20 @@ def summarize_without_effect(remarks: Sequence[Remark], file: Path | None) -> st
     return f"{len(keys)} {has} no effect here: {named}; `{command}` tells why"
 
 
-def summarize(broker: Broker, layers: Layers) -> str:
-    """What a broker serves: directories, cluster and node id, topics, listeners with their protocols, HTTP."""
+def summarize(broker: Broker, layers: Layers, new: Container[str]) -> str:
+    """What a broker serves: directories, cluster and node id, topics, listeners with their protocols, HTTP.
+
+    `new`: directories that were not there before this start, perhaps since their path is mistyped.
+    """
     protocols = {each.listener_name: each.protocol for each in broker.settings.listeners}
     listeners = ", ".join(
         f"{name}://{address}" + ("" if protocols[name] == name else f" ({protocols[name]})")
         for name, address in broker.addresses.items()
     )
     is_default = not (layers.static.keys() & {"log.dirs", "log.dir"})
-    directories = ", ".join(broker.settings.log_dirs) + (" (Kafka's default)" if is_default else "")
+    directories = ", ".join(path + (" (new)" if path in new else "") for path in broker.settings.log_dirs)
+    default = " (Kafka's default)" if is_default else ""
     return (
-        f"serving {directories}: cluster {broker.cluster.cluster_id}, node {broker.cluster.node_id}, "
+        f"serving {directories}{default}: cluster {broker.cluster.cluster_id}, node {broker.cluster.node_id}, "
         f"{plural(len(broker.cluster.topics), 'topic')}; listeners {listeners}; http {broker.http_address}"
     )

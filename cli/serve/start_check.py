@@ -27,16 +27,21 @@ def check_addresses(brokers: Sequence[BrokerSettings], control: HostPort | None)
                 stack.enter_context(closing(bind(each.host, each.port)))
 
 
-def check_directories(brokers: Sequence[BrokerSettings]) -> None:
-    """Raises: DirectoryInUse, NotALogDirectory. A disk that fails is the broker's to judge."""
+def check_directories(brokers: Sequence[BrokerSettings]) -> frozenset[str]:
+    """Those that are not there yet: the broker makes them, as Kafka's does.
+
+    Raises: DirectoryInUse, NotALogDirectory. A disk that fails is the broker's to judge.
+    """
     files = Files()
-    for path in dict.fromkeys(path for settings in brokers for path in settings.log_dirs):
+    paths = dict.fromkeys(path for settings in brokers for path in settings.log_dirs)
+    for path in paths:
         try:
             check_available(files, path)
         except (DirectoryInUse, NotALogDirectory):
             raise
         except DiskFault:
             continue
+    return frozenset(path for path in paths if not files.exists(path))
 
 
 def check_listener_files(brokers: Sequence[BrokerSettings], now_ms: int) -> None:

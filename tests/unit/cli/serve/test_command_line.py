@@ -81,7 +81,7 @@ def test_a_broker_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     assert ", http 127.0.0.1:" in greeting
     assert (listed.exit_code, listed.stdout) == (0, "[]\n")
     assert (process.returncode, "Traceback" in log) == (0, False)
-    assert f"serving {tmp_path / 'data'}: cluster " in log
+    assert f"serving {tmp_path / 'data'} (new): cluster " in log
     assert f", node 1, 0 topics; listeners PLAINTEXT://{greeting.split()[3].rstrip(',')}; http 127.0.0.1:" in log
 
 

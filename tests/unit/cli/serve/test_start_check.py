@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from stepdown.cli.serve.start_check import check_listener_files
+from stepdown.broker.broker import Broker
+from stepdown.cli.serve.greeting import summarize
+from stepdown.cli.serve.start_check import check_directories, check_listener_files
 from stepdown.config import load
 from stepdown.storage.directories.log_directory import LogDirectory
 from stepdown.storage.files.files import Files
@@ -37,6 +39,19 @@ def test_a_certificate_that_has_ended_is_named(tmp_path: Path, caplog: pytest.Lo
     check_listener_files([load(None, {}, settings).settings], 1_700_000_000_000)
     (line,) = caplog.messages
     assert line.startswith(f"listener SSL: {own}: the certificate of CN=own,") and line.endswith("ended on 2020-06-30")
+
+
+async def test_a_directory_that_was_not_there_is_said_to_be_new(tmp_path: Path) -> None:
+    """A log directory whose path was mistyped was made without a word."""
+    old, mistyped = tmp_path / "old", tmp_path / "far" / "mistyped"
+    old.mkdir()
+    loaded = load(None, {}, ("listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={old},{mistyped}"))
+    for said in (f"serving {old}, {mistyped} (new): cluster ", f"serving {old}, {mistyped}: cluster "):
+        new = check_directories([loaded.settings])
+        broker = Broker(loaded.settings, loaded.layers)
+        await broker.start()
+        assert summarize(broker, loaded.layers, new).startswith(said)
+        await broker.stop()
 
 
 @pytest.fixture
