@@ -43,7 +43,6 @@ class BlockingClient:
         self._security = open_security(security)
         self._client_id, self._timeout_s = client_id, timeout_s
         self._cluster = Cluster(bootstrap, tries)
-        self._bootstrap = bootstrap
         self._open: dict[HostPort, Connection] = {}
         self._login_ends: dict[Connection, float] = {}
         self._lock = RLock()
@@ -68,9 +67,9 @@ class BlockingClient:
             connection.interrupt()
 
     def connect(self) -> None:
-        """Opens a connection to the first bootstrap server, to see that it answers. Raises: ClientError."""
+        """Opens a connection to the first bootstrap server that answers. Raises: ClientError."""
         with self._lock:
-            self._connect(self._bootstrap[0])
+            take_steps(self._cluster.servers.try_each(lambda address: address), self._connect)
 
     def run(self, operation: Operation[T]) -> T:
         """The result of an operation. Raises: ClientError."""

@@ -10,6 +10,7 @@ Source: Kafka 3.9, AdminClientRunnable, ConsumerNetworkClient.
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from ..config.keys.endpoints import HostPort
@@ -17,6 +18,7 @@ from ..protocol.api import ApiKey
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.find_coordinator import FindCoordinatorRequest
 from ..protocol.messages.metadata import MetadataRequest
+from .bootstrap_servers import BootstrapServers
 from .errors import ClientError, KafkaError
 from .operation import CONTROLLER, Ask, Coordinator, Operation, Pause, Target
 
@@ -52,7 +54,7 @@ class Cluster:
 
     def __init__(self, bootstrap: Sequence[HostPort], tries: int = TRIES) -> None:
         self.nodes: dict[int, HostPort] = {}
-        self._bootstrap = list(bootstrap)
+        self.servers = BootstrapServers(bootstrap)
         self._tries = tries
         self._found: dict[Target, HostPort] = {}
 
@@ -106,18 +108,10 @@ class Cluster:
     def _send_to_any(self, ask: Ask) -> Steps[Any]:
         if isinstance(ask.to, int):
             raise ClientError(f"the cluster has no broker {ask.to}", ErrorCode.BROKER_NOT_AVAILABLE)
-        for left in reversed(range(len(self._bootstrap))):
-            try:
-                response = yield Send(self._bootstrap[0], ask)
-            except OSError:
-                self._bootstrap.append(self._bootstrap.pop(0))
-                if not left:
-                    raise
-            else:
-                if ask.key is ApiKey.METADATA:
-                    self.learn(response)
-                return response
-        raise AssertionError("the last try returns")
+        response = yield from self.servers.try_each(partial(Send, ask=ask))
+        if ask.key is ApiKey.METADATA:
+            self.learn(response)
+        return response
 
     def _find(self, target: Target) -> Steps[None]:
         if isinstance(target, Coordinator):

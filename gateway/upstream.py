@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from ..client.async_client import AsyncClient
 from ..client.async_connection import AsyncConnection
+from ..client.bootstrap_servers import BootstrapServers
 from ..client.connection_faults import asking_faults, connecting_faults
 from ..client.errors import ClientError
 from ..client.operation import Coordinator, Operation, ask
@@ -61,7 +62,8 @@ class Upstream:
         self.alive: frozenset[int] = frozenset()
         self.cluster_id: str | None = None
         self.answered_ms: int | None = None
-        self._bootstrap = list(bootstrap)
+        self._bootstrap = bootstrap
+        self._servers = BootstrapServers(bootstrap)
         self._clock = clock
         self._on_broker = on_broker
         self._connect = TcpConnect()
@@ -173,15 +175,13 @@ class Upstream:
 
     async def _try_each(self, work: Callable[[HostPort], Any]) -> tuple[HostPort, Any]:
         """What works with the first broker of the bootstrap list that is there. Raises: UpstreamFailed."""
-        for left in reversed(range(len(self._bootstrap))):
-            address = self._bootstrap[0]
-            try:
-                return address, await work(address)
-            except UpstreamFailed:
-                self._bootstrap.append(self._bootstrap.pop(0))
-                if not left:
-                    raise
-        raise AssertionError("the last try returns")
+
+        async def work_there(address: HostPort) -> tuple[HostPort, Any]:
+            return address, await work(address)
+
+        steps = self._servers.try_each(lambda address: address, UpstreamFailed)
+        found: tuple[HostPort, Any] = await await_steps(steps, work_there)
+        return found
 
     async def _ask_for_versions(self, address: HostPort) -> VersionRanges:
         known = self._versions.get(address)

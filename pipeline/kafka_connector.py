@@ -3,7 +3,7 @@
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -45,13 +45,17 @@ def check_reachable(bootstrap: str) -> None:
 
     Raises: BadUsage for what is no address, PipelineFailure when nobody listens.
     """
+    reasons: list[str] = []
     for address in bootstrap.split(","):
         host, _, port = address.strip().rpartition(":")
         if not host or not port.isdecimal():
             raise BadUsage(f"expected HOST:PORT, found {address!r}")
-        with suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S):
-            return
-    raise PipelineFailure(f"no broker listens at {bootstrap}")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S):
+                return
+        except OSError as fault:
+            reasons.append(f"{address.strip()}: {fault.strerror or fault}")
+    raise PipelineFailure(f"no broker listens at {'; '.join(reasons)}")
 
 
 @contextmanager

@@ -231,6 +231,20 @@ async def test_rules_of_the_cluster_that_name_hosts_are_named_at_the_start(
     assert "ACLs of the cluster that name hosts: 1, such as User:old from 10.1.2.3; clients" in caplog.text
 
 
+async def test_a_gateway_without_any_broker_names_each_of_them() -> None:
+    """It named the last one alone."""
+    with socket.socket() as one, socket.socket() as other:
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in (one, other)]
+        gateway = gateway_to(",".join(addresses))
+        try:
+            why = await gateway.start()
+        finally:
+            await gateway.stop()
+    assert why == "; ".join(f"no broker answers at {address}: Connection refused" for address in addresses)
+
+
 async def test_a_gateway_whose_cluster_is_gone_says_since_when_and_why() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))

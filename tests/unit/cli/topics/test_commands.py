@@ -95,6 +95,19 @@ def test_a_misuse_ends_with_2_before_a_broker_is_asked(arguments: list[str], tol
     assert told in ended.stderr
 
 
+async def test_the_second_of_two_brokers_is_asked_where_the_first_is_gone(tmp_path: Path) -> None:
+    """Commands asked the first address of `-b` alone, and failed."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        gone = f"127.0.0.1:{closed.getsockname()[1]}"
+    async with running_broker(tmp_path / "data") as broker:
+        there = f"{gone},{broker.address}"
+        ended = await asyncio.to_thread(run_command, "topics", "list", "--json", "-b", there)
+    assert (ended.exit_code, ended.stdout) == (0, "[]\n"), ended.stderr
+    ended = await asyncio.to_thread(run_command, "topics", "list", "-b", there)
+    refused = (f"no broker answers at {each}: Connection refused" for each in there.split(","))
+    assert "; ".join(refused) in ended.stderr
+
+
 def test_no_broker_is_told_with_how_to_start_one() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]

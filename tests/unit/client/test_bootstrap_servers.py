@@ -1,0 +1,52 @@
+"""Which of a cluster's addresses is asked, and what is said where none answers."""
+
+import asyncio
+
+import pytest
+from stepdown.client.bootstrap_servers import BootstrapServers
+from stepdown.client.errors import ClientError, NoAnswer, Unreachable
+from stepdown.client.steps import await_steps, take_steps
+from stepdown.config import HostPort
+
+SERVERS = [HostPort(name, 9092) for name in "abcde"]
+
+
+def refuse(address: HostPort) -> None:
+    raise Unreachable(f"nobody at {address}", address)
+
+
+def test_each_server_is_named_with_its_reason_and_of_many_the_first() -> None:
+    """The last one alone was named."""
+    for count, told in (
+        (1, "nobody at a:9092"),
+        (2, "nobody at a:9092; nobody at b:9092"),
+        (5, "nobody at a:9092; nobody at b:9092; nobody at c:9092; and 2 more"),
+    ):
+        with pytest.raises(Unreachable) as raised:
+            take_steps(BootstrapServers(SERVERS[:count]).try_each(lambda address: address), refuse)
+        assert str(raised.value) == told
+
+
+def test_another_failure_is_not_tried_elsewhere() -> None:
+    def forbid(address: HostPort) -> None:
+        raise ClientError(f"forbidden by {address}")
+
+    with pytest.raises(ClientError, match="forbidden by a:9092"):
+        take_steps(BootstrapServers(SERVERS).try_each(lambda address: address), forbid)
+
+
+async def test_those_who_ask_at_once_come_to_the_server_that_answers() -> None:
+    """Each of two who failed at the first server moved the other one to the end, and it was asked twice."""
+    servers, both_wait, asked = BootstrapServers(SERVERS[:2]), asyncio.Barrier(2), []
+
+    async def ask(address: HostPort) -> str:
+        asked.append(address.host)
+        if address == SERVERS[0]:
+            await both_wait.wait()
+            raise NoAnswer("a is silent")
+        return address.host
+
+    tries = [await_steps(servers.try_each(lambda address: address), ask) for _ in range(2)]
+    assert await asyncio.gather(*tries) == ["b", "b"]
+    assert await await_steps(servers.try_each(lambda address: address), ask) == "b"
+    assert asked == ["a", "a", "b", "b", "b"]
