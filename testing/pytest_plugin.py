@@ -18,7 +18,8 @@ Nothing of a broker is imported before a test asks for one. A test that fails sh
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -144,14 +145,20 @@ def _last_events(item: pytest.Item, name: str) -> str:
 
 
 def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int) -> Iterator[Kafka]:
+    from ..config import ConfigError
     from .running_brokers import running
 
     wanted = {"brokers": brokers, "act_as": _release(request) or None, **_options(request)}
     if callable(wanted.get("data")):
         wanted["data"] = templates.directory(wanted["data"], wanted["brokers"])
-    with running(**wanted) as broker:
+    with ExitStack() as stack:
+        with _failing_with_sentence(ValueError, _place_of(request)):
+            brokers = running(**wanted)
+        with _failing_with_sentence(ConfigError, _place_of(request)):
+            broker = stack.enter_context(brokers)
         yield broker
-        _check_faults(broker.faults.assert_fired)
+        with _failing_with_sentence(AssertionError):
+            broker.faults.assert_fired()
 
 
 @pytest.fixture(autouse=True)
@@ -161,17 +168,23 @@ def _end_test_of_shared_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
     for name in SHARED.intersection(request.fixturenames):
         broker = request.getfixturevalue(name)
         if broker.has_control:
-            _check_faults(broker.end_test)
+            with _failing_with_sentence(AssertionError):
+                broker.end_test()
 
 
-def _check_faults(check: Callable[[], None]) -> None:
-    """Fails with the sentence alone: there are only frames of pytest above it."""
+@contextmanager
+def _failing_with_sentence(kind: type[Exception], place: str = "") -> Iterator[None]:
+    """Fails with what such an exception says, alone: there are only frames of pytest above it."""
     try:
-        check()
-        return
-    except AssertionError as fault:
-        told = str(fault)
-    pytest.fail(told, pytrace=False)
+        yield
+    except kind as fault:
+        raise pytest.fail.Exception(place + str(fault), pytrace=False) from None
+
+
+def _place_of(request: pytest.FixtureRequest) -> str:
+    """FILE:LINE of the test, before a sentence on its marker."""
+    file, line, _ = request.node.location
+    return f"{file}:{line + 1}: " if line is not None else f"{file}: "
 
 
 @pytest.fixture(scope="session")
@@ -180,7 +193,9 @@ def kafka_proc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     from .process import RunningProcess
 
     security = request.config.getoption("--kafka-security") or request.config.getini("kafka_security")
-    with RunningProcess(security=security, act_as=_release(request)) as broker:
+    with ExitStack() as stack:
+        with _failing_with_sentence(RuntimeError):
+            broker = stack.enter_context(RunningProcess(security=security, act_as=_release(request)))
         yield broker
 
 
@@ -205,12 +220,13 @@ def _release(request: pytest.FixtureRequest) -> str:
 
 
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What the markers ask for, the closest one first. Raises: pytest.UsageError for what there is not."""
+    """What the markers ask for, the closest one first. What there is not fails the test."""
     wanted: dict[str, Any] = {}
     for marker in request.node.iter_markers("kafka"):
         unknown = marker.kwargs.keys() - OPTIONS
         if unknown or marker.args:
             found = ", ".join(sorted(unknown)) or "an argument without a name"
-            raise pytest.UsageError(f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not {found}")
+            told = f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not {found}"
+            pytest.fail(_place_of(request) + told, pytrace=False)
         wanted = {**marker.kwargs, **wanted}
     return wanted

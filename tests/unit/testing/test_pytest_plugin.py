@@ -70,9 +70,34 @@ def test_each_test_has_a_broker_of_its_own(tmp_path: Path, options: tuple[str, .
     assert "11 passed, 1 skipped" in told, told
 
 
-def test_a_misspelt_option_of_the_marker_is_an_error(tmp_path: Path) -> None:
-    told = run(tmp_path, "import pytest\n@pytest.mark.kafka(confg={})\ndef test(kafka): pass\n")
-    assert "@pytest.mark.kafka takes act_as, brokers, config, data, racks, security, topics, users, not confg" in told
+WRONG_MARKERS = {
+    "confg={}": "@pytest.mark.kafka takes act_as, brokers, config, data, racks, security, topics, users, not confg",
+    "{}": "@pytest.mark.kafka takes act_as, brokers, config, data, racks, security, topics, users, not an argument "
+    "without a name",
+    "security='SSH'": "security is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, not 'SSH'",
+    "config={'log.retention.ms': 'soon'}": "option -o: log.retention.ms: expected a 64-bit integer of at least 1, or "
+    "-1 for no limit, found 'soon'",
+}
+"""The arguments, and what is said of them."""
+
+
+def test_what_is_wrong_with_a_marker_is_said_in_a_sentence_with_its_place(tmp_path: Path) -> None:
+    """It stood below forty lines of frames of pytest and of the plugin."""
+    tests = [
+        f"@pytest.mark.kafka({given})\ndef test_{number}(kafka): pass\n" for number, given in enumerate(WRONG_MARKERS)
+    ]
+    told = run(tmp_path, "import pytest\n" + "".join(tests))
+    shown = re.findall(r"ERROR at setup of test_\d _+\n(.*)\n(?=_|=)", told)
+    assert shown == [f"test_it.py:{2 + 2 * number}: {said}" for number, said in enumerate(WRONG_MARKERS.values())], told
+
+
+def test_a_shared_process_that_does_not_start_says_why_alone(tmp_path: Path) -> None:
+    """It stood below forty lines of frames of pytest and of the plugin."""
+    told = run(tmp_path, "def test(kafka_proc): pass\n", "--kafka-security=SSH", "--show-capture=no")
+    shown = told.partition("ERROR at setup of test _")[2].partition("\n")[2].splitlines()
+    assert shown[0] == "stepdown did not start, it said:", told
+    assert shown[1].startswith("stepdown: bad configuration: option -o: listeners: ") and shown[2] == "", told
+    assert shown[3].startswith("==="), told
 
 
 LOADED = """
