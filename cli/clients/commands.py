@@ -134,9 +134,10 @@ def _print_text(rows: list[ClientRow], forgotten: int) -> None:
 
 
 def _cells(row: ClientRow) -> tuple[object, ...]:
-    reasons = list(row.because.items())
-    because = "; ".join(text if len(reasons) == 1 else f"{release}: {text}" for release, text in reasons if text)
-    return (row.client_id, row.address, row.principal, row.described_software, row.request_count, row.works, because)
+    return (
+        *(row.client_id, row.address, row.principal, row.described_software),
+        *(row.request_count, row.works, row.reasons),
+    )
 
 
 def _print_csv(rows: list[ClientRow]) -> None:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from ...network.clients.client_report import GREETINGS, ClientReport
-from ...network.clients.seen_client import UNKNOWN, SeenClient
+from ...network.clients.client_report import ClientReport
+from ...network.clients.seen_client import GREETINGS, UNKNOWN, SeenClient
 from ...network.principal import USER_TYPE, KafkaPrincipal
 from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_key_of, is_known

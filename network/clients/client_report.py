@@ -10,16 +10,13 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.api import ApiKey
 from ..principal import KafkaPrincipal
 from .client_row import make_row
-from .seen_client import UNKNOWN, SeenClient
+from .seen_client import GREETINGS, UNKNOWN, SeenClient
 
 if TYPE_CHECKING:
     from ..peer import Peer
 
-GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""Requests that any stranger may send."""
 MOST_NAME = 200
 """Characters that are kept of a client id."""
 MOST_LOOKS = 16

@@ -6,7 +6,7 @@ A row's `fetched` has the newest record format that its Fetch versions read, its
 where a server knows, 0 where it follows from the versions alone. `because` is joined by `; `.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -51,9 +51,22 @@ class ClientRow:
             releases.setdefault(word, []).append(release)
         if len(releases) == 1:
             return next(iter(releases))
-        return ", ".join(
-            f"{word} with {' to '.join(dict.fromkeys((found[0], found[-1])))}" for word, found in releases.items()
-        )
+        return ", ".join(f"{word} with {_span(found)}" for word, found in releases.items())
+
+    @property
+    def reasons(self) -> str:
+        """All of `because` as one text, each reason once: those of every release first, others with their releases."""
+        releases: dict[str, list[str]] = {}
+        latest = ""
+        for release in self.kafka_4:
+            latest = self.because.get(release, latest)
+            for reason in filter(None, latest.split("; ")):
+                releases.setdefault(reason, []).append(release)
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for reason, found in releases.items():
+            groups.setdefault(tuple(found), []).append(reason)
+        shared = groups.pop(tuple(self.kafka_4), [])
+        return "; ".join([*shared, *(f"{_span(found)}: {'; '.join(those)}" for found, those in groups.items())])
 
     @property
     def described_software(self) -> str:
@@ -62,6 +75,11 @@ class ClientRow:
     @property
     def request_count(self) -> int:
         return sum(count for versions in self.requests.values() for count in versions.values())
+
+
+def _span(releases: Sequence[str]) -> str:
+    """The first and the last of them."""
+    return " to ".join(dict.fromkeys((releases[0], releases[-1])))
 
 
 def make_row(client: SeenClient, latest_ms: int) -> ClientRow:

@@ -2,11 +2,14 @@
 
 from collections import defaultdict
 
+from ...protocol.api import ApiKey
 from ..principal import ANONYMOUS, KafkaPrincipal
 from .software import Software, guess_software
 
 UNKNOWN = "unknown"
 """Name and version of software that has not said what it is."""
+GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+"""Requests that any stranger may send."""
 ZSTD = "zstd"
 """In `lost`: partitions of fetches that were refused, since the client cannot read zstd."""
 LEAST_RECORDS_BYTES = 26

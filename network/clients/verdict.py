@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_name, kafka_4_releases, removals, versions_of
+from .seen_client import GREETINGS
 from .software import JAVA, Software
 
 
@@ -25,6 +26,7 @@ _RECORD_APIS = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
 _CONSUMER_APIS = frozenset({ApiKey.LIST_OFFSETS, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.JOIN_GROUP})
 """What a consumer asks for before its first Fetch."""
 NOTHING_TELLS = "it has not sent a request yet that tells"
+ONLY_LOOKED = "it has only asked for brokers and topics (Metadata)"
 
 _MENDS = {
     JAVA: "kafka-clients 2.1 or later",
@@ -69,9 +71,10 @@ def _judge(release: str, asked: Collection[tuple[int, int]], software: Software)
             missing.setdefault(key, []).append(version)
     if missing:
         return Verdict(release, Works.NO, tuple(_describe(release, key, found) for key, found in missing.items()))
-    if _is_proven(release, {key for key, _ in asked}, software):
+    keys = {key for key, _ in asked}
+    if _is_proven(release, keys, software):
         return Verdict(release, Works.YES)
-    return Verdict(release, Works.UNKNOWN, (NOTHING_TELLS,))
+    return Verdict(release, Works.UNKNOWN, (ONLY_LOOKED if keys - GREETINGS == {ApiKey.METADATA} else NOTHING_TELLS,))
 
 
 def _is_proven(release: str, keys: Collection[int], software: Software) -> bool:

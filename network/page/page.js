@@ -404,10 +404,11 @@ function showClients() {
     const works = new Set(Object.values(row.kafka_4));
     return works.size === 1 ? [...works][0] : releases.map(([release, one]) => release + ' ' + one).join(', ');
   };
+  const reasons = (row) => new Set(Object.values(row.because).flatMap((text) => text.split('; ')));
   const list = paged('clients', {}, (found) => table('Clients', [
     ['Client id', (row) => row.client_id || '(none)', 'name'], ['Address', (row) => row.address],
     ['Software', (row) => row.software_is_guess ? row.software + ', as of Kafka ' + row.software_version + ' (guess)' : row.software + ' ' + row.software_version, 'name'],
-    ['Kafka 4', verdicts], ['Because', (row) => [...Object.values(row.because), row.mend].filter(Boolean).join('; ')],
+    ['Kafka 4', verdicts], ['Because', (row) => [...reasons(row), row.mend].filter(Boolean).join('; ')],
     ['Requests', (row) => Object.entries(row.requests).map(([api, versions]) => api + ' v' + Object.keys(versions).join(', v')).join('; '), 'name'],
     ['Converted', (row) => pairs(row.converted)], ['Translated', (row) => pairs(row.translated)], ['Lost', (row) => pairs(row.lost)],
     ['Principal', (row) => row.principal], ['Latest', (row) => time(row.latest_ms)],

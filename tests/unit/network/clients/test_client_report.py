@@ -119,6 +119,19 @@ def test_a_row_says_what_is_lost_for_its_versions() -> None:
     assert rows["old"].because == {"4.0.0": "Fetch 1 (4 is the oldest there)"}
 
 
+def test_reasons_that_are_those_of_all_releases_are_said_once() -> None:
+    """What 4.0.1 to 4.4 do not answer was said twice, for 4.0.0 and for them, where JoinGroup 1 was another reason."""
+    report = report_of()
+    for name, asked in (("old", [ApiKey.FETCH, ApiKey.JOIN_GROUP]), ("group", [ApiKey.JOIN_GROUP]), ("new", [])):
+        for key in (ApiKey.METADATA, *asked):
+            ask(report, peer_of(name), key, 1)
+    assert {row.client_id: row.reasons for row in rows_of(report)} == {
+        "old": "Fetch 1 (4 is the oldest there); 4.0.0: JoinGroup 1 (2 is the oldest there)",
+        "group": "4.0.0: JoinGroup 1 (2 is the oldest there); 4.0.1 to 4.4: it has not sent a request yet that tells",
+        "new": "it has only asked for brokers and topics (Metadata)",
+    }
+
+
 def test_what_a_gateway_counts_is_shown_in_words() -> None:
     report = report_of()
     client = ask(report, peer_of("old"), ApiKey.PRODUCE, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 from stepdown.network.clients.software import JAVA, Software, guess_software
-from stepdown.network.clients.verdict import Works, find_mend, judge
+from stepdown.network.clients.verdict import NOTHING_TELLS, ONLY_LOOKED, Works, find_mend, judge
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.kafka_releases import broker_releases, kafka_4_releases, removals
 
@@ -36,6 +36,13 @@ def test_records_in_a_version_that_is_left_are_a_yes(api: ApiKey) -> None:
 )
 def test_what_an_old_client_sends_too_is_no_yes(asked: list[tuple[int, int]]) -> None:
     assert works_of(*asked) == {Works.UNKNOWN}
+
+
+def test_a_client_that_found_brokers_and_came_to_none_is_told_from_others() -> None:
+    """It was said of it that it had sent nothing that tells, as of a consumer that waits for its group."""
+    looked = [(ApiKey.API_VERSIONS, 3), (ApiKey.SASL_HANDSHAKE, 1), (ApiKey.METADATA, 12)]
+    for asked, told in ((looked, ONLY_LOOKED), ([*looked, (ApiKey.FIND_COORDINATOR, 4)], NOTHING_TELLS)):
+        assert {verdict.because for verdict in judge(asked, UNSAID)} == {(told,)}
 
 
 def test_a_consumer_that_names_its_software_need_not_fetch_first() -> None:
