@@ -26,12 +26,15 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """The status of a command line; a command that fails has said why on stderr."""
-    from .support.command_ending import end, end_with
+    from .support.command_ending import EXIT_INTERRUPTED, end, end_with
+    from .support.stop_signals import StopSignals, end_in_order, signals_of_no_exception
 
-    try:
-        return end_with(_run(arguments))
-    except BaseException as fault:
-        return end(fault)
+    with StopSignals(end_in_order, signals_of_no_exception()) as signals:
+        try:
+            status = end_with(_run(arguments))
+        except BaseException as fault:
+            status = end(fault)
+    return 128 + signals.by if signals.by is not None and status == EXIT_INTERRUPTED else status
 
 
 def _run(arguments: Sequence[str]) -> int:

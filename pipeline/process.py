@@ -1,14 +1,19 @@
 """The process of a job: `stepdown-pipeline JOB`, `stepdown pipeline JOB` or `python -m stepdown.pipeline JOB`.
 
-^C ends it at any moment with one sentence and status 130. Spark's processes end with it, and no temporary file stays.
+^C ends it at any moment with one sentence and status 130, SIGTERM and SIGHUP with 143 and 129. Spark's processes end
+with it, and no temporary file stays.
 """
 
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-EXIT_INTERRUPTED = 130
+HANG_UPS = (signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, *HANG_UPS)
+EXIT_BY_SIGNAL = 128
+"""And the number of the signal."""
 
 
 def start() -> None:
@@ -42,17 +47,23 @@ def run_process(words: Sequence[str], program: str) -> int:
 
     Raises: SystemExit for --help and bad usage.
     """
-    before = signal.getsignal(signal.SIGINT)
-    is_ignored = before is signal.SIG_IGN  # a shell does so for what it starts in the background
+    before = {number: signal.getsignal(number) for number in ENDING}
+    heard = [number for number in ENDING if before[number] is not signal.SIG_IGN]  # as for a shell's background
     sentence = f"{program}: interrupted\n"
+    ended_by = signal.SIGINT
 
-    def leave(*_: object) -> None:
+    def leave(number: int, frame: object) -> None:
         # A module that is being imported would print KeyboardInterrupt or lose it, and nothing is there to be ended.
         os.write(2, sentence.encode())
-        os._exit(EXIT_INTERRUPTED)
+        os._exit(EXIT_BY_SIGNAL + number)
+
+    def stop(number: int, frame: object) -> None:
+        nonlocal ended_by
+        ended_by = signal.Signals(number)
+        _interrupt()
 
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN if is_ignored else leave)
+        _handle(heard, leave)
         from .command import prepare, run
         from .temporary_files import spark_files
 
@@ -61,19 +72,25 @@ def run_process(words: Sequence[str], program: str) -> int:
             return prepared
         with spark_files():
             try:
-                signal.signal(signal.SIGINT, signal.SIG_IGN if is_ignored else interrupt)
+                _handle(heard, stop)
                 return run(*prepared, program)
             except KeyboardInterrupt:
                 sys.stderr.write(sentence)
-                return EXIT_INTERRUPTED
+                return EXIT_BY_SIGNAL + ended_by
             finally:
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # Spark ends in a second or two
+                _handle(ENDING, signal.SIG_IGN)  # Spark ends in a second or two
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def interrupt(*_: object) -> None:
-    """A handler of signals. Raises: KeyboardInterrupt, of which no library prints a traceback, as py4j does."""
+def _handle(numbers: Sequence[signal.Signals], handler: Any) -> None:
+    for number in numbers:
+        signal.signal(number, handler)
+
+
+def _interrupt() -> None:
+    """Raises: KeyboardInterrupt, of which no library prints a traceback, as py4j does."""
     import logging
 
     from pyspark import SparkContext
@@ -82,6 +99,7 @@ def interrupt(*_: object) -> None:
 
     logging.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ^C once more ends it at once
+    _handle(HANG_UPS, signal.SIG_IGN)  # `timeout` sends its own twice
     if SparkContext._gateway is None:  # a JVM that starts would print that it misses what Spark removes now
         end_processes(child_processes())
     raise KeyboardInterrupt

@@ -112,14 +112,16 @@ class OwnBrokers:
 
     async def end(self) -> None:
         """Returns when no descriptor or file is left; in the loop in which they began."""
-        if self._kafka is not None:
-            await self._kafka.close()
-        if self._brokers is not None:
-            await self._brokers.stop()
-        for folder in self._folders:
-            shutil.rmtree(folder, ignore_errors=True)
-        self._kafka = self._brokers = None
-        self._folders.clear()
+        try:
+            if self._kafka is not None:
+                await self._kafka.close()
+            if self._brokers is not None:
+                await self._brokers.stop()
+        finally:
+            for folder in self._folders:
+                shutil.rmtree(folder, ignore_errors=True)
+            self._kafka = self._brokers = None
+            self._folders.clear()
 
     def _new_folder(self, prefix: str) -> str:
         self._folders.append(tempfile.mkdtemp(prefix=prefix))

@@ -153,9 +153,9 @@ def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int)
         wanted["data"] = templates.directory(wanted["data"], wanted["brokers"])
     with ExitStack() as stack:
         with _failing_with_sentence(ValueError, _place_of(request)):
-            brokers = running(**wanted)
+            ready = running(**wanted)
         with _failing_with_sentence(ConfigError, _place_of(request)):
-            broker = stack.enter_context(brokers)
+            broker = stack.enter_context(ready)
         yield broker
         with _failing_with_sentence(AssertionError):
             broker.faults.assert_fired()

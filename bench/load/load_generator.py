@@ -10,6 +10,7 @@ import select
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import cycle
 from multiprocessing.connection import Connection as Pipe
@@ -34,19 +35,21 @@ _ERROR = Struct(">h")
 
 def serve(pipe: Pipe) -> None:
     """The child: plan, ready, go, result, until the parent closes the pipe."""
-    while True:
-        try:
-            plan = pipe.recv()
-        except EOFError:
-            return
-        try:
-            runner = _LoadRunner(plan)
-        except OSError as fault:
-            pipe.send(f"cannot connect to {plan.address}: {connect_reason(fault)}")
-            continue
-        pipe.send("ready")
-        pipe.recv()
-        pipe.send(runner.run())
+    with suppress(EOFError, ConnectionError):  # of the pipe: a load tells its own in its result
+        while True:
+            _take_plan(pipe)
+
+
+def _take_plan(pipe: Pipe) -> None:
+    plan = pipe.recv()
+    try:
+        runner = _LoadRunner(plan)
+    except OSError as fault:
+        pipe.send(f"cannot connect to {plan.address}: {connect_reason(fault)}")
+        return
+    pipe.send("ready")
+    pipe.recv()
+    pipe.send(runner.run())
 
 
 class _LoadRunner:

@@ -5,11 +5,19 @@ server's CPU clock, and gets a `LoadResult`.
 """
 
 import multiprocessing
+import signal
+from multiprocessing.connection import Connection as Pipe
 
 from ..failures import BenchFailure
 from .connection_loads import LoadPlan
 from .load_generator import serve
 from .result import LoadResult
+
+
+def _serve(pipe: Pipe) -> None:
+    """The child. ^C in a terminal comes to it, too, and is for its parent, which closes the pipe then."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve(pipe)
 
 
 class LoadProcess:
@@ -18,7 +26,7 @@ class LoadProcess:
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs,), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
 

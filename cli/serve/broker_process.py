@@ -143,8 +143,9 @@ async def _run_cluster(
 def _stopping(options: BrokerOptions) -> asyncio.Event:
     """Set by the signals that ask the process to stop; of one that is temporary, also when its input ends."""
     stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as it is by nohup
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     if options.is_temporary:
         from .temporary_process import call_at_end_of_input
 

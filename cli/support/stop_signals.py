@@ -1,10 +1,10 @@
-"""Ctrl-C and SIGTERM, for commands that go on until somebody ends them."""
+"""^C, SIGTERM and SIGHUP: they end a command in order, or when it has done what it is at."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from types import FrameType, TracebackType
@@ -13,15 +13,37 @@ ONE_TIME_S = 0.5
 """Signals so close together are one: `timeout` sends its own to the process, then to the group that it is in."""
 
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
 class SignalStop(BaseException):
     """A signal came while a command waited for a broker."""
+
+
+def end_in_order(number: int) -> None:
+    """Does as ^C: temporary files and child processes of a command go with it. Raises: SystemExit.
+
+    It is no KeyboardInterrupt, of which Python may die by SIGINT though it was caught: where an `exec` was interrupted.
+    """
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    if not callable(on_interrupt) or on_interrupt is signal.default_int_handler:
+        raise SystemExit(128 + number)
+    on_interrupt(number, None)  # that of asyncio cancels its main task
+
+
+def signals_of_no_exception() -> list[signal.Signals]:
+    """Those by which `kill`, `timeout` or a terminal that is closed would end the process, and leave what is its."""
+    return [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
 
 
 class StopSignals:
     """Within the block the first signal sets `by` and calls `on_stop`; a second one ends the process as usual."""
 
-    def __init__(self, on_stop: Callable[[int], object] | None = None) -> None:
+    def __init__(
+        self, on_stop: Callable[[int], object] | None = None, numbers: Sequence[signal.Signals] = ENDING
+    ) -> None:
         self.by: int | None = None
+        self._numbers = numbers
         self._on_stop = on_stop
         self._stopped_at = 0.0
         self._ends_waits = False
@@ -29,7 +51,7 @@ class StopSignals:
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in self._numbers:
                 self._before[number] = signal.signal(number, self._caught)
         return self
 

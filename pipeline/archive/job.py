@@ -1,10 +1,7 @@
 """The job `archive`: each record of a log directory or a broker, once, in a Parquet or Delta table."""
 
 import argparse
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from ...protocol.plural import plural
 from ..console_output import print_line, print_rows
@@ -12,7 +9,6 @@ from ..failures import BadUsage
 from ..job_source import add_source_options, source_of
 from ..kafka_connector import check_reachable
 from ..places.place_files import PlaceFiles, normalize
-from ..process import interrupt
 from ..session import build_session
 from ..sources.options import read_options, size
 from ..spark_packages import DELTA_SETTINGS, jar_settings
@@ -58,12 +54,11 @@ def run(arguments: argparse.Namespace) -> None:
     if len(sources) != (arguments.bootstrap is None):
         raise BadUsage("name a log directory or --bootstrap ADDR, and then where the archive goes")
     every_s = _every_s(arguments.trigger)
-    with _interrupt_on_sigterm():
-        row = (
-            _from_broker(arguments, out, every_s)
-            if arguments.bootstrap
-            else _from_logs(arguments, sources[0], normalize(out), every_s)
-        )
+    row = (
+        _from_broker(arguments, out, every_s)
+        if arguments.bootstrap
+        else _from_logs(arguments, sources[0], normalize(out), every_s)
+    )
     print_rows("archive", [row], as_json=arguments.json)
 
 
@@ -146,13 +141,3 @@ def _every_s(trigger: str) -> float | None:
     if not 0 <= seconds < float("inf"):
         raise BadUsage(f"--trigger takes once or a number of seconds, found {trigger!r}")
     return seconds
-
-
-@contextmanager
-def _interrupt_on_sigterm() -> Iterator[None]:
-    """Within the block SIGTERM raises KeyboardInterrupt, as SIGINT does."""
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 
 from .scenario import Scenario
 from .simulation import Simulation
@@ -18,7 +19,12 @@ class RunnerResult:
 
 async def run(scenario: Scenario, *, seed: int = 0) -> RunnerResult:
     """What happened. The same scenario and seed give the same lines."""
-    async with Simulation(scenario, seed) as simulation:
+    with TemporaryDirectory(prefix="stepdown-scenario-", ignore_cleanup_errors=True) as folder:
+        return await _run(scenario, seed, folder)
+
+
+async def _run(scenario: Scenario, seed: int, folder: str) -> RunnerResult:
+    async with Simulation(scenario, seed, folder) as simulation:
         failure = ""
         for number, (name, what) in enumerate(scenario.steps, 1):
             try:

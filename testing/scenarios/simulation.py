@@ -5,9 +5,7 @@ are inside the process: TCP's loopback delivers when the kernel comes to it, lat
 """
 
 import asyncio
-import shutil
 import ssl
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -54,17 +52,16 @@ class SimulatedProducer(Producer):
 
 
 class Simulation:
-    """One run of a scenario."""
+    """One run of a scenario, with the brokers' files in `folder`."""
 
-    def __init__(self, scenario: Scenario, seed: int) -> None:
+    def __init__(self, scenario: Scenario, seed: int, folder: str) -> None:
         self.scenario = scenario
-        self._seed = seed
+        self._seed, self._folder = seed, folder
         self.producers: dict[str, Producer] = {}
         self.members: dict[str, ScenarioMember] = {}
         self.sent: dict[str, Sent] = {}
 
     async def __aenter__(self) -> Self:
-        self._folder = tempfile.mkdtemp(prefix="stepdown-scenario-")
         self.clock = MovableClock(START_MS, turns=TURNS)
         self.brokers = make_brokers(
             self._folder,
@@ -90,7 +87,6 @@ class Simulation:
             await member.close()
         await self.kafka.close()
         await self.brokers.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     async def producer(self, name: str) -> Producer:
         """The producer of that name, started when it is first used. Raises: KeyError."""

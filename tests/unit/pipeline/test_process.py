@@ -1,4 +1,4 @@
-"""^C ends a job with one sentence and status 130 wherever it is, and neither a process nor a file of it stays."""
+"""^C and SIGTERM end a job with one sentence wherever it is, and neither a process nor a file of it stays."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from stepdown.bench.servers.process import wait_until
 from support.deadline import JOB_DEADLINE_S
-from support.interrupts import run_interrupted
+from support.interrupts import names_of_processes, run_interrupted
 from support.log_directories import write_topic
 
 SENTENCE = "stepdown-pipeline: interrupted\n"
@@ -24,12 +24,13 @@ JOBS = (
 )
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("imports", [0, 40, 400])
-def test_while_modules_are_imported(imports: int) -> None:
+def test_while_modules_are_imported(imports: int, number: signal.Signals) -> None:
     """It was a traceback, and at some moments a job that went on."""
     arguments = ("stepdown-pipeline", "census", "nowhere")
-    ended = run_interrupted("stepdown.pipeline.process:start", arguments, imports)
-    assert (ended.returncode, ended.stderr.decode()) == (130, SENTENCE)
+    ended = run_interrupted("stepdown.pipeline.process:start", arguments, imports, number)
+    assert (ended.returncode, ended.stderr.decode()) == (128 + number, SENTENCE)
 
 
 def jvm_starts(names: list[str]) -> bool:
@@ -41,13 +42,23 @@ def tasks_run(names: list[str]) -> bool:
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("moment", [jvm_starts, pytest.param(tasks_run, marks=pytest.mark.slow)])
-def test_while_spark_starts_or_runs(tmp_path: Path, moment: Callable[[list[str]], bool]) -> None:
-    """A JVM that was starting stayed for ever; later ^C was a traceback of py4j."""
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        (jvm_starts, signal.SIGINT),
+        (jvm_starts, signal.SIGTERM),
+        pytest.param(tasks_run, signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(tasks_run, signal.SIGTERM, marks=pytest.mark.slow),
+    ],
+)
+def test_while_spark_starts_or_runs(
+    tmp_path: Path, moment: Callable[[list[str]], bool], number: signal.Signals
+) -> None:
+    """A JVM that was starting stayed for ever; later ^C was a traceback of py4j. SIGTERM left the temporary files."""
     write_topic(tmp_path / "logs", "topic", segments=3)
     job, temporary = start_job(tmp_path, *JOBS[0])
-    wait_until(lambda: moment(names_of(temporary)), "the moment", timeout_s=JOB_DEADLINE_S)
-    assert interrupt(job, temporary) == [SENTENCE]
+    wait_until(lambda: moment(names_of_processes(temporary)), "the moment", timeout_s=JOB_DEADLINE_S)
+    assert interrupt(job, temporary, number) == [SENTENCE]
 
 
 @pytest.mark.java
@@ -95,24 +106,14 @@ def start_job(folder: Path, *words: str) -> tuple[subprocess.Popen[str], Path]:
     return job, temporary
 
 
-def interrupt(job: subprocess.Popen[str], temporary: Path) -> list[str]:
+def interrupt(job: subprocess.Popen[str], temporary: Path, number: signal.Signals = signal.SIGINT) -> list[str]:
     """What the job says then; nothing where it had been done."""
     with suppress(ProcessLookupError):
-        os.killpg(job.pid, signal.SIGINT)
+        os.killpg(job.pid, number)
     _, told = job.communicate(timeout=JOB_DEADLINE_S)
     usual = ("incubator", "segments", "batch 0")
     lines = [line for line in told.splitlines(keepends=True) if not any(word in line for word in usual)]
-    assert job.returncode == (130 if lines else 0), told
-    assert names_of(temporary) == []
+    assert job.returncode == (128 + number if lines else 0), told
+    assert names_of_processes(temporary) == []
     assert list(temporary.iterdir()) == []
     return lines
-
-
-def names_of(temporary: Path) -> list[str]:
-    """Names of the processes that a job has started which has its temporary files there."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if f"TMPDIR={temporary}/".encode() in (folder / "environ").read_bytes():
-                found.append((folder / "comm").read_text().strip())
-    return found
