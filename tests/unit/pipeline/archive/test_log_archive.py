@@ -92,7 +92,7 @@ def later(first: int, count: int, ms: int) -> list[Any]:
 
 def crash_before_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are there, nothing says that they are done; one of them is of a plan that is made otherwise later."""
-    write = log_archive._write
+    write = log_archive._write_files
 
     def killed(session: RunTasks, files: Any, archive: LogArchive, *others: Any) -> list[ArchivedFile]:
         written = write(session, files, archive, *others)
@@ -100,7 +100,7 @@ def crash_before_commit(monkeypatch: pytest.MonkeyPatch) -> None:
         shutil.copy(stray, stray.with_name(stray.name.replace("0.parquet", "7.parquet")))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(log_archive, "_write", killed)
+    monkeypatch.setattr(log_archive, "_write_files", killed)
 
 
 def crash_after_commit(monkeypatch: pytest.MonkeyPatch) -> None:
