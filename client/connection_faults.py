@@ -22,8 +22,8 @@ from .errors import (
 
 @contextmanager
 def connecting_faults(address: HostPort) -> Iterator[None]:
-    """Raises: Unreachable in place of an OSError, or of a ValueError for a host that no name is, while a connection is
-    opened; UntrustedCertificate for TLS's."""
+    """While a connection is opened, raises Unreachable in place of an OSError, or of the ValueError for an invalid host
+    name, and UntrustedCertificate in place of an SSLError."""
     try:
         yield
     except ssl.SSLError as fault:

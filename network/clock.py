@@ -25,7 +25,7 @@ class Clock(Protocol):
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer: ...
 
     def sweep_later(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
-        """As `call_later`, for what looks again and again for something due: moved far, a clock rings it less often."""
+        """As `call_later`, for periodic checks. A clock that is moved far ahead by hand calls fewer of them."""
         ...
 
     async def sleep(self, delay_ms: float) -> None: ...
@@ -37,7 +37,7 @@ class Clock(Protocol):
         ...
 
     def elapsed_s(self) -> float:
-        """The same in seconds with their fractions, to measure a turn of the loop by."""
+        """`monotonic_ms` in seconds, with fractions: measures turns of the loop."""
         ...
 
     def work_begins(self) -> None:

@@ -129,7 +129,7 @@ class Conversion:
                 self.drop()
 
     def _keep_first(self, size_bytes: int) -> None:
-        """What was made with the promise is kept until it is sent, or others wait for the memory."""
+        """Keeps the bytes that the first `fill` made, until they are sent or others need the memory."""
         if size_bytes:
             self.keep(size_bytes, surplus_bytes=KEPT_SURPLUS_BYTES)
             self.offer(at_once=True)
@@ -138,7 +138,7 @@ class Conversion:
 
     @property
     def has_room(self) -> bool:
-        """Whether the next bytes take what is held, and not less."""
+        """Whether the claim has the size that the next bytes need, and the buffer is large enough for them."""
         stream, claim = self.stream, self._claim
         is_paid = claim is not None and claim.size_bytes == stream.claim_bytes
         return is_paid and len(self.buffer) >= stream.buffer_bytes
@@ -247,7 +247,7 @@ class Conversion:
 
 
 def _drop(conversion: "ref[Conversion]") -> None:
-    """For the budget, which is not what keeps an answer that nobody sends."""
+    """Called by the budget, which only holds a weak reference: it does not keep alive an answer that nobody sends."""
     found = conversion()
     if found is not None:
         found.drop()

@@ -6,7 +6,7 @@ FileStamp = tuple[int, int, int]
 
 
 def file_stamp(path: str) -> FileStamp | None:
-    """What is another when the file is: time, size and inode; None when it is not there."""
+    """Modification time, size and inode: they differ when the file was changed or replaced. None when there is none."""
     try:
         found = Path(path).stat()
     except OSError:

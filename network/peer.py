@@ -20,9 +20,10 @@ class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
     `server_name`: the host name that it asked for in its TLS handshake. `sasl` is its login where the listener asks for
-    one; `on_leave`, if set, is called when it sends no more. A request that waits for other clients has others use its
-    memory: by `release_frame` where it does not need it any more, by `pass_frame` where it needs the bytes of its frame
-    alone, else by `offer_frame` with what ends its wait; without that its connection is closed.
+    one; `on_leave`, if set, is called when it sends no more. A request that waits for others gives up its memory.
+    `release_frame` frees it at once. `offer_frame` frees it only when others need it, and calls what it is given, which
+    ends the wait; without that the connection is closed. `pass_frame` frees at once all but the bytes of the frame, and
+    offers those.
     `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
     `seen`, where its requests are counted.
     """

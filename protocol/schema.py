@@ -153,7 +153,7 @@ def decoder_of(cls: type, version: int) -> Decode:
 
 
 def encode(value: object, version: int, head: bytearray | None = None) -> list[Piece]:
-    """What goes on the wire, in order: bytes, and each record set as it stands. `head` is bytes to write behind.
+    """What goes on the wire, in order: bytes, and each record set as it stands. `head`: bytes to append to.
 
     Raises: ValueError when a value does not fit its field, or this version lacks a field that must not be lost.
     """

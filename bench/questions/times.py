@@ -1,4 +1,4 @@
-"""How long do a start, a fixture and an import take, and what do others wait beside an attack? No test says seconds.
+"""How long do a start, a fixture and an import take, and how long do others wait while one attacks? Tests say no times.
 
     python bench/questions/times.py            # compare with docs/results/times.json
     python bench/questions/times.py --keep     # write that file

@@ -1,6 +1,7 @@
 """OffsetCommit, versions 0-9: stores what a group has consumed (KIP-98, 211, 320, 345, 848).
 
-A partition that does not exist, or metadata that is too long, fails that partition alone; who may not commit fails all.
+An unknown partition, or metadata that is too long, is an error of that partition alone; a member that may not commit
+gets its error for every partition.
 
 Version notes: v0 and v1 are what clients of 0.8.x send; their offsets are kept with all others, where Kafka kept those
 of v0 in ZooKeeper and refuses them without it. v1 gives a timestamp per partition, v2 to v4 a retention, v6 the leader

@@ -1,8 +1,8 @@
 """What a leader knows of one follower.
 
-    caught up at a time    its fetch at that time had all that the leader had
-                           or all that the leader had at the fetch before, for the time of that one
-    waiting                it has everything and its fetch is parked with the leader: it is caught up all the while
+    fetches from the leader's log end                      caught up at the time of this fetch
+    fetches from the log end as it was at its last fetch   caught up at the time of that last fetch
+    waiting: it has everything, its fetch is parked        caught up all the while
 
 Source: Kafka 3.9 `Replica`, `ReplicaState`.
 """
@@ -11,7 +11,10 @@ UNKNOWN = -1
 
 
 class Follower:
-    """One follower's offsets and times, renewed by its fetches. `told` is the high watermark it heard last."""
+    """One follower's offsets and times, renewed by its fetches.
+
+    `sent_high_watermark` is the high watermark that it was sent last.
+    """
 
     __slots__ = (
         "_caught_up_ms",
@@ -35,7 +38,7 @@ class Follower:
         self._leader_end_then = UNKNOWN
 
     def begin_epoch(self, leader_end: int, now_ms: int, *, is_in_sync: bool, is_new_leader: bool) -> None:
-        """A leader's epoch has begun: one in sync is given the time to fetch, another one is not."""
+        """A leader's epoch has begun: a follower in the ISR counts as caught up now, another as never caught up."""
         self._caught_up_ms = self._fetched_ms = now_ms if is_in_sync else 0
         self._leader_end_then = leader_end
         self.is_waiting = False

@@ -31,7 +31,7 @@ class Completion:
         markers: Markers,
         write: Callable[[Transaction, TransactionMetadata], Awaitable[None]],
     ) -> None:
-        """`write` brings a transaction to its next standing."""
+        """`write` brings a transaction to its next state."""
         self._clock = core.clock
         self._rounds = core.rounds
         self._topic = topic

@@ -169,7 +169,7 @@ class TransactionCoordinator:
         return found
 
     def find(self, transactional_id: str) -> Transaction:
-        """The standing of an id. Raises: ApiError TRANSACTIONAL_ID_NOT_FOUND and those of `ensure_answerable`."""
+        """The state of an id. Raises: ApiError TRANSACTIONAL_ID_NOT_FOUND and those of `ensure_answerable`."""
         self.ensure_answerable(transactional_id)
         found = self.transactions.find(transactional_id)
         if found is None or (found.pending is not None and found.pending.state is TransactionStatus.DEAD):
@@ -180,7 +180,7 @@ class TransactionCoordinator:
     # Writing
 
     async def write(self, transaction: Transaction, following: TransactionMetadata) -> None:
-        """Brings a transaction to its next standing: in the log first, then here. Raises: ApiError; nothing changed."""
+        """Brings a transaction to its next state: in the log first, then here. Raises: ApiError; nothing changed."""
         transaction.begin(following)
         transactional_id = transaction.transactional_id
         record = TransactionRecord(transactional_id=transactional_id, value=following.as_value())

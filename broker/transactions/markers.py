@@ -1,7 +1,8 @@
 """Markers: the control batches that end a transaction in each of its partitions.
 
-All partitions are led by this broker, so a marker is appended where Kafka sends WriteTxnMarkers. A partition whose
-topic is gone needs none. What else keeps a marker out (Kafka 3.9, TransactionMarkerRequestCompletionHandler):
+The leader of each partition is in this process: the marker is appended there where Kafka sends WriteTxnMarkers. A
+partition whose topic is gone needs none.
+What else keeps a marker out (Kafka 3.9, TransactionMarkerRequestCompletionHandler):
 
     retriable, or the disk                     tried again
     INVALID_PRODUCER_EPOCH 47, 52              the partition knows a later producer or coordinator: counts as done;

@@ -28,14 +28,14 @@ class TransactionRegistry:
 
     def add(self, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
         """A new transactional id, which has no epoch yet."""
-        standing = TransactionMetadata(
+        metadata = TransactionMetadata(
             producer_id=producer_id,
             producer_epoch=NO_EPOCH,
             timeout_ms=timeout_ms,
             state=TransactionStatus.EMPTY,
             updated_ms=now_ms,
         )
-        made = self._by_id[transactional_id] = Transaction(transactional_id=transactional_id, now=standing)
+        made = self._by_id[transactional_id] = Transaction(transactional_id=transactional_id, now=metadata)
         return made
 
     def remove(self, transactional_id: str) -> None:
@@ -50,8 +50,8 @@ class TransactionRegistry:
             self.remove(record.transactional_id)
             return
         try:
-            standing = TransactionMetadata.of_value(record.value)
+            metadata = TransactionMetadata.of_value(record.value)
         except ValueError as fault:
             log.warning("the record of transactional id %r is skipped: %s", record.transactional_id, fault)
             return
-        self._by_id[record.transactional_id] = Transaction(transactional_id=record.transactional_id, now=standing)
+        self._by_id[record.transactional_id] = Transaction(transactional_id=record.transactional_id, now=metadata)

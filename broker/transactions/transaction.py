@@ -83,13 +83,13 @@ def group_by_topic(partitions: Iterable[TopicPartition]) -> tuple[PartitionsSche
 
 @dataclass(slots=True, kw_only=True)
 class Transaction:
-    """The standing of one transactional id, and the one that is being written."""
+    """The state of one transactional id, and the one that is being written."""
 
     transactional_id: str
     now: TransactionMetadata
     pending: TransactionMetadata | None = None
 
-    # From one standing to the next
+    # From one state to the next
 
     def begin(self, following: TransactionMetadata) -> TransactionMetadata:
         """`following`, which is pending from now on."""
@@ -123,7 +123,9 @@ class Transaction:
             raise ApiError(message, ErrorCode.PRODUCER_FENCED)
 
     def check_former(self, producer_id: int, producer_epoch: int) -> None:
-        """Raises: ApiError PRODUCER_FENCED when a producer that starts again was not the last one to do so."""
+        """Raises: ApiError PRODUCER_FENCED when InitProducerId names neither the present producer id nor the one before
+        it, whose epochs were used up (KIP-360).
+        """
         now = self.now
         is_last = producer_id == now.last_producer_id and is_exhausted(producer_epoch)
         if now.producer_epoch != NO_EPOCH and producer_id != now.producer_id and not is_last:
@@ -149,7 +151,7 @@ class Transaction:
     def has_expired(self, now_ms: int, expiration_ms: int) -> bool:
         return self.pending is None and self.now.state.is_idle and self.now.updated_ms <= now_ms - expiration_ms
 
-    # The next standings
+    # The next states
 
     def next_epoch(self, expected_epoch: int | None, timeout_ms: int, now_ms: int) -> TransactionMetadata:
         """For a producer that starts again, `expected_epoch` the one it says it had.

@@ -44,7 +44,7 @@ HINTS_BY_CODE = {"UNKNOWN_TOPIC_OR_PARTITION": "`stepdown topics list` shows wha
 class CommandClient(BlockingClient):
     """Asks the brokers of one cluster. `hints`: what to do next, by the error that a broker answered.
 
-    `stopping`: signals that end a wait; then what takes its leave waits `GOODBYE_S`.
+    `stopping`: signals that end a wait. Each request after one, such as LeaveGroup, may take `GOODBYE_S`.
 
     Raises: CommandFailure from every method, SignalStop from `run`.
     """

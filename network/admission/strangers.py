@@ -4,8 +4,8 @@ from ..connection import Connection
 
 
 class Strangers:
-    """Connections by the network that they come from, and by when they last made progress. Connections that have
-    become clients are only found, and left out, when there are too many.
+    """Connections by the network that they come from, and by when they last made progress. One that has become a
+    client stays listed until `take_surplus` comes across it.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Strangers:
     def take_surplus(self, most: int) -> list[Connection]:
         """Takes out connections to close until `most` are left.
 
-        Each comes from the network with the most connections: the first that has made no progress since the last look.
+        Each is, of the network with the most connections, the oldest without progress since the previous call.
         """
         surplus = []
         for _ in range(self._count):

@@ -101,7 +101,7 @@ def archive_new(run: RunTasks, archive: LogArchive) -> Iterator[list[ArchivedFil
 
 
 def _holds_something_else(files: PlaceFiles, out: str) -> bool:
-    """Whether there is more than what a run left that was killed as it began."""
+    """Whether there is more than the state files that a first run leaves if it is killed as it begins."""
     return files.is_directory(out) and any(not entry.name.startswith(FILE_NAME) for entry in files.entries(out))
 
 

@@ -69,8 +69,9 @@ def by_topic(counts: DataFrame) -> DataFrame:
 
 
 def kafka_4(counts: DataFrame) -> DataFrame:
-    """By topic: bytes of each magic, which Kafka 4 reads all, and those that old clients read of Kafka 3.9 only: 4 does
-    not convert (KIP-724), and refuses the requests by which those clients ask (KIP-896).
+    """By topic: bytes of each magic, and bytes that old clients can read from Kafka 3.9 and not from Kafka 4.
+
+    Kafka 4 reads every magic, but converts none down (KIP-724) and refuses the Fetch versions of old clients (KIP-896).
     """
     sizes = [
         F.sum(F.when(F.col("magic") == magic, F.col("bytes")).otherwise(0)).alias(f"magic_{magic}_bytes")

@@ -42,8 +42,9 @@ MAX_OPENED_BYTES: Final = 2**31 - 1
 class Batch:
     """Records of one partition. `number` orders batches by creation; a split child has its parent's.
 
-    `buffer` has the records until the bytes are made, and their numbers; `append` is its own. `listeners` are the
-    deliveries that somebody waits for, or that have a callback; after a split `children` have the records, in order.
+    `buffer` holds the records until the bytes are made, and their count and sizes; `append` is its method.
+    `listeners` are the deliveries that somebody waits for, or that have a callback; after a split `children` have the
+    records, in order.
     `sequence_was_reset`: since it was sent last, so that an answer is about the numbers of before.
     `is_on_wire`: it was sent, and neither answered nor lost; `may_be_written`: no broker has told whether it was.
     `observed_ratio` is compressed over uncompressed bytes, once the bytes are made. `fault`: why they could not be.

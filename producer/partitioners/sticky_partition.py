@@ -12,9 +12,9 @@ COMPILED: bool = cython.compiled
 
 
 class StickyPartition:
-    """A time that the built-in partitioner sticks to a partition: how many bytes were appended by its choice.
+    """A partition, for as long as the built-in partitioner sticks to it.
 
-    `batch` is the one that it appended to last.
+    `produced_bytes` were appended to it meanwhile; `batch` is the one that was appended to last.
     """
 
     def __init__(self, partition: cython.Py_ssize_t) -> None:

@@ -23,7 +23,7 @@ Logs = Mapping[TopicPartition, Log]
 
 
 class Checkpoints:
-    """Of `directories` and `logs` as they are whenever something is asked of it.
+    """Reads and writes the files of `directories`, which it looks up at each call, as it does `logs`.
 
     `are_stale`: recovery points and log starts may name logs that were deleted.
     """
@@ -48,8 +48,10 @@ class Checkpoints:
         self._write(LOG_STARTS, late_starts)
 
     def forget_gone_logs(self) -> dict[str, DiskFault]:
-        """Names no log that was deleted, so that a new one of its name does not get its start; what went wrong, by
-        directory. It syncs: for a worker, where there is one."""
+        """Writes the files without deleted logs, so that a new log of the same name does not inherit their offsets.
+
+        Returns what went wrong, by directory. It syncs: call it in a worker, where there is one.
+        """
         if not self.are_stale:
             return {}
         self.are_stale = False  # a log may be deleted while a worker writes

@@ -42,8 +42,10 @@ class StoredTopic:
 
 @dataclass(slots=True, kw_only=True)
 class ClusterState:
-    """All that is remembered. What is in its dictionaries is replaced, not changed, and those of REPLACED are replaced
-    themselves; changes go through the store.
+    """All that is remembered. Changes go through the store.
+
+    A value in a dictionary is never changed: another one takes its place. The mappings named in REPLACED are never
+    changed either: another mapping takes their place.
 
     `other_configs` are those of resources that are neither topics nor brokers: groups, client metrics.
     `registrations` are the broker epochs of brokers that a controller of Kafka has registered.

@@ -238,8 +238,10 @@ class MetadataStore:
     def next_producer_id(self) -> int:
         """A producer id that was never handed out before.
 
-        It never will be again, whatever happens to this process, once its block is on the disk, as after `save` without
-        `sync`. Raises: DiskFault when the next block cannot be written, ApiError when there is none.
+        Ids are reserved in blocks that are written without a sync: if the process dies, none is handed out twice; if
+        the machine dies, none of a block that had reached the disk.
+
+        Raises: DiskFault when the next block cannot be written, ApiError when there is none.
         """
         if self._next_producer_id >= self._block_end:
             self._reserve_producer_ids()

@@ -1,4 +1,4 @@
-"""What a plan may have become in the hands of a person, that no Kafka starts with: said before anything is written."""
+"""Finds what a person has changed in a plan that would keep Kafka from starting, before anything is written."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -107,7 +107,7 @@ class Preparation:
         return self._settle(owner, configs, {name: name for name in TOPIC_KEYS})
 
     def broker_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
-        """Dynamic settings of brokers, likewise; what a config provider has the value of stays (KIP-421)."""
+        """The same for dynamic settings of brokers. What refers to a config provider (KIP-421) stays as it is."""
         names = {key.synonyms[0]: name for name, key in TOPIC_KEYS.items() if key.synonyms}
         provided = {name: value for name, value in configs.items() if PROVIDED in value}
         return self._settle(owner, {name: configs[name] for name in configs if name not in provided}, names) | provided

@@ -38,8 +38,9 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class GroupChange:
-    """`group` as it is before `records`; `prelude` are records that made it and that it has followed already.
+    """`group` as it is before `records`, which are written and then applied to it.
 
+    `prelude`: records to be written first, which turn a classic group into this one; `group` has them applied already.
     `stored` is called once everything is written.
     """
 

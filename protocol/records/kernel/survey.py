@@ -117,8 +117,7 @@ def glance(data: cython.const[cython.uchar][::1], opened: object) -> tuple[int, 
     `opened` is what its records open to, None where it is not compressed.
 
     It is of magic 2, not a control batch, of create time; whole, its checksum, counts and newest timestamp right; the
-    records of a compressed one are numbered in order. None for any other: what is the matter with it is for others to
-    find out.
+    records of a compressed one are numbered in order. None for any other: the full check finds out what is wrong.
     """
     size: cython.Py_ssize_t = len(data)
     found: cython.bint
