@@ -36,9 +36,9 @@ from .metrics.metrics import ProducerMetrics
 from .pending_record import PendingRecord
 from .record import Headers, ProducerInterceptor, ProducerRecord, Serializer, ensure_callable, ensure_valid, headers_of
 from .record_encoding import encode_headers, most_bytes
-from .sender.caller_interface import Caller
+from .sender.call_source import CallSource
 from .sender.produce_results import Results
-from .sender.producer_id import ProducerIdCaller
+from .sender.producer_id import ProducerIdCallSource
 from .sender.sender import Sender
 from .sender.wake_up import MAX_SLEEP_MS, WakeUp
 from .settings import Setting, producer_settings
@@ -100,26 +100,26 @@ class Producer(FastSend, TransactionCalls):
     def _assemble(self) -> None:
         settings = self.settings
         backoff = Backoff(initial_ms=settings.retry_backoff_ms, max_ms=settings.retry_backoff_max_ms, draws=self._draws)
-        self._caller = self._make_transaction_manager(backoff)
+        self._call_source = self._make_transaction_manager(backoff)
         self._memory = BufferMemory(settings.buffer_memory)
         self._metadata = Metadata(
             max_age_ms=settings.metadata_max_age_ms, max_idle_ms=settings.metadata_max_idle_ms, backoff=backoff
         )
-        sequences = self._caller.sequences if self._caller is not None else None
+        sequences = self._call_source.sequences if self._call_source is not None else None
         self._accumulator = Accumulator(settings, self._memory, self.ratios, sequences, self._draws)
-        caller = self._caller
+        call_source = self._call_source
         told = (
-            (caller.add_partition, caller.handle_failed_batch)
-            if isinstance(caller, TransactionManager)
+            (call_source.add_partition, call_source.handle_failed_batch)
+            if isinstance(call_source, TransactionManager)
             else (None, None)
         )
         wake, meters = self._wakeup.set, self.meters
         self._appender = Appender(settings, self._metadata, self._accumulator, meters, self._log, wake, *told)
         self._fast_appends = {} if self._interceptors else self._appender.fast_appends
-        self._results = Results(settings, self._accumulator, self._metadata, meters, self._log, self._caller)
-        if isinstance(caller, TransactionManager):
-            caller.batches = OpenBatches(self._accumulator, self._appender, self._results)
-            self._transactions = Transactions(caller, self._clock, settings.max_block_ms, self._wakeup.set)
+        self._results = Results(settings, self._accumulator, self._metadata, meters, self._log, self._call_source)
+        if isinstance(call_source, TransactionManager):
+            call_source.batches = OpenBatches(self._accumulator, self._appender, self._results)
+            self._transactions = Transactions(call_source, self._clock, settings.max_block_ms, self._wakeup.set)
         self.meters.gauges.update(
             {
                 "buffer-total-bytes": lambda: self._memory.total_bytes,
@@ -131,10 +131,10 @@ class Producer(FastSend, TransactionCalls):
             }
         )
 
-    def _make_transaction_manager(self, backoff: Backoff) -> Caller | None:
+    def _make_transaction_manager(self, backoff: Backoff) -> CallSource | None:
         if self.settings.transactional_id is not None:
             return TransactionManager(self.settings, self._clock.now_ms)
-        return ProducerIdCaller(SequenceNumbers(), backoff.delay_ms) if self.settings.idempotent else None
+        return ProducerIdCallSource(SequenceNumbers(), backoff.delay_ms) if self.settings.idempotent else None
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class Producer(FastSend, TransactionCalls):
             self._link,
             self.meters,
             self._log,
-            self._caller,
+            self._call_source,
             self._clock.now_ms,
             self._wakeup,
         )
@@ -214,8 +214,8 @@ class Producer(FastSend, TransactionCalls):
 
     def _force_end(self) -> None:
         error = ProducerClosed("the producer was closed before the record was acknowledged")
-        if isinstance(self._caller, TransactionManager):
-            self._caller.fail(error)
+        if isinstance(self._call_source, TransactionManager):
+            self._call_source.enter_fatal_error(error)
         self._appender.refuse_all(error)
         in_flight = [batch for batches in self._results.in_flight.values() for batch in batches]
         for batch in (*in_flight, *self._accumulator.take_all()):
@@ -238,7 +238,7 @@ class Producer(FastSend, TransactionCalls):
 
         Raises: what `send` raises, and the ProducerError that the record ended with.
         """
-        await self._appender.room(self._clock)
+        await self._appender.wait_for_room(self._clock)
         sent = self.send(
             topic, value, key=key, partition=partition, timestamp=timestamp, headers=headers, callback=callback
         )
@@ -253,7 +253,7 @@ class Producer(FastSend, TransactionCalls):
         self._ensure_own_loop()
         ensure_valid(topic, None, None)
         topic = str.__str__(topic)
-        return set(range((await self._appender.topic(topic, self._clock)).view.partitions))
+        return set(range((await self._appender.wait_for_metadata(topic, self._clock)).view.partitions))
 
     def _send(
         self,
@@ -307,7 +307,7 @@ class Producer(FastSend, TransactionCalls):
         key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
         bound = most_bytes(key_size, value_size, len(headers))
         delivery = Delivery(topic, timestamp, key_size, value_size, callback)
-        error = self._caller.refusal() if self._caller is not None else None
+        error = self._call_source.refusal() if self._call_source is not None else None
         if error is None and bound > self._most_bytes:
             error = self._too_large(topic, bound)
         if error is not None:
@@ -335,8 +335,8 @@ class Producer(FastSend, TransactionCalls):
         limits = {"max.request.size": self.settings.max_request_size, "buffer.memory": self.settings.buffer_memory}
         name, most = next((name, most) for name, most in limits.items() if bound > most)
         error = RecordTooLarge(f"a record for {topic} takes up to {bound} bytes, {name} is {most}")
-        if isinstance(self._caller, TransactionManager):
-            self._caller.handle_failed_batch(error)
+        if isinstance(self._call_source, TransactionManager):
+            self._call_source.handle_failed_batch(error)
         return error
 
     def _intercept(self, interceptor: ProducerInterceptor, record: ProducerRecord) -> ProducerRecord:

@@ -131,7 +131,7 @@ class Appender:
     def _wait_time_ms(self, waiting: PendingRecord, now_ms: int) -> int:
         return now_ms - waiting.deadline_ms + self._max_block_ms
 
-    async def room(self, clock: Clock) -> None:
+    async def wait_for_room(self, clock: Clock) -> None:
         """Returns when one more record may wait. Raises: BufferExhausted after `max.block.ms`."""
         until_ms = clock.now_ms() + self._max_block_ms
         while self._memory.queues_are_full:
@@ -145,7 +145,7 @@ class Appender:
                 self._count_refusal(error)
                 raise error from None
 
-    async def topic(self, topic: str, clock: Clock) -> Topic:
+    async def wait_for_metadata(self, topic: str, clock: Clock) -> Topic:
         """The topic as metadata has it. Raises: Timeout after `max.block.ms`, BrokerError where it may not be known."""
         until_ms = clock.now_ms() + self._max_block_ms
         while True:

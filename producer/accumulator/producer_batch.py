@@ -160,9 +160,9 @@ class Batch:
         if self._bytes is not None:
             return self.observed_ratio
         if self.codec is _PLAIN:
-            self._bytes = self.buffer.batch()
+            self._bytes = self.buffer.close_with_header_room()
         else:
-            compressed = compress(self.codec, self.buffer.records(), magic=CURRENT_MAGIC, level=level)
+            compressed = compress(self.codec, self.buffer.close_without_header(), magic=CURRENT_MAGIC, level=level)
             self._bytes = bytearray(RECORD_BATCH_OVERHEAD)
             self._bytes += compressed
             self.observed_ratio = len(compressed) / max(self.buffer.size_bytes, 1)
@@ -200,10 +200,10 @@ class Batch:
         if magic == CURRENT_MAGIC:
             self._given_out = True
             return self._bytes
-        return build_batch(self.records(), magic=magic, codec=self.codec, level=level)
+        return build_batch(self.decode_records(), magic=magic, codec=self.codec, level=level)
 
-    def records(self) -> Sequence[Record]:
-        """The records, opened again."""
+    def decode_records(self) -> Sequence[Record]:
+        """The records, decoded from the bytes of the batch."""
         return list(RecordBatch(memoryview(self.to_bytes())).records(MAX_OPENED_BYTES))
 
     def begin_retry(self, now_ms: int) -> None:
@@ -269,7 +269,7 @@ class Batch:
 
         Children hold `limit_bytes` each. One child would be the batch again, so it is halved.
         """
-        records = self.records()
+        records = self.decode_records()
         children = self._children(records, limit_bytes, ratio)
         if len(children) < 2:
             middle = (len(records) + 1) // 2

@@ -113,7 +113,7 @@ class Accumulator:
                     if taken == NO_MEMORY:
                         return taken
                 batch = queue[-1]
-                choice.go_on_in(batch)
+                choice.set_batch(batch)
             choice.produced_bytes += taken
             if batch.buffer.full or choice.produced_bytes >= built_in.most_bytes:
                 self.look_at_choice(built_in, choice, view)

@@ -22,6 +22,6 @@ class StickyPartition:
         self.produced_bytes = 0
         self.batch = self.buffer = None
 
-    def go_on_in(self, batch):
+    def set_batch(self, batch):
         """Takes the batch to append to from now on."""
         self.batch, self.buffer = batch, batch.buffer

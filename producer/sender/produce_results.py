@@ -25,7 +25,7 @@ from ..metadata import Metadata
 from ..metrics.metrics import ProducerMetrics
 from ..outcome import Outcome
 from ..settings import ProducerSettings
-from .caller_interface import Caller
+from .call_source import CallSource
 
 TELL_NOT_WRITTEN = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -57,10 +57,10 @@ class Results:
         metadata: Metadata,
         meters: ProducerMetrics,
         log: LimitedLog,
-        caller: Caller | None,
+        call_source: CallSource | None,
     ) -> None:
         self._settings, self._accumulator, self._metadata = settings, accumulator, metadata
-        self._meters, self._log, self._caller = meters, log, caller
+        self._meters, self._log, self._call_source = meters, log, call_source
         self.in_flight: dict[TopicPartition, list[Batch]] = {}
         self._nothing_expires_before_ms = 0
 
@@ -128,8 +128,8 @@ class Results:
         age_ms = now_ms - batch.created_ms
         text = f"{batch.count} record(s) for {batch.topic}-{batch.partition} expired: {age_ms} ms since batch creation"
         self.fail(batch, Timeout(text))
-        if batch.has_sequence and self._caller is not None:
-            self._caller.sequences.expire(batch)
+        if batch.has_sequence and self._call_source is not None:
+            self._call_source.sequences.expire(batch)
 
     def fail(
         self,
@@ -143,9 +143,9 @@ class Results:
         self._remove_in_flight(batch)
         if batch.is_done:
             return
-        if self._caller is not None:
-            self._caller.sequences.fail(batch, error.code, adjust=adjust)
-            self._caller.handle_failed_batch(error)
+        if self._call_source is not None:
+            self._call_source.sequences.fail(batch, error.code, adjust=adjust)
+            self._call_source.handle_failed_batch(error)
         try:
             self._accumulator.release(batch)
             self._meters.count_topic("failed", batch.topic, batch.count)
@@ -178,8 +178,8 @@ class Results:
 
     def succeed(self, batch: Batch, base_offset: int = -1, append_time: int = -1) -> None:
         """Takes the answer that a batch was written."""
-        if self._caller is not None:
-            self._caller.sequences.acknowledge(batch, base_offset)
+        if self._call_source is not None:
+            self._call_source.sequences.acknowledge(batch, base_offset)
         self._remove_in_flight(batch)
         try:
             self._accumulator.release(batch)
@@ -187,8 +187,8 @@ class Results:
             self._end(batch, Outcome(base_offset, append_time))
 
     def _split(self, batch: Batch) -> None:
-        if self._caller is not None:
-            self._caller.sequences.forget(batch)
+        if self._call_source is not None:
+            self._call_source.sequences.forget(batch)
         self._remove_in_flight(batch)
         self._accumulator.split(batch)
         self._meters.count("splits")
@@ -201,9 +201,9 @@ class Results:
             return False
         if batch.attempts >= self._settings.retries:
             return False
-        if self._caller is None:
+        if self._call_source is None:
             return result.code.retriable
-        return self._caller.sequences.retriable(batch, result.code, result.log_start_offset)
+        return self._call_source.sequences.retriable(batch, result.code, result.log_start_offset)
 
     def _refuse(self, batch: Batch, result: Result) -> None:
         where = f"{batch.topic}-{batch.partition}"

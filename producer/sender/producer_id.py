@@ -7,14 +7,14 @@ from ...protocol.errors import ErrorCode, code_of
 from ...protocol.messages.init_producer_id import InitProducerIdRequest
 from ..accumulator.sequence_numbers import ProducerIdAndEpoch, SequenceNumbers
 from ..errors import error_of
-from .caller_interface import Call, Caller
+from .call_source import Call, CallSource
 from .network_interface import NetworkAnswer
 
 MAX_TIMEOUT_MS = 2**31 - 1
 UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION
 
 
-class ProducerIdCaller(Caller):
+class ProducerIdCallSource(CallSource):
     """Gets an id, and a new one when the last epoch of the old one is used up."""
 
     def __init__(self, sequences: SequenceNumbers, backoff_ms: Callable[[int], int]) -> None:

@@ -24,7 +24,7 @@ from ..limited_log import LimitedLog
 from ..metadata import Leader, Metadata
 from ..metrics.metrics import Note, ProducerMetrics
 from ..settings import ProducerSettings
-from .caller_interface import Caller
+from .call_source import CallSource
 from .network_interface import NetworkAnswer, NetworkClient
 from .produce_request_builder import ProduceRequestBuilder
 from .produce_request_template import BatchAnswer
@@ -50,13 +50,13 @@ class Sender:
         link: NetworkClient,
         meters: ProducerMetrics,
         log: LimitedLog,
-        caller: Caller | None,
+        call_source: CallSource | None,
         now: Callable[[], int],
         wake_up: WakeUp,
     ) -> None:
         self._settings, self._metadata, self._accumulator = settings, metadata, accumulator
         self._appender, self._results, self._link, self._meters, self._log = appender, results, link, meters, log
-        self._caller, self._now, self._wake, self._go = caller, now, wake_up.set, wake_up.go
+        self._call_source, self._now, self._wake, self._go = call_source, now, wake_up.set, wake_up.go
         self._asking_metadata = False
         self._keeps_order = settings.max_in_flight == 1
         self._builder = ProduceRequestBuilder(settings)
@@ -103,29 +103,29 @@ class Sender:
     # --- producer id -------------------------------------------------------------------------------------------------
 
     def _send_calls(self, now_ms: int) -> int:
-        caller = self._caller
-        if caller is None:
+        call_source = self._call_source
+        if call_source is None:
             return 1 << 62
         try:
-            return self._send_call(caller, now_ms)
+            return self._send_call(call_source, now_ms)
         finally:
-            if caller.fatal is not None:
-                self._abort_all(caller.fatal)
+            if call_source.fatal is not None:
+                self._abort_all(call_source.fatal)
 
-    def _send_call(self, caller: Caller, now_ms: int) -> int:
-        caller.prepare()
-        call = caller.next_call(now_ms)
+    def _send_call(self, call_source: CallSource, now_ms: int) -> int:
+        call_source.prepare()
+        call = call_source.next_call(now_ms)
         if call is None:
-            return caller.next_call_ms(now_ms)
+            return call_source.next_call_ms(now_ms)
         nodes = call.nodes or self._metadata.nodes or self._bootstrap
         for node_id in self._link.sort_by_load(nodes):
             if not self._link.ready(node_id, nodes[node_id], now_ms):
                 continue
             version = common_version(call.key, self._link.versions(node_id), call.versions)
             if version is None:
-                caller.give_up(call)
+                call_source.give_up(call)
                 return 0
-            caller.begin_call(now_ms)
+            call_source.begin_call(now_ms)
             done = partial(self._deliver_answer, call.done)
             try:
                 self._link.send(node_id, call.key, version, call.request(version), done, answered=True)
@@ -133,7 +133,7 @@ class Sender:
                 self._log.fault(f"sending {call.key.name}", fault)
                 done(NetworkAnswer(failure=ErrorCode.NETWORK_EXCEPTION))
             return 1 << 62
-        caller.not_ready(now_ms)
+        call_source.not_ready(now_ms)
         return 1 << 62
 
     def _deliver_answer(self, done: Callable[[NetworkAnswer], None], answer: NetworkAnswer) -> None:
@@ -147,8 +147,8 @@ class Sender:
 
     def _stop(self, fault: ProducerError) -> None:
         """No broker takes anything, now and later: each record ends with why."""
-        if self._caller is not None:
-            self._caller.fail(fault)
+        if self._call_source is not None:
+            self._call_source.enter_fatal_error(fault)
         self._abort_all(fault)
 
     def _abort_all(self, error: ProducerError) -> None:

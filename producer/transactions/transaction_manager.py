@@ -18,7 +18,7 @@ from ..accumulator.sequence_numbers import ProducerIdAndEpoch
 from ..awaited_result import AwaitedResult
 from ..clock import NEVER_MS
 from ..errors import FATAL_CODES, Fenced, ProducerError, TransactionAborted, WrongState, error_of
-from ..sender.caller_interface import Call, Caller
+from ..sender.call_source import Call, CallSource
 from ..sender.network_interface import NetworkAnswer
 from ..settings import ProducerSettings
 from .requests import (
@@ -52,7 +52,7 @@ class Batches(Protocol):
     def hurry(self, on: bool) -> None: ...
 
 
-class TransactionManager(Caller):
+class TransactionManager(CallSource):
     """The transactions of one producer."""
 
     sequences: TransactionalSequences
@@ -98,7 +98,7 @@ class TransactionManager(Caller):
     def _abort_error(self) -> TransactionAborted:
         return TransactionAborted(f"the transaction of {self._id} was aborted")
 
-    def fail(self, error: ProducerError) -> None:
+    def enter_fatal_error(self, error: ProducerError) -> None:
         """Ends the producer, and every call that waits."""
         if self.fatal is not None:
             return
@@ -179,7 +179,7 @@ class TransactionManager(Caller):
 
     def give_up(self, call: Call) -> None:
         low = f" v{call.versions[0]}" if call.versions[0] else ""
-        self.fail(error_of(ErrorCode.UNSUPPORTED_VERSION, f"the broker has no {call.key.name}{low}"))
+        self.enter_fatal_error(error_of(ErrorCode.UNSUPPORTED_VERSION, f"the broker has no {call.key.name}{low}"))
 
     def add_partition(self, topic: str, partition: int) -> None:
         place = (topic, partition)
@@ -193,7 +193,7 @@ class TransactionManager(Caller):
         if self._aborting or self.fatal is not None:
             return
         if error.code in FATAL_CODES:
-            self.fail(error)
+            self.enter_fatal_error(error)
         else:
             self._cannot_go_on(error, bump=self._can_bump and not self.machine.completing, needs_bump=False)
 
@@ -266,7 +266,7 @@ class TransactionManager(Caller):
         if verdict in (RequestVerdict.FENCED, RequestVerdict.FATAL) or (
             aborting and isinstance(request, EndTxn | InitProducerId)
         ):
-            self.fail(error)
+            self.enter_fatal_error(error)
         elif not aborting:
             self.unmapped |= code is ErrorCode.INVALID_PRODUCER_ID_MAPPING
             self._cannot_go_on(
@@ -313,7 +313,7 @@ class TransactionManager(Caller):
     def _cannot_go_on(self, error: ProducerError, *, bump: bool = True, needs_bump: bool = True) -> None:
         """The transaction can only be aborted; with a new epoch, where that is needed. Fatal without one."""
         if needs_bump and not self._can_bump:
-            self.fail(error)
+            self.enter_fatal_error(error)
             return
         if self.machine.state in (
             TransactionManagerState.IN_TRANSACTION,

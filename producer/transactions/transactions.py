@@ -22,20 +22,20 @@ from .transaction_manager import TransactionManager
 class Transactions:
     """What may be called on the transactions of one producer; `wake` is called when there is something to send."""
 
-    def __init__(self, caller: TransactionManager, clock: Clock, max_block_ms: int, wake: Callable[[], None]) -> None:
-        self._caller, self._clock, self._max_block_ms, self._wake = caller, clock, max_block_ms, wake
+    def __init__(self, manager: TransactionManager, clock: Clock, max_block_ms: int, wake: Callable[[], None]) -> None:
+        self._manager, self._clock, self._max_block_ms, self._wake = manager, clock, max_block_ms, wake
         self._pending: tuple[str, AwaitedResult] | None = None
 
     @property
     def state(self) -> TransactionManagerState:
-        return self._caller.machine.state
+        return self._manager.machine.state
 
     @property
     def ongoing(self) -> bool:
         """Whether there is a transaction that has not ended."""
         return (
             self.state in (TransactionManagerState.IN_TRANSACTION, TransactionManagerState.ABORTABLE_ERROR)
-            or self._caller.machine.completing
+            or self._manager.machine.completing
         )
 
     @property
@@ -51,7 +51,7 @@ class Transactions:
 
     def begin(self) -> None:
         self._ensure_ready("begin_transaction")
-        self._caller.go(TransactionManagerState.IN_TRANSACTION)
+        self._manager.go(TransactionManagerState.IN_TRANSACTION)
 
     async def send_offsets(self, offsets: Offsets, group: GroupMetadata) -> None:
         call = "send_offsets_to_transaction"
@@ -62,7 +62,7 @@ class Transactions:
             return
         if not isinstance(group, GroupMetadata):
             raise TypeError(f"a group is its name or a GroupMetadata, found {type(group).__name__}")
-        result = self._caller.enqueue(AddOffsets(self._caller.own, places_of(offsets), group))
+        result = self._manager.enqueue(AddOffsets(self._manager.own, places_of(offsets), group))
         self._wake()
         await result.wait(self._clock, self._max_block_ms, call)
 
@@ -86,25 +86,25 @@ class Transactions:
 
     def _begin_init(self) -> AwaitedResult:
         self._ensure_sound()
-        self._caller.go(TransactionManagerState.INITIALIZING)
-        return self._caller.enqueue(InitProducerId(self._caller.own, bump=False))
+        self._manager.go(TransactionManagerState.INITIALIZING)
+        return self._manager.enqueue(InitProducerId(self._manager.own, bump=False))
 
     def _begin_commit(self) -> AwaitedResult:
         self._ensure_sound()
-        self._caller.go(TransactionManagerState.COMMITTING)
-        return self._caller.enqueue(EndTxn(self._caller.own, commit=True))
+        self._manager.go(TransactionManagerState.COMMITTING)
+        return self._manager.enqueue(EndTxn(self._manager.own, commit=True))
 
     def _begin_abort(self) -> AwaitedResult:
-        caller, error = self._caller, self._caller.machine.error
+        manager, error = self._manager, self._manager.machine.error
         if self.state is not TransactionManagerState.ABORTABLE_ERROR:
             self._ensure_sound()
-        caller.go(TransactionManagerState.ABORTING)
-        caller.add_no_more()
-        caller.abort_unsent(error)
-        ending = None if caller.unmapped else caller.enqueue(EndTxn(caller.own, commit=False))
+        manager.go(TransactionManagerState.ABORTING)
+        manager.add_no_more()
+        manager.abort_unsent(error)
+        ending = None if manager.unmapped else manager.enqueue(EndTxn(manager.own, commit=False))
         # A coordinator that has forgotten the producer takes no EndTxn, only a new start.
-        if ending is None or caller.bump_wanted:
-            return caller.enqueue(InitProducerId(caller.own, bump=True))
+        if ending is None or manager.bump_wanted:
+            return manager.enqueue(InitProducerId(manager.own, bump=True))
         return ending
 
     async def _last(self, call: str, begin: Callable[[], AwaitedResult]) -> None:
@@ -127,9 +127,9 @@ class Transactions:
         return WrongState(f"{self._pending[0]} did not end in time and has to be called again, not {call}")
 
     def _ensure_sound(self) -> None:
-        if self._caller.machine.failed:
-            assert self._caller.machine.error is not None
-            raise self._caller.machine.error
+        if self._manager.machine.failed:
+            assert self._manager.machine.error is not None
+            raise self._manager.machine.error
 
     def _ensure_ready(self, call: str) -> None:
         if self._pending is not None:

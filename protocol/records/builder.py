@@ -121,7 +121,8 @@ def build_plain_batch(
     for key, value in pairs:
         if not batch.append(timestamp, key, value, _NO_HEADERS):
             raise ValueError("the records take more than 2 GiB")
-    body = batch.records() if codec is Codec.NONE else compress(codec, batch.records(), magic=MAGIC_V2)
+    records = batch.close_without_header()
+    body = records if codec is Codec.NONE else compress(codec, records, magic=MAGIC_V2)
     head = write_header(
         body,
         base_offset=base_offset,

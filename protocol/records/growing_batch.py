@@ -132,11 +132,11 @@ class GrowingBatch:
             self._data += bytes(more)
         self._room += more
 
-    def records(self) -> memoryview:
+    def close_without_header(self) -> memoryview:
         """A view of the encoded records; nothing can be appended any more."""
-        return self.batch()[RECORD_BATCH_OVERHEAD:]
+        return self.close_with_header_room()[RECORD_BATCH_OVERHEAD:]
 
-    def batch(self) -> memoryview:
+    def close_with_header_room(self) -> memoryview:
         """A view of room for the header, and the records; nothing can be appended any more."""
         self.full = True
         return memoryview(self._data)[: RECORD_BATCH_OVERHEAD + self.size_bytes]

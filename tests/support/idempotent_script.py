@@ -106,8 +106,8 @@ class Player:
         self._known: list[Asked] = []
         self._number = 0
         self._now = Seen()
-        assert stage.producer._caller is not None
-        self._sequences = stage.producer._caller.sequences
+        assert stage.producer._call_source is not None
+        self._sequences = stage.producer._call_source.sequences
         self._bump_when_due = self._sequences.bump_when_due
         self._overtaken, self._must_settle = self._sequences._overtaken, self._sequences._must_settle
         self._sequences.bump_when_due = self._bump  # type: ignore[method-assign]

@@ -207,8 +207,8 @@ class Script:
         metrics = producer.metrics()
         self.counts["splits"] += int(metrics["batch-split-total"])
         self.counts["retries"] += int(metrics["record-retry-total"])
-        if producer._caller is not None:
-            self.counts["epochs"] += producer._caller.sequences.identity.epoch
+        if producer._call_source is not None:
+            self.counts["epochs"] += producer._call_source.sequences.identity.epoch
 
     # --- trouble ------------------------------------------------------------------------------------------------------
 

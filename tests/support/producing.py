@@ -38,7 +38,7 @@ from stepdown.protocol.records.batch import RecordBatch
 from stepdown.protocol.records.batches import view
 from stepdown.protocol.records.layout import next_sequence
 from stepdown.protocol.records.legacy_batch import LegacyBatch
-from stepdown.storage.producers.producer_state import BATCHES_REMEMBERED
+from stepdown.storage.producers.producer_states import BATCHES_REMEMBERED
 from support.clock import ManualClock, settle
 
 ALL_VERSIONS: VersionRanges = {int(key): (spec.min_version, spec.max_version) for key, spec in API.items()}

@@ -281,19 +281,20 @@ class MatchReuse:
                     last += 3
                 else:
                     self.last = last
-                    self.add_matches_in_pieces(begin, size, source, part)
+                    self.add_match_cut_at_parts(begin, size, source, part)
                     last = self.last
             if stop > end:
                 break
             number += 1
         self.next, self.last = number, last
 
-    def add_matches_in_pieces(
-        self, to: cython.uint, size: cython.uint, source: cython.uint, part: cython.Py_ssize_t
+    def add_match_cut_at_parts(
+        self, at: cython.uint, size: cython.uint, source: cython.uint, part: cython.Py_ssize_t
     ) -> None:
-        """Add a match of `size` bytes, which were written to `to` and repeat the bytes at `source`, piece by piece.
+        """Add a match of `size` bytes, which were written at `at` and repeat the bytes at `source`.
 
-        `part` is the first part that ends after `source`.
+        It is cut where parts begin and end, and what lies between them is left out. `part` is the first part that ends
+        after `source`.
         """
         begin: cython.uint
         stop: cython.uint = source + size
@@ -305,12 +306,12 @@ class MatchReuse:
             if source < begin:
                 if begin >= stop:
                     return
-                to += begin - source
+                at += begin - source
                 source = begin
             size = min(stop, parts[3 * part + 1]) - source
-            self.add(to, size, to - (parts[3 * part + 2] + (source - begin)), False)
+            self.add(at, size, at - (parts[3 * part + 2] + (source - begin)), False)
             source += size
-            to += size
+            at += size
             if source >= stop:
                 return
 

@@ -134,10 +134,10 @@ def glance(data: cython.const[cython.uchar][::1], opened: object) -> tuple[int, 
             return None
         loop.data, loop.at, loop.end = source_of(records), 0, len(records)
     if loop.end < RELEASE_BYTES:
-        found = _is_as_it_says(loop, source, size)
+        found = _can_be_glanced_at(loop, source, size)
     else:
         with cython.nogil:
-            found = _is_as_it_says(loop, source, size)
+            found = _can_be_glanced_at(loop, source, size)
     return (loop.oldest, loop.newest, loop.keyless) if found else None
 
 
@@ -156,17 +156,19 @@ def glance_at_blocks(
     source: Source = source_of(data)
     loop: RecordSurvey = RecordSurvey(get32(source, RECORD_COUNT_OFFSET), get64(source, BASE_TIMESTAMP_OFFSET), None)
     with cython.nogil:
-        found = _head_is_as_it_says(loop, source, size) and _records_of_blocks(loop, source, size, blocks, most_opened)
+        found = _is_plain_and_intact(loop, source, size) and _blocks_agree_with_header(
+            loop, source, size, blocks, most_opened
+        )
     return (loop.oldest, loop.newest, loop.keyless, loop.taken) if found else None
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _records_of_blocks(
+def _blocks_agree_with_header(
     loop: RecordSurvey, data: Source, size: cython.Py_ssize_t, blocks: Blocks, most_opened: cython.longlong
 ) -> cython.bint:
-    """Whether the records in the blocks of a batch are as its head says; the loop has seen them then."""
+    """Whether the records in the blocks of a batch agree with its header; the loop has seen them then."""
     kept: cython.Py_ssize_t = 0
     if not blocks.begin(data[ATTRIBUTES_OFFSET + 1] & CODEC_MASK, data, RECORD_BATCH_OVERHEAD, size, False):
         return False
@@ -177,22 +179,26 @@ def _records_of_blocks(
         loop.at, loop.end = 0, blocks.next(blocks.opened, kept, BLOCKS_ROOM)
         if loop.end < 0 or loop.taken + loop.end > most_opened or loop.step(loop.item) != DONE:
             return False
-    return _agrees(loop, data)
+    return _records_agree_with_header(loop, data)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _is_as_it_says(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
+def _can_be_glanced_at(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
     """Whether `glance` can describe the batch; the loop has read its records then."""
-    return _head_is_as_it_says(loop, data, size) and loop.step(loop.item) == DONE and _agrees(loop, data)
+    return (
+        _is_plain_and_intact(loop, data, size)
+        and loop.step(loop.item) == DONE
+        and _records_agree_with_header(loop, data)
+    )
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _agrees(loop: RecordSurvey, data: Source) -> cython.bint:
-    """Whether the records that the loop has read agree with the head."""
+def _records_agree_with_header(loop: RecordSurvey, data: Source) -> cython.bint:
+    """Whether the records that the loop has read agree with the header."""
     if loop.seen != loop.count or loop.at != loop.end:
         return False
     if data[ATTRIBUTES_OFFSET + 1] & CODEC_MASK and not loop.in_order:
@@ -203,8 +209,8 @@ def _agrees(loop: RecordSurvey, data: Source) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _head_is_as_it_says(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
-    """Whether the batch is whole, its checksum right, and its head one that `glance` can describe."""
+def _is_plain_and_intact(loop: RecordSurvey, data: Source, size: cython.Py_ssize_t) -> cython.bint:
+    """Whether the batch is whole, its checksum right, and its header one that `glance` can describe."""
     if batch_end(data, 0, size) != size or data[MAGIC_OFFSET] != 2:
         return False
     if data[ATTRIBUTES_OFFSET + 1] & ~(TRANSACTIONAL_BIT | CODEC_MASK):

@@ -18,7 +18,7 @@ from stepdown.producer.metadata import Metadata
 from stepdown.producer.metrics.metrics import ProducerMetrics
 from stepdown.producer.sender.produce_request_builder import ProduceRequestBuilder
 from stepdown.producer.sender.produce_results import Results
-from stepdown.producer.sender.producer_id import ProducerIdCaller
+from stepdown.producer.sender.producer_id import ProducerIdCallSource
 from stepdown.producer.sender.sender import Sender
 from stepdown.protocol.errors import ErrorCode
 from support.deadline import DEADLINE_S
@@ -35,7 +35,7 @@ PATH = (
     Metadata,
     ProduceRequestBuilder,
     Results,
-    ProducerIdCaller,
+    ProducerIdCallSource,
     Sender,
     SequenceNumbers,
 )

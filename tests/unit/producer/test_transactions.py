@@ -335,8 +335,8 @@ async def test_a_failed_record_makes_the_commit_fail_and_an_abort_raises_the_epo
         producer = stage.producer
         producer.begin_transaction()
         # The broker knows the producer, so that several batches may be in flight.
-        assert producer._caller is not None
-        producer._caller.sequences.entry_of(("t", 0)).known_id = 5
+        assert producer._call_source is not None
+        producer._call_source.sequences.entry_of(("t", 0)).known_id = 5
         delivery, behind = producer.send("t", b"1" * 80), producer.send("t", b"2" * 80)
         first, second = await stage.produced()
         first.answer(ErrorCode.INVALID_RECORD)

@@ -26,8 +26,8 @@ def header(asked: Asked) -> tuple[int, int, int]:
 
 def known(stage: Stage, producer_id: int = 1001) -> None:
     """As if the broker had taken a batch, so that several may be in flight."""
-    assert stage.producer._caller is not None
-    stage.producer._caller.sequences.entry_of(("t", 0)).known_id = producer_id
+    assert stage.producer._call_source is not None
+    stage.producer._call_source.sequences.entry_of(("t", 0)).known_id = producer_id
 
 
 async def sent(stage: Stage, count: int) -> list[Asked]:
@@ -119,7 +119,7 @@ async def test_out_of_order_behind_a_lost_batch_is_only_sent_again() -> None:
         first.drop()
         await run(stage)
         assert [value[:1] for value in stage.cluster.log["t", 0]] == [b"0", b"1"]
-        assert stage.producer._caller is not None and stage.producer._caller.sequences.identity.epoch == 0
+        assert stage.producer._call_source is not None and stage.producer._call_source.sequences.identity.epoch == 0
 
 
 async def test_a_batch_that_a_later_one_overtook_gets_a_new_epoch() -> None:
@@ -229,8 +229,8 @@ async def test_other_partitions_go_on_while_one_waits_to_be_numbered_anew() -> N
 
 async def test_after_the_last_epoch_a_new_id_is_asked_for() -> None:
     async with producing(**IDEMPOTENT) as stage:
-        assert stage.producer._caller is not None
-        stage.producer._caller.sequences.identity = ProducerIdAndEpoch(1001, 32767)
+        assert stage.producer._call_source is not None
+        stage.producer._call_source.sequences.identity = ProducerIdAndEpoch(1001, 32767)
         [first] = await sent(stage, 1)
         first.answer(ErrorCode.INVALID_RECORD)
         stage.producer.send("t", b"v")

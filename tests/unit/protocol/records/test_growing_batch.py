@@ -37,7 +37,7 @@ def test_both_encode_alike_what_the_plain_encoder_does() -> None:
                 taken.append(Record(offset=len(taken), timestamp=timestamp, key=key, value=value, headers=headers))
         base = taken[0].timestamp
         wanted = b"".join(encode_record(record, base_offset=0, base_timestamp=base) for record in taken)
-        assert bytes(both[0].records()) == bytes(both[1].records()) == wanted
+        assert bytes(both[0].close_without_header()) == bytes(both[1].close_without_header()) == wanted
         assert [getattr(both[0], name) for name in NUMBERS] == [getattr(both[1], name) for name in NUMBERS]
 
 
@@ -51,11 +51,11 @@ def test_the_first_record_always_fits_and_counts_the_header(make: Callable[..., 
 def test_a_record_without_room_leaves_nothing_behind(make: Callable[..., Any]) -> None:
     buffer = make(200, 1.0)
     buffer.append(7, None, b"x" * 50, NO_HEADERS)
-    before = bytes(buffer.records()[:])
+    before = bytes(buffer.close_without_header()[:])
     buffer = make(200, 1.0)
     assert buffer.append(7, None, b"x" * 50, NO_HEADERS) and not buffer.full
     assert buffer.append(9, None, b"y" * 100, NO_HEADERS) == 0
-    assert (buffer.count, buffer.max_timestamp, bytes(buffer.records())) == (1, 7, before)
+    assert (buffer.count, buffer.max_timestamp, bytes(buffer.close_without_header())) == (1, 7, before)
 
 
 def test_the_new_record_counts_uncompressed_and_those_inside_as_estimated(make: Callable[..., Any]) -> None:
@@ -89,11 +89,11 @@ def test_a_released_buffer_takes_nothing_and_keeps_its_numbers(make: Callable[..
 
 def test_a_record_that_no_memory_was_found_for_leaves_no_room_that_is_not_there(make: Callable[..., Any]) -> None:
     buffer, other = make(90_000, 1.0), make(90_000, 1.0)
-    held = buffer.batch()  # its memory cannot be moved now, so growing fails
+    held = buffer.close_with_header_room()  # its memory cannot be moved now, so growing fails
     buffer.full = False
     with pytest.raises(BufferError):
         buffer.append(7, None, b"x" * 20_000, NO_HEADERS)
     held.release()
     for each in (buffer, other):
         each.append(7, None, b"y" * 20_000, NO_HEADERS)
-    assert bytes(buffer.records()) == bytes(other.records())
+    assert bytes(buffer.close_without_header()) == bytes(other.close_without_header())

@@ -69,8 +69,8 @@ cdef class MatchReuse:
     ) noexcept nogil
     cdef void add_matches_of_head(self, Py_ssize_t at, Py_ssize_t size, Py_ssize_t distance) noexcept nogil
     cdef void add_matches_of_part(self, unsigned int at, unsigned int to, unsigned int size, bint notes) noexcept nogil
-    cdef void add_matches_in_pieces(
-        self, unsigned int to, unsigned int size, unsigned int source, Py_ssize_t part
+    cdef void add_match_cut_at_parts(
+        self, unsigned int at, unsigned int size, unsigned int source, Py_ssize_t part
     ) noexcept nogil
     cdef void add(self, unsigned int at, unsigned int size, unsigned int distance, bint in_head) noexcept nogil
     cdef bint extend(self, unsigned int at, unsigned int size, unsigned int distance, bint in_head) noexcept nogil

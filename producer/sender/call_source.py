@@ -23,7 +23,7 @@ class Call:
     nodes: Mapping[int, HostPort] | None = None
 
 
-class Caller:
+class CallSource:
     """Something that has requests to send, one at a time."""
 
     sequences: SequenceNumbers
@@ -56,8 +56,8 @@ class Caller:
         """Why no record can be taken now. Raises: WrongState where it is the application's doing."""
         return self.fatal
 
-    def fail(self, error: ProducerError) -> None:
-        """Nothing more can be written."""
+    def enter_fatal_error(self, error: ProducerError) -> None:
+        """No record is taken from now on; the first error stays."""
         self.fatal = self.fatal or error
 
     def add_partition(self, topic: str, partition: int) -> None:
