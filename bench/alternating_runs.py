@@ -26,7 +26,7 @@ from .results.results import Event, Journal, Result, Value, config_of, time_of
 from .servers.contenders import Contender, make_peer
 from .servers.maven import MavenStore
 from .servers.scrape import loop_delay_of
-from .servers.stepdown import RunningBroker, Stepdown
+from .servers.stepdown import ExternalBroker, Stepdown
 from .servers.virtual_network import open_network
 
 MEGABYTE = 1e6
@@ -65,7 +65,7 @@ def start_contenders(
 ) -> Iterator[list[Contender]]:
     """stepdown and its peer, running with the same settings; stopped at the end, whatever happens."""
     with open_network(terms.network) as network:
-        ours: Contender = RunningBroker(terms.broker, terms.metrics)
+        ours: Contender = ExternalBroker(terms.broker, terms.metrics)
         if not terms.broker:
             (folder / "stepdown").mkdir(parents=True, exist_ok=True)
             ours = Stepdown(

@@ -63,7 +63,7 @@ class Candidate:
     type: str = "plain"
 
 
-class ForeignCommand(TyperCommand):
+class SelfParsingCommand(TyperCommand):
     """A command with a command line of its own, which says what may come next."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
@@ -162,7 +162,7 @@ def stepdown(
 serve = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@serve.command(name="serve", cls=ForeignCommand, add_help_option=False, context_settings=TAKES_ALL)
+@serve.command(name="serve", cls=SelfParsingCommand, add_help_option=False, context_settings=TAKES_ALL)
 def serve_command(context: typer.Context) -> None:
     """Serve log directories until SIGTERM or SIGINT."""
     from .serve.command_line import main as run
@@ -173,7 +173,7 @@ def serve_command(context: typer.Context) -> None:
 gateway = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@gateway.command(name="gateway", cls=ForeignCommand, add_help_option=False, context_settings=TAKES_ALL)
+@gateway.command(name="gateway", cls=SelfParsingCommand, add_help_option=False, context_settings=TAKES_ALL)
 def gateway_command(context: typer.Context) -> None:
     """Translate requests that Kafka 4 removed, in front of a cluster."""
     from .gateway.command_line import main as run

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from .commands import TAKES_ALL, ForeignCommand
+from .commands import TAKES_ALL, SelfParsingCommand
 
 pipeline = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@pipeline.command(name="pipeline", cls=ForeignCommand, add_help_option=False, context_settings=TAKES_ALL)
+@pipeline.command(name="pipeline", cls=SelfParsingCommand, add_help_option=False, context_settings=TAKES_ALL)
 def pipeline_command(context: typer.Context) -> None:
     """Read, count, convert and archive Kafka segments with Spark."""
     from ..pipeline.process import run_process

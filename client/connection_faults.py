@@ -12,8 +12,8 @@ from .errors import (
     ConnectionBroken,
     MalformedAnswer,
     NoAnswer,
+    TlsFailed,
     Unreachable,
-    UntrustedCertificate,
     connect_reason,
     printable,
     tls_reason,
@@ -23,11 +23,11 @@ from .errors import (
 @contextmanager
 def connecting_faults(address: HostPort) -> Iterator[None]:
     """While a connection is opened, raises Unreachable in place of an OSError, or of the ValueError for an invalid host
-    name, and UntrustedCertificate in place of an SSLError."""
+    name, and TlsFailed in place of an SSLError."""
     try:
         yield
     except ssl.SSLError as fault:
-        raise UntrustedCertificate(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
+        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
     except (OSError, ValueError) as fault:
         raise Unreachable(f"no broker answers at {address}: {connect_reason(fault)}", address) from fault
 
@@ -44,7 +44,7 @@ def asking_faults(address: HostPort, name: str) -> Iterator[None]:
     except TimeoutError as fault:
         raise NoAnswer(f"the broker at {address} did not answer {name} in time") from fault
     except ssl.SSLError as fault:
-        raise UntrustedCertificate(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
+        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
     except OSError as fault:
         raise ConnectionBroken(f"the connection to {address} broke: {fault.strerror or fault}") from fault
     except MalformedFrame as fault:

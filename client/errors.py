@@ -51,7 +51,7 @@ class AuthenticationFailed(ClientError):
         super().__init__(message, code)
 
 
-class UntrustedCertificate(AuthenticationFailed):
+class TlsFailed(AuthenticationFailed):
     """TLS could not be agreed on."""
 
 

@@ -169,8 +169,8 @@ def _alter(address: str, topic: str, configs: Mapping[str, str]) -> None:
 
 def _clean(test: CleaningTest, server: Contender, topic: str, terms: Terms, load: LoadProcess) -> dict[str, float]:
     """Windows of a second, quiet, while the topic is cleaned, and quiet again."""
-    _window(server, load, terms.warm_up_of(server))
-    quiet = _window(server, load, terms.seconds)
+    _measure_produce_latencies(server, load, terms.warm_up_of(server))
+    quiet = _measure_produce_latencies(server, load, terms.seconds)
     before, log_bytes = server.usage.rss_bytes(), _log_bytes(server, topic)
     server.usage.forget_peak()
     cpu = server.usage.cpu_seconds()
@@ -178,12 +178,12 @@ def _clean(test: CleaningTest, server: Contender, topic: str, terms: Terms, load
     began = monotonic()
     windows: list[Sequence[float]] = []
     while not _is_clean(server, topic, test.records):
-        windows.append(_window(server, load, WINDOW_S))
+        windows.append(_measure_produce_latencies(server, load, WINDOW_S))
         if monotonic() - began > CLEAN_TIMEOUT_S:
             raise BenchFailure(f"{topic} is not clean after {CLEAN_TIMEOUT_S:.0f} s: {server.log[-2000:]}")
     peak, cpu = server.usage.peak_rss_bytes(), server.usage.cpu_seconds() - cpu
     seconds = monotonic() - began
-    quiet += _window(server, load, terms.seconds)
+    quiet += _measure_produce_latencies(server, load, terms.seconds)
     # The last window is quiet towards its end.
     during = [latency for window in (windows[:-1] or windows) for latency in window]
     values = {f"quiet_{name}": value for name, value in _quantiles(quiet).items()}
@@ -200,7 +200,7 @@ def _clean(test: CleaningTest, server: Contender, topic: str, terms: Terms, load
     }
 
 
-def _window(server: Contender, load: LoadProcess, seconds: float) -> list[float]:
+def _measure_produce_latencies(server: Contender, load: LoadProcess, seconds: float) -> list[float]:
     """Latencies of producers at a pace."""
     plan = PRODUCERS.plan(server.address, WRITTEN, PACED, seconds)
     result = load.run(plan)

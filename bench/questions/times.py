@@ -95,7 +95,7 @@ def fixture_ms() -> float:
     return statistics.quantiles(took, n=20)[-1] * 1000
 
 
-def advance_ms() -> float:
+def advance_45_s_ms() -> float:
     """The clock of a broker is moved by 45 s."""
 
     async def advance() -> float:
@@ -140,7 +140,7 @@ async def join(group: str, topic: str, bootstrap: str) -> None:
 WEEK = {"log.initial.task.delay.ms": 0, "log.cleaner.backoff.ms": 1000, "log.retention.check.interval.ms": 60_000}
 
 
-def week_ms() -> float:
+def advance_week_ms() -> float:
     """The clock is moved by seven days over what `fill` leaves, and all of it is done."""
 
     async def advance() -> float:
@@ -226,8 +226,8 @@ SHORT: dict[str, Callable[[], float]] = {
     "ms: import of the producer": import_ms,
     "ms: start of a broker": start_ms,
     "ms: p95 of a test with its own broker": fixture_ms,
-    "ms: advance by 45 s": advance_ms,
-    "ms: advance by 7 days": week_ms,
+    "ms: advance by 45 s": advance_45_s_ms,
+    "ms: advance by 7 days": advance_week_ms,
     "ms: reset of a broker": partial(reset_ms, 1),
     "ms: reset of three brokers": partial(reset_ms, 3),
     "ms: CPU of the plugin where no test uses it": plugin_cpu_ms,

@@ -86,7 +86,7 @@ class Stepdown(Restartable):
         return command
 
 
-class RunningBroker:
+class ExternalBroker:
     """A stepdown that somebody else runs, in a container say: it is neither started nor stopped, only asked."""
 
     name = "stepdown"

@@ -12,7 +12,7 @@ from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topics
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
-from ..support.message_format_versions import NEWEST, AsFormat, RecordFormat, format_of
+from ..support.record_formats import NEWEST, AsFormat, RecordFormat, parse_record_format
 
 if TYPE_CHECKING:
     from .record_output import RecordPrinter
@@ -91,7 +91,7 @@ def consume_command(
             "a group has its own partitions and offsets: no --partition or --offset with --group",
             "`stepdown groups reset-offsets` moves the offsets of a group.",
         )
-    chosen = format_of(as_format)
+    chosen = parse_record_format(as_format)
     if ISOLATION[isolation]:
         chosen = _with_transactions(chosen)
     try:

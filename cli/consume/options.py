@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..support.message_format_versions import RecordFormat
+from ..support.record_formats import RecordFormat
 from .record_output import RecordPrinter
 from .start_positions import StartPosition
 

@@ -18,13 +18,13 @@ from ..support.client_properties import PREFIXES, CommandConfig, security_proper
 from ..support.completion_values import complete_topics
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
-from ..support.message_format_versions import AsFormat, format_of
 from ..support.name_value_options import name_value_pairs
 from ..support.progress import show_progress
+from ..support.record_formats import AsFormat, parse_record_format
 from ..support.stop_signals import StopSignals
 
 if TYPE_CHECKING:
-    from ..support.message_format_versions import RecordFormat
+    from ..support.record_formats import RecordFormat
     from .record_writer import Destination, RecordWriter
     from .stdin_records import Input, RecordParser
 
@@ -119,7 +119,7 @@ def produce_command(
     from .record_writer import Destination
     from .stdin_records import JsonRecords, TextRecords
 
-    form = format_of(as_format)
+    form = parse_record_format(as_format)
     given_headers = tuple((name, value.encode()) for name, value in name_value_pairs(headers or [], "--header"))
     if not as_json and not topic:
         raise CommandFailure(

@@ -19,7 +19,7 @@ from ...producer.settings import ProducerSettings
 from ...protocol.api import ApiKey
 from ...protocol.records.layout import NO_TIMESTAMP
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
-from ..support.message_format_versions import RecordFormat
+from ..support.record_formats import RecordFormat
 from ..support.record_json import NewRecord
 from .topic_lookup import TopicLookup
 

@@ -105,7 +105,7 @@ def make_parser() -> CommandParser:
     )
     option(
         "--log-dir",
-        type=_directory,
+        type=_parse_log_dir,
         action="append",
         default=[],
         metavar="DIR",
@@ -165,7 +165,7 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _directory(path: str) -> str:
+def _parse_log_dir(path: str) -> str:
     """A path that can be in log.dirs."""
     if "," in path:
         raise argparse.ArgumentTypeError(

@@ -41,28 +41,33 @@ class BrokerLink:
             offered = self._offered[key] = self._tools.offer(key, self.versions.get(key, NOT_OFFERED))
         return offered
 
-    async def ask(self, request: Any, version: int, asked: ClientRequest, held: HeldAnswers) -> Any:
+    async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswers) -> Any:
         """The response to a request on behalf of a client's, None if `held` has no room for it. Raises: MalformedFrame,
         OSError."""
-        await self.send(request, version, asked)
-        size = await self.read_head(asked.head)
+        await self.send(request, version, client_request)
+        size = await self.read_head(client_request.head)
         spec = spec_of_request(request)
         if not await held.claim_for(size, is_decoded=spec.key != ApiKey.FETCH):
             await self.connection.skip(size)
             return None
-        return await self.receive(spec, version, asked, size, held)
+        return await self.receive(spec, version, client_request, size, held)
 
-    async def send(self, request: Any, version: int, asked: ClientRequest) -> None:
+    async def send(self, request: Any, version: int, client_request: ClientRequest) -> None:
+        """Sends only; `receive` takes the answer. Raises: OSError."""
         spec = spec_of_request(request)
-        encode = partial(encode_request, spec, version, asked.head.correlation_id, asked.client_id, request)
-        await self.connection.send(await self._tools.run(encode, in_worker=asked.has_many_items))
+        encode = partial(
+            encode_request, spec, version, client_request.head.correlation_id, client_request.client_id, request
+        )
+        await self.connection.send(await self._tools.run(encode, in_worker=client_request.has_many_items))
 
-    async def receive(self, spec: ApiSpec, version: int, asked: ClientRequest, size: int, held: HeldAnswers) -> Any:
+    async def receive(
+        self, spec: ApiSpec, version: int, client_request: ClientRequest, size: int, held: HeldAnswers
+    ) -> Any:
         """The response in an answer of which the head has been read. Raises: MalformedFrame, OSError."""
         body = await self.read(size, held)
         decode = partial(decode_response_body, spec, version, memoryview(body))
         response, has_many_items = await decode_by_items(self._tools.workers, decode, MAX_ITEMS)
-        asked.has_many_items |= has_many_items
+        client_request.has_many_items |= has_many_items
         return response
 
     async def read_head(self, head: RequestHead) -> int:

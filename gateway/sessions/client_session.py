@@ -217,7 +217,7 @@ class ClientSession:
             return "bootstrap"
         return str(broker) if broker in self._tools.upstream.brokers else "unknown"
 
-    def _asking(self, asked: ClientRequest) -> AskUpstream:
+    def _asking(self, client_request: ClientRequest) -> AskUpstream:
         async def ask(request: Any, version: int, *, is_answered: bool = True, held: HeldAnswers | None = None) -> Any:
             if held is not None:
                 return await ask_for(request, version, is_answered, held)
@@ -229,11 +229,11 @@ class ClientSession:
 
         async def ask_for(request: Any, version: int, is_answered: bool, held: HeldAnswers) -> Any:
             if self._router is not None:
-                return await self._router.ask(request, version, asked, held)
+                return await self._router.ask(request, version, client_request, held)
             link = await self._links.open()
             if is_answered:
-                return await link.ask(request, version, asked, held)
-            await link.send(request, version, asked)
+                return await link.ask(request, version, client_request, held)
+            await link.send(request, version, client_request)
             return None
 
         return ask

@@ -67,7 +67,7 @@ class Passer:
     ) -> Reply:
         await link.connection.send(pieces)
         if names_brokers(head.key, head.version):
-            return await self._rewrite(link, head, began_s, sent_as)
+            return await self._rewrite_answer(link, head, began_s, sent_as)
         frame = await link.read_frame(head)
         if frame is not None:
             return self._replies.make_reply([frame], head, began_s, sent_as)
@@ -78,7 +78,7 @@ class Passer:
             answer = [first + await link.connection.read(size)]
         return self._replies.make_reply(answer, head, began_s, sent_as)
 
-    async def _rewrite(self, link: BrokerLink, head: RequestHead, began_s: float, sent_as: int) -> Reply:
+    async def _rewrite_answer(self, link: BrokerLink, head: RequestHead, began_s: float, sent_as: int) -> Reply:
         held = self._hold_answers()
         body = await self._read_whole(link, head, held, is_decoded=head.key == ApiKey.FIND_COORDINATOR)
         try:

@@ -62,7 +62,7 @@ class Router:
             await self._look_up_again(head, frame)
             return await self._passer.pass_on(await self._links.open(), head, frame, began_s)
         header, decoded, has_many_items = await self._tools.decoder.decode(frame)
-        asked = ClientRequest(head, header.client_id, has_many_items)
+        client_request = ClientRequest(head, header.client_id, has_many_items)
         spec = API[ApiKey(head.key)]
         try:
             request = route.prepare(decoded)
@@ -71,7 +71,7 @@ class Router:
             return self._replies.make_reply(refusal, head, began_s, head.version)
         parts = await self._split(route, request)
         if len(parts) > 1:
-            return await self._ask_several(route, parts, asked, began_s)
+            return await self._ask_several(route, parts, client_request, began_s)
         pieces: Sequence[Piece] = with_size(frame)
         if request is not decoded:
             encode = partial(encode_request, spec, head.version, head.correlation_id, header.client_id, request)
@@ -80,15 +80,15 @@ class Router:
         return await self._passer.pass_request_in_pieces(link, head, pieces, began_s, is_answered=due)
 
     async def _ask_several(
-        self, route: Route, parts: Sequence[BrokerPart], asked: ClientRequest, began_s: float
+        self, route: Route, parts: Sequence[BrokerPart], client_request: ClientRequest, began_s: float
     ) -> Reply:
-        held, head = self._hold_answers(), asked.head
+        held, head = self._hold_answers(), client_request.head
         try:
-            response = await self._ask_all(route, parts, head.version, asked, held)
+            response = await self._ask_all(route, parts, head.version, client_request, held)
             pieces = None
             if response is not None:
                 encode = partial(encode_answer, head, response)
-                pieces = await self._tools.run(encode, in_worker=asked.has_many_items)
+                pieces = await self._tools.run(encode, in_worker=client_request.has_many_items)
         except BaseException:
             held.release()
             raise
@@ -96,11 +96,11 @@ class Router:
         reply.claim = held.shrink(bytes_of(pieces))
         return reply
 
-    async def ask(self, request: Any, version: int, asked: ClientRequest, held: HeldAnswers) -> Any:
+    async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswers) -> Any:
         """As `BrokerLink.ask`, of whichever brokers the request is for."""
         route = ROUTES[spec_of_request(request).key]
         parts = await self._split(route, route.prepare(request))
-        return await self._ask_all(route, parts, version, asked, held)
+        return await self._ask_all(route, parts, version, client_request, held)
 
     async def _split(self, route: Route, request: Any) -> list[BrokerPart]:
         if route.is_everywhere:
@@ -119,27 +119,28 @@ class Router:
         route: Route,
         parts: Sequence[BrokerPart],
         version: int,
-        asked: ClientRequest,
+        client_request: ClientRequest,
         held: HeldAnswers,
     ) -> Any:
         """The joined response, None if none is due, or if `held` has no room for it."""
         for part in parts:
-            await part.link.send(part.request, version, asked)
+            await part.link.send(part.request, version, client_request)
         if not is_answered(parts[0].request):
             return None
         spec = spec_of_request(parts[0].request)
-        sizes = [await part.link.read_head(asked.head) for part in parts]
+        sizes = [await part.link.read_head(client_request.head) for part in parts]
         if not await held.claim_for(sum(sizes), is_decoded=spec.key != ApiKey.FETCH):
             for part, size in zip(parts, sizes, strict=True):
                 await part.link.connection.skip(size)
             return None
         responses = [
-            await part.link.receive(spec, version, asked, size, held) for part, size in zip(parts, sizes, strict=True)
+            await part.link.receive(spec, version, client_request, size, held)
+            for part, size in zip(parts, sizes, strict=True)
         ]
         if len(responses) == 1:
             return responses[0]
-        asked.has_many_items |= sum(sizes) > WHOLE_BYTES
-        return await self._tools.run(partial(route.join, responses), in_worker=asked.has_many_items)
+        client_request.has_many_items |= sum(sizes) > WHOLE_BYTES
+        return await self._tools.run(partial(route.join, responses), in_worker=client_request.has_many_items)
 
     async def _look_up_again(self, head: RequestHead, frame: memoryview) -> None:
         """What a client asks the cluster for, since a broker was the wrong one, is looked up here again, too."""

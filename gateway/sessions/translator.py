@@ -46,8 +46,8 @@ class Translator:
         """Raises: CloseConnection, MalformedFrame, OSError."""
         seen = peer.seen
         read = await self._tools.decoder.decode(frame)
-        asked = ClientRequest(head, read.header.client_id, read.has_many_items)
-        call = self._call(asked, read.value, seen)
+        client_request = ClientRequest(head, read.header.client_id, read.has_many_items)
+        call = self._call(client_request, read.value, seen)
         seen.translated[head.key, head.version, call.sent_as] += 1
         try:
             response = await TRANSLATIONS[head.key](call)
@@ -55,7 +55,7 @@ class Translator:
             if response is not None:
                 mapped = await map_errors(response, lambda code: self._map_code(head, seen, code), call.turn)
                 encode = partial(encode_answer, head, mapped)
-                pieces = await self._tools.run(encode, in_worker=asked.has_many_items)
+                pieces = await self._tools.run(encode, in_worker=client_request.has_many_items)
         except BaseException:
             call.held.release()
             raise
@@ -63,18 +63,18 @@ class Translator:
         reply.claim = call.held.shrink(bytes_of(pieces))
         return reply
 
-    def _call(self, asked: ClientRequest, request: Any, seen: SeenClient) -> TranslatedCall:
+    def _call(self, client_request: ClientRequest, request: Any, seen: SeenClient) -> TranslatedCall:
         def lose(what: str, count: int) -> None:
             self._metrics.lost.of(what).add(count)
             seen.lost[what] += count
 
         return TranslatedCall(
-            key=asked.head.key,
-            version=asked.head.version,
-            sent_as=TRANSLATED[asked.head.key].sent_as,
+            key=client_request.head.key,
+            version=client_request.head.version,
+            sent_as=TRANSLATED[client_request.head.key].sent_as,
             request=request,
             turn=self._tools.turns.begin(),
-            ask_upstream=self._asking(asked),
+            ask_upstream=self._asking(client_request),
             is_there=self._is_there,
             ask_coordinator=partial(self._tools.upstream.ask_coordinator, login=self._login()),
             clock=self._tools.clock,

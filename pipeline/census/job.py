@@ -16,7 +16,7 @@ from .downconversion_costs import ExactTask
 from .downconversion_costs_by_segment import batch_costs, by_segment, summary
 from .report import write_report, write_report_page
 from .report_summary import SummaryScope
-from .tables import COUNTED, by_day, by_topic, count_batches, damage, formats, kafka_4, skew
+from .tables import COUNTED, by_day, by_magic, by_topic, count_batches, damage, formats, skew
 
 DEFAULT_BATCH_SIZE = 16_384
 DEFAULT_FETCH_BYTES = 1_048_576
@@ -90,7 +90,7 @@ def _count(session: SparkSession, arguments: argparse.Namespace, source: Source)
         "topics": by_topic(counts),
         "partitions": skew(counts),
         "days": by_day(counts),
-        "kafka_4": kafka_4(counts),
+        "kafka_4": by_magic(counts),
         "damage": damage(batches),
     }
     for name, frame in frames.items():

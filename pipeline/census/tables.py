@@ -68,7 +68,7 @@ def by_topic(counts: DataFrame) -> DataFrame:
     )
 
 
-def kafka_4(counts: DataFrame) -> DataFrame:
+def by_magic(counts: DataFrame) -> DataFrame:
     """By topic: bytes of each magic, and bytes that old clients can read from Kafka 3.9 and not from Kafka 4.
 
     Kafka 4 reads every magic, but converts none down (KIP-724) and refuses the Fetch versions of old clients (KIP-896).

@@ -13,7 +13,7 @@ from ...protocol.errors import CorruptRecord
 from ...storage.files.file_handle import ReadableFile
 
 
-class _Opener(Protocol):
+class _Files(Protocol):
     def handle(self, path: str, read_to: int = 0, version: Hashable = None) -> ReadableFile: ...
 
 
@@ -30,7 +30,7 @@ class Chunks:
 class ChunkedFile:
     """Bytes of the log by position; the chunks that hold them are fetched and opened, one is kept."""
 
-    def __init__(self, files: _Opener, path: str, chunks: Chunks, read_to: int, version: Hashable = None) -> None:
+    def __init__(self, files: _Files, path: str, chunks: Chunks, read_to: int, version: Hashable = None) -> None:
         self.path = path
         self._chunks = chunks
         self._starts = [0, *accumulate(chunks.stored_bytes)]

@@ -69,7 +69,7 @@ class SplitRows:
         """Yield when the columns are full."""
         window = WINDOW_BYTES
         while self._position < self._split.end:
-            data = self._window(window)
+            data = self._read_window(window)
             if data is None:
                 return
             window = WINDOW_BYTES
@@ -101,7 +101,7 @@ class SplitRows:
         with suppress(CorruptRecord):  # the filler reports it
             self.headers += headers_in(data)
 
-    def _window(self, size: int) -> memoryview | None:
+    def _read_window(self, size: int) -> memoryview | None:
         """The next bytes, None where the file has gone or become shorter. Raises: DataLoss, DiskFault."""
         size = min(size, self._split.end - self._position)
         if size > len(self._buffer):

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from .private_file import write_privately
-from .secured_listener import AUTHORITY, SERVER, TRUSTSTORE, client_file
+from .secured_listener import AUTHORITY, SERVER, TRUSTSTORE, client_pem
 
 STORE_PASSWORD = b"stepdown"
 LIFETIME = datetime.timedelta(days=365)
@@ -54,7 +54,7 @@ def make_certificates(folder: Path, host: str = "", clients: Sequence[str] = ())
         names.append(_general_name(host))
     write_privately(folder / SERVER, _issue("stepdown", key, x509.SubjectAlternativeName(names)))
     for name in clients:
-        write_privately(client_file(folder, name), _issue(name, key, None))
+        write_privately(client_pem(folder, name), _issue(name, key, None))
 
 
 def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:

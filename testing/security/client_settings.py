@@ -4,7 +4,7 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from .secured_listener import SecuredListener, client_file
+from .secured_listener import SecuredListener, client_pem
 
 FIRST = "the first of the users"
 SCRAM = "SCRAM-SHA-512"
@@ -77,7 +77,7 @@ class ClientSettings:
     def _own_file(self, user: str) -> str:
         """The user's certificate, "" where the protocol has none."""
         name = "" if self._listener.has_sasl else self._user_name(user)
-        return str(client_file(self._listener.folder.resolve(), name)) if name else ""
+        return str(client_pem(self._listener.folder.resolve(), name)) if name else ""
 
     def _user_name(self, user: str) -> str:
         name = next(iter(self._listener.users), "") if user == FIRST else user

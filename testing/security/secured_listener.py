@@ -51,7 +51,7 @@ class SecuredListener:
             login = f'{_LOGIN}.{module} required username="{quote(user)}" password="{quote(self.users[user])}";'
             texts |= {"sasl.mechanism": mechanism, "sasl.jaas.config": login}
         elif self.has_tls and user:
-            own = client_file(self.folder.resolve(), user)
+            own = client_pem(self.folder.resolve(), user)
             texts |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(own)}
         return texts
 
@@ -61,7 +61,7 @@ class SecuredListener:
         return self.folder.resolve() / AUTHORITY
 
 
-def client_file(folder: Path, name: str) -> Path:
+def client_pem(folder: Path, name: str) -> Path:
     """Where the key and certificate of a client are."""
     return folder / f"client-{name}.pem"
 

@@ -51,7 +51,7 @@ AsFormat = Annotated[
 ]
 
 
-def format_of(name: str | None) -> RecordFormat:
+def parse_record_format(name: str | None) -> RecordFormat:
     """The format that `--as` names. Raises: CommandFailure."""
     if name is None:
         return NEWEST
