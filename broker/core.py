@@ -90,7 +90,7 @@ class Core:
         self.sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, self.metrics.session_evictions.add
         )
-        self.turns = Turns(self.clock.elapsed_s)
+        self.turns = Turns(self.clock.monotonic_s)
         self.fetch_purgatory = Purgatory(self.clock)
         self.produce_purgatory = Purgatory(self.clock)
         self.long_fetches = asyncio.Semaphore(LONG_FETCHES_AT_ONCE)

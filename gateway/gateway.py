@@ -93,7 +93,7 @@ class Gateway:
         self.address = self.http_address = HostPort("", 0)
         network = settings.network
         self.clients = ClientReport(network.stepdown_client_report_max_clients, self._wall_ms)
-        self._turns = Turns(self.clock.elapsed_s)
+        self._turns = Turns(self.clock.monotonic_s)
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
         self._request_memory = MemoryBudget(
             network.stepdown_request_memory_bytes, clock=self.clock, patience_ms=PATIENCE_MS

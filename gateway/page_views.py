@@ -62,7 +62,7 @@ class PageViews:
             "is_ready": is_ready,
             "started_ms": self.started_ms,
             "now_ms": self.clock.now_ms(),
-            "elapsed_s": self.clock.elapsed_s(),
+            "elapsed_s": self.clock.monotonic_s(),
             "log_directories": [],
             "brokers": self._list_addresses(),
             "counts": {"connections": self.count_connections(), "clients": len(self.clients)},

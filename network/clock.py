@@ -36,7 +36,7 @@ class Clock(Protocol):
         """
         ...
 
-    def elapsed_s(self) -> float:
+    def monotonic_s(self) -> float:
         """`monotonic_ms` in seconds, with fractions: measures turns of the loop."""
         ...
 
@@ -78,7 +78,7 @@ class LoopClock:
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
 
-    elapsed_s = staticmethod(perf_counter)
+    monotonic_s = staticmethod(perf_counter)
 
     def work_begins(self) -> None: ...
 

@@ -74,7 +74,7 @@ class ConversionMemory:
 
 
 class Conversion:
-    """`size_bytes` bytes of `stream`, known after `promise`; `data` are the next of them, if they are there."""
+    """`size_bytes` bytes of `stream`, known after `learn_size`; `data` are the next of them, if they are there."""
 
     is_in_file = False
 
@@ -89,22 +89,22 @@ class Conversion:
         self.size_bytes = 0
         self.state = ConversionState.EMPTY
 
-    async def promise(self, before_worker: Callable[[], None] | None = None) -> None:
+    async def learn_size(self, before_worker: Callable[[], None] | None = None) -> None:
         """Learn `size_bytes` by the first `fill`, and keep what that makes as long as half of the memory is free.
 
         `before_worker` is called each time before a thread is waited for. Raises what the stream does.
         """
         stream = self.stream
-        while not stream.is_promised:
+        while not stream.is_size_known:
             if not stream.needs_worker:
-                self._promise_in_loop()
+                self._learn_size_in_loop()
                 continue
             if before_worker is not None:
                 before_worker()
-            await self._promise_in_worker()
+            await self._learn_size_in_worker()
         self.size_bytes = stream.size_bytes
 
-    def _promise_in_loop(self) -> None:
+    def _learn_size_in_loop(self) -> None:
         stream, memory = self.stream, self._memory
         buffer_bytes = stream.buffer_bytes
         claim = memory.budget.try_claim(stream.claim_bytes) if buffer_bytes and not memory.is_half_used else None
@@ -118,7 +118,7 @@ class Conversion:
             if self.state is ConversionState.HELD:
                 self.drop()
 
-    async def _promise_in_worker(self) -> None:
+    async def _learn_size_in_worker(self) -> None:
         stream, memory = self.stream, self._memory
         buffer_bytes = 0 if memory.is_half_used else stream.buffer_bytes
         self._hold(await memory.budget.claim(stream.claim_bytes), buffer_bytes)
@@ -228,9 +228,9 @@ class Conversion:
         if self.state is ConversionState.EMPTY and before is not ConversionState.EMPTY:
             self._release()
 
-    def done(self) -> None:
+    def close(self) -> None:
         """Nothing more will be asked for."""
-        self.stream.done()
+        self.stream.close()
         self.drop()
 
     def __del__(self) -> None:

@@ -40,7 +40,7 @@ class PieceStream(Protocol):
     """The bytes of a piece that are made when they are sent (`conversion.py`), from the first to the last."""
 
     @property
-    def is_promised(self) -> bool:
+    def is_size_known(self) -> bool:
         """Whether `size_bytes` is known; the first `fill` sees to it."""
         ...
 
@@ -72,7 +72,7 @@ class PieceStream(Protocol):
     def step_back(self) -> None:
         """Has the next `fill` give the same bytes as the last one."""
 
-    def done(self) -> None:
+    def close(self) -> None:
         """Nothing more will be asked for."""
 
 

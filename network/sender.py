@@ -68,7 +68,7 @@ class Sender:
             self._pieces, self._wait = (), None
             for unsent in pieces[at + 1 :]:
                 if type(unsent) not in BUFFER_TYPES and not unsent.is_in_file:
-                    unsent.done()
+                    unsent.close()
 
     async def _wait_for_room(self) -> None:
         """Returns when the peer takes more. Raises: ConnectionResetError."""
@@ -124,7 +124,7 @@ class Sender:
                 if self._is_turn_over(passed + size):
                     await asyncio.sleep(0)
         finally:
-            piece.done()
+            piece.close()
         if self._is_turn_over(SLICE_BYTES):
             await asyncio.sleep(0)
 

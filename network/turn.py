@@ -24,10 +24,10 @@ R = TypeVar("R")
 
 
 class Turns:
-    """The queue of those who wait for their next turn. `elapsed_s` counts seconds from anywhere."""
+    """The queue of those who wait for their next turn. `monotonic_s` counts seconds from anywhere."""
 
-    def __init__(self, elapsed_s: Callable[[], float] = perf_counter) -> None:
-        self.elapsed_s = elapsed_s
+    def __init__(self, monotonic_s: Callable[[], float] = perf_counter) -> None:
+        self.monotonic_s = monotonic_s
         self._queue: deque[asyncio.Future[None]] = deque()
         self._granted = 0
 
@@ -101,13 +101,13 @@ class Turn:
     def begin(self) -> None:
         """The work begins, or goes on after it has waited for something else."""
         turns = self._turns
-        self._ends_s = turns.elapsed_s() + turns.first_turn_s
+        self._ends_s = turns.monotonic_s() + turns.first_turn_s
         self._steps = 0
 
     def is_over(self) -> bool:
         """Counts a step; whether the next one is for a later turn."""
         self._steps += 1
-        return self._turns.elapsed_s() > self._ends_s or self._steps > MOST_STEPS
+        return self._turns.monotonic_s() > self._ends_s or self._steps > MOST_STEPS
 
     async def next(self) -> None:
         """One item is done: others have the loop if the turn is over."""
@@ -124,7 +124,7 @@ class Turn:
     async def end(self) -> None:
         """Others have the loop; returns when the next turn begins."""
         await self._turns.wait()
-        self._ends_s = self._turns.elapsed_s() + TURN_S
+        self._ends_s = self._turns.monotonic_s() + TURN_S
         self._steps = 0
 
     def leave(self) -> None:

@@ -19,7 +19,7 @@ WRONG_BYTES = 1000
 GARBAGE = b"HTTP/1.1 200 OK\r\nserver: no Kafka\r\n\r\n"
 
 
-class EndOfResponses:
+class ConnectionCutInResponse:
     """A piece of a response at which the connection ends."""
 
     is_in_file = True
@@ -27,6 +27,7 @@ class EndOfResponses:
     position = 0
 
     def fileno(self) -> int:
+        """Raises: ConnectionAbortedError, in place of a file to send."""
         raise ConnectionAbortedError("a fault ends the connection in the middle of an answer")
 
     def note_failure(self, error: OSError, position: int) -> None:
@@ -49,13 +50,13 @@ def _bytes_of(piece: Piece) -> bytes:
     while len(data) < conversion.size_bytes:
         buffer = bytearray(stream.buffer_bytes)
         data += buffer[: stream.fill(buffer)]
-    conversion.done()
+    conversion.close()
     return bytes(data)
 
 
 def truncate_after(pieces: Sequence[Piece], most_bytes: int) -> list[Piece]:
     """The first bytes of an answer, then the end of the connection."""
-    return [bytes_of(pieces)[:most_bytes], EndOfResponses()]
+    return [bytes_of(pieces)[:most_bytes], ConnectionCutInResponse()]
 
 
 def wrong_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:

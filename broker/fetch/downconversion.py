@@ -203,7 +203,7 @@ class _Downconversion:
             while True:
                 stream = self._begin(reading, offset)
                 conversion = Conversion(stream, self._core.conversion_memory)
-                await conversion.promise(self._start_helper)
+                await conversion.learn_size(self._start_helper)
                 if stream.size_bytes:
                     stream.on_done = self._tally.expect(topic.name, stream)
                     return conversion

@@ -68,7 +68,7 @@ async def _result(
         )
         await turn.next()
     for move in moves:
-        topics.setdefault(move.log.topic, []).append(_copy(move))
+        topics.setdefault(move.log.topic, []).append(_describe_future_replica(move))
     return DescribeLogDirsResult(
         log_dir=path,
         topics=[DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
@@ -77,7 +77,7 @@ async def _result(
     )
 
 
-def _copy(move: LogMove) -> DescribeLogDirsPartition:
+def _describe_future_replica(move: LogMove) -> DescribeLogDirsPartition:
     """A partition that is being moved here."""
     return DescribeLogDirsPartition(
         partition_index=move.log.partition,

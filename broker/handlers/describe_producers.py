@@ -11,7 +11,7 @@ from ...protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
-from ...storage.producers.producer_state import ProducerEntry
+from ...storage.producers.producer_states import ProducerEntry
 from ..dispatch.call import Call
 from ..dispatch.repeated_items import merge_topics
 from ..metadata.topic_rules import check_name

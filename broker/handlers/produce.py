@@ -224,7 +224,7 @@ def _produce(
         topic, partition = _admit(services, request, records, call, outcome)
         if request.transactional_id is not None:
             check = partial(_check_transaction, services, outcome, request.transactional_id, records, call.version)
-        outcome.info = append.write(topic, partition, records, check)
+        outcome.info = append.try_append_inline(topic, partition, records, check)
         if outcome.info is None:
             jobs.append((outcome, AppendJob(topic, partition, records, check)))
         else:
@@ -238,7 +238,7 @@ async def _produce_by_worker(
     services: "Services", jobs: Sequence[tuple[PartitionOutcome, AppendJob]], call: Call, append: RequestAppend
 ) -> None:
     try:
-        results: Sequence[AppendInfo | Exception] = await append.write_by_worker([job for _, job in jobs])
+        results: Sequence[AppendInfo | Exception] = await append.append_by_worker([job for _, job in jobs])
     except Exception as error:  # as in `_produce`
         results = [error] * len(jobs)
     for (outcome, job), result in zip(jobs, results, strict=True):

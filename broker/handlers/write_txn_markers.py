@@ -93,7 +93,7 @@ def _response(codes: Codes) -> WriteTxnMarkersResponse:
 
 async def _write_one(services: "Services", marker: MarkerOf, topic: str, index: int, turn: Turn) -> ErrorCode:
     try:
-        await services.transactions.markers.write(marker, topic, index, turn)
+        await services.transactions.markers.write_at_leader(marker, topic, index, turn)
     except ApiError as error:
         return error.code
     return ErrorCode.NONE

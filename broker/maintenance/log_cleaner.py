@@ -122,7 +122,7 @@ class Cleaner:
         In this order, other than Kafka's, as cleaning may join an old segment with a young one. `number` is the task's;
         one that is not wanted any more leaves the rest to the others.
         """
-        await self._delete_old_segments()
+        await self._delete_old_segments_of_compacted_logs()
         while self._is_wanted(number) and (found := await self._dirtiest()) is not None:
             partition, what = found
             self._in_progress.add(partition.key)
@@ -207,7 +207,7 @@ class Cleaner:
 
     # Retention
 
-    async def _delete_old_segments(self) -> None:
+    async def _delete_old_segments_of_compacted_logs(self) -> None:
         """Deletes old segments of compacted logs, by time and size only if their policy has delete too."""
         turn = self._core.turns.begin()
         for partition in await self._find_compacted_partitions():

@@ -35,7 +35,7 @@ from ...storage.log.log_config import LogConfig
 from ...storage.metadata.cluster_state import StoredTopic
 from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord, next_epoch
-from ...storage.producers.producer_state import highest_producer_id
+from ...storage.producers.producer_states import highest_producer_id
 from .absent_partition import AbsentPartition
 from .configuration import Configuration, log_config
 from .image import Topic
@@ -163,10 +163,10 @@ def topic_of_folders(
             "__cluster_metadata-0 and set it",
             name, partitions, setting, len(list(logs)),
         )  # fmt: skip
-    return StoredTopic(topic_id=topic_id, replicas=records, configs=dict(_first_configs(name)))
+    return StoredTopic(topic_id=topic_id, replicas=records, configs=dict(_configs_without_metadata(name)))
 
 
-def _first_configs(name: str) -> Mapping[str, str]:
+def _configs_without_metadata(name: str) -> Mapping[str, str]:
     """The configs of a topic that is made from its folders. Internal topics get Kafka's settings, see below."""
     return {} if name in INTERNAL_TOPICS else KEEP_EVERYTHING
 

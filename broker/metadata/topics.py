@@ -25,9 +25,9 @@ from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.log_manager import LogManager
 from ...storage.log.log import Log
 from ...storage.metadata.cluster_state import StoredTopic
-from ...storage.metadata.encoded_records import EncodedRecords
 from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.metadata.partition_record import PartitionRecord
+from ...storage.metadata.preencoded_changes import PreencodedChanges
 from .configuration import Configuration, log_config
 from .image import Topic
 from .internal_topics import internal_overrides
@@ -249,14 +249,14 @@ class Topics:
             forget_frames(fault)
             failed.update((topic.name, fault) for topic in new)
 
-    async def _encode(self, topics: Mapping[str, StoredTopic | None]) -> EncodedRecords:
+    async def _encode(self, topics: Mapping[str, StoredTopic | None]) -> PreencodedChanges:
         """Encodes what `_store` will write of these topics, yielding to the event loop on the way."""
-        encoded = EncodedRecords()
+        encoded = PreencodedChanges()
         for _ in self.store.encode_topics(topics, encoded):
             await self._turn.next()
         return encoded
 
-    async def _store(self, topics: Mapping[str, StoredTopic | None], encoded: EncodedRecords | None = None) -> None:
+    async def _store(self, topics: Mapping[str, StoredTopic | None], encoded: PreencodedChanges | None = None) -> None:
         """Has topics on the disk, and those that are None no more. Raises: DiskFault, they are as before then."""
         before = {name: self.store.state.topics.get(name) for name in topics}
         with self.store.change(sync=False, encoded=encoded) as state:

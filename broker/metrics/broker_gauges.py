@@ -63,7 +63,7 @@ def show_state(
     gauge(
         "stepdown_offline_log_directories",
         "Log directories with a failed write or sync",
-        lambda: _count_failing(core.log_manager),
+        lambda: _count_failed_directories(core.log_manager),
     )
     gauge(
         "stepdown_offline_partitions",
@@ -87,7 +87,7 @@ def _count_offline(cluster: "MetadataImage") -> Iterable[GaugeRow | None]:
     return count_all(map(cluster.is_offline_here, partitions))
 
 
-def _count_failing(manager: LogManager) -> Iterator[GaugeRow | None]:
+def _count_failed_directories(manager: LogManager) -> Iterator[GaugeRow | None]:
     found = set()
     for directory in manager.failures():
         if directory is not None:

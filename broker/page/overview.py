@@ -54,7 +54,7 @@ class Overview:
             "is_ready": state.is_ready(),
             "started_ms": services.started_ms,
             "now_ms": services.clock.now_ms(),
-            "elapsed_s": services.clock.elapsed_s(),
+            "elapsed_s": services.clock.monotonic_s(),
             "log_directories": list(services.log_manager.directories),
             "brokers": self._list_brokers(),
             "counts": self._count(),

@@ -83,7 +83,7 @@ class RequestTapes:
     def _find_or_begin(self, wanted: TapeFilter) -> Tape:
         """The tape with that filter, which begins now if there is none."""
         tape = self._tapes.pop(wanted, None) or Tape()
-        tape.asked_s = self._services.clock.elapsed_s()
+        tape.asked_s = self._services.clock.monotonic_s()
         self._tapes[wanted] = tape  # the latest stands last
         if len(self._tapes) > MOST_TAPES:
             del self._tapes[next(iter(self._tapes))]
@@ -105,7 +105,7 @@ class RequestTapes:
                 tape.add(row)
 
     def _drop_unwatched_tapes(self) -> None:
-        latest_s = self._services.clock.elapsed_s() - UNWATCHED_S
+        latest_s = self._services.clock.monotonic_s() - UNWATCHED_S
         while self._tapes and next(iter(self._tapes.values())).asked_s < latest_s:
             del self._tapes[next(iter(self._tapes))]
         if not self._tapes:

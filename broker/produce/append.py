@@ -66,7 +66,7 @@ class RequestAppend:
         self.seconds = 0.0
         self.temporary_bytes = 0
 
-    def write(
+    def try_append_inline(
         self, topic: "Topic", partition: "Partition", records: memoryview, check: Check | None
     ) -> AppendInfo | None:
         """Where the records of a client went; None where getting them ready would hold up the event loop.
@@ -91,8 +91,8 @@ class RequestAppend:
             check()
         return core.append(partition, prepared)
 
-    async def write_by_worker(self, jobs: Sequence[AppendJob]) -> list[AppendInfo | Exception]:
-        """As `write`, for each job: one worker prepares the records of all of them."""
+    async def append_by_worker(self, jobs: Sequence[AppendJob]) -> list[AppendInfo | Exception]:
+        """As `try_append_inline`, for each job: one worker prepares the records of all of them."""
         core = self._core
         works = [(job.records, core.append_rules.rules_of(job.topic)) for job in jobs]
         with await core.conversion_budget.claim(working_bytes(works)):

@@ -91,7 +91,7 @@ class MovableClock:
         finally:
             timer.cancel()
 
-    def elapsed_s(self) -> float:
+    def monotonic_s(self) -> float:
         return self._now() / 1000
 
     def work_begins(self) -> None:

@@ -12,8 +12,8 @@ from ...network.sasl.login_credential import LoginCredential
 from ...network.turn import Turn
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.scram import LEAST_ITERATIONS, SCRAM_MECHANISMS, ScramCredential, credential_of, salt_password
-from ...storage.metadata.encoded_records import EncodedRecords
 from ...storage.metadata.metadata_store import MetadataStore
+from ...storage.metadata.preencoded_changes import PreencodedChanges
 from .decoy_credentials import DecoyCredentials
 
 MOST_ITERATIONS = 16_384
@@ -75,7 +75,7 @@ class ScramCredentials:
 
     async def alter_in_turns(self, changes: Sequence[Change], turn: Turn) -> dict[str, ApiError | None]:
         """As `alter`; others have the loop until all are written. Raises: DiskFault."""
-        encoded = EncodedRecords()
+        encoded = PreencodedChanges()
         passwords = {
             (each.user, SCRAM_MECHANISMS[each.mechanism]): each.credential
             for each in changes
@@ -86,7 +86,7 @@ class ScramCredentials:
         return self.alter(changes, encoded=encoded)
 
     def alter(
-        self, changes: Sequence[Change], *, sync: bool = False, encoded: EncodedRecords | None = None
+        self, changes: Sequence[Change], *, sync: bool = False, encoded: PreencodedChanges | None = None
     ) -> dict[str, ApiError | None]:
         """By user what went wrong, None where all went well. A user who is named twice is not changed at all. The
         changes are on the disk with `sync`, else the caller sees to that.

@@ -15,16 +15,16 @@ from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.sasl.mechanism import for_log
 from ...protocol.coordinator.transaction_log import TransactionRecord
 from ...protocol.errors import ApiError, ErrorCode
-from ...storage.producers.producer_state import highest_producer_id
+from ...storage.producers.producer_states import highest_producer_id
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import TRANSACTION_TOPIC
 from ..scheduling.periodic_task import Periodic
-from .completion import Completion
 from .markers import Markers
 from .registry import TransactionRegistry
 from .state_topic import StateTopic
 from .transaction import TopicPartition, Transaction, TransactionMetadata, is_exhausted
+from .transaction_completer import TransactionCompleter
 from .transaction_loading import TransactionLoading
 from .transaction_status import PREPARED, TransactionStatus, end_answer
 
@@ -58,7 +58,7 @@ class TransactionCoordinator:
         self.markers = Markers(core, groups, markers_of)
         self._core = core
         self._topic = StateTopic(core, topics)
-        self._completion = Completion(core, self._topic, self.markers, self.write)
+        self._completer = TransactionCompleter(core, self._topic, self.markers, self.write)
         self._loading = TransactionLoading(
             core.rounds, self._topic, self.transactions, self._raise_producer_ids, self._resume
         )
@@ -88,14 +88,14 @@ class TransactionCoordinator:
 
     async def await_markers(self) -> None:
         """Returns when every decided transaction has its markers."""
-        await self._completion.wait()
+        await self._completer.wait()
 
     def hold_markers(self) -> None:
         """Leaves decided transactions without markers, so that one can look at the state before the markers."""
-        self._completion.gate.clear()
+        self._completer.gate.clear()
 
     def release_markers(self) -> None:
-        self._completion.gate.set()
+        self._completer.gate.set()
 
     async def stop(self) -> None:
         """No marker is written any more; what is left of them is written after the next start."""
@@ -103,7 +103,7 @@ class TransactionCoordinator:
         for task in self._periodic:
             await task.stop()
         await self._loading.stop()
-        await self._completion.stop()
+        await self._completer.stop()
 
     async def _resume(self, partitions: Sequence[int]) -> None:
         """The groups come first: their offsets have to be there when markers decide about them."""
@@ -111,7 +111,7 @@ class TransactionCoordinator:
         for transaction in self.transactions:
             with self._core.rounds.item("completion", transaction.transactional_id):
                 if transaction.now.state.is_prepared and self._index_of(transaction) in partitions:
-                    self._completion.begin(transaction)
+                    self._completer.begin(transaction)
 
     def _index_of(self, transaction: Transaction) -> int:
         return self._topic.partition_of(transaction.transactional_id)
@@ -138,8 +138,12 @@ class TransactionCoordinator:
 
     def _on_topic_deletions(self, topics: Sequence[Topic]) -> None:
         if any(topic.name == TRANSACTION_TOPIC for topic in topics):
-            self._loading.cancel_all()
-            self.transactions.clear()
+            self._forget_all()
+
+    def _forget_all(self) -> None:
+        """The topic that holds all transactions was deleted."""
+        self._loading.cancel_all()
+        self.transactions.clear()
 
     # What may be asked
 
@@ -219,7 +223,7 @@ class TransactionCoordinator:
             transaction = self.transactions.add(transactional_id, producer_id, timeout_ms, now_ms)
         transaction.check_not_pending()
         if former is not None:
-            transaction.check_former(*former)
+            transaction.check_producer_of_init(*former)
         transaction.check_not_completing()
         if transaction.now.state is TransactionStatus.ONGOING:
             await self._fence(transaction)
@@ -241,7 +245,7 @@ class TransactionCoordinator:
 
     async def _fence(self, transaction: Transaction) -> None:
         await self.write(transaction, transaction.fence(self._core.clock.now_ms()))
-        self._completion.begin(transaction)
+        self._completer.begin(transaction)
 
     # Transactions
 
@@ -286,7 +290,7 @@ class TransactionCoordinator:
                 raise ApiError(f"{transactional_id} is {state.label}: nothing to {wanted}", answer)
             return
         await self.write(transaction, transaction.prepare(PREPARED[committed], self._core.clock.now_ms()))
-        self._completion.begin(transaction)
+        self._completer.begin(transaction)
         await asyncio.sleep(0)
 
     # Periodic

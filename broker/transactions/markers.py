@@ -57,12 +57,12 @@ class Markers:
         self._groups = groups
         self._core = core
 
-    async def write_all(self, marker: MarkerOf, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        """Those of `partitions` that have to be tried again; the loop is left to others in between."""
+    async def try_all(self, marker: MarkerOf, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Tries each once, leaving the loop to others in between. Returns those that have to be tried again."""
         left, turn = set(), self._core.turns.begin()
         for topic, index in sorted(partitions):
             try:
-                await self.write(marker, topic, index, turn)
+                await self.write_at_leader(marker, topic, index, turn)
             except ApiError as error:
                 if not self._is_settled(error, marker, topic, index):
                     left.add((topic, index))
@@ -80,7 +80,7 @@ class Markers:
         log.warning("%s could not be written and is tried again: %s", place, error)
         return False
 
-    async def write(self, marker: MarkerOf, topic_name: str, index: int, turn: Turn) -> None:
+    async def write_at_leader(self, marker: MarkerOf, topic_name: str, index: int, turn: Turn) -> None:
         """Has the partition's leader append the marker. Raises: ApiError."""
         leader_id = self._core.cluster.partition(topic_name, index).leader_id
         leader = None if leader_id == self._core.cluster.node_id else self._markers_of(leader_id)

@@ -122,7 +122,7 @@ class Transaction:
             message = f"{known}, not {producer_epoch}"
             raise ApiError(message, ErrorCode.PRODUCER_FENCED)
 
-    def check_former(self, producer_id: int, producer_epoch: int) -> None:
+    def check_producer_of_init(self, producer_id: int, producer_epoch: int) -> None:
         """Raises: ApiError PRODUCER_FENCED when InitProducerId names neither the present producer id nor the one before
         it, whose epochs were used up (KIP-360).
         """

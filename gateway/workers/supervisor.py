@@ -167,7 +167,7 @@ class Supervisor:
 
     async def _keep_running(self, worker: WorkerProcess) -> None:
         """Replaces a worker each time that it ends."""
-        number, delay_ms, began_s = worker.number, LEAST_DELAY_MS, self._clock.elapsed_s()
+        number, delay_ms, began_s = worker.number, LEAST_DELAY_MS, self._clock.monotonic_s()
         while True:
             current = self._workers.get(number)
             if current is not None:
@@ -175,13 +175,13 @@ class Supervisor:
                 del self._workers[number]
                 self._ends.add()
                 log.error("worker %d (process %d) has ended with status %d", number, current.pid, status)
-            if self._clock.elapsed_s() - began_s < SOON_S:
+            if self._clock.monotonic_s() - began_s < SOON_S:
                 log.warning("the next worker %d starts in %d ms", number, delay_ms)
                 await self._clock.sleep(delay_ms)
                 delay_ms = min(2 * delay_ms, MOST_DELAY_MS)
             else:
                 delay_ms = LEAST_DELAY_MS
-            began_s = self._clock.elapsed_s()
+            began_s = self._clock.monotonic_s()
             try:
                 await self._start_worker(number)
             except (StartFailed, OSError) as fault:

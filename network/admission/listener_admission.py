@@ -81,7 +81,7 @@ class ListenerAdmission:
         """Raises: DiskFault."""
         return {} if sasl is None else mechanisms_of(sasl, self._shared.credential_of, self._shared.clock)
 
-    def _find_mechanisms(self) -> Mapping[str, Callable[[], Mechanism]]:
+    def _refresh_mechanisms(self) -> Mapping[str, Callable[[], Mechanism]]:
         """The mechanisms of the current settings; if they cannot be made, the former stay, and that is logged."""
         wanted = self._security().sasl
         if wanted is not self._sasl:
@@ -113,7 +113,7 @@ class ListenerAdmission:
     def admit(self, connection: Connection, wire: PlainTransport, inside: Answerer) -> Answerer:
         """Has the connection authenticated before anything else; the answerer of its frames."""
         peer = connection.peer
-        self._find_mechanisms()
+        self._refresh_mechanisms()
         sasl = self._sasl
         timer = self._shared.clock.call_later(self._shared.timeout_ms, partial(self._on_login_timeout, connection))
         authenticated = partial(self._admit, connection, timer)
@@ -124,7 +124,7 @@ class ListenerAdmission:
         connection.at_end = partial(self._end_login, connection, timer)
         if sasl is None:
             return inside
-        peer.sasl = exchange = SaslExchange(self._find_mechanisms, sasl.max_session_ms, self._shared.clock)
+        peer.sasl = exchange = SaslExchange(self._refresh_mechanisms, sasl.max_session_ms, self._shared.clock)
         return SaslGate(exchange, inside, self._shared.clock, sasl.failure_delay_ms, self._meter, authenticated)
 
     async def _handshake(

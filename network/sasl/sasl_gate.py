@@ -96,7 +96,7 @@ class SaslGate:
         done = reply if isinstance(reply, Reply) else await reply
         if self._exchange.state is SaslState.FAILED:
             await self._clock.sleep(self._failure_delay_ms)
-            raise CloseConnection(self._failure(), last=b"".join(done.pieces or ()))  # type: ignore[arg-type]
+            raise CloseConnection(self._describe_failure(), last=b"".join(done.pieces or ()))  # type: ignore[arg-type]
         self._finish_login(peer)
         return done
 
@@ -113,9 +113,9 @@ class SaslGate:
 
     async def _hang_up(self) -> Reply:
         await self._clock.sleep(self._failure_delay_ms)
-        raise CloseConnection(self._failure())
+        raise CloseConnection(self._describe_failure())
 
-    def _failure(self) -> str:
+    def _describe_failure(self) -> str:
         by = f" by {self._exchange.mechanism}" if self._exchange.mechanism else ""
         return f"authentication{by} failed: {self._exchange.refusal}"
 

@@ -18,7 +18,7 @@ from ...protocol.records.kernel import convert_plain, plan
 from ...protocol.records.layout import CODEC_MASK, FRAME, LOG_OVERHEAD, Codec
 from .bytes_slice import Source
 from .conversion_rules import ConversionRules, has_to_be_opened, is_for_worker, through_codec
-from .read_window import KEPT_BYTES, batch_at, batch_in, read_window
+from .read_window import KEPT_BYTES, batch_at, batch_header_in, read_window
 
 # A codec takes 0.5 ms at most for this size; the way to a worker and back takes 0.1 to 0.2 ms of two processors.
 SMALL_BYTES = 64 * 1024
@@ -92,7 +92,7 @@ class Chunk:
                 self._add_plain(window[: first.size_bytes])
                 self.first_bytes = self.size_bytes
                 self._add_plain(window)
-            is_whole = self.first_bytes > 0 and batch_in(window, self.end, source.position) is None
+            is_whole = self.first_bytes > 0 and batch_header_in(window, self.end, source.position) is None
         except ApiError:
             is_whole = False
         self.seconds = perf_counter() - began
@@ -153,7 +153,7 @@ class Chunk:
         """Add the batches of `window`; what is not of the usual kind is converted by itself."""
         while True:
             read = self._add_batches(window, NO_LIMIT)
-            header = batch_in(window, read, self._source.position + self.start)
+            header = batch_header_in(window, read, self._source.position + self.start)
             if header is None or not self._add(header, window[read : read + header.size_bytes]):
                 return
 

@@ -75,7 +75,7 @@ class ConvertedStream:
         "_before",
         "_progress",
         "first_header",
-        "is_promised",
+        "is_size_known",
         "next_offset",
         "on_done",
         "rules",
@@ -87,7 +87,7 @@ class ConvertedStream:
         self.source = source
         self.rules = rules
         self.size_bytes = 0
-        self.is_promised = False
+        self.is_size_known = False
         self.next_offset = rules.first_offset
         self.on_done: Callable[[ConversionStats], None] | None = None
         self.first_header = header = batch_at(source, 0)
@@ -107,7 +107,7 @@ class ConvertedStream:
     def buffer_bytes(self) -> int:
         """0: the promise has no use for a buffer."""
         progress = self._progress
-        if self.is_promised or progress is SMALL:
+        if self.is_size_known or progress is SMALL:
             return progress.buffer_bytes
         header = self.first_header if progress.at == 0 else batch_at(self.source, progress.at)
         return 0 if header is None or not has_to_be_opened(header, self.rules.target) else progress.buffer_bytes
@@ -126,7 +126,7 @@ class ConvertedStream:
         Raises, of the promise: UnsupportedCompression, CorruptRecord, InvalidRecord for the first batch that does not
         vanish; DiskFault.
         """
-        if not self.is_promised:
+        if not self.is_size_known:
             return self._fill_first(buffer)
         assert buffer is not None
         self._before = progress = self._progress
@@ -144,7 +144,7 @@ class ConvertedStream:
         before, seconds = self._before, self.stats.seconds
         self._progress = before._replace(stats=replace(before.stats, seconds=seconds))
 
-    def done(self) -> None:
+    def close(self) -> None:
         """Nothing more will be asked for."""
         if self.on_done is not None:
             self.on_done(self.stats)
@@ -165,15 +165,15 @@ class ConvertedStream:
                 if self.needs_worker and (not began.needs_worker or self.claim_bytes > began.claim_bytes):
                     return 0
             size = self._fill_compressed(buffer, header)
-            if self.is_promised:
+            if self.is_size_known:
                 return size
             self._promise(header, self._converted_bytes(header, at))
-            if self.is_promised:
+            if self.is_size_known:
                 return 0
             self.next_offset = max(self.next_offset, header.last_offset + 1)
             at += header.size_bytes
             header = batch_at(source, at)
-        self.is_promised = True
+        self.is_size_known = True
         if at == 0 and source.size_bytes and rules.shows_too_large:
             self.size_bytes = OVERFLOW_ENTRY.size
         return 0
@@ -181,8 +181,8 @@ class ConvertedStream:
     def _promise(self, first: BatchHeader, converted_bytes: int) -> None:
         """Promise a size if something comes of the first batch."""
         if converted_bytes:
-            self.size_bytes = self.rules.promise(self.source.size_bytes, first.size_bytes, converted_bytes)
-            self.is_promised = True
+            self.size_bytes = self.rules.promised_bytes(self.source.size_bytes, first.size_bytes, converted_bytes)
+            self.is_size_known = True
 
     def _fill_small(self, out: memoryview) -> int:
         """Fill `out` with all of a small slice; 0 where that cannot be done at once."""
@@ -207,7 +207,7 @@ class ConvertedStream:
         chunk = Chunk(self.source, rules, progress.at, out, in_worker=True)
         chunk.convert(first)
         self._promise(first, chunk.first_bytes or chunk.wants_bytes)
-        if not self.is_promised:
+        if not self.is_size_known:
             return 0
         size = self._advance_past(chunk)
         return size + self._pad_if_over(out, size)

@@ -42,11 +42,11 @@ def batch_at(source: Source, at: int) -> BatchHeader | None:
     Raises: CorruptRecord when its frame is wrong.
     """
     if isinstance(source, BytesSlice):
-        return batch_in(source.data, at, 0)
+        return batch_header_in(source.data, at, 0)
     return _header(source.read(at, RECORD_BATCH_OVERHEAD), 0, source.size_bytes - at, source.position + at)
 
 
-def batch_in(window: memoryview, at: int, position: int) -> BatchHeader | None:
+def batch_header_in(window: memoryview, at: int, position: int) -> BatchHeader | None:
     """As `batch_at`, of the batch at `at` of a window that begins at `position` of its file."""
     return _header(window, at, len(window) - at, position + at)
 

@@ -100,7 +100,7 @@ class Files:
         return fault
 
     @contextmanager
-    def _disk(self, path: str) -> Iterator[None]:
+    def _disk_faults(self, path: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -143,7 +143,7 @@ class Files:
 
     def _open(self, path: str, *, create: bool) -> OpenFile:
         flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        with self._disk(path):
+        with self._disk_faults(path):
             return OpenFile(_open_regular(path, flags, 0o644), path, self.report)
 
     # Contents, by handle; the open file is held meanwhile, or its number might be another file's by then
@@ -171,18 +171,18 @@ class Files:
 
     def truncate(self, handle: FileHandle, size: int) -> None:
         opened = handle.open_or_create()
-        with self._disk(handle.path):
+        with self._disk_faults(handle.path):
             os.ftruncate(opened.fd, size)
 
     def allocate(self, handle: FileHandle, size: int) -> None:
         """Reserve space so that the file is `size` bytes long, the new ones zero."""
         opened = handle.open_or_create()
-        with self._disk(handle.path):
+        with self._disk_faults(handle.path):
             os.posix_fallocate(opened.fd, 0, size)
 
     def sync(self, handle: FileHandle) -> None:
         opened = handle.open()
-        with self._disk(handle.path):
+        with self._disk_faults(handle.path):
             os.fsync(opened.fd)
 
     # Whole files, by name
@@ -198,7 +198,7 @@ class Files:
             return None
         except OSError as error:
             raise self.report(path, error) from error
-        with self._disk(path):
+        with self._disk_faults(path):
             try:
                 return _read_up_to(fd, path, limit)
             finally:
@@ -206,7 +206,7 @@ class Files:
 
     def create(self, path: str, data: bytes = b"") -> None:
         """Make the file with `data`, replacing what had its name; not synced."""
-        with self._disk(path):
+        with self._disk_faults(path):
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
             try:
                 _write_fully(fd, [data], 0)
@@ -218,7 +218,7 @@ class Files:
 
         Raises: DiskFault.
         """
-        with self._disk(path):
+        with self._disk_faults(path):
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
             try:
                 is_public = stat.S_IMODE(os.fstat(fd).st_mode) & ~PRIVATE != 0
@@ -261,12 +261,12 @@ class Files:
             self.sync_directory(os.path.dirname(path))
 
     def rename(self, old: str, new: str) -> None:
-        with self._disk(f"{old} to {new}"):
+        with self._disk_faults(f"{old} to {new}"):
             os.replace(old, new)
 
     def remove(self, path: str) -> bool:
         """Whether there was a file to remove."""
-        with self._disk(path):
+        with self._disk_faults(path):
             try:
                 os.unlink(path)
             except FileNotFoundError:
@@ -284,28 +284,28 @@ class Files:
         return os.path.realpath(path)
 
     def size(self, path: str) -> int:
-        with self._disk(path):
+        with self._disk_faults(path):
             return os.stat(path).st_size
 
     def mtime_ms(self, path: str) -> int:
         """When the file was last written, in ms since 1970."""
-        with self._disk(path):
+        with self._disk_faults(path):
             return os.stat(path).st_mtime_ns // 1_000_000
 
     def is_of_other_user(self, path: str) -> bool:
         """Whether the file belongs to another user than this process runs as."""
-        with self._disk(path):
+        with self._disk_faults(path):
             return os.stat(path).st_uid != os.geteuid()
 
     def set_modified_ms(self, path: str, time_ms: int) -> None:
-        with self._disk(path):
+        with self._disk_faults(path):
             os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
 
     # Folders
 
     def entries(self, path: str) -> list[DirectoryEntry]:
         """What is in the folder, ordered by name."""
-        with self._disk(path), os.scandir(path) as found:
+        with self._disk_faults(path), os.scandir(path) as found:
             return sorted(map(_entry, found))  # by name, which comes first
 
     def names(self, path: str) -> set[str]:
@@ -319,7 +319,7 @@ class Files:
 
     def make_directory(self, path: str) -> None:
         """Make the folder and those above it that are missing."""
-        with self._disk(path):
+        with self._disk_faults(path):
             try:
                 os.makedirs(path, exist_ok=True)
             except FileExistsError:
@@ -330,19 +330,19 @@ class Files:
 
         As Java's File.getTotalSpace at most 2^63-1, for file systems that say what they like (FUSE).
         """
-        with self._disk(path):
+        with self._disk_faults(path):
             status = os.statvfs(path)
         most = 2**63 - 1
         return min(status.f_blocks * status.f_frsize, most), min(status.f_bavail * status.f_frsize, most)
 
     def remove_directory(self, path: str) -> None:
         """Remove the folder and all in it; nothing happens when it is gone."""
-        with self._disk(path), suppress(FileNotFoundError):
+        with self._disk_faults(path), suppress(FileNotFoundError):
             shutil.rmtree(path)
 
     def sync_directory(self, path: str) -> None:
         """Return when the names in the folder are on the disk."""
-        with self._disk(path):
+        with self._disk_faults(path):
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(fd)
@@ -354,7 +354,7 @@ class Files:
 
         Raises: DiskFault where any of it could not be written.
         """
-        with self._disk(path):
+        with self._disk_faults(path):
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 _sync_file_system(fd)
@@ -368,7 +368,7 @@ class Files:
 
         Raises: DiskFault when the file cannot be opened.
         """
-        with self._disk(path):
+        with self._disk_faults(path):
             return acquire_lock(path)
 
 

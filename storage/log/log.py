@@ -19,7 +19,7 @@ from ..files.clock import Clock
 from ..files.file_handle import Buffer
 from ..files.file_names import MAX_OFFSET
 from ..files.files import Files
-from ..producers.producer_state import BatchSequence
+from ..producers.producer_states import BatchSequence
 from ..producers.producer_tracking import ProducerTracking
 from ..validation.prepared_append import PreparedAppend
 from . import retention
@@ -278,7 +278,7 @@ class Log(LogReading):
         self._closed.append(previous)
         self.producers.take_or_plan_snapshot(base_offset)
         segment = Segment.create(self.files, self.directory, base_offset, self.config, self.clock.now_ms())
-        self.segments.add(segment)
+        self.segments.append(segment)
         self.log_end_offset = base_offset
         if self._rolled is not None:
             self._rolled(self)
@@ -356,7 +356,7 @@ class Log(LogReading):
         now_ms = self.clock.now_ms()
         doomed = [segment for segment in self.segments if segment.base_offset > offset]
         if len(doomed) == len(self.segments):
-            self.segments.add(Segment.create(self.files, self.directory, offset, self.config, now_ms))
+            self.segments.append(Segment.create(self.files, self.directory, offset, self.config, now_ms))
         self.set_aside(doomed)
         active = self.segments.active
         active.truncate_to(offset, now_ms)
@@ -377,7 +377,7 @@ class Log(LogReading):
         self._is_as_opened = False
         now_ms = self.clock.now_ms()
         doomed = list(self.segments)
-        self.segments.add(Segment.create(self.files, self.directory, offset, self.config, now_ms))
+        self.segments.append(Segment.create(self.files, self.directory, offset, self.config, now_ms))
         self.set_aside(doomed)
         self.log_end_offset = self.log_start_offset = self.recovery_point = offset
         self.epochs.clear()

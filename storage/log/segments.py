@@ -55,7 +55,7 @@ class Segments:
         """The base offset of the segment after number `at`; None for the active one."""
         return self._segments[at + 1].base_offset if at + 1 < len(self._segments) else None
 
-    def add(self, segment: Segment) -> None:
+    def append(self, segment: Segment) -> None:
         self._segments.append(segment)
 
     def insert(self, segment: Segment) -> None:

@@ -273,16 +273,16 @@ class MetadataLog:
         """What does the same, for a worker, while changes after this state are appended. It raises DiskFault."""
         end_offset, size = self.end_offset, self.bytes_since_snapshot
         epoch = self.epoch if self._leads else self.contents.epoch
-        quorum: list[Any] = []
+        voters: list[Any] = []
         if self._voters is not None:
-            quorum = [KRaftVersionRecord(kraft_version=self.contents.kraft_version), VotersRecord(voters=self._voters)]
+            voters = [KRaftVersionRecord(kraft_version=self.contents.kraft_version), VotersRecord(voters=self._voters)]
         name, now_ms = snapshot_name(end_offset, epoch), self._clock.now_ms()
 
         def write() -> None:
             with self._snapshotting:
                 if self._snapshot_end > end_offset:  # a later one came first
                     return
-                data = encode_snapshot(records, metadata_version, epoch=epoch, now_ms=now_ms, quorum=quorum)
+                data = encode_snapshot(records, metadata_version, epoch=epoch, now_ms=now_ms, voters=voters)
                 self._files.replace(f"{self.folder}/{name}", data, private=True)
                 self._snapshot_end = end_offset
                 with self._writing:
@@ -323,11 +323,11 @@ def snapshot_name(end_offset: int, epoch: int) -> str:
 
 
 def encode_snapshot(
-    records: Iterable[Any], metadata_version: int, *, epoch: int, now_ms: int, quorum: Sequence[Any] = ()
+    records: Iterable[Any], metadata_version: int, *, epoch: int, now_ms: int, voters: Sequence[Any] = ()
 ) -> bytes:
-    """The bytes of a snapshot of the state that these records make up; `quorum` are control records of its voters."""
+    """The bytes of a snapshot of the state that these records make up; `voters` are control records that name them."""
     head = [SnapshotHeaderRecord(last_contained_log_timestamp=now_ms)]
-    chunks: list[Sequence[Any]] = [[encode_control_record(each) for each in chunk] for chunk in (head, quorum) if chunk]
+    chunks: list[Sequence[Any]] = [[encode_control_record(each) for each in chunk] for chunk in (head, voters) if chunk]
     chunks += _chunks(_values(records, metadata_version))
     chunks.append([encode_control_record(SnapshotFooterRecord())])
     offset, batches = 0, []

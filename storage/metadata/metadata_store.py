@@ -23,9 +23,9 @@ from ..files.clock import Clock, SystemClock
 from ..files.files import Files
 from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, QuotaEntity, StoredTopic
 from .document_values import MalformedDocument
-from .encoded_records import EncodedRecords
 from .metadata_log import DEFAULT_SNAPSHOT_BYTES, LocalVoter, MetadataLog
 from .metadata_log_contents import FOLDER, DamagedMetadata, is_misread, read_metadata_file
+from .preencoded_changes import PreencodedChanges
 from .state_difference import RULES, addition, difference, password_record, removal, rule_changes
 from .state_document import decode
 
@@ -124,7 +124,7 @@ class MetadataStore:
             files.make_private(path)
             files.rename(path, path + MIGRATED)
 
-    def encode_topics(self, topics: Mapping[str, StoredTopic | None], into: EncodedRecords) -> Iterator[None]:
+    def encode_topics(self, topics: Mapping[str, StoredTopic | None], into: PreencodedChanges) -> Iterator[None]:
         """Encodes, a record a step, what a change has to write that puts these topics, or takes those that are None."""
         for name, after in topics.items():
             before = self._saved.topics.get(name)
@@ -134,13 +134,13 @@ class MetadataStore:
                 records = iter(()) if before is None else removal(name, before)
             yield from into.encode(name, before, after, records, self.state.metadata_version)
 
-    def encode_rules(self, acls: Mapping[Acl, UUID], into: EncodedRecords) -> Iterator[None]:
+    def encode_rules(self, acls: Mapping[Acl, UUID], into: PreencodedChanges) -> Iterator[None]:
         """The same for all access rules, as they are after the change."""
         before = self._saved.acls
         yield from into.encode(RULES, before, acls, rule_changes(before, acls), self.state.metadata_version)
 
     def encode_passwords(
-        self, credentials: Mapping[tuple[str, str], ScramCredential], into: EncodedRecords
+        self, credentials: Mapping[tuple[str, str], ScramCredential], into: PreencodedChanges
     ) -> Iterator[None]:
         """The same for passwords, by user and mechanism."""
         for key, credential in credentials.items():
@@ -152,7 +152,7 @@ class MetadataStore:
         self,
         *,
         sync: bool = True,
-        encoded: EncodedRecords | None = None,
+        encoded: PreencodedChanges | None = None,
         quotas: Collection[QuotaEntity] | None = None,
     ) -> None:
         """Write what has changed since the last time, with what was encoded of it; it is on the disk when this returns,
@@ -162,7 +162,7 @@ class MetadataStore:
         Raises: DiskFault, the log then still holds the last state that was saved.
         """
         version = self.state.metadata_version
-        find = partial((encoded or EncodedRecords()).find, version)
+        find = partial((encoded or PreencodedChanges()).find, version)
         records = list(difference(self._saved, self.state, self.node_id, find, quotas))
         if records:
             self.log.append(records, version, sync=sync)
@@ -220,7 +220,7 @@ class MetadataStore:
         self,
         *,
         sync: bool = True,
-        encoded: EncodedRecords | None = None,
+        encoded: PreencodedChanges | None = None,
         quotas: Collection[QuotaEntity] | None = None,
     ) -> Iterator[ClusterState]:
         """The state, to be changed, and saved after that as by `save`; when anything fails it is again as it was.

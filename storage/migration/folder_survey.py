@@ -12,7 +12,7 @@ from ..files.partition_metadata import read_topic_id
 from ..log.leader_epochs import LeaderEpochs
 from ..log.segment import MAX_RELATIVE_OFFSET, Segment, open_segment
 from ..producers.producer_snapshot import MAX_SNAPSHOT_BYTES, CorruptSnapshot, decode_snapshot
-from ..producers.producer_state import highest_producer_id
+from ..producers.producer_states import highest_producer_id
 
 NO_MAGIC = -1
 

@@ -49,7 +49,7 @@ class MigrationPlan:
             state.topics[name] = replace(topic, replicas=tuple(located))
         return state
 
-    def quorum_records(self) -> list[Any]:
+    def voter_records(self) -> list[Any]:
         """The control records of a snapshot that names the voters; none with `kraft_version` 0."""
         if self.kraft_version == 0:
             return []

@@ -38,9 +38,9 @@ from .directory_survey import (
     name_aside,
 )
 from .local_brokers import local_brokers
-from .migration_journal import MigrationJournal, read_journal, write_journal
 from .migration_plan import MigrationPlan
 from .plan_check import faults_of_plan
+from .undo_journal import UndoJournal, read_journal, write_journal
 
 SNAPSHOT_END, SNAPSHOT_EPOCH = 100, 1
 NO_BROKER = -1
@@ -97,7 +97,7 @@ class PlanApplication:
 
     # What is checked before
 
-    def _journal(self, broker: PlannedBroker, directory: PlannedDirectory, *, had_lock: bool) -> MigrationJournal:
+    def _journal(self, broker: PlannedBroker, directory: PlannedDirectory, *, had_lock: bool) -> UndoJournal:
         """The journal that is there, or the one to write. Raises: RefusedDirectory for what has changed."""
         files, path = self._files, directory.path
         known = read_journal(files, path)
@@ -116,7 +116,7 @@ class PlanApplication:
             raise RefusedDirectory(f"{path} is of cluster {meta.cluster_id}, the plan of {self._plan.cluster_id}")
         if meta is None or meta.version != 0 or files.exists(f"{path}/{METADATA_FOLDER}"):
             raise RefusedDirectory(f"{path} is KRaft's already, and no plan was applied there")
-        return MigrationJournal(
+        return UndoJournal(
             plan=self._plan.digest,
             broker_id=broker.broker_id,
             meta_properties=files.read_whole(f"{path}/{META_PROPERTIES}", MOST_META_BYTES) or b"",
@@ -142,7 +142,7 @@ class PlanApplication:
 
     # Changes
 
-    def _change_folders(self, directory: PlannedDirectory, journal: MigrationJournal) -> None:
+    def _change_folders(self, directory: PlannedDirectory, journal: UndoJournal) -> None:
         files, path = self._files, directory.path
         for old, new in journal.set_aside.items():
             if files.is_directory(f"{path}/{old}"):
@@ -166,7 +166,7 @@ class PlanApplication:
             state.metadata_version,
             epoch=SNAPSHOT_EPOCH,
             now_ms=self._plan.made_ms,
-            quorum=self._plan.quorum_records(),
+            voters=self._plan.voter_records(),
         )
 
     def _write_snapshot(self, path: str, snapshot: bytes) -> None:

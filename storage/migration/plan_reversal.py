@@ -21,9 +21,9 @@ from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
 from ..metadata.metadata_store import BOOTSTRAP
 from .directory_survey import JOURNAL, MOST_META_BYTES, RefusedDirectory, hold_locks
 from .local_brokers import local_brokers
-from .migration_journal import MigrationJournal, read_journal
 from .migration_plan import MigrationPlan
 from .plan_check import faults_of_epochs
+from .undo_journal import UndoJournal, read_journal
 
 _UNIQUE = 33  # a dot and 32 hexadecimal digits
 
@@ -59,7 +59,7 @@ class PlanReversal:
         for path, journal in found:
             self._finish(path, journal)
 
-    def _check_epochs(self, journals: Sequence[MigrationJournal]) -> None:
+    def _check_epochs(self, journals: Sequence[UndoJournal]) -> None:
         """Of a plan that was edited since."""
         is_other = any(journal.plan != self._plan.digest for journal in journals)
         faults = list(faults_of_epochs(self._plan)) if is_other else []
@@ -73,7 +73,7 @@ class PlanReversal:
         if self._files.read_whole(name, MOST_META_BYTES) != data:
             self._files.replace(name, data)
 
-    def _check(self, path: str, journal: MigrationJournal) -> list[tuple[str, str]]:
+    def _check(self, path: str, journal: UndoJournal) -> list[tuple[str, str]]:
         """The folders to rename, new name and old one. Raises: RefusedDirectory where records would be lost."""
         renames = [*self._renames(path, journal)]
         filled = [old for _, old in renames if self._has_records(f"{path}/{old}")]
@@ -84,7 +84,7 @@ class PlanReversal:
             )
         return renames
 
-    def _renames(self, path: str, journal: MigrationJournal) -> Iterator[tuple[str, str]]:
+    def _renames(self, path: str, journal: UndoJournal) -> Iterator[tuple[str, str]]:
         present = self._files.names(path)
         for old, new in journal.set_aside.items():
             if new in present:
@@ -99,7 +99,7 @@ class PlanReversal:
         names = (name for name in self._files.names(folder) if name.endswith(LOG))
         return any(self._files.size(f"{folder}/{name}") for name in names)
 
-    def _restore(self, path: str, journal: MigrationJournal, renames: list[tuple[str, str]]) -> None:
+    def _restore(self, path: str, journal: UndoJournal, renames: list[tuple[str, str]]) -> None:
         files = self._files
         for new, old in renames:
             files.remove_directory(f"{path}/{old}")
@@ -124,7 +124,7 @@ class PlanReversal:
                 LeaderEpochs(files, f"{path}/{entry.name}").truncate_from_epoch(planned)
         files.sync_file_system(path)
 
-    def _finish(self, path: str, journal: MigrationJournal) -> None:
+    def _finish(self, path: str, journal: UndoJournal) -> None:
         if not journal.had_lock:
             self._files.remove(f"{path}/{LOCK}")
         self._files.remove(f"{path}/{JOURNAL}")

@@ -171,7 +171,7 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-def absent_partitions(state: ClusterState) -> Iterator[str]:
+def describe_partitions_without_replicas(state: ClusterState) -> Iterator[str]:
     """A line for each topic with partitions whose replicas are not known: Kafka starts, and leads them nowhere."""
     for name, topic in state.topics.items():
         count = sum(not record.replicas for record in topic.replicas)

@@ -25,7 +25,7 @@ from ...protocol.errors import DiskFault
 from ...protocol.records.kernel import crc32c
 from ..files.file_names import SNAPSHOT, segment_file
 from ..files.files import Files
-from .producer_state import NO_OFFSET, BatchSequence, ProducerEntry
+from .producer_states import NO_OFFSET, BatchSequence, ProducerEntry
 
 _HEAD = Struct(">hIi")
 _ENTRY = Struct(">qhiqiqiq")

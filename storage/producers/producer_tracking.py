@@ -10,7 +10,7 @@ from ..index.transaction_index import AbortedTransaction
 from ..validation.prepared_append import PreparedAppend
 from .control_marker import Marker, parse_marker
 from .producer_snapshot import Snapshots, encode_snapshot
-from .producer_state import BatchSequence, CompletedTransaction, ProducerEntry, ProducerState
+from .producer_states import BatchSequence, CompletedTransaction, ProducerEntry, ProducerStates
 
 MOST_AT_ONCE = 5_000
 """Producers of a snapshot that is written with the append that begins a segment: 40,000 took 25 ms."""
@@ -36,7 +36,7 @@ class ProducerTracking:
 
     __slots__ = ("_planned", "_restores", "snapshots", "state")
 
-    def __init__(self, state: ProducerState, snapshots: Snapshots) -> None:
+    def __init__(self, state: ProducerStates, snapshots: Snapshots) -> None:
         self.state = state
         self.snapshots = snapshots
         self._planned: PlannedSnapshot | None = None

@@ -40,7 +40,7 @@ from ..log.producer_replay import rebuild_producers
 from ..log.segment import MAX_RELATIVE_OFFSET, Segment
 from ..log.segments import Segments
 from ..producers.producer_snapshot import Snapshots
-from ..producers.producer_state import ProducerState
+from ..producers.producer_states import ProducerStates
 from ..producers.producer_tracking import ProducerTracking
 from .segment_recovery import SegmentOverflow, recover_segment
 from .segment_split import split_segment
@@ -89,7 +89,7 @@ class _LogLoader:
         self.files = opening.files
         self.epochs = LeaderEpochs(self.files, directory)
         self.segments = Segments([])
-        self.producers = ProducerTracking(ProducerState(f"{topic}-{partition}"), Snapshots(self.files, directory))
+        self.producers = ProducerTracking(ProducerStates(f"{topic}-{partition}"), Snapshots(self.files, directory))
         self.was_changed = False  # by repairs that are not synced
         self.producers_at: int | None = None  # the offset that the producer state is complete up to
 
@@ -138,7 +138,7 @@ class _LogLoader:
             return
         segment = Segment(self.files, self.directory, base_offset, sizes=sizes, created_ms=self.opening.clock.now_ms())
         segment.jitter_ms = self.config.pick_jitter_ms()
-        self.segments.add(segment)
+        self.segments.append(segment)
 
     def _drop_strays(self) -> None:
         """Drop the segments without a batch that begin before the end of the one before them.
@@ -289,7 +289,7 @@ class _LogLoader:
             self.producers.snapshots.remove_outside(1, 0)
         start = self.opening.log_start_offset
         now_ms = self.opening.clock.now_ms()
-        self.segments.add(Segment.create(self.files, self.directory, start, self.config, now_ms))
+        self.segments.append(Segment.create(self.files, self.directory, start, self.config, now_ms))
         return start
 
     def _limit_end(self, end: int) -> int:

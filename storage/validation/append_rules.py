@@ -28,7 +28,7 @@ class AppendRules:
     compacted: bool = False
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 
-    def target(self, source: Codec) -> Codec:
+    def codec_for(self, source: Codec) -> Codec:
         """The codec of the batch in the log when the producer used `source`."""
         return source if self.codec is None else self.codec
 

@@ -213,7 +213,7 @@ def _ensure_valid_batch(batch: Batch, rules: AppendRules, origin: AppendOrigin) 
 def _prepare_batch(
     batch: RecordBatch, source: Codec, rules: AppendRules, now_ms: int, origin: AppendOrigin
 ) -> PreparedAppend:
-    target = rules.target(source)
+    target = rules.codec_for(source)
     path = choose_path(
         RecordSetShape(source != Codec.NONE, target != Codec.NONE, source == target, True, batch.is_control)
     )
@@ -254,11 +254,11 @@ def _prepare_messages(
         if usual is not None:
             return usual
     source = _check_each(records, rules, origin)
-    target = rules.target(Codec.NONE)
+    target = rules.codec_for(Codec.NONE)
     if source is Codec.NONE:
         rebuilt = rebuild_messages(_of_one_magic(records, first.magic), target, rules, now_ms)
     else:
-        target = rules.target(source)
+        target = rules.codec_for(source)
         rebuilt = rebuild_wrapper(first, target, rules, now_ms)
     received_bytes = sum(batch.size_bytes for batch in iter_batches(records))
     keeps_plain = source is Codec.NONE and target is Codec.NONE
@@ -271,7 +271,7 @@ def _prepare_usual_messages(
     """The append of uncompressed messages without fault; None for others, which take 10 µs each, one by one."""
     if len(records) > rules.max_message_bytes:
         return None
-    target = rules.target(Codec.NONE)
+    target = rules.codec_for(Codec.NONE)
     rebuilt = rebuild_plain_messages(records, magic, target, rules, now_ms)
     if rebuilt is None:
         return None

@@ -35,7 +35,7 @@ class LineClock:
     def __init__(self) -> None:
         self._lines = self._before = self.most_in_a_pass = 0
 
-    def elapsed_s(self) -> float:
+    def monotonic_s(self) -> float:
         return self._lines * A_LINE_S
 
     @contextmanager
@@ -123,7 +123,7 @@ async def test_no_round_and_no_scrape_walks_many_things_in_one_pass(
     lines, clock = LineClock(), ManualClock()
     most = {}
     async with filled_broker(tmp_path, clock) as broker:
-        broker.turns.elapsed_s = lines.elapsed_s
+        broker.turns.monotonic_s = lines.monotonic_s
         for family in broker.metrics.instruments._families:
             most[family.name] = await most_lines_of(lines, family.read(broker.turns.begin()))
         for name, work in rounds.items():
@@ -139,7 +139,7 @@ async def test_a_marker_that_ends_a_transaction_of_many_groups_leaves_the_loop_i
         for number in range(MANY):
             key = OffsetCommitKey(group=f"g{number}", topic="t", partition=0)
             broker.groups.offsets.apply(key, value, number, producer_id=7)
-        broker.turns.elapsed_s = lines.elapsed_s
+        broker.turns.monotonic_s = lines.monotonic_s
         for partition in (0, 1):
             turn = broker.turns.begin()
             ending = broker.groups.complete_transaction(7, 0, committed=True, partition=partition, turn=turn)

@@ -75,7 +75,7 @@ def batch(kind: str, codec: Codec, first: int, contents: list[bytes]) -> bytes:
 def streamed(source: FileSlice, rules: ConversionRules) -> Outcome:
     try:
         stream = ConvertedStream(source, rules)
-        while not stream.is_promised:
+        while not stream.is_size_known:
             stream.fill(None)
     except ApiError as fault:
         return type(fault)
@@ -135,7 +135,7 @@ async def wait_for_memory(budget: MemoryBudget, chance: Random) -> None:
 async def promised(memory: ConversionMemory, source: FileSlice, rules: ConversionRules) -> Conversion:
     """As a broker does it."""
     conversion = Conversion(ConvertedStream(source, rules), memory)
-    await conversion.promise()
+    await conversion.learn_size()
     return conversion
 
 

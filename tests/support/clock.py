@@ -40,7 +40,7 @@ class ManualClock:
     def monotonic_ms(self) -> int:
         return self.now
 
-    def elapsed_s(self) -> float:
+    def monotonic_s(self) -> float:
         return self.now / 1000
 
     def work_begins(self) -> None: ...

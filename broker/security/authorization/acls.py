@@ -23,8 +23,8 @@ from ....protocol.acls import (
     ResourceType,
 )
 from ....protocol.errors import ApiError, ErrorCode
-from ....storage.metadata.encoded_records import EncodedRecords
 from ....storage.metadata.metadata_store import MetadataStore
+from ....storage.metadata.preencoded_changes import PreencodedChanges
 
 _ORDER = attrgetter(*ACL_FIELDS)
 """As rules compare, in a tenth of the time."""
@@ -84,12 +84,12 @@ class Acls:
         return dict(self._store.state.acls)
 
     async def _replace_in_turns(self, acls: dict[Acl, UUID], turn: Turn) -> None:
-        encoded = EncodedRecords()
+        encoded = PreencodedChanges()
         for _ in self._store.encode_rules(acls, encoded):
             await turn.next()
         self._replace(acls, encoded)
 
-    def _replace(self, acls: dict[Acl, UUID], encoded: EncodedRecords | None = None) -> None:
+    def _replace(self, acls: dict[Acl, UUID], encoded: PreencodedChanges | None = None) -> None:
         if acls != self._store.state.acls:
             with self._store.change(sync=False, encoded=encoded) as state:
                 state.acls = acls

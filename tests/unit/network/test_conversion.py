@@ -14,7 +14,7 @@ from stepdown.network.worker_threads import WorkerThreads
 class Stream:
     """Gives `parts` one after the other, the promise with the first of them."""
 
-    needs_worker = is_promised = False
+    needs_worker = is_size_known = False
     claim_bytes = buffer_bytes = STANDARD_BYTES
 
     def __init__(self, *parts: bytes) -> None:
@@ -23,7 +23,7 @@ class Stream:
         self.size_bytes = sum(map(len, parts))
 
     def fill(self, buffer: bytearray | None) -> int:
-        self.is_promised = True
+        self.is_size_known = True
         if buffer is None:
             return 0
         part = self.parts[self.at]
@@ -34,7 +34,7 @@ class Stream:
     def step_back(self) -> None:
         self.at -= 1
 
-    def done(self) -> None: ...
+    def close(self) -> None: ...
 
 
 def memory(limit_bytes: int = 16 << 20) -> ConversionMemory:
@@ -66,7 +66,7 @@ def test_what_a_state_does_not_allow_is_refused() -> None:
 async def test_what_the_promise_made_is_offered_and_made_again_once_it_was_taken() -> None:
     stream, shared = Stream(b"first", b"second"), memory()
     piece = Conversion(stream, shared)
-    await piece.promise()
+    await piece.learn_size()
     assert (piece.state, bytes(piece.data), piece.size_bytes) == (ConversionState.OFFERED, b"first", 11)
     with await shared.budget.claim(16 << 20):
         assert (piece.state, len(piece.data)) == (ConversionState.EMPTY, 0)
@@ -78,7 +78,7 @@ async def test_what_the_promise_made_is_offered_and_made_again_once_it_was_taken
     assert piece.has_room
     piece.fill()
     assert bytes(piece.data) == b"second"
-    piece.done()
+    piece.close()
     assert shared.budget.in_use_bytes == 0
 
 
@@ -86,5 +86,5 @@ async def test_a_promise_keeps_nothing_when_half_of_the_memory_is_used() -> None
     stream, shared = Stream(b"first"), memory(4 * STANDARD_BYTES)
     with await shared.budget.claim(3 * STANDARD_BYTES):
         piece = Conversion(stream, shared)
-        await piece.promise()
+        await piece.learn_size()
         assert (piece.state, piece.size_bytes, stream.at) == (ConversionState.EMPTY, 5, 0)

@@ -34,7 +34,7 @@ class Pattern:
         self.needs_worker = needs_worker
         self.claim_bytes = CHUNK
         self.made: list[int] = []
-        self.is_promised = True
+        self.is_size_known = True
         self.at = 0
         self.is_done = False
 
@@ -53,7 +53,7 @@ class Pattern:
     def step_back(self) -> None:
         self.at -= 1
 
-    def done(self) -> None:
+    def close(self) -> None:
         self.is_done = True
 
     @property

@@ -18,7 +18,7 @@ from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.records.builder import build_batch
 from stepdown.protocol.records.record import Record
 from stepdown.storage.log.log import Log
-from stepdown.storage.producers.producer_state import ProducerState
+from stepdown.storage.producers.producer_states import ProducerStates
 from support.client import RawClient
 from support.clock import ManualClock
 from support.logs import prepared, read_all
@@ -155,7 +155,7 @@ async def test_producers_expire_on(tmp_path: Path, break_one: Any) -> None:
             )
             partition.log.append(prepared(batch), leader_epoch=0)
         broken = partitions[FAULTY].log.producers.state
-        break_one(ProducerState, "expire", lambda state: state is broken)
+        break_one(ProducerStates, "expire", lambda state: state is broken)
         clock.now += 48 * HOUR_MS
         await broker._upkeep._expire_producers()
         left = {name: len(each.log.producers.state.producers) for name, each in partitions.items()}

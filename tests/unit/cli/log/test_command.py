@@ -15,7 +15,7 @@ from stepdown.storage.files.files import Files
 from stepdown.storage.files.partition_metadata import write_topic_id
 from stepdown.storage.log.leader_epochs import LeaderEpochs
 from stepdown.storage.producers.producer_snapshot import encode_snapshot
-from stepdown.storage.producers.producer_state import BatchSequence, ProducerEntry
+from stepdown.storage.producers.producer_states import BatchSequence, ProducerEntry
 from support.command import Finished, run_command
 from support.files import BusyFiles
 from support.kafka import dump_log_segments

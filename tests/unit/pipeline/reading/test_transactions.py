@@ -16,7 +16,7 @@ from stepdown.protocol.records.columns import Wanted
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.storage.index.transaction_index import AbortedTransaction
 from stepdown.storage.producers.producer_snapshot import encode_snapshot
-from stepdown.storage.producers.producer_state import ProducerEntry
+from stepdown.storage.producers.producer_states import ProducerEntry
 from support.log_directories import keyed_records
 from support.segments import START_MS, write_segment
 

@@ -53,7 +53,7 @@ async def test_a_broker_deletes_what_the_preview_says(tmp_path: Path, policy: di
         assert log.segments.size_bytes == bytes_before, "a preview changes nothing"
         broker.topics.configure("orders", configs)
         await broker._upkeep._delete_old_segments()
-        await broker.cleaner._delete_old_segments()
+        await broker.cleaner._delete_old_segments_of_compacted_logs()
         assert (log.log_start_offset, bytes_before - log.segments.size_bytes) == (
             found.retained_away,
             found.retained_away_bytes,

@@ -49,7 +49,7 @@ def stored(tmp_path: Path, data: bytes) -> FileSlice:
 def converted(source: FileSlice | BytesSlice, **rules: object) -> ConvertedStream:
     settings = {"target": 1, "first_offset": 0, **rules}
     stream = ConvertedStream(source, ConversionRules(**settings))  # type: ignore[arg-type]
-    while not stream.is_promised:
+    while not stream.is_size_known:
         stream.fill(None)
     return stream
 
@@ -229,7 +229,7 @@ def test_a_large_plain_batch_is_read_in_a_worker_within_what_was_claimed(
     lazily = ConvertedStream(source, ConversionRules(target=0, first_offset=0))
     assert lazily.needs_worker == (not before)
     lazily.fill(None)
-    assert lazily.is_promised
+    assert lazily.is_size_known
     monkeypatch.setattr(chunk, "read_window", read)
     streams.append(lazily)
     made = bytearray()
@@ -282,9 +282,9 @@ def test_a_promise_that_takes_more_memory_than_it_began_with_is_asked_for_again(
     lazily = ConvertedStream(stored(tmp_path, large + larger), ConversionRules(target=1, first_offset=1000))
     assert lazily.needs_worker and lazily.claim_bytes > 2 * len(large)
     lazily.fill(None)
-    assert not lazily.is_promised and lazily.claim_bytes > 2 * len(larger)
+    assert not lazily.is_size_known and lazily.claim_bytes > 2 * len(larger)
     lazily.fill(None)
-    assert lazily.is_promised
+    assert lazily.is_size_known
     assert lazily.size_bytes == len(large) + len(larger)
 
 
@@ -318,10 +318,10 @@ def test_a_codec_behind_what_vanishes_is_left_to_a_worker(tmp_path: Path) -> Non
     lazily = ConvertedStream(source, ConversionRules(target=1, first_offset=0))
     assert not lazily.needs_worker
     lazily.fill(bytearray(STANDARD_BUFFER))
-    assert not lazily.is_promised and lazily.needs_worker
+    assert not lazily.is_size_known and lazily.needs_worker
     assert lazily.claim_bytes > 512 * 1024
     lazily.fill(None)
-    assert lazily.is_promised and lazily.size_bytes > 0
+    assert lazily.is_size_known and lazily.size_bytes > 0
     assert [record.offset for read in iter_batches(memoryview(sent(lazily))) for record in read.records()] == [1, 2, 3]
 
 
@@ -369,7 +369,7 @@ def test_stats_tell_what_was_converted_and_padded(tmp_path: Path) -> None:
     lazily = converted(stored(tmp_path, data))
     lazily.on_done = heard.append
     size = len(sent(lazily))
-    lazily.done()
+    lazily.close()
     (stats,) = heard
     assert stats.records == 15
     assert stats.temporary_bytes > size
@@ -515,7 +515,7 @@ def test_what_would_take_long_or_is_unusual_is_not_converted_at_once(
 ) -> None:
     lazily = ConvertedStream(stored(tmp_path, made(codec)), ConversionRules(target=1, first_offset=0))
     assert lazily.needs_worker or not lazily.fill(bytearray(STANDARD_BUFFER))
-    assert lazily.needs_worker and not lazily.is_promised
+    assert lazily.needs_worker and not lazily.is_size_known
 
 
 def test_a_slice_of_several_chunks_is_not_small(tmp_path: Path) -> None:
@@ -528,7 +528,7 @@ def test_a_slice_of_several_chunks_is_not_small(tmp_path: Path) -> None:
 def test_zstd_is_not_converted_at_once(tmp_path: Path) -> None:
     lazily = ConvertedStream(stored(tmp_path, batch(0, 9, codec=Codec.ZSTD)), ConversionRules(target=1, first_offset=0))
     assert not lazily.fill(bytearray(STANDARD_BUFFER))
-    assert lazily.needs_worker and not lazily.is_promised
+    assert lazily.needs_worker and not lazily.is_size_known
 
 
 @pytest.mark.parametrize("made", [with_large_batches, with_small_batches])
@@ -549,7 +549,7 @@ def test_a_buffer_without_room_for_the_first_batch_is_left_as_it_is(tmp_path: Pa
     source = stored(tmp_path, build_batch(records, codec=Codec.SNAPPY))
     whole, kept = converted(source), begun(source)
     assert kept.fill(bytearray(kept.buffer_bytes // 2)) == 0
-    assert kept.is_promised and kept.size_bytes == whole.size_bytes
+    assert kept.is_size_known and kept.size_bytes == whole.size_bytes
     assert sent(kept) == sent(whole)
 
 
@@ -564,7 +564,7 @@ def test_the_buffer_has_room_for_a_megabyte_of_small_records(tmp_path: Path, cod
 
 @pytest.mark.parametrize("plain", [batch(0, 900), batch(0, 3000, 500), marker(0)])
 def test_only_a_compressed_first_batch_is_filled_when_its_size_is_promised(tmp_path: Path, plain: bytes) -> None:
-    assert begun(stored(tmp_path, plain)).is_promised or begun(stored(tmp_path, plain)).buffer_bytes == 0
+    assert begun(stored(tmp_path, plain)).is_size_known or begun(stored(tmp_path, plain)).buffer_bytes == 0
 
 
 def test_damage_in_a_large_first_batch_is_told_when_its_size_is_promised(tmp_path: Path) -> None:

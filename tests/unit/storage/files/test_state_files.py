@@ -14,7 +14,7 @@ from stepdown.storage.files.files import Files
 from stepdown.storage.files.partition_metadata import read_topic_id, write_topic_id
 from stepdown.storage.log.leader_epochs import EpochEntry, LeaderEpochs
 from stepdown.storage.producers.producer_snapshot import CorruptSnapshot, Snapshots, decode_snapshot, encode_snapshot
-from stepdown.storage.producers.producer_state import BatchSequence, ProducerEntry
+from stepdown.storage.producers.producer_states import BatchSequence, ProducerEntry
 from support.deadline import DEADLINE_S, MOMENT_S
 
 TOPIC_ID = UUID("436c7a4e-a0af-4352-893e-0307916b1357")

@@ -7,13 +7,13 @@ NOW = 1_700_000_000_000
 
 def test_producer_keeps_the_producers_codec_and_its_default_level() -> None:
     rules = AppendRules(gzip_level=9)
-    assert rules.target(Codec.GZIP) is Codec.GZIP
+    assert rules.codec_for(Codec.GZIP) is Codec.GZIP
     assert rules.level(Codec.GZIP) is None
 
 
 def test_a_topic_with_a_codec_has_a_level_for_it() -> None:
     rules = AppendRules(codec=Codec.ZSTD, zstd_level=7)
-    assert rules.target(Codec.GZIP) is Codec.ZSTD
+    assert rules.codec_for(Codec.GZIP) is Codec.ZSTD
     assert rules.level(Codec.ZSTD) == 7
     assert AppendRules(codec=Codec.SNAPPY).level(Codec.SNAPPY) is None
 

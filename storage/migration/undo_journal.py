@@ -26,7 +26,7 @@ MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MigrationJournal:
+class UndoJournal:
     """What one log directory was like, and what is changed in it."""
 
     plan: str
@@ -38,7 +38,7 @@ class MigrationJournal:
     topic_ids: frozenset[str] = frozenset()
 
 
-def write_journal(files: Files, directory: str, journal: MigrationJournal) -> None:
+def write_journal(files: Files, directory: str, journal: UndoJournal) -> None:
     """Raises: DiskFault."""
     document = {
         "version": VERSION,
@@ -53,7 +53,7 @@ def write_journal(files: Files, directory: str, journal: MigrationJournal) -> No
     files.replace(f"{directory}/{JOURNAL}", json.dumps(document, indent=1).encode())
 
 
-def read_journal(files: Files, directory: str) -> MigrationJournal | None:
+def read_journal(files: Files, directory: str) -> UndoJournal | None:
     """None where no plan was applied. Raises: DiskFault."""
     path = f"{directory}/{JOURNAL}"
     data = files.read_whole(path, MOST_BYTES)
@@ -65,7 +65,7 @@ def read_journal(files: Files, directory: str) -> MigrationJournal | None:
         raise DiskFault(f"{path} cannot be read ({fault!r}): put a good copy in its place") from fault
 
 
-def _decode(fields: Any) -> MigrationJournal:
+def _decode(fields: Any) -> UndoJournal:
     if fields["version"] != VERSION:
         raise ValueError(f"version {VERSION} expected, found {fields['version']}")
     set_aside = {str(old): str(new) for old, new in fields["set_aside"].items()}
@@ -73,7 +73,7 @@ def _decode(fields: Any) -> MigrationJournal:
     for name in (*set_aside.keys(), *set_aside.values(), *topic_ids):
         if not is_entry_name(name):
             raise ValueError(f"{name!r:.100} names nothing within the directory")
-    return MigrationJournal(
+    return UndoJournal(
         plan=str(fields["plan"]),
         broker_id=int(fields["broker"]),
         meta_properties=b64decode(fields["meta_properties"], validate=True),

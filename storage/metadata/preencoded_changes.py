@@ -19,7 +19,7 @@ class _Change:
     values: list[bytes]
 
 
-class EncodedRecords:
+class PreencodedChanges:
     """The values of records, by what they change."""
 
     def __init__(self) -> None:

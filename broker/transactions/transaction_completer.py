@@ -21,7 +21,7 @@ RETRY_MS = 100
 log = logging.getLogger(__name__)
 
 
-class Completion:
+class TransactionCompleter:
     """One task for each transaction that is decided and not complete."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Completion:
         """Raises: ApiError NOT_COORDINATOR once another broker leads the partition of the id."""
         left = set(transaction.now.partitions)
         while left:
-            left = await self._markers.write_all(self._marker(transaction), left)
+            left = await self._markers.try_all(self._marker(transaction), left)
             if left:
                 await self._clock.sleep(RETRY_MS)
         while not await self._is_written(transaction):

@@ -133,7 +133,7 @@ class ProducerEntry:
         self.last_timestamp = batch.timestamp
 
 
-class ProducerState:
+class ProducerStates:
     """The producers of one log, complete up to the log's end."""
 
     __slots__ = ("_captures", "_ongoing", "_unreplicated", "name", "producers")
