@@ -89,6 +89,7 @@ def test_the_help_imports_no_command() -> None:
         "stepdown.cli.support.command_ending",
         "stepdown.cli.support.failures",
         "stepdown.cli.support.standard_streams",
+        "stepdown.cli.support.stop_signals",
     }
 
 
