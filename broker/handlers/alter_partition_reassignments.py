@@ -39,7 +39,7 @@ def refuse(
         error_message=error.message,
         responses=[
             ReassignableTopicResponse(
-                name=topic.name, partitions=[_failure(asked.partition_index, error) for asked in topic.partitions]
+                name=topic.name, partitions=[_make_failure(asked.partition_index, error) for asked in topic.partitions]
             )
             for topic in request.topics
         ],
@@ -51,9 +51,9 @@ def _reassign(services: "Services", name: str, asked: ReassignablePartition) -> 
         replicas = None if asked.replicas is None else tuple(asked.replicas)
         services.topics.reassign(name, asked.partition_index, replicas)
     except ApiError as error:
-        return _failure(asked.partition_index, error)
+        return _make_failure(asked.partition_index, error)
     return ReassignablePartitionResponse(partition_index=asked.partition_index, error_message=None)
 
 
-def _failure(index: int, error: ApiError) -> ReassignablePartitionResponse:
+def _make_failure(index: int, error: ApiError) -> ReassignablePartitionResponse:
     return ReassignablePartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)

@@ -36,7 +36,7 @@ async def handle(
 
 
 def refuse(request: ConsumerGroupDescribeRequest, error: ApiError, call: Call) -> ConsumerGroupDescribeResponse:
-    return ConsumerGroupDescribeResponse(groups=tuple(_failure(group_id, error) for group_id in request.group_ids))
+    return ConsumerGroupDescribeResponse(groups=tuple(_make_failure(group_id, error) for group_id in request.group_ids))
 
 
 async def _describe(services: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
@@ -46,7 +46,7 @@ async def _describe(services: "Services", group_id: str, tells_operations: bool,
         described = await services.groups.describe_consumer(group_id, operations)
         await _ensure_sees_topics(described, call)
     except ApiError as error:
-        return _failure(group_id, error)
+        return _make_failure(group_id, error)
     return described
 
 
@@ -61,5 +61,5 @@ async def _ensure_sees_topics(group: DescribedGroup, call: Call) -> None:
                 await call.turn.next()
 
 
-def _failure(group_id: str, error: ApiError) -> DescribedGroup:
+def _make_failure(group_id: str, error: ApiError) -> DescribedGroup:
     return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.message)

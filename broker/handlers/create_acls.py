@@ -28,14 +28,14 @@ async def handle(services: "Services", request: CreateAclsRequest, call: Call) -
             wanted.append(_acl(creation))
             results.append(DONE)
         except ApiError as error:
-            results.append(_failure(error))
+            results.append(_make_failure(error))
         await call.turn.next()
     await acls.add_in_turns(wanted, call.turn)
     return CreateAclsResponse(results=results)
 
 
 def refuse(request: CreateAclsRequest, error: ApiError, call: Call) -> CreateAclsResponse:
-    return CreateAclsResponse(results=[_failure(error)] * len(request.creations))
+    return CreateAclsResponse(results=[_make_failure(error)] * len(request.creations))
 
 
 def _acl(creation: AclCreation) -> "Acl":
@@ -45,5 +45,5 @@ def _acl(creation: AclCreation) -> "Acl":
     return acl
 
 
-def _failure(error: ApiError) -> AclCreationResult:
+def _make_failure(error: ApiError) -> AclCreationResult:
     return AclCreationResult(error_code=error.code, error_message=error.message)

@@ -64,12 +64,14 @@ async def handle(services: "Services", request: CreateTopicsRequest, call: Call)
     configs_of = cache(partial(_configs, services))
     for name in counts:
         await call.turn.next()
-        answers.append(_failure(name, failed[name]) if name in failed else _success(planned[name], call, configs_of))
+        answers.append(
+            _make_failure(name, failed[name]) if name in failed else _success(planned[name], call, configs_of)
+        )
     return CreateTopicsResponse(topics=answers)
 
 
 def refuse(request: CreateTopicsRequest, error: ApiError, call: Call) -> CreateTopicsResponse:
-    return CreateTopicsResponse(topics=[_failure(topic.name, error) for topic in request.topics])
+    return CreateTopicsResponse(topics=[_make_failure(topic.name, error) for topic in request.topics])
 
 
 async def create_topic(services: "Services", topic: CreatableTopic) -> None:
@@ -136,7 +138,7 @@ def _assignment(services: "Services", topic: CreatableTopic) -> tuple[tuple[int,
     return tuple(assignments[index] for index in range(len(assignments)))
 
 
-def _failure(name: str, error: ApiError) -> CreatableTopicResult:
+def _make_failure(name: str, error: ApiError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
 
 

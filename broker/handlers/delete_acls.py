@@ -37,7 +37,7 @@ async def handle(services: "Services", request: DeleteAclsRequest, call: Call) -
         try:
             found = await acls.find(filter_of(wanted), turn)
         except ApiError as error:
-            results.append(_failure(error))
+            results.append(_make_failure(error))
             continue
         most_told -= len(found)
         if most_told < 0:
@@ -60,7 +60,7 @@ async def handle(services: "Services", request: DeleteAclsRequest, call: Call) -
 
 
 def refuse(request: DeleteAclsRequest, error: ApiError, call: Call) -> DeleteAclsResponse:
-    return DeleteAclsResponse(filter_results=[_failure(error)] * len(request.filters))
+    return DeleteAclsResponse(filter_results=[_make_failure(error)] * len(request.filters))
 
 
 def _matching_acl(acl: "Acl") -> DeleteAclsMatchingAcl:
@@ -76,5 +76,5 @@ def _matching_acl(acl: "Acl") -> DeleteAclsMatchingAcl:
     )
 
 
-def _failure(error: ApiError) -> DeleteAclsFilterResult:
+def _make_failure(error: ApiError) -> DeleteAclsFilterResult:
     return DeleteAclsFilterResult(error_code=error.code, error_message=error.message)

@@ -44,7 +44,7 @@ def refuse(request: DeleteRecordsRequest, error: ApiError, call: Call) -> Delete
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_failure(partition, error) for partition in topic.partitions]
+                name=topic.name, partitions=[_make_failure(partition, error) for partition in topic.partitions]
             )
             for topic in request.topics
         ]
@@ -55,7 +55,7 @@ def _result(services: "Services", call: Call, name: str, asked: DeleteRecordsPar
     try:
         low_watermark = _delete(services, name, asked, call)
     except ApiError as error:
-        return _failure(asked, error)
+        return _make_failure(asked, error)
     return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low_watermark)
 
 
@@ -81,7 +81,7 @@ def _delete(services: "Services", name: str, asked: DeleteRecordsPartition, call
     return partition.log.log_start_offset
 
 
-def _failure(asked: DeleteRecordsPartition, error: ApiError) -> DeleteRecordsPartitionResult:
+def _make_failure(asked: DeleteRecordsPartition, error: ApiError) -> DeleteRecordsPartitionResult:
     return DeleteRecordsPartitionResult(
         partition_index=asked.partition_index, low_watermark=NO_LOW_WATERMARK, error_code=error.code
     )

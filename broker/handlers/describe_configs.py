@@ -42,7 +42,7 @@ async def handle(services: "Services", request: DescribeConfigsRequest, call: Ca
 
 
 def refuse(request: DescribeConfigsRequest, error: ApiError, call: Call) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(results=[_failure(resource, error) for resource in request.resources])
+    return DescribeConfigsResponse(results=[_make_failure(resource, error) for resource in request.resources])
 
 
 async def _result(
@@ -52,7 +52,7 @@ async def _result(
     try:
         configs = await _configs(services, request, resource, call)
     except ApiError as error:
-        return _failure(resource, error)
+        return _make_failure(resource, error)
     return DescribeConfigsResult(
         error_code=ErrorCode.NONE,
         error_message=None,
@@ -62,7 +62,7 @@ async def _result(
     )
 
 
-def _failure(resource: DescribeConfigsResource, error: ApiError) -> DescribeConfigsResult:
+def _make_failure(resource: DescribeConfigsResource, error: ApiError) -> DescribeConfigsResult:
     return DescribeConfigsResult(
         error_code=error.code,
         error_message=error.message,

@@ -31,7 +31,9 @@ async def handle(services: "Services", request: DescribeProducersRequest, call: 
 def refuse(request: DescribeProducersRequest, error: ApiError, call: Call) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
-            TopicResponse(name=topic.name, partitions=[_failure(index, error) for index in topic.partition_indexes])
+            TopicResponse(
+                name=topic.name, partitions=[_make_failure(index, error) for index in topic.partition_indexes]
+            )
             for topic in request.topics
         ]
     )
@@ -44,7 +46,7 @@ async def _partition(services: "Services", name: str, index: int, call: Call) ->
         partition = services.cluster.partition(name, index)
         services.cluster.check_led_here(partition)
     except ApiError as error:
-        return _failure(index, error)
+        return _make_failure(index, error)
     producers = tuple(partition.log.producers.state.producers.values())
     return PartitionResponse(partition_index=index, active_producers=await call.turn.map(_state, producers))
 
@@ -60,5 +62,5 @@ def _state(producer: ProducerEntry) -> ProducerState:
     )
 
 
-def _failure(index: int, error: ApiError) -> PartitionResponse:
+def _make_failure(index: int, error: ApiError) -> PartitionResponse:
     return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)

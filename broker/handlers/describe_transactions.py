@@ -29,7 +29,7 @@ async def handle(
 
 def refuse(request: DescribeTransactionsRequest, error: ApiError, call: Call) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
-        transaction_states=[_failure(transactional_id, error) for transactional_id in request.transactional_ids]
+        transaction_states=[_make_failure(transactional_id, error) for transactional_id in request.transactional_ids]
     )
 
 
@@ -37,7 +37,7 @@ def _describe(services: "Services", transactional_id: str, call: Call) -> Transa
     try:
         now = services.transactions.find(transactional_id).now
     except ApiError as error:
-        return _failure(transactional_id, error)
+        return _make_failure(transactional_id, error)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=now.state.label,
@@ -53,5 +53,5 @@ def _describe(services: "Services", transactional_id: str, call: Call) -> Transa
     )
 
 
-def _failure(transactional_id: str, error: ApiError) -> TransactionState:
+def _make_failure(transactional_id: str, error: ApiError) -> TransactionState:
     return TransactionState(error_code=error.code, transactional_id=transactional_id)

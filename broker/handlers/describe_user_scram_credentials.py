@@ -28,9 +28,9 @@ async def handle(
     results = []
     for name, count in names.items():
         if count > 1:
-            results.append(_failure(name, ErrorCode.DUPLICATE_RESOURCE, f"user {name} is named more than once"))
+            results.append(_make_failure(name, ErrorCode.DUPLICATE_RESOURCE, f"user {name} is named more than once"))
         elif not (known := credentials.describe(name)):
-            results.append(_failure(name, ErrorCode.RESOURCE_NOT_FOUND, f"user {name} has no SCRAM password"))
+            results.append(_make_failure(name, ErrorCode.RESOURCE_NOT_FOUND, f"user {name} has no SCRAM password"))
         else:
             infos = [CredentialInfo(mechanism=code, iterations=iterations) for code, iterations in known]
             results.append(
@@ -48,5 +48,5 @@ def refuse(
     return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=error.message)
 
 
-def _failure(name: str, code: ErrorCode, message: str) -> DescribeUserScramCredentialsResult:
+def _make_failure(name: str, code: ErrorCode, message: str) -> DescribeUserScramCredentialsResult:
     return DescribeUserScramCredentialsResult(user=name, error_code=code, error_message=message)

@@ -48,7 +48,7 @@ def refuse(request: ElectLeadersRequest, error: ApiError, call: Call) -> ElectLe
         error_code=error.code if call.version >= FIRST_VERSION_WITH_ERROR else ErrorCode.NONE,
         replica_election_results=[
             ReplicaElectionResult(
-                topic=topic.topic, partition_result=[_failure(index, error) for index in topic.partitions]
+                topic=topic.topic, partition_result=[_make_failure(index, error) for index in topic.partitions]
             )
             for topic in request.topic_partitions or ()
         ],
@@ -59,9 +59,9 @@ def _elect(services: "Services", name: str, index: int, *, is_unclean: bool) -> 
     try:
         services.topics.elect(name, index, is_unclean=is_unclean)
     except ApiError as error:
-        return _failure(index, error)
+        return _make_failure(index, error)
     return PartitionResult(partition_id=index, error_message=None)
 
 
-def _failure(index: int, error: ApiError) -> PartitionResult:
+def _make_failure(index: int, error: ApiError) -> PartitionResult:
     return PartitionResult(partition_id=index, error_code=error.code, error_message=error.message)

@@ -44,7 +44,7 @@ async def handle(services: "Services", request: FindCoordinatorRequest, call: Ca
 
 
 def refuse(request: FindCoordinatorRequest, error: ApiError, call: Call) -> FindCoordinatorResponse:
-    return _response([_failure(key, error) for key in _keys(request, call.version)], call.version)
+    return _response([_make_failure(key, error) for key in _keys(request, call.version)], call.version)
 
 
 def _keys(request: FindCoordinatorRequest, version: int) -> Sequence[str]:
@@ -67,7 +67,7 @@ async def _find(services: "Services", topic_name: str, key: str, call: Call) -> 
         leader_id = services.cluster.leader_of(topic.partitions[partition_of(key, len(topic.partitions))])
         endpoint = _endpoint(services, leader_id, call.peer.listener)
     except ApiError as error:
-        return _failure(key, ApiError(f"{topic_name}: {error}", ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return _make_failure(key, ApiError(f"{topic_name}: {error}", ErrorCode.COORDINATOR_NOT_AVAILABLE))
     return Coordinator(key=key, node_id=leader_id, host=endpoint.host, port=endpoint.port)
 
 
@@ -79,7 +79,7 @@ def _endpoint(services: "Services", node_id: int, listener: str) -> Endpoint:
     return endpoint
 
 
-def _failure(key: str, error: ApiError) -> Coordinator:
+def _make_failure(key: str, error: ApiError) -> Coordinator:
     return Coordinator(key=key, node_id=NOBODY, port=NOBODY, error_code=error.code, error_message=error.message)
 
 

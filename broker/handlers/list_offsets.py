@@ -57,7 +57,7 @@ async def handle(services: "Services", request: ListOffsetsRequest, call: Call) 
                 raise ApiError(f"{name}-{asked.partition_index} is asked for twice", ErrorCode.INVALID_REQUEST)
             return await _new_style(services, request, name, asked, call.version)
         except ApiError as error:
-            return _failure(asked, error)
+            return _make_failure(asked, error)
 
     topics = []
     for topic in request.topics:
@@ -73,13 +73,15 @@ async def handle(services: "Services", request: ListOffsetsRequest, call: Call) 
 def refuse(request: ListOffsetsRequest, error: ApiError, call: Call) -> ListOffsetsResponse:
     return ListOffsetsResponse(
         topics=[
-            ListOffsetsTopicResponse(name=topic.name, partitions=[_failure(asked, error) for asked in topic.partitions])
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=[_make_failure(asked, error) for asked in topic.partitions]
+            )
             for topic in request.topics
         ]
     )
 
 
-def _failure(asked: ListOffsetsPartition, error: ApiError) -> ListOffsetsPartitionResponse:
+def _make_failure(asked: ListOffsetsPartition, error: ApiError) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error.code)
 
 

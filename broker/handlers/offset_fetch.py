@@ -57,7 +57,7 @@ async def handle(services: "Services", request: OffsetFetchRequest, call: Call) 
 
 def refuse(request: OffsetFetchRequest, error: ApiError, call: Call) -> OffsetFetchResponse:
     return _response(
-        [_failure(asked, error.code, call.version) for asked in _groups_of(request, call.version)], call.version
+        [_make_failure(asked, error.code, call.version) for asked in _groups_of(request, call.version)], call.version
     )
 
 
@@ -82,7 +82,7 @@ async def _answer_group(
     try:
         await services.groups.check_fetcher(asked.group_id, asked.member_id, asked.member_epoch)
     except ApiError as error:
-        return _failure(asked, error.code, call.version)
+        return _make_failure(asked, error.code, call.version)
     if asked.topics is None:
         topics: Mapping[str, Iterable[int]] = await _all_topics(services, asked.group_id, call)
     else:
@@ -135,7 +135,7 @@ def _offset(
     )
 
 
-def _failure(asked: OffsetFetchRequestGroup, code: ErrorCode, version: int) -> OffsetFetchResponseGroup:
+def _make_failure(asked: OffsetFetchRequestGroup, code: ErrorCode, version: int) -> OffsetFetchResponseGroup:
     if version >= FIRST_VERSION_WITH_TOP_LEVEL_ERROR:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=code)
     topics = tuple(

@@ -39,7 +39,7 @@ def refuse(request: OffsetForLeaderEpochRequest, error: ApiError, call: Call) ->
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
-                topic=topic.topic, partitions=[_failure(asked, error) for asked in topic.partitions]
+                topic=topic.topic, partitions=[_make_failure(asked, error) for asked in topic.partitions]
             )
             for topic in request.topics
         ]
@@ -53,11 +53,11 @@ def _answer(services: "Services", name: str, asked: OffsetForLeaderPartition) ->
         services.cluster.check_led_here(partition)
         epoch, end_offset = partition.end_of_epoch(asked.leader_epoch)
     except ApiError as error:
-        return _failure(asked, error)
+        return _make_failure(asked, error)
     return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)
 
 
-def _failure(asked: OffsetForLeaderPartition, error: ApiError) -> EpochEndOffset:
+def _make_failure(asked: OffsetForLeaderPartition, error: ApiError) -> EpochEndOffset:
     return EpochEndOffset(
         partition=asked.partition, error_code=error.code, leader_epoch=UNDEFINED, end_offset=UNDEFINED
     )

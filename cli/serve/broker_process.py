@@ -121,7 +121,7 @@ async def _run_cluster(
             cluster = await stack.enter_async_context(made)
             stack.push_async_callback(FailedBrokers(cluster, stopping.set).wait)
         else:  # goes on without a broker: a test starts them again
-            make_disk = partial(_disk, options)
+            make_disk = partial(_make_disk, options)
             controlled = cluster_with_control_port_of(options.brokers, loaded, load_with, options.racks, make_disk)
             cluster = (await stack.enter_async_context(controlled)).cluster
             control = f", control {controlled.control_address}"
@@ -181,10 +181,10 @@ def _broker(loaded: StartupSettings, options: BrokerOptions) -> "Broker | Contro
         return Broker(loaded.settings, loaded.layers)
     from ...broker.broker_with_control_port import ControlledBroker
 
-    return ControlledBroker(loaded.settings, loaded.layers, disk=_disk(options))
+    return ControlledBroker(loaded.settings, loaded.layers, disk=_make_disk(options))
 
 
-def _disk(options: BrokerOptions) -> "FaultyDisk":
+def _make_disk(options: BrokerOptions) -> "FaultyDisk":
     """Temporary brokers never sync: after a power loss no test goes on anyway."""
     from ...broker.faults.disk_faults import FaultyDisk
     from ...broker.faults.hard_linked_files import HardLinkedFiles

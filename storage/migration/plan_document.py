@@ -336,11 +336,11 @@ def _broker(key: Any, value: Any) -> PlannedBroker:
     place = f"brokers.{key}"
     fields = read_mapping(value, place)
     directories = tuple(
-        _directory(place, each) for each in read_list(fields.get("directories"), f"{place}.directories")
+        _read_directory(place, each) for each in read_list(fields.get("directories"), f"{place}.directories")
     )
     if not directories:
         raise MalformedPlan(f"{place}.directories: at least one expected")
-    folders = tuple(_folders(place, read_mapping(fields.get("found"), f"{place}.found")))
+    folders = tuple(_read_folders(place, read_mapping(fields.get("found"), f"{place}.found")))
     if not all(0 <= each.disk < len(directories) for each in folders):
         raise MalformedPlan(f"{place}.found: the number of one of the {len(directories)} directories expected, from 0")
     return PlannedBroker(
@@ -356,7 +356,7 @@ def _broker(key: Any, value: Any) -> PlannedBroker:
     )
 
 
-def _directory(place: str, value: Any) -> PlannedDirectory:
+def _read_directory(place: str, value: Any) -> PlannedDirectory:
     fields = read_mapping(value, f"{place}.directories")
     return PlannedDirectory(
         path=_text(fields.get("path"), f"{place}.directories"),
@@ -365,13 +365,13 @@ def _directory(place: str, value: Any) -> PlannedDirectory:
     )
 
 
-def _folders(place: str, found: Mapping[Any, Any]) -> Iterator[FolderSurvey]:
+def _read_folders(place: str, found: Mapping[Any, Any]) -> Iterator[FolderSurvey]:
     for topic, rows in found.items():
         for row in read_list(rows, f"{place}.found.{topic}"):
-            yield _folder(f"{place}.found.{topic}", _entry_name(topic, place), row)
+            yield _read_folder(f"{place}.found.{topic}", _entry_name(topic, place), row)
 
 
-def _folder(place: str, topic: str, row: Any) -> FolderSurvey:
+def _read_folder(place: str, topic: str, row: Any) -> FolderSurvey:
     if not isinstance(row, list) or len(row) != VALUES_OF_FOLDER:
         raise MalformedPlan(f"{place}: {VALUES_OF_FOLDER} values expected, found {row!r:.100}")
     *numbers, topic_id = row
