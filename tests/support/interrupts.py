@@ -25,6 +25,7 @@ def run_interrupted(
         f"        if self.left == -1: signal.raise_signal({number.value})\n"
         f"import {module}\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # which nohup has ignored
         f"sys.meta_path.insert(0, Interrupt()); sys.argv = {list(arguments)!r}\n"
         f"{module}.{function}()"
     )
