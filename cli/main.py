@@ -27,9 +27,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """The status of a command line; a command that fails has said why on stderr."""
     from .support.command_ending import EXIT_INTERRUPTED, end, end_with
-    from .support.stop_signals import StopSignals, end_in_order, signals_of_no_exception
+    from .support.stop_signals import StopSignals, end_in_order, unhandled_signals
 
-    with StopSignals(end_in_order, signals_of_no_exception()) as signals:
+    with StopSignals(end_in_order, unhandled_signals()) as signals:
         try:
             status = end_with(_run(arguments))
         except BaseException as fault:

@@ -11,8 +11,6 @@ from types import FrameType, TracebackType
 
 ONE_TIME_S = 0.5
 """Signals so close together are one: `timeout` sends its own to the process, then to the group that it is in."""
-
-
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -31,8 +29,8 @@ def end_in_order(number: int) -> None:
     on_interrupt(number, None)  # that of asyncio cancels its main task
 
 
-def signals_of_no_exception() -> list[signal.Signals]:
-    """Those by which `kill`, `timeout` or a terminal that is closed would end the process, and leave what is its."""
+def unhandled_signals() -> list[signal.Signals]:
+    """Of SIGTERM and SIGHUP, those that would end the process at once and leave its temporary files and children."""
     return [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
 
 

@@ -57,8 +57,8 @@ def test_a_second_signal_ends_a_command_that_does_not_end() -> None:
     script = (
         "import signal, time\n"
         "from stepdown.cli.support import stop_signals\n"
-        "from stepdown.cli.support.stop_signals import StopSignals, end_in_order, signals_of_no_exception\n"
-        "with StopSignals(end_in_order, signals_of_no_exception()):\n"
+        "from stepdown.cli.support.stop_signals import StopSignals, end_in_order, unhandled_signals\n"
+        "with StopSignals(end_in_order, unhandled_signals()):\n"
         "    try: signal.raise_signal(signal.SIGTERM)\n"
         "    except SystemExit: pass\n"
         "    stop_signals.ONE_TIME_S = 0\n"
@@ -72,7 +72,7 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     script = (
         "import signal\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "from stepdown.cli.support.stop_signals import signals_of_no_exception\n"
-        "print(*(each.name for each in signals_of_no_exception()))"
+        "from stepdown.cli.support.stop_signals import unhandled_signals\n"
+        "print(*(each.name for each in unhandled_signals()))"
     )
     assert subprocess.check_output([sys.executable, "-c", script], text=True, timeout=JOB_DEADLINE_S) == "SIGTERM\n"
