@@ -5,9 +5,10 @@ broker at which nobody looks keeps nothing.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from ...protocol.errors import error_name
 from ..dispatch.call import TESTS_CLIENT_ID
 from ..faults.error_responses import CODES
 from ..faults.request_topics_and_groups import arrays_of_structs, topic_of
+from ..quotas.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from ..dispatch.call import Call
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 MOST_TAPES = 4
 """With different filters, at a time; the one that was asked for least recently gives way."""
 MOST_KEPT = 500
+ROWS_A_SECOND = 500
+"""More requests are only counted: to make a row takes a third of the time of a small request."""
 UNWATCHED_S = 15
 """After which a tape ends that nobody asks for."""
 MOST_NAME = 200
@@ -47,7 +51,7 @@ class TapeFilter:
 
 
 class Tape:
-    """The latest rows that passed one filter, each with its number."""
+    """How many requests passed one filter, and the rows of the latest, each with its number."""
 
     def __init__(self) -> None:
         self.asked_s = 0.0
@@ -55,21 +59,22 @@ class Tape:
         self._rows: deque[Row] = deque(maxlen=MOST_KEPT)
 
     def add(self, row: Row) -> None:
-        self.count += 1
+        """Of the request that was counted last."""
         self._rows.append({"number": self.count, **row})
 
     def after(self, number: int, limit: int) -> list[Row]:
         """The rows with a higher number, the latest first, `limit` at most."""
-        wanted = min(limit, self.count - number)
-        return list(islice(reversed(self._rows), max(0, wanted)))
+        return list(islice(takewhile(lambda row: row["number"] > number, reversed(self._rows)), limit))
 
 
 class RequestTapes:
-    """The view of requests."""
+    """The view of requests. `now_s` goes on while a test has stopped the clock of the broker."""
 
-    def __init__(self, services: "Services") -> None:
+    def __init__(self, services: "Services", now_s: Callable[[], float] = perf_counter) -> None:
         self._services = services
+        self._now_s = now_s
         self._tapes: dict[TapeFilter, Tape] = {}
+        self._rows = TokenBucket(MOST_KEPT / ROWS_A_SECOND)
 
     async def show(self, query: PageQuery) -> dict[str, Any]:
         """The requests answered after the one with the number `after`. Raises: QueryFault."""
@@ -95,14 +100,20 @@ class RequestTapes:
         self._drop_unwatched_tapes()
         if call.client_id == TESTS_CLIENT_ID:
             return
-        row: Row | None = None
-        for wanted, tape in self._tapes.items():
-            if wanted.api not in ("", API[call.key].name) or wanted.client not in call.client_id:
-                continue
-            if row is None:
-                row = self._make_row(call, response, took_s)
-            if not wanted.topic or any(wanted.topic in name for name in row["topics"]):
+        passed = [tape for wanted, tape in self._tapes.items() if self._passes(wanted, call, response)]
+        for tape in passed:
+            tape.count += 1
+        now_ms = int(self._now_s() * 1000)
+        if passed and self._rows.tokens(ROWS_A_SECOND, now_ms) >= 1:
+            self._rows.record(1, ROWS_A_SECOND, now_ms)
+            row = self._make_row(call, response, took_s)
+            for tape in passed:
                 tape.add(row)
+
+    def _passes(self, wanted: TapeFilter, call: "Call", response: Any | None) -> bool:
+        if wanted.api not in ("", API[call.key].name) or wanted.client not in call.client_id:
+            return False
+        return not wanted.topic or any(wanted.topic in name for name in self._name_topics(call, response))
 
     def _drop_unwatched_tapes(self) -> None:
         latest_s = self._services.clock.monotonic_s() - UNWATCHED_S

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count, cycle
+from itertools import chain, count, cycle
 from pathlib import Path
 from statistics import median
 from time import monotonic, sleep
@@ -105,29 +105,31 @@ def ask_p99_ms(process: "subprocess.Popen[str]", seconds: float) -> float:
 async def measure(broker: Stepdown, tab: Tab, seconds: float) -> bool:
     """Whether it held. Prints what was found."""
     usage, views = ProcessUsage(broker.pid), cycle(VIEWS.items())
-    opened: list[float] = []
+    opened: dict[str, list[float]] = {}
     closed: list[float] = []
     with running("load", broker.address) as loading, running("probe", broker.address) as probing:
         await asyncio.to_thread(ask_p99_ms, probing, WARM_UP_S)
         before = usage.rss_bytes()
-        while len(opened) * OPEN_S < seconds:
+        while len(closed) * OPEN_S < seconds:
             view, text = next(views)
             await tab.show(f"http://{broker.http}/#/{view}", text)
-            opened.append(await asyncio.to_thread(ask_p99_ms, probing, OPEN_S))
+            opened.setdefault(view, []).append(await asyncio.to_thread(ask_p99_ms, probing, OPEN_S))
             await tab.evaluate("location.replace('about:blank')")
             closed.append(await asyncio.to_thread(ask_p99_ms, probing, CLOSED_S))
         grown = usage.rss_bytes() - before
         loading.kill()
         assert loading.stdout is not None
         answered = int(loading.stdout.read().split()[-1])
-    ratio = median(opened) / median(closed)
+    open_ms, closed_ms = median(chain.from_iterable(opened.values())), median(closed)
+    ratio = open_ms / closed_ms
     found = {
-        "open_seconds": len(opened) * OPEN_S,
+        "open_seconds": len(closed) * OPEN_S,
         "requests_a_second": answered,
         "before_mib": round(before / (1 << 20), 1),
         "grown_mib": round(grown / (1 << 20), 1),
-        "p99_open_ms": round(median(opened), 2),
-        "p99_closed_ms": round(median(closed), 2),
+        "p99_open_ms": round(open_ms, 2),
+        "p99_open_ms_by_view": {view: round(median(each), 2) for view, each in opened.items()},
+        "p99_closed_ms": round(closed_ms, 2),
         "p99_ratio": round(ratio, 2),
     }
     print(json.dumps(found))

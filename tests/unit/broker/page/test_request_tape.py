@@ -1,6 +1,7 @@
 """The tape of requests: what it keeps, for whom, and for how long."""
 
 from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ async def test_it_ends_when_nobody_asks(broker: Broker, client: RawClient, clock
 
 
 async def test_tapes_and_what_they_keep_are_bounded(broker: Broker, client: RawClient) -> None:
-    tapes = RequestTapes(broker)
+    tapes = RequestTapes(broker, now_s=count().__next__)
     for number in range(MOST_TAPES + 3):
         await ask(tapes, f"client={number}")
     assert len(tapes._tapes) == MOST_TAPES
@@ -110,6 +111,25 @@ async def test_tapes_and_what_they_keep_are_bounded(broker: Broker, client: RawC
     assert (len(found["rows"]), found["total"], found["missed"]) == (200, MOST_KEPT + 5, MOST_KEPT + 4 - 200)
     (tape,) = [each for wanted, each in tapes._tapes.items() if not wanted.client]
     assert len(tape.after(0, 10 * MOST_KEPT)) == MOST_KEPT
+
+
+async def test_of_a_stream_too_fast_to_be_read_few_requests_are_looked_at(
+    broker: Broker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 10,000 requests a second an open tape made the 99th percentile of clients 1.4 times as long."""
+    now_s = 100.0
+    tapes = RequestTapes(broker, now_s=lambda: now_s)
+    monkeypatch.setattr(request_tape, "ROWS_A_SECOND", 20)
+    await ask(tapes)
+    for _ in range(50):
+        await client.send(ApiVersionsRequest(), 0)
+    found = await ask(tapes)
+    assert ([row["number"] for row in found["rows"]], found["total"]) == ([*range(20, 0, -1)], 50)
+    now_s += 0.1
+    for _ in range(5):
+        await client.send(ApiVersionsRequest(), 0)
+    found = await ask(tapes, "after=50")
+    assert ([row["number"] for row in found["rows"]], found["total"], found["missed"]) == ([52, 51], 55, 3)
 
 
 async def test_a_request_of_many_topics_costs_no_more_than_the_first_ones(
