@@ -101,15 +101,15 @@ class BlockingClient:
             raise
 
     def _connect(self, address: HostPort) -> Connection:
-        if self._is_interrupted:
-            raise ConnectionBroken(f"{address} is not asked any more")
         host = address.host or "127.0.0.1"
         with connecting_faults(address):
-            connection = Connection((host, address.port), client_id=self._client_id, timeout_s=self._timeout_s)
-        self._open[address] = connection
+            connection = Connection(client_id=self._client_id, timeout_s=self._timeout_s)
+        self._open[address] = connection  # where `interrupt` finds it
         try:
-            if self._is_interrupted:  # while it was being opened, when `interrupt` could not see it
-                connection.interrupt()
+            if self._is_interrupted:
+                raise ConnectionBroken(f"{address} is not asked any more")
+            with connecting_faults(address):
+                connection.connect((host, address.port))
             if isinstance(self._security.tls, ssl.SSLContext):
                 with asking_faults(address, "the TLS handshake"):
                     connection.begin_tls(self._security.tls, host)

@@ -1,5 +1,7 @@
 """One blocking connection to a broker: one request at a time, in a version that is given or agreed by ApiVersions."""
 
+import errno
+import os
 import socket
 import ssl
 from contextlib import suppress
@@ -35,15 +37,15 @@ class Connection:
     `answer_bytes` is the size of the last answer, the size field not counted.
     """
 
-    def __init__(self, address: Address, *, client_id: str, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, *, client_id: str, timeout_s: float = TIMEOUT_S) -> None:
         self.answer_bytes = 0
         self.versions: dict[int, tuple[int, int]] = {}
         self._client_id = client_id
         self._correlation_id = 0
+        self._timeout_s = timeout_s
         self._parser = FrameParser(MAX_RESPONSE_BYTES)
-        sock = socket.create_connection(address, timeout_s)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket: socket.socket | TlsSocket = sock
+        self._socket: socket.socket | TlsSocket = socket.socket()
+        self._is_interrupted = False
 
     def __enter__(self) -> Self:
         return self
@@ -54,8 +56,27 @@ class Connection:
     def close(self) -> None:
         self._socket.close()
 
+    def connect(self, address: Address) -> Self:
+        """Connects to the first address of the host that answers; each may take `timeout_s`."""
+        fault = OSError(f"{address[0]} has no address")
+        for family, kind, protocol, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+            self._socket.close()
+            self._socket = sock = socket.socket(family, kind, protocol)
+            sock.settimeout(self._timeout_s)
+            try:
+                if self._is_interrupted:
+                    raise ConnectionAbortedError(errno.ECONNABORTED, os.strerror(errno.ECONNABORTED))
+                sock.connect(place)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except OSError as refused:
+                fault = refused
+            else:
+                return self
+        raise fault
+
     def interrupt(self) -> None:
         """Makes what another thread waits for fail, as if the broker had hung up."""
+        self._is_interrupted = True
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

@@ -48,7 +48,8 @@ class Connection(connection.Connection):
 
     def __init__(self, address: str, *, timeout_s: float = TIMEOUT_S) -> None:
         self._address = address
-        super().__init__(parse_address(address), client_id=CLIENT_ID, timeout_s=timeout_s)
+        super().__init__(client_id=CLIENT_ID, timeout_s=timeout_s)
+        self.connect(parse_address(address))
 
     def call(self, request: Any, version: int) -> Any:
         """The response to `request`."""

@@ -32,7 +32,7 @@ def answer_once(listening: socket.socket, data: bytes) -> None:
 
 def test_the_newest_version_is_one_that_both_sides_speak(listening: socket.socket) -> None:
     answer_once(listening, API_VERSIONS_V0)
-    with Connection(listening.getsockname(), client_id="me") as connection:
+    with Connection(client_id="me").connect(listening.getsockname()) as connection:
         assert connection.agree_on_versions() == 0
         metadata = API[ApiKey.METADATA]
         assert (connection.newest(metadata), connection.newest(metadata, 5)) == (7, 5)
@@ -52,12 +52,12 @@ def test_the_newest_version_is_one_that_both_sides_speak(listening: socket.socke
 )
 def test_what_is_no_answer_is_an_error(listening: socket.socket, data: bytes, fault: type[Exception]) -> None:
     answer_once(listening, data)
-    with Connection(listening.getsockname(), client_id="me") as connection, pytest.raises(fault):
+    with Connection(client_id="me").connect(listening.getsockname()) as connection, pytest.raises(fault):
         connection.agree_on_versions()
 
 
 def test_a_silent_broker_is_given_up_in_time(listening: socket.socket) -> None:
-    silent = Connection(listening.getsockname(), client_id="me", timeout_s=MOMENT_S)
+    silent = Connection(client_id="me", timeout_s=MOMENT_S).connect(listening.getsockname())
     with silent, pytest.raises(TimeoutError):
         silent.exchange(MetadataRequest(topics=()), 1)
 
