@@ -141,7 +141,7 @@ TESTS ?= $(addprefix tests/unit/,house config protocol storage network client br
 
 quick: $(PREPARED)
 	$(STYLE)
-	$(BIN)/python $(PYTEST) -m "not (slow or java or spark or browser or docker or wheel)" $(TESTS)
+	$(BIN)/python $(PYTEST) -m "not (lengthy or slow or java or spark or browser or docker or wheel)" $(TESTS)
 
 test: setup build/types/stepdown
 	@$(BIN)/python tests/parts.py style '$(STYLE)' -- types '$(TYPES)' -- \

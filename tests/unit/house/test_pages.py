@@ -64,6 +64,7 @@ def test_the_site_names_every_page() -> None:
     assert sorted(named) == sorted(page.relative_to(ROOT).as_posix() for page in PAGES)
 
 
+@pytest.mark.lengthy
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="pip install '.[docs]'")
     ended = build(tmp_path)

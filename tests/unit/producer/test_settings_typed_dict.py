@@ -25,6 +25,7 @@ async def send(producer: Producer) -> int:
 """
 
 
+@pytest.mark.lengthy
 def test_mypy_refuses_wrong_settings(tmp_path: Path) -> None:
     pytest.importorskip("mypy", reason="the quick tests do not install it")
     (tmp_path / "sample.py").write_text(SAMPLE)

@@ -34,6 +34,7 @@ def numbers_in(log: list[bytes]) -> list[int]:
     return [int(value.split(b".")[0]) for value in log]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "settings",
@@ -125,6 +126,7 @@ async def test_every_record_ends_once_in_time_and_in_order(settings: dict[str, o
         assert max(Counter(value for log in stage.cluster.log.values() for value in log).values()) == 1
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_lost_answers_neither_repeat_nor_reorder_nor_drop_a_record_of_an_idempotent_producer(seed: int) -> None:
     """Without refusals and expiries, that is: after those the producer starts anew and Kafka's too may repeat."""

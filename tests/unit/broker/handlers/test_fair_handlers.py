@@ -30,6 +30,7 @@ async def broker(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         yield broker
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("key", [key for key in SERVED if key not in SKIPPED], ids=lambda key: key.name)
 async def test_no_step_of_a_handler_holds_the_loop(
     key: ApiKey, broker: Broker, monkeypatch: pytest.MonkeyPatch

@@ -51,6 +51,7 @@ async def test_rules_for_principals_that_cannot_be_used_are_named(
     assert "ssl.principal.mapping.rules" in reason
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("key", LISTENERS, ids=lambda key: str(key.name))
 async def test_no_value_of_a_security_setting_ends_in_a_traceback(
     tmp_path: Path, authority: Authority, key: Key

@@ -197,6 +197,7 @@ def test_a_snapshot_that_is_not_whole_is_refused(tmp_path: Path) -> None:
             read(tmp_path)
 
 
+@pytest.mark.lengthy
 def test_no_flipped_bit_of_a_snapshot_goes_unseen(tmp_path: Path) -> None:
     path = snapshot(tmp_path, 3, topic("orders", ORDERS))
     whole = path.read_bytes()

@@ -48,6 +48,7 @@ def lives(folder: Path, random: Random) -> None:
     assert acknowledged, "nothing was acknowledged"
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 40))])
 def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
     lives(tmp_path, Random(seed))

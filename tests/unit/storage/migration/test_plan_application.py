@@ -158,6 +158,7 @@ def stops_at_each_change(work: str, migration: Migration, tmp_path: Path) -> int
     raise AssertionError("it does not end")
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("work", ["apply", "undo"])
 def test_a_stop_at_any_write_is_mended_by_the_next_try(work: str, migration: Migration, tmp_path: Path) -> None:
     assert stops_at_each_change(work, migration, tmp_path) > 10

@@ -70,6 +70,7 @@ def places(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [above, *(place for key, each in pairs for place in places(each, (*above, key)))]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("seed", range(2))
 def test_no_edit_ends_in_anything_but_a_sentence(migration: Migration, seed: int) -> None:
     """Fault: numbers beyond int32, lists in the place of ids and odd names ended in a traceback."""
