@@ -1,8 +1,9 @@
 """One client's connection: frames in, answers out, one request at a time.
 
-The next request is not looked at before the answer of the last one is made, as Kafka mutes a channel; what a client
-pipelines meanwhile is read ahead up to `READ_AHEAD_BYTES` and then stays with the kernel. So a peer costs its own
-unfinished frame, what was read ahead, and one response.
+The next request is not looked at before the answer of the last one is made, as Kafka mutes a channel. One read takes up
+to `READ_BYTES`, so it may bring requests that come after this one; while this one is answered, more is read only up to
+`READ_AHEAD_BYTES`, and the rest stays with the kernel. So a peer costs its own unfinished frame, what was read ahead,
+and one response.
 
 Small answers to requests that were read ahead leave together, in one call of the kernel: when they are many, before a
 handler waits for anything, when no whole frame is left, or when the connection's turn ends (turn.py).

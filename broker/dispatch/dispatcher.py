@@ -3,10 +3,11 @@
 A handler that seldom waits is a plain function: it returns its response, or a coroutine if it has to wait. That saves
 a third of the steps of a request.
 
-The one place that turns an exception into a wire error: an `ApiError` becomes the code it carries, in the API's own
-form; anything else is logged with its trace and becomes UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the
-connection (spec: api-versions, section 5), except that ApiVersions answers versions it does not know in the layout of
-v0.
+The one place that turns an exception into the wire error of a whole request (Produce and Fetch do it for each
+partition): an `ApiError` becomes the code it carries, in the API's own form; anything else is logged with its trace
+and becomes UNKNOWN_SERVER_ERROR. A frame that cannot be read closes the connection, as Kafka's
+`SocketServer.processChannelException` does; but ApiVersions answers versions that it does not know, in the layout of
+v0 (KIP-511).
 """
 
 import logging

@@ -1,10 +1,9 @@
 """Reading for a fetch: which bytes of which partitions, within which limits, and when there is enough to answer.
 
-Rules (spec: fetch-down-conversion, section 5):
+Rules (Kafka 3.9 `ReplicaManager.readFromLog`):
 - Partitions are read in the order asked for; each gets min(its own limit, what the others left of the response's).
 - From Fetch v3 on (KIP-74) the first partition that has anything gives at least one whole batch, above any limit.
-  Before,
-  limits are hard and a batch may be cut.
+  Before v3, limits are hard and a batch may be cut.
 - The leader serves all, a follower consumers of v11 and later; a consumer may be sent on to a follower in its rack and
   gets nothing else then (KIP-392).
 - Consumers see up to the high watermark, or the last stable offset if read_committed; followers to the log end.

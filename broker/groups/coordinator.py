@@ -100,7 +100,7 @@ class GroupCoordinator:
             migration,
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
-        self._long_plans = LongPlans(core.run_in_worker, self.groups, self._lookup, self.ensure_answerable)
+        self._long_plans = LongPlans(core.run_in_worker, self.groups, self._lookup, self.ensure_topic_and_check)
         self._classic_in_consumer = ClassicMembersInConsumerGroup(self._consumers, migration)
         self._loading = GroupLoading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_load)
         self._expiry: Periodic | None = None
@@ -156,8 +156,11 @@ class GroupCoordinator:
     def is_loading(self) -> bool:
         return self._loading.is_on
 
-    async def ensure_answerable(self, group_id: str, *, may_be_empty: bool = False) -> None:
-        """Raises: ApiError 24, 15, 16 or 14 when the group's requests cannot be answered here and now."""
+    async def ensure_topic_and_check(self, group_id: str, *, may_be_empty: bool = False) -> None:
+        """Makes `__consumer_offsets` if it is missing.
+
+        Raises: ApiError 24, 15, 16 or 14 when the group's requests cannot be answered here and now.
+        """
         if not group_id and not may_be_empty:
             raise ApiError("the group id is empty", ErrorCode.INVALID_GROUP_ID)
         if not self._is_active:
@@ -176,7 +179,7 @@ class GroupCoordinator:
 
     async def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
         """Enters a group; returns when its join phase has ended. Raises: ApiError."""
-        await self.ensure_answerable(request.group_id)
+        await self.ensure_topic_and_check(request.group_id)
         limits = self.settings
         if not limits.min_session_timeout_ms <= request.session_timeout_ms <= limits.max_session_timeout_ms:
             message = (
@@ -228,7 +231,7 @@ class GroupCoordinator:
     async def sync(self, request: SyncGroupRequest, caller: Caller) -> SyncGroupResponse:
         """The member's assignment, when the leader has handed it in. Raises: ApiError."""
         try:
-            await self.ensure_answerable(request.group_id)
+            await self.ensure_topic_and_check(request.group_id)
         except ApiError as error:
             if error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 raise ApiError(str(error), ErrorCode.REBALANCE_IN_PROGRESS) from error
@@ -243,7 +246,7 @@ class GroupCoordinator:
     async def heartbeat(self, request: HeartbeatRequest, caller: Caller) -> ErrorCode:
         """What the member is to do. While the group is loaded nothing is wrong with anybody. Raises: ApiError."""
         try:
-            await self.ensure_answerable(request.group_id)
+            await self.ensure_topic_and_check(request.group_id)
         except ApiError as error:
             if error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 return ErrorCode.NONE
@@ -255,7 +258,7 @@ class GroupCoordinator:
 
     async def leave(self, request: LeaveGroupRequest, leaving: Sequence[MemberIdentity]) -> LeaveGroupResponse:
         """Takes members out of a group. Raises: ApiError."""
-        await self.ensure_answerable(request.group_id)
+        await self.ensure_topic_and_check(request.group_id)
         group = self.groups.find(request.group_id)
         if group is None:
             unknown = ErrorCode.UNKNOWN_MEMBER_ID
@@ -276,7 +279,7 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         """The answer to the member. Raises: ApiError."""
         self._check_consumer_protocol()
-        await self.ensure_answerable(request.group_id, may_be_empty=True)
+        await self.ensure_topic_and_check(request.group_id, may_be_empty=True)
         expressions = self._consumers.expressions(request.group_id, request.subscribed_topic_regex)
         if expressions:
             self._consumer_heartbeats.ensure_valid(request, caller.version)
@@ -290,7 +293,7 @@ class GroupCoordinator:
     async def describe_consumer(self, group_id: str, operations: int) -> consumer_group_describe.DescribedGroup:
         """State and members. Raises: ApiError GROUP_ID_NOT_FOUND when it is no consumer group."""
         self._check_consumer_protocol()
-        await self.ensure_answerable(group_id)
+        await self.ensure_topic_and_check(group_id)
         group = self._consumers.get(group_id)
         return describe_consumer(group, operations, self.settings.assignors[0], self._lookup.name_of)
 
@@ -303,7 +306,7 @@ class GroupCoordinator:
 
     async def describe_classic(self, group_id: str, operations: int) -> DescribedGroup:
         """State and members; one that is no classic group is shown as dead. Raises: ApiError."""
-        await self.ensure_answerable(group_id, may_be_empty=True)
+        await self.ensure_topic_and_check(group_id, may_be_empty=True)
         group = self.groups.find(group_id)
         if isinstance(group, ClassicGroup):
             return describe_classic(group, operations)
@@ -313,7 +316,7 @@ class GroupCoordinator:
         """Deletes a group without members, with its offsets."""
         tombstones = await self._commits.encode_tombstones(group_id, turn)
         try:
-            await self.ensure_answerable(group_id, may_be_empty=True)
+            await self.ensure_topic_and_check(group_id, may_be_empty=True)
             group = self.groups.get(group_id)
             refusal = DELETE[group.state] if isinstance(group, ClassicGroup) else None
             if refusal is not None or not group.is_empty:
@@ -327,12 +330,12 @@ class GroupCoordinator:
 
     async def commit(self, committer: Committer, new: Sequence[NewOffset]) -> dict[TopicPartition, ErrorCode]:
         """Stores offsets, in the name of a transaction if the committer has a producer. Raises: ApiError."""
-        await self.ensure_answerable(committer.group_id, may_be_empty=True)
+        await self.ensure_topic_and_check(committer.group_id, may_be_empty=True)
         return await self._commits.commit(committer, new)
 
     async def check_fetcher(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
         """Raises: ApiError when the group's offsets may not be told."""
-        await self.ensure_answerable(group_id, may_be_empty=True)
+        await self.ensure_topic_and_check(group_id, may_be_empty=True)
         self._commits.check_fetcher(group_id, member_id, member_epoch)
 
     def fetch(self, group_id: str, topic: str, partition: int, *, stable: bool = False) -> CommittedOffset:
@@ -344,7 +347,7 @@ class GroupCoordinator:
 
     async def delete_offsets(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
         """The error code of each partition. Raises: ApiError."""
-        await self.ensure_answerable(group_id)
+        await self.ensure_topic_and_check(group_id)
         return self._commits.delete(group_id, asked)
 
     async def expire_offsets(self) -> None:

@@ -71,7 +71,7 @@ Jobs = list[tuple[PartitionOutcome, AppendJob]]
 def handle(services: "Services", request: ProduceRequest, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
     """The response; what to await for it where a worker or other replicas have a part in it, or it holds us up."""
     items = _items(request)
-    _check_transactions(request, items)
+    _check_transactional_ids(request, items)
     if items:
         call.peer.seen.count_records(_records(items[0][1]))
     append = RequestAppend(services)
@@ -177,7 +177,7 @@ def _records(data: PartitionProduceData) -> memoryview:
     return records if isinstance(records, memoryview) else memoryview(b"" if records is None else records)
 
 
-def _check_transactions(request: ProduceRequest, items: Items) -> None:
+def _check_transactional_ids(request: ProduceRequest, items: Items) -> None:
     """Raises: ApiError 53, 49 for the whole request."""
     producers = {
         producer
@@ -223,7 +223,7 @@ def _produce(
         records = _records(data)
         topic, partition = _admit(services, request, records, call, outcome)
         if request.transactional_id is not None:
-            check = partial(_check_transaction, services, outcome, request.transactional_id, records, call.version)
+            check = partial(_verify_transaction, services, outcome, request.transactional_id, records, call.version)
         outcome.info = append.try_append_inline(topic, partition, records, check)
         if outcome.info is None:
             jobs.append((outcome, AppendJob(topic, partition, records, check)))
@@ -288,7 +288,7 @@ def _error_to_answer(error: Exception, check: Check | None) -> Exception:
     return error
 
 
-def _check_transaction(
+def _verify_transaction(
     services: "Services", outcome: PartitionOutcome, transactional_id: str, records: memoryview, version: int
 ) -> None:
     """Raises: ApiError when a transaction's records come to a partition that is not part of it."""

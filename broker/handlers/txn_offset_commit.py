@@ -74,7 +74,7 @@ async def _commit(
     services: "Services", request: TxnOffsetCommitRequest, new: Sequence[NewOffset], version: int
 ) -> Mapping[TopicPartition, ErrorCode]:
     """What became of each partition. Raises: ApiError for all of them."""
-    await services.groups.ensure_answerable(request.group_id)
+    await services.groups.ensure_topic_and_check(request.group_id)
     topic = services.cluster.topics[OFFSETS_TOPIC]
     partition = topic.partitions[partition_of(request.group_id, len(topic.partitions))]
     verify(

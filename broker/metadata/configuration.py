@@ -1,8 +1,8 @@
 """The effective settings: those given at startup, overridden by dynamic ones.
 
 Precedence: a topic's own value, this broker's dynamic value, the cluster's dynamic default, file and command line,
-built-in default (spec: config-and-metrics, section 2). Dynamic values are written before they act, and on
-the disk before that is said.
+built-in default (Kafka 3.9 `DynamicBrokerConfig`). Dynamic values are written before they act, and on the disk before
+the change is answered.
 """
 
 import logging

@@ -3,7 +3,7 @@
     log start <= last stable offset <= high watermark <= log end
 
 This is the partition of a broker that is alone: the high watermark is the log end right after each append. In a
-cluster `replication/replicated_partition.py` is in its place (spec: replication).
+cluster `replication/replicated_partition.py` is in its place.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a topic may be called and how it may be laid out (spec: admin-and-security, sections 3, 4 and 6).
+"""What a topic may be called and how it may be laid out.
 
 Sources: Kafka 3.9 `Topic`, `ReplicationControlManager`. With one broker every replica list is that broker alone.
 """

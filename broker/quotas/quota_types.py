@@ -1,4 +1,4 @@
-"""Which quotas there are, and for whom (spec: admin-and-security, section 14; Kafka 3.9 `ClientQuotaControlManager`).
+"""Which quotas there are, and for whom (Kafka 3.9 `ClientQuotaControlManager`).
 
 | entity | quotas |
 |---|---|

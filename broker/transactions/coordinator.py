@@ -147,7 +147,7 @@ class TransactionCoordinator:
 
     # What may be asked
 
-    def ensure_answerable(self, transactional_id: str) -> None:
+    def check_answerable(self, transactional_id: str) -> None:
         """Raises: ApiError 42, 15, 16 or 14 when requests for the id cannot be answered here and now."""
         if not transactional_id:
             raise ApiError("the transactional id is empty", ErrorCode.INVALID_REQUEST)
@@ -164,7 +164,7 @@ class TransactionCoordinator:
     async def _find(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Transaction:
         if not self._topic.exists:
             await self._topic.ensure()
-        self.ensure_answerable(transactional_id)
+        self.check_answerable(transactional_id)
         found = self.transactions.find(transactional_id)
         if found is None:
             message = f"there is no transactional id {transactional_id!r}"
@@ -173,8 +173,8 @@ class TransactionCoordinator:
         return found
 
     def find(self, transactional_id: str) -> Transaction:
-        """The state of an id. Raises: ApiError TRANSACTIONAL_ID_NOT_FOUND and those of `ensure_answerable`."""
-        self.ensure_answerable(transactional_id)
+        """The state of an id. Raises: ApiError TRANSACTIONAL_ID_NOT_FOUND and those of `check_answerable`."""
+        self.check_answerable(transactional_id)
         found = self.transactions.find(transactional_id)
         if found is None or (found.pending is not None and found.pending.state is TransactionStatus.DEAD):
             message = f"there is no transactional id {transactional_id!r}"
@@ -215,7 +215,7 @@ class TransactionCoordinator:
             message = f"a transaction timeout of {timeout_ms} ms, which has to lie between 1 and {longest_ms}"
             raise ApiError(message, ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         await self._topic.ensure()
-        self.ensure_answerable(transactional_id)
+        self.check_answerable(transactional_id)
         transaction = self.transactions.find(transactional_id)
         if transaction is None:
             producer_id = self._core.cluster.next_producer_id()
@@ -268,7 +268,7 @@ class TransactionCoordinator:
 
         Raises: ApiError 49, 90, 51, 42, 14, 15, 16.
         """
-        self.ensure_answerable(transactional_id)
+        self.check_answerable(transactional_id)
         transaction = self.transactions.find(transactional_id)
         if transaction is None:
             message = f"there is no transactional id {transactional_id!r}"

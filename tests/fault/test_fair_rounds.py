@@ -97,7 +97,7 @@ async def filled_broker(directory: Path, clock: ManualClock) -> AsyncIterator[Br
     """One of a cluster, as that has all periodic work."""
     async with running_cluster(directory, 1, clock=clock, offsets_topic_num_partitions=2) as cluster:
         broker = cluster.brokers[1]
-        await broker.groups.ensure_answerable("g")
+        await broker.groups.ensure_topic_and_check("g")
         await settle()
         topics, logs = dict(broker.cluster.topics), dict(broker.log_manager.logs)
         fill(broker)

@@ -70,7 +70,7 @@ async def until_loaded(broker: Broker, group: str) -> None:
     async with asyncio.timeout(DEADLINE_S):
         while True:
             try:
-                await broker.groups.ensure_answerable(group)
+                await broker.groups.ensure_topic_and_check(group)
                 return
             except ApiError:
                 await asyncio.sleep(0)

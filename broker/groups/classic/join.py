@@ -50,8 +50,8 @@ class Joins:
         if not group.supports(request.protocol_type, request.protocols):
             return answer_at_once(join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))
         if member_id == UNKNOWN_MEMBER:
-            return self._join_unknown(group, request, caller)
-        return self._rejoin(group, request, caller)
+            return self._join_without_id(group, request, caller)
+        return self._join_with_id(group, request, caller)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         """While joins are awaited their number counts: of a group that is too large the last ones have to go."""
@@ -65,7 +65,7 @@ class Joins:
 
     # Without a member id
 
-    def _join_unknown(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
+    def _join_without_id(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
         instance_id = request.group_instance_id
         new_id = f"{caller.client_id if instance_id is None else instance_id}-{self._settings.random_id()}"
         if instance_id is not None and group.static_member_id(instance_id) is not None:
@@ -146,7 +146,7 @@ class Joins:
 
     # With a member id
 
-    def _rejoin(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
+    def _join_with_id(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
         member_id = request.member_id
         if member_id in group.pending_members and request.group_instance_id is None:
             return self._add(group, request, caller, member_id)

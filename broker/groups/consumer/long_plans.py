@@ -23,19 +23,19 @@ MOST_AT_ONCE = 1_000
 
 
 class LongPlans:
-    """Plans changes in `run_in_worker`; `ensure_answerable` raises ApiError for a group that is not answered here."""
+    """Plans changes in `run_in_worker`; `check_answerable` raises ApiError for a group that is not answered here."""
 
     def __init__(
         self,
         run_in_worker: Callable[[Callable[[], Plan[Any]]], Awaitable[Plan[Any]]],
         groups: GroupRegistry,
         topics: TopicLookup,
-        ensure_answerable: Callable[[str], Awaitable[None]],
+        check_answerable: Callable[[str], Awaitable[None]],
     ) -> None:
         self._run_in_worker = run_in_worker
         self._groups = groups
         self._topics = topics
-        self._ensure_answerable = ensure_answerable
+        self._check_answerable = check_answerable
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def is_large(self, group: ConsumerGroup) -> bool:
@@ -77,11 +77,11 @@ class LongPlans:
                 try:
                     plan = await self._run_in_worker(make_and_encode)
                 except (ApiError, RuntimeError):  # a dictionary may have changed while it was walked through
-                    await self._ensure_answerable(group_id)
+                    await self._check_answerable(group_id)
                     if self._state_of(group_id) == before:
                         raise
                 else:
-                    await self._ensure_answerable(group_id)
+                    await self._check_answerable(group_id)
                     if self._state_of(group_id) == before:
                         return plan
             return make_plan()

@@ -65,7 +65,12 @@ SAID = {
         f"SCRAM {kib(scram.Scram.most_bytes)}",
         f"OAUTHBEARER {kib(oauthbearer.OAuthBearer.most_bytes)}",
     ),
-    "what is read ahead": (kib(connection.READ_AHEAD_BYTES), kib(connection.RESTRICTED_BYTES)),
+    "what is read ahead": (
+        f"{kib(connection.READ_BYTES)}, by one read",
+        f"up to {kib(connection.READ_AHEAD_BYTES)}",
+        f"{kib(connection.CHARGED_FRAME_BYTES)} while others wait",
+        f"{kib(connection.RESTRICTED_BYTES)} while what is read ahead",
+    ),
     "lines in the log of each": (f"{peer_log_limit.MOST_OF_A_NETWORK} for", f"{peer_log_limit.MOST_OF_ALL} in all"),
     "TLS handshakes and unfinished requests": (
         mib(listener_admission.MEMORY_BYTES),

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -13,9 +14,11 @@ import stepdown
 from stepdown.protocol.messages.create_topics import CreateTopicsRequest
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
-from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from stepdown.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from stepdown.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from stepdown.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from stepdown.protocol.records.layout import Codec
 from stepdown.protocol.records.record import Record
 from support.admin import new_topic
 from support.client import RawClient
@@ -40,21 +43,38 @@ JOIN = JoinGroupRequest(
 )
 
 
-def produce(value_bytes: int) -> ProduceRequest:
+def join_with_id(first: JoinGroupResponse) -> JoinGroupRequest:
+    return replace(JOIN, member_id=first.member_id)
+
+
+def sync(joined: JoinGroupResponse) -> SyncGroupRequest:
+    return SyncGroupRequest(
+        group_id="g",
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=(SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"all"),),
+    )
+
+
+def produce(value_bytes: int, codec: Codec = Codec.NONE) -> ProduceRequest:
     record = Record(offset=0, timestamp=1, key=None, value=bytes(value_bytes))
-    data = PartitionProduceData(index=0, records=record_set(2, content=[record]))
+    data = PartitionProduceData(index=0, records=record_set(2, codec, [record]))
     return ProduceRequest(acks=-1, timeout_ms=9000, topic_data=(TopicProduceData(name="t", partition_data=(data,)),))
 
 
 SMALL, LARGE = produce(100), produce(80_000)
 """What is small is converted in the event loop, where its steps are seen."""
 
-# The requests before it, and the one that is followed.
+PRODUCE = "Produce v9 with acks=all"
+# The requests before it, and the one that is followed; one may be made from the response to the one before it.
 OF_A_BROKER: dict[str, list[tuple[Any, int]]] = {
     "Fetch v11": [(LARGE, 9), (FETCH, 11), (FETCH, 11)],
     "Fetch v2": [(LARGE, 9), (FETCH, 2), (FETCH, 2)],
-    "Produce v9 with acks=all": [(LARGE, 9), (LARGE, 9)],
-    "JoinGroup v3": [(FindCoordinatorRequest(key="g"), 0), (JOIN, 3)],
+    PRODUCE: [(LARGE, 9), (LARGE, 9)],
+    "JoinGroup v9": [(FindCoordinatorRequest(key="g"), 0), (JOIN, 9), (join_with_id, 9)],
+    "SyncGroup v5": [(FindCoordinatorRequest(key="g"), 0), (JOIN, 9), (join_with_id, 9), (sync, 5)],
 }
 OF_A_GATEWAY: dict[str, list[tuple[Any, int]]] = {
     "Fetch v2 through a gateway": [(SMALL, 9), (FETCH, 2), (FETCH, 2)],
@@ -102,16 +122,20 @@ async def client_of_a_gateway(folder: Path) -> AsyncIterator[RawClient]:
 
 
 async def functions_of(client: RawClient, requests: list[tuple[Any, int]]) -> list[str]:
-    await client.send(CreateTopicsRequest(topics=(new_topic("t"),)), 7)
+    response = await client.send(CreateTopicsRequest(topics=(new_topic("t"),)), 7)
     *before, (request, version) = requests
     for each, its_version in before:
-        await client.send(each, its_version)
-    frame = client.frame(request, version)
+        response = await client.send(_made(each, response), its_version)
+    frame = client.frame(_made(request, response), version)
     with functions_called() as called:
         await client.send_raw(frame)
         await client.read_frame()
     await client.close()
     return called
+
+
+def _made(request: Any, response: Any) -> Any:
+    return request(response) if callable(request) else request
 
 
 def assert_goes_as_on_the_page(name: str, called: list[str]) -> None:
@@ -125,6 +149,14 @@ def assert_goes_as_on_the_page(name: str, called: list[str]) -> None:
 async def test_a_request_goes_the_way_that_the_page_of_the_house_shows(name: str, tmp_path: Path) -> None:
     async with client_of_a_broker(tmp_path) as client:
         assert_goes_as_on_the_page(name, await functions_of(client, OF_A_BROKER[name]))
+
+
+@pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE], ids=lambda codec: codec.name)
+async def test_a_small_compressed_produce_goes_the_same_way(codec: Codec, tmp_path: Path) -> None:
+    """The page had a worker thread decompress every codec, which only large batches need."""
+    async with client_of_a_broker(tmp_path) as client:
+        called = await functions_of(client, [(SMALL, 9), (produce(100, codec), 9)])
+    assert_goes_as_on_the_page(PRODUCE, called)
 
 
 @pytest.mark.parametrize("name", OF_A_GATEWAY)

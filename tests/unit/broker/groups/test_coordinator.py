@@ -415,7 +415,7 @@ async def test_while_a_partition_is_loaded_its_groups_wait_and_nobody_is_told_to
         groups.start()
         assert groups.is_loading()
         with pytest.raises(ApiError) as refusal:
-            await groups.ensure_answerable("g")
+            await groups.ensure_topic_and_check("g")
         assert refusal.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         beat = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
         assert await groups.heartbeat(beat, None) == ErrorCode.NONE
@@ -423,7 +423,7 @@ async def test_while_a_partition_is_loaded_its_groups_wait_and_nobody_is_told_to
             await groups.sync(SyncGroupRequest(group_id="g", generation_id=1, member_id="m"), None)
         assert refusal.value.code == ErrorCode.REBALANCE_IN_PROGRESS
         await groups.await_loading()
-        await groups.ensure_answerable("g")
+        await groups.ensure_topic_and_check("g")
 
 
 async def test_a_coordinator_that_stops_answers_those_who_wait(tmp_path):

@@ -67,7 +67,7 @@ def workers() -> Workers:
     return Workers()
 
 
-async def ensure_answerable(group_id: str) -> None:
+async def check_answerable(group_id: str) -> None:
     pass
 
 
@@ -77,7 +77,7 @@ def join(world: GroupWorld, plans: LongPlans, member_id: str) -> Awaitable[Plan[
 
 
 def plans_of(world: GroupWorld, workers: Workers) -> LongPlans:
-    return LongPlans(workers.run_in_worker, world.groups, NOBODY, ensure_answerable)
+    return LongPlans(workers.run_in_worker, world.groups, NOBODY, check_answerable)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def plans_of(world: GroupWorld, workers: Workers) -> LongPlans:
     ids=["few partitions", "many partitions", "an expression", "leaves"],
 )
 def test_a_heartbeat_with_many_partitions_is_long(world: GroupWorld, request_: dict[str, Any], is_long: bool) -> None:
-    plans = LongPlans(NOBODY, world.groups, Topics(), ensure_answerable)  # type: ignore[arg-type]
+    plans = LongPlans(NOBODY, world.groups, Topics(), check_answerable)  # type: ignore[arg-type]
     assert plans.is_long(ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id="a", **request_), 0) is is_long
 
 
 def test_a_heartbeat_that_changes_nothing_in_a_large_group_is_short(world: GroupWorld) -> None:
     world.add_topic("t", 2_000, 1)
     epoch = world.consumer_heartbeat("a", 0).member_epoch
-    plans = LongPlans(NOBODY, world.groups, Topics(), ensure_answerable)  # type: ignore[arg-type]
+    plans = LongPlans(NOBODY, world.groups, Topics(), check_answerable)  # type: ignore[arg-type]
     beat = ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id="a", member_epoch=epoch)
     now_ms = world.timers.now_ms()
     assert not plans.is_long(beat, now_ms)

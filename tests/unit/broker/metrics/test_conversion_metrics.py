@@ -1,4 +1,4 @@
-"""What converting counts (spec: config-and-metrics, section 3)."""
+"""What converting counts (KIP-188, KIP-283)."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
