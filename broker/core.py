@@ -19,7 +19,7 @@ from ..network.admission.peer_log_limit import PeerLogLimit
 from ..network.admission.shared_by_connections import unread_answers
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
-from ..network.conversion import ConversionMemory
+from ..network.converted_piece import ConversionMemory
 from ..network.line_limit import LineLimit
 from ..network.memory_budget import MemoryBudget
 from ..network.output_buffer_pool import BufferPool

@@ -44,10 +44,9 @@ log = logging.getLogger(__name__)
 class Connection:
     """Serves one accepted socket until it ends.
 
-    `asked_ms`: when its latest whole request, or the end of a TLS handshake before a login, came; `is_busy`: one is
-    being answered; `is_waiting`: and it is the broker's turn, not the peer's. `first` has to succeed before the first
-    request, and may raise what `serve` ends with; `at_end` is called at the end. `is_restricted`: the peer is not
-    authenticated.
+    `asked_ms`: when its latest whole request, or the end of a TLS handshake before a login, came; `is_busy`: a request
+    is being answered; `is_waiting`: the request is with its handler. `first` has to succeed before the first request,
+    and may raise what `serve` ends with; `at_end` is called at the end. `is_restricted`: the peer is not authenticated.
     """
 
     def __init__(
@@ -76,9 +75,9 @@ class Connection:
         self._unrestricted_frame_bytes = parser.max_bytes
         self._read_ahead_bytes = READ_AHEAD_BYTES
         peer.release_frame, peer.pass_frame, peer.offer_frame = self._release, self._pass_frame, self._offer_frame
-        self._claim: Claim | None = None
-        self._read_claim: Claim | None = None
-        self._ahead: Claim | None = None
+        self._frame_claim: Claim | None = None
+        self._parsed_claim: Claim | None = None
+        self._read_ahead_claim: Claim | None = None
         self._ms_a_byte = 0.0
         self._seen_sent_bytes = 0
         self._unread = UnreadAnswer(wire, peer, shared, self._give_up_answer)
@@ -107,13 +106,13 @@ class Connection:
                 if self._turn.is_over():
                     await self._send_held_replies(answerer)
                     await self._turn.end()
-                if self._claim is not None:
-                    self._claim.withdraw()
+                if self._frame_claim is not None:
+                    self._frame_claim.withdraw()
                 self.is_busy = self.is_waiting = True
                 self.last_active_ms = self.asked_ms = self._clock.monotonic_ms()
                 memory_bytes = memory_bytes_of(frame)
                 if memory_bytes and not self.is_restricted:
-                    await self._claim_for_request(memory_bytes, answerer)
+                    await self._claim_for_parsed_request(memory_bytes, answerer)
                 answer = answerer.answer(frame, self.peer)
                 del frame  # what waits, or a peer that does not read its answer, must not keep us holding what it sent
                 if isinstance(answer, Reply):
@@ -123,7 +122,7 @@ class Connection:
                     reply = await answer
                 self.is_waiting = False
                 del answer
-                if self._claim is not None or self._read_claim is not None:
+                if self._frame_claim is not None or self._parsed_claim is not None:
                     self._release()
                 pieces = reply.pieces
                 if pieces is None or (len(pieces) == 1 and _is_small(pieces[0])):
@@ -135,10 +134,8 @@ class Connection:
                 if reply.throttle_ms:
                     await self._send_held_replies(answerer)
                     await self._mute(reply.throttle_ms)
-                del (
-                    reply,
-                    pieces,
-                )  # an idle connection must not hold its last answer: slices of files that may be deleted
+                # An idle connection must not hold its last answer: slices of files that may be deleted.
+                del reply, pieces
         except (MalformedFrame, CloseConnection) as fault:
             self._log_close(str(fault))
             self.is_waiting = False
@@ -182,7 +179,7 @@ class Connection:
         self._wire.close()
         self._parser.clear()
         self._release()
-        self._release_ahead()
+        self._release_read_ahead_claim()
         self._unread.release()
         self._unsent = b""
         self._shared.half_frames.release(self, self.peer.network)
@@ -282,11 +279,11 @@ class Connection:
         held_bytes = self._parser.held_bytes
         if held_bytes:
             await self._claim_for_pending_frame()
-        if self._ahead is not None:
-            self._release_ahead()
+        if self._read_ahead_claim is not None:
+            self._release_read_ahead_claim()
         if not self._turn.is_over() and self._read():
             return
-        is_half = self._claim is None and held_bytes > 0
+        is_half = self._frame_claim is None and held_bytes > 0
         self._arrival = asyncio.get_running_loop().create_future()
         self._wire.watch(self._on_readable)
         if is_half:
@@ -305,18 +302,18 @@ class Connection:
         Raises: MalformedFrame when it is larger than its API may be, CloseConnection when it may not even wait.
         """
         size = self._parser.pending_frame_bytes
-        if size > self._free_frame_bytes and self._claim is None:
+        if size > self._free_frame_bytes and self._frame_claim is None:
             self._check_size(size, self._shared.rules())
-            self._claim = await self._claim_for_frame(size)
+            self._frame_claim = await self._claim_for_frame(size)
             self._ms_a_byte = self._shared.rules().grace_ms_a_byte(size)
-            self._claim.offer(self._give_up_frame)
+            self._frame_claim.offer(self._give_up_frame)
 
-    async def _claim_for_request(self, size_bytes: int, answerer: Answerer) -> None:
+    async def _claim_for_parsed_request(self, size_bytes: int, answerer: Answerer) -> None:
         """Claims the memory of the parsed request. Raises: ConnectionResetError when it was closed meanwhile."""
-        budget, network = self._shared.read_requests, self.peer.network
+        budget, network = self._shared.parsed_requests, self.peer.network
         size_bytes = min(size_bytes, budget.limit_bytes)
-        self._read_claim = budget.try_claim(size_bytes, network)
-        if self._read_claim is not None:
+        self._parsed_claim = budget.try_claim(size_bytes, network)
+        if self._parsed_claim is not None:
             return
         await self._send_held_replies(answerer)
         self.is_busy = True
@@ -324,7 +321,7 @@ class Connection:
         if self._wire.is_closed:
             claim.release()
             raise ConnectionResetError("closed")
-        self._read_claim = claim
+        self._parsed_claim = claim
         self._turn.begin()
 
     async def _claim_for_frame(self, size: int) -> Claim:
@@ -339,7 +336,7 @@ class Connection:
         except NoRoomToWait as fault:
             raise CloseConnection(str(fault)) from None
         finally:
-            self._release_ahead()
+            self._release_read_ahead_claim()
 
     def _check_size(self, size: int, rules: RequestRules) -> None:
         key, most = self._parser.pending_api_key, rules.max_bytes_without_records
@@ -358,20 +355,20 @@ class Connection:
 
     def _offer_frame(self, end_wait: Callable[[], None] | None) -> None:
         """The request is parsed, and waits: offers its memory to others that wait for it."""
-        if self._claim is not None:
-            self._claim.offer(partial(self._give_up_waiting_request, end_wait))
-        if self._read_claim is not None:
+        if self._frame_claim is not None:
+            self._frame_claim.offer(partial(self._give_up_waiting_request, end_wait))
+        if self._parsed_claim is not None:
             drop = end_wait or partial(self._give_up_waiting_request, None)
-            self._read_claim.offer(drop, at_once=end_wait is not None)
+            self._parsed_claim.offer(drop, at_once=end_wait is not None)
 
     def _pass_frame(self) -> None:
         """The request goes on as bytes, and waits."""
-        self._release_read()
+        self._release_parsed_claim()
         self._offer_frame(None)
 
     def _give_up_waiting_request(self, end_wait: Callable[[], None] | None) -> None:
         """Others need its memory: frees the frame, and ends the wait or, if that cannot be ended, closes."""
-        self._release_frame()
+        self._release_frame_claim()
         if end_wait is not None:
             end_wait()
             return
@@ -405,37 +402,37 @@ class Connection:
     def _claim_read_ahead(self) -> None:
         """Claims memory for the bytes read ahead, until their requests are answered or a frame's claim covers them."""
         held = self._parser.held_bytes
-        if held > RESTRICTED_BYTES and (self._ahead is None or held > self._ahead.size_bytes):
-            self._release_ahead()
-            self._ahead = self._shared.read_ahead.take(held)
+        if held > RESTRICTED_BYTES and (self._read_ahead_claim is None or held > self._read_ahead_claim.size_bytes):
+            self._release_read_ahead_claim()
+            self._read_ahead_claim = self._shared.read_ahead.take(held)
 
-    def _release_ahead(self) -> None:
-        if self._ahead is not None:
-            self._ahead.release()
-            self._ahead = None
+    def _release_read_ahead_claim(self) -> None:
+        if self._read_ahead_claim is not None:
+            self._read_ahead_claim.release()
+            self._read_ahead_claim = None
 
     def _release(self) -> None:
-        self._release_frame()
-        self._release_read()
+        self._release_frame_claim()
+        self._release_parsed_claim()
 
-    def _release_read(self) -> None:
-        if self._read_claim is not None:
-            self._read_claim.release()
-            self._read_claim = None
+    def _release_parsed_claim(self) -> None:
+        if self._parsed_claim is not None:
+            self._parsed_claim.release()
+            self._parsed_claim = None
 
-    def _release_frame(self) -> None:
-        if self._claim is not None:
-            self._claim.release()
-            self._claim = None
+    def _release_frame_claim(self) -> None:
+        if self._frame_claim is not None:
+            self._frame_claim.release()
+            self._frame_claim = None
 
     def _read(self, most_bytes: int = READ_BYTES) -> bool:
         """Feeds what has arrived to the parser; False when nothing has.
 
         While others wait for request memory it is little, until this request has its share of it.
         """
-        if self.is_restricted or (self._claim is None and self._shared.read_ahead.is_full):
+        if self.is_restricted or (self._frame_claim is None and self._shared.read_ahead.is_full):
             most_bytes = min(most_bytes, RESTRICTED_BYTES)
-        elif self._claim is None and self._request_memory.waiting:
+        elif self._frame_claim is None and self._request_memory.waiting:
             most_bytes = min(most_bytes, CHARGED_FRAME_BYTES)
         data = self._wire.try_receive(most_bytes)
         if data is None:
@@ -443,8 +440,8 @@ class Connection:
         if data:
             self.last_active_ms = self._clock.monotonic_ms()
             self._parser.feed(data)
-            if self._claim is not None:
-                self._claim.progress(len(data) * self._ms_a_byte)
+            if self._frame_claim is not None:
+                self._frame_claim.progress(len(data) * self._ms_a_byte)
             else:
                 self._claim_read_ahead()
         else:

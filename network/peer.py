@@ -20,10 +20,14 @@ class Peer:
     """Who is at the other end, as far as it has said so; `principal`, who its listener has found it to be.
 
     `server_name`: the host name that it asked for in its TLS handshake. `sasl` is its login where the listener asks for
-    one; `on_leave`, if set, is called when it sends no more. A request that waits for others gives up its memory.
-    `release_frame` frees it at once. `offer_frame` frees it only when others need it, and calls what it is given, which
-    ends the wait; without that the connection is closed. `pass_frame` frees at once all but the bytes of the frame, and
-    offers those.
+    one; `on_leave`, if set, is called when it sends no more.
+
+    A handler whose request waits for others calls one of these, to give up the memory of the request:
+    `release_frame` frees the memory at once.
+    `offer_frame` keeps it until others need it; then it ends the wait by the function that it was given, or, without
+    one, closes the connection.
+    `pass_frame` frees what the parsed request takes, and offers the bytes of its frame as `offer_frame` does.
+
     `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
     `seen`, where its requests are counted.
     """

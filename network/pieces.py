@@ -1,7 +1,7 @@
 """What the sender asks of the pieces of a response whose bytes are made when they are sent.
 
 Their sizes are known before: that of a response is in front of it. `is_in_file` tells a range of a file, which
-`sendfile` takes, from a `Conversion`, whose bytes are put into a buffer first.
+`sendfile` takes, from a `ConvertedPiece`, whose bytes are put into a buffer first.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class FilePiece(Protocol):
 
 
 class PieceStream(Protocol):
-    """The bytes of a piece that are made when they are sent (`conversion.py`), from the first to the last."""
+    """The bytes of a piece that are made when they are sent (`converted_piece.py`), from the first to the last."""
 
     @property
     def is_size_known(self) -> bool:

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from ..protocol.primitives import BUFFER_TYPES
-from .conversion import Conversion
+from .converted_piece import ConvertedPiece
 from .instruments import SentBytes
 from .pieces import UNCOUNTED_BYTES, FilePiece, bytes_in_memory
 from .transport import PlainTransport
@@ -48,8 +48,8 @@ class Sender:
         self._kept_bytes = NOT_KNOWN
 
     async def send(self, pieces: Sequence[Any], wait: Wait | None = None) -> None:
-        """Sends all of `pieces` (bytes, `FilePiece`, `Conversion`), in order. `wait` is awaited while the peer takes no
-        more, if given.
+        """Sends all of `pieces` (bytes, `FilePiece`, `ConvertedPiece`), in order. `wait`, if given, is awaited while
+        the peer takes no more.
 
         Raises OSError when the peer has gone, EOFError when a file has shrunk.
         """
@@ -104,7 +104,7 @@ class Sender:
         if self._is_turn_over(SLICE_BYTES):
             await asyncio.sleep(0)
 
-    async def _send_converted(self, piece: Conversion) -> None:
+    async def _send_converted(self, piece: ConvertedPiece) -> None:
         """Send one filled buffer after the other."""
         left = piece.size_bytes
         try:
@@ -128,14 +128,14 @@ class Sender:
         if self._is_turn_over(SLICE_BYTES):
             await asyncio.sleep(0)
 
-    async def _fill_again(self, piece: Conversion, size: int) -> None:
+    async def _fill_again(self, piece: ConvertedPiece, size: int) -> None:
         """Make what was dropped. Raises EOFError when it has become less, since its file has changed."""
         await self._fill(piece, 0)
         if len(piece.data) < size:
             raise EOFError(f"{len(piece.data)} converted bytes of which {size} had been promised")
         piece.data = piece.data[:size]
 
-    async def _fill(self, piece: Conversion, may_send_bytes: int) -> tuple[int, int]:
+    async def _fill(self, piece: ConvertedPiece, may_send_bytes: int) -> tuple[int, int]:
         """Make the next bytes of `piece`.
 
         Returns: how many bytes a worker sent before these, and how many of these: at most `may_send_bytes` in all.
@@ -155,7 +155,7 @@ class Sender:
                 await asyncio.sleep(0)
         return passed, sent
 
-    async def _fill_in_worker(self, piece: Conversion, may_send_bytes: int) -> tuple[int, int]:
+    async def _fill_in_worker(self, piece: ConvertedPiece, may_send_bytes: int) -> tuple[int, int]:
         """As `_fill`. Buffer and wire are the worker's until it is done, even if nobody waits any more."""
         wire = self._wire
         wire.stop_watching_room()
@@ -175,7 +175,7 @@ class Sender:
         return True
 
 
-def _fill_and_send(piece: Conversion, wire: PlainTransport, may_send_bytes: int) -> tuple[int, int, int]:
+def _fill_and_send(piece: ConvertedPiece, wire: PlainTransport, may_send_bytes: int) -> tuple[int, int, int]:
     """Fills the buffer in a worker, sends it, and repeats this as long as the peer takes all.
 
     Returns: the bytes in the buffer, the bytes sent from it before these, and how many of these were sent.

@@ -181,7 +181,7 @@ class Dispatcher:
 
     def _answer(self, route: Route, call: Call, began: float) -> Reply | Coroutine[Any, Any, Reply]:
         if self._core.interceptors:
-            return self._answer_later(route, call, self._handle(route, call), began)
+            return self._answer_later(route, call, self._handle_with_interceptors(route, call), began)
         try:
             response = route.handle(self._core, call.request, call)
         except Exception as error:
@@ -239,7 +239,7 @@ class Dispatcher:
         call.has_many_items = True
         return await self._core.run_in_worker(_make_refusal, route, call, error)
 
-    async def _handle(self, route: Route, call: Call) -> Any | None:
+    async def _handle_with_interceptors(self, route: Route, call: Call) -> Any | None:
         """The response, with all that may step in between."""
         interceptors = self._core.interceptors
         try:

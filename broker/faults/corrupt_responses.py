@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from ...network.conversion import Conversion
+from ...network.converted_piece import ConvertedPiece
 from ...protocol.messages.fetch import FetchResponse, PartitionData
 from ...protocol.primitives import BUFFER_TYPES
 from ...protocol.records.layout import CRC_OFFSET, LEGACY_CRC_OFFSET, MAGIC_OFFSET, MAGIC_V2
@@ -44,7 +44,7 @@ def _bytes_of(piece: Piece) -> bytes:
         return bytes(cast(bytes, piece))
     if isinstance(piece, FileSlice):
         return piece.read(0, piece.size_bytes)
-    conversion = cast(Conversion, piece)
+    conversion = cast(ConvertedPiece, piece)
     conversion.drop()
     stream, data = conversion.stream, bytearray()
     while len(data) < conversion.size_bytes:

@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from ...network.clients.seen_client import SeenClient
-from ...network.conversion import Conversion
+from ...network.converted_piece import ConvertedPiece
 from ...network.metrics.counts import Counter
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.records.layout import CODEC_MASK, Codec
@@ -109,7 +109,7 @@ class Tally:
 
 async def convert_for(
     core: "Core", readings: Sequence[PartitionReading], params: FetchParams, seen: SeenClient
-) -> dict[int, Conversion | Refusal]:
+) -> dict[int, ConvertedPiece | Refusal]:
     """What replaces the slices of `readings`, by their index; a reading that is not named goes out as it was stored.
 
     `seen` is who asks, for whom conversions are counted.
@@ -161,18 +161,18 @@ class _Downconversion:
         self._readings = readings
         self._next = 0
         self._tally = Tally(core.metrics, seen)
-        self._replaced: dict[int, Conversion | Refusal] = {}
+        self._replaced: dict[int, ConvertedPiece | Refusal] = {}
         self._helpers_left = core.workers.most - 1
         self._helpers = asyncio.TaskGroup()
         self._turn = core.turns.begin()
 
-    async def convert(self) -> dict[int, Conversion | Refusal]:
+    async def convert(self) -> dict[int, ConvertedPiece | Refusal]:
         try:
             async with self._helpers:
                 await self._convert_remaining()
         except BaseException as fault:
             for replacement in self._replaced.values():
-                if isinstance(replacement, Conversion):
+                if isinstance(replacement, ConvertedPiece):
                     replacement.drop()
             raise fault.exceptions[0] if isinstance(fault, BaseExceptionGroup) else fault from None
         self._tally.end()
@@ -190,7 +190,7 @@ class _Downconversion:
                 self._replaced[index] = await self._convert(reading)
             await self._turn.next()
 
-    async def _convert(self, reading: PartitionReading) -> Conversion | Refusal:
+    async def _convert(self, reading: PartitionReading) -> ConvertedPiece | Refusal:
         """A slice with its size promised, from the first batch on that becomes something.
 
         A slice of transaction markers alone becomes nothing: the reading moves on after it, or an old client would
@@ -202,7 +202,7 @@ class _Downconversion:
         try:
             while True:
                 stream = self._begin(reading, offset)
-                conversion = Conversion(stream, self._core.conversion_memory)
+                conversion = ConvertedPiece(stream, self._core.conversion_memory)
                 await conversion.learn_size(self._start_helper)
                 if stream.size_bytes:
                     stream.on_done = self._tally.expect(topic.name, stream)

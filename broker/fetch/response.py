@@ -30,7 +30,7 @@ NO_EPOCH = EpochEndOffset()
 make_partition = maker(PartitionData)
 make_topic = maker(FetchableTopicResponse)
 make_response = maker(FetchResponse)
-Answer = tuple[Interest, PartitionData]
+PartitionAnswer = tuple[Interest, PartitionData]
 
 
 class AbortedTransactions(Sequence[AbortedTransaction]):
@@ -59,7 +59,9 @@ class AbortedTransactions(Sequence[AbortedTransaction]):
             yield AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
 
 
-def response_of(context: FetchContext, answers: list[Answer], cluster: MetadataImage, listener: str) -> FetchResponse:
+def response_of(
+    context: FetchContext, answers: list[PartitionAnswer], cluster: MetadataImage, listener: str
+) -> FetchResponse:
     """The response with those of the answers that the client needs.
 
     Leaders that have moved are named with where they listen, on the caller's listener.
@@ -160,7 +162,7 @@ def _new_leaders(cluster: MetadataImage, failures: Sequence[PartitionData], list
     return tuple(found.values())
 
 
-def _is_answered_last(answer: Answer) -> bool:
+def _is_answered_last(answer: PartitionAnswer) -> bool:
     """Kafka answers for what it does not know, or does not tell, after all others."""
     return answer[1].error_code in (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -169,7 +171,7 @@ def _is_answered_last(answer: Answer) -> bool:
     )
 
 
-def by_topic(answers: Sequence[Answer]) -> Sequence[FetchableTopicResponse]:
+def by_topic(answers: Sequence[PartitionAnswer]) -> Sequence[FetchableTopicResponse]:
     """Neighbours of one topic share an entry; the order of the answers stays."""
     topics: list[tuple[str, UUID, list[PartitionData]]] = []
     partitions: list[PartitionData] = []

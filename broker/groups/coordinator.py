@@ -29,7 +29,6 @@ from ..scheduling.background_tasks import BackgroundTasks
 from ..scheduling.keyed_timers import Timers
 from ..scheduling.periodic_task import Periodic
 from .caller import Caller
-from .change_store import ChangeStore
 from .classic.group import UNKNOWN_MEMBER, ClassicGroup
 from .classic.join import Joins
 from .classic.member import join_error, sync_error
@@ -42,6 +41,7 @@ from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.long_plans import LongPlans
 from .consumer.topic_lookup import TopicLookup
 from .consumer.topic_regex import learn_patterns
+from .consumer_group_store import ConsumerGroupStore
 from .describing import describe_classic, describe_consumer, unknown_classic
 from .group_lines import GroupLines
 from .group_registry import Group, GroupRegistry
@@ -89,7 +89,7 @@ class GroupCoordinator:
         self._replay = Replay(self.groups, self.offsets)
         self._lookup = TopicLookup(core.cluster)
         migration = Migration(self.settings, self._lookup.find, self._lookup.name_of)
-        self._consumers = ChangeStore(
+        self._consumers = ConsumerGroupStore(
             self.settings,
             self.groups,
             self._timers,

@@ -28,7 +28,7 @@ from ..fetch.partition_reading import (
     read_all,
     read_few,
 )
-from ..fetch.response import Answer, by_topic, code_for, partition_data, partition_error, response_of
+from ..fetch.response import PartitionAnswer, by_topic, code_for, partition_data, partition_error, response_of
 from ..fetch.session import FIRST_VERSION_WITH_SESSIONS, FetchContext, interests_of, records_bytes, replica_id_of
 from ..quotas.request_charging import UNLIMITED
 
@@ -70,7 +70,7 @@ def handle(
         may_have_many_aborted(each, fetch.params) for each in readings
     ):
         return fetch.answer(readings, refuse_for(services, readings, fetch.params))
-    return fetch.convert(readings)
+    return fetch.convert_and_answer(readings)
 
 
 def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
@@ -131,7 +131,7 @@ class Fetch:
         async with self._place():
             readings = await self._read()
             if self.is_due(readings):
-                return await self.convert(readings)
+                return await self.convert_and_answer(readings)
         waiting = self.wait(readings)
         del readings
         return await waiting
@@ -148,7 +148,7 @@ class Fetch:
         if not in_time:
             services.metrics.fetch_expirations.of("follower" if params.is_follower else "consumer").add()
         async with self._place():
-            return await self.convert(await self._read())
+            return await self.convert_and_answer(await self._read())
 
     def _place(self) -> AbstractAsyncContextManager[None]:
         """One of the few places for fetches of many partitions, which are given in the order they came."""
@@ -163,7 +163,7 @@ class Fetch:
             self._services.cluster, self._context.interests, self.params, self._services.turns.begin()
         )
 
-    async def convert(self, readings: Sequence[PartitionReading]) -> FetchResponse:
+    async def convert_and_answer(self, readings: Sequence[PartitionReading]) -> FetchResponse:
         """The answer, with slices that this version's readers understand; an error if the session went on meanwhile."""
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
@@ -178,7 +178,9 @@ class Fetch:
             await turn.next()
         return self._respond(readings, answers)
 
-    async def _partition_in_worker(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
+    async def _partition_in_worker(
+        self, reading: PartitionReading, replaced: SizedPiece | Refusal | None
+    ) -> PartitionAnswer:
         """Runs `_partition` in a worker thread, and has the response encoded there.
 
         Takes one of the few places for long fetches, since the aborted transactions of many fetches add up.
@@ -193,12 +195,12 @@ class Fetch:
         """The answer with what was read, but for what is replaced, by its index."""
         return self._respond(readings, [self._partition(each, replaced.get(at)) for at, each in enumerate(readings)])
 
-    def _partition(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> Answer:
+    def _partition(self, reading: PartitionReading, replaced: SizedPiece | Refusal | None) -> PartitionAnswer:
         if isinstance(replaced, Refusal) and replaced.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             self._call.peer.seen.lost[ZSTD] += 1
         return reading.interest, partition_data(reading, replaced, self.params)
 
-    def _respond(self, readings: Sequence[PartitionReading], answers: list[Answer]) -> FetchResponse:
+    def _respond(self, readings: Sequence[PartitionReading], answers: list[PartitionAnswer]) -> FetchResponse:
         """The response; an empty one for a client above its quota."""
         if self._call.quota is not UNLIMITED and not self.params.is_follower:
             size_bytes = sum(reading.slice.size_bytes for reading in readings)
@@ -216,7 +218,7 @@ class Fetch:
 
 
 def _count(
-    services: "Services", readings: Sequence[PartitionReading], answers: Sequence[Answer], params: FetchParams
+    services: "Services", readings: Sequence[PartitionReading], answers: Sequence[PartitionAnswer], params: FetchParams
 ) -> None:
     metrics = services.metrics
     is_follower = params.is_follower

@@ -62,13 +62,15 @@ FEW_PARTITIONS = 16
 MOST_JOBS_AT_ONCE = 16
 
 
-Answer = ProduceResponse | None
+ResponseOrNone = ProduceResponse | None
 Items = list[tuple[str, PartitionProduceData]]
 Jobs = list[tuple[PartitionOutcome, AppendJob]]
 """Appends that a worker has to prepare before the partition's outcome is known."""
 
 
-def handle(services: "Services", request: ProduceRequest, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
+def handle(
+    services: "Services", request: ProduceRequest, call: Call
+) -> ResponseOrNone | Coroutine[Any, Any, ResponseOrNone]:
     """The response; what to await for it where a worker or other replicas have a part in it, or it holds us up."""
     items = _items(request)
     _check_transactional_ids(request, items)
@@ -87,7 +89,7 @@ def handle(services: "Services", request: ProduceRequest, call: Call) -> Answer 
 
 async def _handle_in_turns(
     services: "Services", request: ProduceRequest, call: Call, items: Items, append: RequestAppend
-) -> Answer:
+) -> ResponseOrNone:
     outcomes: list[PartitionOutcome] = []
     jobs: Jobs = []
     turn = services.turns.begin()
@@ -104,7 +106,7 @@ async def _handle_rest(
     outcomes: Sequence[PartitionOutcome],
     jobs: Jobs,
     append: RequestAppend,
-) -> Answer:
+) -> ResponseOrNone:
     """The answer, after workers have seen to what is left to do."""
     for start in range(0, len(jobs), MOST_JOBS_AT_ONCE):
         await _produce_by_worker(services, jobs[start : start + MOST_JOBS_AT_ONCE], call, append)
@@ -118,7 +120,7 @@ def _answer(
     call: Call,
     outcomes: Sequence[PartitionOutcome],
     append: RequestAppend,
-) -> Answer | Coroutine[Any, Any, Answer]:
+) -> ResponseOrNone | Coroutine[Any, Any, ResponseOrNone]:
     services.metrics.produce_meter.observe(append.seconds, append.temporary_bytes)
     if request.acks == ACKS_ALL:
         waiting = [outcome for outcome in outcomes if outcome.info is not None and outcome.info.last_offset >= 0]
@@ -138,7 +140,7 @@ async def _answer_after_replication(
     call: Call,
     outcomes: Sequence[PartitionOutcome],
     waiting: Sequence[PartitionOutcome],
-) -> Answer:
+) -> ResponseOrNone:
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
     await services.produce_purgatory.wait(keys, lambda _: are_settled(services, waiting), max(0, request.timeout_ms))
     give_up(waiting)

@@ -98,7 +98,7 @@ def apply_answer(partition: ReplicatedPartition, answer: ReplicaAnswer) -> None:
         _truncate_to_shared_end(partition, *answer.divergence)
         return
     if answer.data:
-        partition.log.append_as_is(answer.data)
+        partition.log.append_as_follower(answer.data)
     partition.update_from_leader(answer.high_watermark, answer.log_start_offset)
 
 
@@ -111,7 +111,7 @@ def append_written_batch(partition: ReplicatedPartition, written: WrittenBatch) 
     log, leader = partition.log, written.leader
     if written.leader_epoch != partition.leader_epoch or written.first_offset != log.log_end_offset:
         return False
-    log.append_from_leader(written.prepared, leader_epoch=written.leader_epoch)
+    log.append_new_batch(written.prepared, leader_epoch=written.leader_epoch)
     partition.update_from_leader(leader.high_watermark, leader.log.log_start_offset)
     return True
 

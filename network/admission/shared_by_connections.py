@@ -32,14 +32,14 @@ class RequestRules:
 class SharedByConnections:
     """What all connections of a broker have together.
 
-    `read_requests` pays for requests that are read and wait (`request_cost.py`); `read_ahead` counts what has been read
-    and lies behind requests that are being answered, or wait for memory. Nobody waits for it: while it is full all
+    `parsed_requests` pays for requests that are parsed and wait (`request_cost.py`); `read_ahead` counts what has been
+    read and lies behind requests that are being answered, or wait for memory. Nobody waits for it: while it is full all
     connections read little at a time. `unread` counts answers that nobody takes (`unread_answer.py`).
     """
 
     clock: Clock
     request_memory: MemoryBudget
-    read_requests: AddressBudget
+    parsed_requests: AddressBudget
     half_frames: KeptBytes
     read_ahead: MemoryBudget
     unread: KeptBytes
@@ -55,14 +55,14 @@ class SharedByConnections:
         patience_ms: int,
         rules: Callable[[], RequestRules],
     ) -> "SharedByConnections":
-        """Beside the request memory, requests that are read have as much; half frames and what is read ahead, a quarter
-        each.
+        """Beside the request memory, requests that are parsed have as much; half frames and what is read ahead, a
+        quarter each.
         """
         quarter = request_memory.limit_bytes // 4
         return cls(
             clock=clock,
             request_memory=request_memory,
-            read_requests=AddressBudget(request_memory.limit_bytes, clock=clock, patience_ms=patience_ms),
+            parsed_requests=AddressBudget(request_memory.limit_bytes, clock=clock, patience_ms=patience_ms),
             half_frames=KeptBytes(quarter, 2 * quarter, clock, patience_ms),
             read_ahead=MemoryBudget(quarter),
             unread=unread,

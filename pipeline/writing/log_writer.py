@@ -90,7 +90,7 @@ class LogWriter:
             log_append_time=append_time,
             partition_leader_epoch=0,
         )
-        self.log.append_as_is(batch)
+        self.log.append_as_follower(batch)
         self.stored_bytes += len(batch)
         self.records += len(self._pending)
         self._pending.clear()

@@ -42,7 +42,8 @@ _NOTHING_YET = ConversionStats()
 class Progress(NamedTuple):
     """How far a stream has got, what its next `fill` takes, and what those before took.
 
-    `at`, `out_bytes`: positions in the source and in what comes out.
+    `at`, `out_bytes`: positions in the source and in what comes out. `is_small`: the slice may be converted as a whole,
+    which has not been tried yet.
     """
 
     at: int
@@ -52,9 +53,10 @@ class Progress(NamedTuple):
     buffer_bytes: int
     is_padding: bool = False
     stats: ConversionStats = _NOTHING_YET
+    is_small: bool = False
 
 
-SMALL = Progress(0, 0, False, PLAIN_BYTES, PLAIN_BYTES)
+SMALL = Progress(0, 0, False, PLAIN_BYTES, PLAIN_BYTES, is_small=True)
 """Before the first `fill` of a slice that may be converted as a whole."""
 PLAIN = Progress(0, 0, False, PLAIN_BYTES, PLAIN_BYTES)
 """Before the first `fill` of another one that needs no worker. Shared: a stalled reader holds hundreds."""
@@ -66,9 +68,9 @@ class ConvertedStream:
     Before each `fill` it tells whether that belongs in a worker (`needs_worker`), how large the buffer has to be
     (`buffer_bytes`), and how much memory it takes with it (`claim_bytes`).
 
-    `first_header` is that of the first batch, None where there is none; who has read it forgets it: a stalled reader
-    holds hundreds of slices. `on_done`, if set, is called with the stats once, when nothing more will be asked for.
-    `next_offset`: what follows the last whole batch, if all of them vanish.
+    `first_header` is that of the first batch, None where there is none. Set it to None once it has been read: a
+    stalled reader holds hundreds of slices. `on_done`, if set, is called with the stats once, when nothing more will be
+    asked for. `next_offset`: what follows the last whole batch, if all of them vanish.
     """
 
     __slots__ = (
@@ -107,7 +109,7 @@ class ConvertedStream:
     def buffer_bytes(self) -> int:
         """0: the promise has no use for a buffer."""
         progress = self._progress
-        if self.is_size_known or progress is SMALL:
+        if self.is_size_known or progress.is_small:
             return progress.buffer_bytes
         header = self.first_header if progress.at == 0 else batch_at(self.source, progress.at)
         return 0 if header is None or not has_to_be_opened(header, self.rules.target) else progress.buffer_bytes
@@ -152,7 +154,7 @@ class ConvertedStream:
     # The promise
 
     def _fill_first(self, buffer: bytearray | memoryview | None) -> int:
-        if self._progress is SMALL:
+        if self._progress.is_small:
             self._before = self._progress = _begin(0, self.first_header, self.rules)
             size = 0 if buffer is None else self._fill_small(memoryview(buffer))
             if size or self.needs_worker:

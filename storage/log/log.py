@@ -144,10 +144,10 @@ class Log(LogReading):
             return AppendInfo(log_start_offset=self.log_start_offset)
         if prepared.producer_id >= 0 and (repeated := self.producers.find_repetition(prepared)) is not None:
             return self._duplicate(repeated)
-        return self.append_from_leader(prepared, leader_epoch=leader_epoch)
+        return self.append_new_batch(prepared, leader_epoch=leader_epoch)
 
-    def append_from_leader(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
-        """As `append`, of a batch that the log of the leader has taken. Raises: ApiError 18, 1; DiskFault."""
+    def append_new_batch(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
+        """As `append`, of a batch that is known to repeat no other. Raises: ApiError 18, 1; DiskFault."""
         first_offset, max_timestamp = self.log_end_offset, prepared.max_timestamp
         last_offset = first_offset + prepared.last_offset_delta
         head = stamp_header(prepared.head, first_offset, leader_epoch)
@@ -160,8 +160,8 @@ class Log(LogReading):
         self._flush_if_many()
         return AppendInfo(first_offset, last_offset, max_timestamp, prepared.log_append_time_ms, self.log_start_offset)
 
-    def append_as_is(self, data: Buffer) -> AppendInfo:
-        """Write whole batches of any magic whose offsets are already given, as a follower does.
+    def append_as_follower(self, data: Buffer) -> AppendInfo:
+        """Write whole batches of any magic whose offsets are already given, as a follower does that fetches.
 
         Raises: CorruptRecord, ApiError RECORD_LIST_TOO_LARGE 18, OFFSET_OUT_OF_RANGE when they do not begin at or above
         the log's end; DiskFault.

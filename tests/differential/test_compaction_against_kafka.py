@@ -119,7 +119,7 @@ def test_what_is_left_of_old_magics_is_what_kafka_leaves(tmp_path: Path, oracle:
             )
             for number in range(noise.randint(1, 5))
         ]
-        log.append_as_is(build_batch(records, magic=magic, codec=codec))
+        log.append_as_follower(build_batch(records, magic=magic, codec=codec))
     log.roll()
     log.close()
     copy = tmp_path / "copy" / "orders-0"

@@ -76,18 +76,18 @@ async def test_a_fetch_that_waits_takes_no_more_than_it_is_charged(broker: Broke
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    charged = broker._shared.read_requests.in_use_bytes
+    charged = broker._shared.parsed_requests.in_use_bytes
     frame = large_fetch()[4:]
     assert (
         charged == len(connections) * memory_bytes_of(memoryview(frame)) == len(connections) * len(frame) * BYTES_A_BYTE
     )
     assert after - before <= 1.25 * charged
     await hang_up(broker, connections)
-    assert broker._shared.read_requests.in_use_bytes == 0
+    assert broker._shared.parsed_requests.in_use_bytes == 0
 
 
 async def test_many_of_them_take_no_more_than_their_budget(broker: Broker) -> None:
-    budget = broker._shared.read_requests
+    budget = broker._shared.parsed_requests
     await bring_about_the_first(broker)
     tracemalloc.start()
     try:

@@ -48,13 +48,13 @@ def fill(log: Log) -> None:
             timestamp=NOW, partition_leader_epoch=0,
         )  # fmt: skip
         log.append(prepared(marker, origin=AppendOrigin.COORDINATOR), leader_epoch=3)
-    log.append_as_is(batch(b"after a gap", first_offset=log.log_end_offset + 5, partition_leader_epoch=4))
+    log.append_as_follower(batch(b"after a gap", first_offset=log.log_end_offset + 5, partition_leader_epoch=4))
 
 
 def add_old_magics(log: Log) -> None:
     for n in range(40):
         magic = n % 2
-        log.append_as_is(
+        log.append_as_follower(
             batch(
                 b"old", 10 * n, first_offset=log.log_end_offset, magic=magic, codec=Codec(n // 2 % 4), timestamp=NOW + n
             )

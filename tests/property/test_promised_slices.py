@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.network.clock import LoopClock
-from stepdown.network.conversion import Conversion, ConversionMemory
+from stepdown.network.converted_piece import ConversionMemory, ConvertedPiece
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.output_buffer_pool import BufferPool
 from stepdown.network.sender import Sender
@@ -132,9 +132,9 @@ async def wait_for_memory(budget: MemoryBudget, chance: Random) -> None:
         await asyncio.sleep(0)
 
 
-async def promised(memory: ConversionMemory, source: FileSlice, rules: ConversionRules) -> Conversion:
+async def promised(memory: ConversionMemory, source: FileSlice, rules: ConversionRules) -> ConvertedPiece:
     """As a broker does it."""
-    conversion = Conversion(ConvertedStream(source, rules), memory)
+    conversion = ConvertedPiece(ConvertedStream(source, rules), memory)
     await conversion.learn_size()
     return conversion
 

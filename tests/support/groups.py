@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from stepdown.broker.groups.caller import Caller
-from stepdown.broker.groups.change_store import ChangeStore
 from stepdown.broker.groups.classic.group import ClassicGroup
 from stepdown.broker.groups.classic.join import Joins
 from stepdown.broker.groups.classic.member_requests import Members
@@ -14,6 +13,7 @@ from stepdown.broker.groups.classic.rebalance import Rebalancer
 from stepdown.broker.groups.consumer.changes import GroupChangePlanner
 from stepdown.broker.groups.consumer.group import ConsumerGroup
 from stepdown.broker.groups.consumer.heartbeat import ConsumerHeartbeats
+from stepdown.broker.groups.consumer_group_store import ConsumerGroupStore
 from stepdown.broker.groups.group_lines import GroupLines
 from stepdown.broker.groups.group_record_log import StoredRecords, TransactionalProducer
 from stepdown.broker.groups.group_registry import GroupRegistry
@@ -116,7 +116,7 @@ class GroupWorld:
         self.replay = Replay(self.groups, self.offsets)
         self.migration = Migration(self.settings, self.topics.get, self._name_of)
         planner = GroupChangePlanner(self.settings, self.topics.get, self.topics.keys)
-        self.consumers = ChangeStore(
+        self.consumers = ConsumerGroupStore(
             self.settings, self.groups, self.timers, self.store, self.replay, self.rebalancer, planner, self.migration
         )
         self.heartbeats = ConsumerHeartbeats(self.consumers)

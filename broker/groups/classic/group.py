@@ -49,7 +49,7 @@ class ClassicGroup:
         self.joined_since_delay = False
         self._static: dict[str, str] = {}
         self._supported: Counter[str] = Counter()
-        self._awaiting_join = 0
+        self._joins_waiting = 0
 
     # Members
 
@@ -76,7 +76,7 @@ class ClassicGroup:
         self._supported -= Counter(member.protocol_names)
         if member.instance_id is not None:
             self._static.pop(member.instance_id, None)
-        self._awaiting_join -= member.awaiting_join is not None
+        self._joins_waiting -= member.awaiting_join is not None
         if self.leader_id == member_id:
             self.leader_id = next(iter(self.members), None)
 
@@ -135,25 +135,25 @@ class ClassicGroup:
         """Parks the member's JoinGroup. One that waits already is of a connection its client gave up: it may go."""
         self.answer_join(member, join_error(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
         member.awaiting_join = answer
-        self._awaiting_join += answer is not None
+        self._joins_waiting += answer is not None
 
     def answer_join(self, member: ClassicMember, response: JoinGroupResponse) -> bool:
         """True when a JoinGroup was waiting."""
         answer, member.awaiting_join = member.awaiting_join, None
         if answer is None:
             return False
-        self._awaiting_join -= 1
+        self._joins_waiting -= 1
         if not answer.done():
             answer.set_result(response)
         return True
 
     @property
-    def awaiting_join(self) -> int:
-        return self._awaiting_join
+    def joins_waiting(self) -> int:
+        return self._joins_waiting
 
     @property
     def have_all_joined(self) -> bool:
-        return len(self.members) == self._awaiting_join and not self.pending_members
+        return len(self.members) == self._joins_waiting and not self.pending_members
 
     def elect_joining_leader(self) -> bool:
         """Whether the group has a leader that waits in join; the old one is kept if it does."""

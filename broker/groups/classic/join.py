@@ -34,10 +34,10 @@ def new_answer() -> JoinAnswer:
 class Joins:
     """Lets members into classic groups."""
 
-    def __init__(self, settings: GroupSettings, rebalancer: Rebalancer, store: GroupRecordLog) -> None:
+    def __init__(self, settings: GroupSettings, rebalancer: Rebalancer, record_log: GroupRecordLog) -> None:
         self._settings = settings
         self._rebalancer = rebalancer
-        self._store = store
+        self._record_log = record_log
 
     def join(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller) -> JoinAnswer:
         """The member's response, at once or when the join phase has ended."""
@@ -58,7 +58,7 @@ class Joins:
         member = group.members.get(member_id)
         if group.state is ClassicGroupState.PREPARING_REBALANCE:
             is_waiting = member is not None and member.awaiting_join is not None
-            return is_waiting or group.awaiting_join < self._settings.max_size
+            return is_waiting or group.joins_waiting < self._settings.max_size
         if group.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
             return member is not None or len(group.members) < self._settings.max_size
         return True
@@ -126,7 +126,7 @@ class Joins:
     ) -> None:
         """Answers without a rebalance. A client before v9 is not told that it leads: it would make a new assignment."""
         try:
-            self._store.append(group.group_id, [group.record()])
+            self._record_log.append(group.group_id, [group.record()])
         except ApiError as error:
             self._rebalancer.lines.warn(
                 group.group_id, "static member %s could not be stored: %s", member.member_id, error

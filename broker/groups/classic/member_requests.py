@@ -21,9 +21,9 @@ from .state_table import HEARTBEAT, SYNC, ClassicGroupState
 class Members:
     """Answers the members of classic groups."""
 
-    def __init__(self, rebalancer: Rebalancer, store: GroupRecordLog, store_timeout_ms: int) -> None:
+    def __init__(self, rebalancer: Rebalancer, record_log: GroupRecordLog, store_timeout_ms: int) -> None:
         self._rebalancer = rebalancer
-        self._store = store
+        self._record_log = record_log
         self._store_timeout_ms = store_timeout_ms
 
     # SyncGroup
@@ -64,8 +64,8 @@ class Members:
         assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
         failure = None
         try:
-            stored = self._store.append(group.group_id, [group.record(assignments)])
-            await self._store.await_replication(stored, self._store_timeout_ms)
+            stored = self._record_log.append(group.group_id, [group.record(assignments)])
+            await self._record_log.await_replication(stored, self._store_timeout_ms)
         except ApiError as error:
             self._rebalancer.lines.warn(group.group_id, "its assignment could not be stored: %s", error)
             failure = group_error(error)

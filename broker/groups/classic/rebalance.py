@@ -41,10 +41,10 @@ def _sync_phase_key(group: ClassicGroup) -> tuple[str, str]:
 class Rebalancer:
     """Moves classic groups from one generation to the next. `on_unused` is called with groups that nobody joined."""
 
-    def __init__(self, settings: GroupSettings, timers: Timers, store: GroupRecordLog, lines: GroupLines) -> None:
+    def __init__(self, settings: GroupSettings, timers: Timers, record_log: GroupRecordLog, lines: GroupLines) -> None:
         self._settings = settings
         self._timers = timers
-        self._store = store
+        self._record_log = record_log
         self.lines = lines
         self.rebalances = 0
         self.on_unused: Callable[[ClassicGroup], None] = lambda group: None
@@ -209,7 +209,7 @@ class Rebalancer:
     def store_empty(self, group: ClassicGroup) -> None:
         """Should this fail, the generation before comes back after a restart, and its members expire."""
         try:
-            self._store.append(group.group_id, [group.record()])
+            self._record_log.append(group.group_id, [group.record()])
         except ApiError as error:
             self.lines.warn(group.group_id, "its empty state could not be stored: %s", error)
 

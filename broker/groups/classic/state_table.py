@@ -25,7 +25,7 @@ class ClassicGroupState(Enum):
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = ClassicGroupState
 
 # Members may offset-commit, sync and so on only in some states; None: the request goes on.
-Answers = Mapping[ClassicGroupState, ErrorCode | None]
+Refusals = Mapping[ClassicGroupState, ErrorCode | None]
 
 NEXT: Final[Mapping[ClassicGroupState, frozenset[ClassicGroupState]]] = {
     EMPTY: frozenset((PREPARING, DEAD)),
@@ -35,14 +35,14 @@ NEXT: Final[Mapping[ClassicGroupState, frozenset[ClassicGroupState]]] = {
     DEAD: frozenset((DEAD,)),
 }
 
-HEARTBEAT: Final[Answers] = {
+HEARTBEAT: Final[Refusals] = {
     EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
     PREPARING: ErrorCode.REBALANCE_IN_PROGRESS,
     COMPLETING: None,
     STABLE: None,
     DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
-SYNC: Final[Answers] = {
+SYNC: Final[Refusals] = {
     EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
     PREPARING: ErrorCode.REBALANCE_IN_PROGRESS,
     COMPLETING: None,
@@ -50,14 +50,14 @@ SYNC: Final[Answers] = {
     DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 # A member in CompletingRebalance has heard of the generation but owns nothing of it yet.
-COMMIT: Final[Answers] = {
+COMMIT: Final[Refusals] = {
     EMPTY: None,
     PREPARING: None,
     COMPLETING: ErrorCode.REBALANCE_IN_PROGRESS,
     STABLE: None,
     DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
-DELETE: Final[Answers] = {
+DELETE: Final[Refusals] = {
     EMPTY: None,
     PREPARING: ErrorCode.NON_EMPTY_GROUP,
     COMPLETING: ErrorCode.NON_EMPTY_GROUP,

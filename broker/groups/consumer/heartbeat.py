@@ -13,7 +13,7 @@ from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ..caller import Caller
-from ..change_store import ChangeStore
+from ..consumer_group_store import ConsumerGroupStore
 from .changes import GroupChange, Plan
 from .group import ConsumerGroup
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sort_topics
@@ -27,7 +27,7 @@ FIRST_VERSION_WITH_OWN_MEMBER_ID: Final = 1
 class ConsumerHeartbeats:
     """Answers the members of consumer groups."""
 
-    def __init__(self, consumers: ChangeStore) -> None:
+    def __init__(self, consumers: ConsumerGroupStore) -> None:
         self._consumers = consumers
         self._settings = consumers.settings
 

@@ -4,7 +4,7 @@
     rebalance   partitions that a member has to give back and keeps for longer than its rebalance timeout
     join, sync  a classic member that was told to rejoin, or whose JoinGroup was answered, and took as long
 
-A member that lets such a time pass is removed (`change_store.py`).
+A member that lets such a time pass is removed (`consumer_group_store.py`).
 
 Source: Kafka 3.9, GroupMetadataManager.
 """

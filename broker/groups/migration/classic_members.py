@@ -16,13 +16,13 @@ from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ....protocol.messages.leave_group import MemberIdentity, MemberResponse
 from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ..caller import Caller
-from ..change_store import ChangeStore
 from ..classic.group import UNKNOWN_MEMBER
 from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
 from ..consumer.changes import GroupChange, Plan
 from ..consumer.group import NOT_OWNED, ConsumerGroup
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sort_topics
+from ..consumer_group_store import ConsumerGroupStore
 from .migration import Migration, classic_metadata
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 class ClassicMembersInConsumerGroup:
     """Answers classic members of consumer groups."""
 
-    def __init__(self, consumers: ChangeStore, migration: Migration) -> None:
+    def __init__(self, consumers: ConsumerGroupStore, migration: Migration) -> None:
         self._consumers = consumers
         self._migration = migration
 

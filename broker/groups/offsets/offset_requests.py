@@ -87,14 +87,14 @@ class Commits:
         groups: GroupRegistry,
         offsets: Offsets,
         rebalancer: Rebalancer,
-        store: GroupRecordLog,
+        record_log: GroupRecordLog,
         timeout_ms: int,
     ) -> None:
         self._settings = settings
         self._groups = groups
         self._offsets = offsets
         self._rebalancer = rebalancer
-        self._store = store
+        self._record_log = record_log
         self._timeout_ms = timeout_ms
         self.committed = self.expired = self.deleted = 0
 
@@ -120,7 +120,7 @@ class Commits:
         group_id = committer.group_id
         records = [self._record(group_id, each) for each in new]
         try:
-            stored = self._store.append(group_id, records, committer.producer)
+            stored = self._record_log.append(group_id, records, committer.producer)
         except ApiError as error:
             return offset_error(error)
         self.apply(records, stored, committer.producer)
@@ -128,7 +128,7 @@ class Commits:
         partitions = [(each.topic, each.partition) for each in new]
         self._offsets.begin_replication(group_id, partitions)
         try:
-            await self._store.await_replication(stored, self._timeout_ms)
+            await self._record_log.await_replication(stored, self._timeout_ms)
         except ApiError as error:
             return offset_error(error)
         finally:
@@ -277,7 +277,7 @@ class Commits:
 
         Raises: ApiError.
         """
-        self._store.append_pairs(group.group_id, [*tombstones, *map(encode_group_record, group.tombstones())])
+        self._record_log.append_pairs(group.group_id, [*tombstones, *map(encode_group_record, group.tombstones())])
         self.deleted += len(tombstones)
         self.forget_group(group)
 
@@ -298,7 +298,7 @@ class Commits:
         for group in self._groups:
             group_id = group.group_id
             found = sorted(where for where in self._offsets.partitions_of(group_id) if where[0] in names)
-            end = ends.get(self._store.partition_of(group_id), 0) if found else 0
+            end = ends.get(self._record_log.partition_of(group_id), 0) if found else 0
             try:
                 for batch in _batches(found):
                     last_of = partial(self._offsets.last_record, group_id)
@@ -314,7 +314,7 @@ class Commits:
             self.deleted += len(gone)
 
     def _append(self, group_id: str, records: Sequence[GroupRecord]) -> None:
-        self.apply(records, self._store.append(group_id, records))
+        self.apply(records, self._record_log.append(group_id, records))
 
     # Expiring
 

@@ -295,7 +295,7 @@ async def test_a_request_that_was_read_and_waits_is_charged_as_what_it_became(ca
     waiting, clock = fetch("x" * 100, partitions=range(400), max_wait_ms=2**31 - 1), ManualClock()
     memory_bytes = 24 * 10_000
     async with gateway_to_broken(lambda frame: b"", clock, stepdown_request_memory_bytes=memory_bytes) as gateway:
-        budget, port = gateway._shared.read_requests, gateway.address.port
+        budget, port = gateway._shared.parsed_requests, gateway.address.port
         async with (
             await RawClient.connect("127.0.0.1", port, client_id="first") as first,
             await RawClient.connect("127.0.0.1", port, client_id="second") as second,
@@ -326,7 +326,7 @@ async def test_a_request_that_passes_and_waits_is_charged_as_its_bytes() -> None
         await client.begin(fetch("t", partitions=range(400), session_epoch=-1), 11)
         async with asyncio.timeout(DEADLINE_S):
             await asked.wait()
-        assert gateway._shared.read_requests.in_use_bytes == 0
+        assert gateway._shared.parsed_requests.in_use_bytes == 0
 
 
 async def test_an_answer_that_passes_ends_with_its_client() -> None:

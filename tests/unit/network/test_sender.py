@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.network.clock import LoopClock
-from stepdown.network.conversion import Conversion, ConversionMemory
+from stepdown.network.converted_piece import ConversionMemory, ConvertedPiece
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.output_buffer_pool import BufferPool
 from stepdown.network.sender import Sender
@@ -92,8 +92,8 @@ class Line:
         """Of streams what they become."""
         await self.sender.send([self.of(each) if isinstance(each, Pattern) else each for each in pieces])
 
-    def of(self, stream: Pattern) -> Conversion:
-        piece = Conversion(stream, self.memory)
+    def of(self, stream: Pattern) -> ConvertedPiece:
+        piece = ConvertedPiece(stream, self.memory)
         piece.size_bytes = stream.size_bytes
         return piece
 
@@ -439,7 +439,7 @@ async def test_a_file_that_changed_while_its_reader_stalled_ends_the_connection(
     assert budget.in_use_bytes == 0
 
 
-async def promised(there: Line, lazy: Pattern) -> Conversion:
+async def promised(there: Line, lazy: Pattern) -> ConvertedPiece:
     """The piece as it is when its first chunk was made before its turn came."""
     piece = there.of(lazy)
     await piece.claim(lambda: None)

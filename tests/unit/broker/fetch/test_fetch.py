@@ -208,10 +208,10 @@ async def test_markers_are_dropped_and_data_behind_them_is_found_once(tmp_path: 
     async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         partition = broker.cluster.partition("t", 0)
-        partition.log.append_as_is(MARKER)
+        partition.log.append_as_follower(MARKER)
         for at in range(2):
             batch = build_batch(records(3, first=3 * at, offset=1 + 3 * at), partition_leader_epoch=0)
-            partition.log.append_as_is(batch)
+            partition.log.append_as_follower(batch)
         got = read((await fetched(client, fetch("t"), 2)).records)
         assert [row[0] for row in got][:3] == [1, 2, 3]
         assert len(got) == len({row[0] for row in got})
@@ -222,7 +222,7 @@ async def test_a_position_on_a_trailing_marker_waits_instead_of_failing(tmp_path
     async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         partition = broker.cluster.partition("t", 0)
-        partition.log.append_as_is(MARKER)
+        partition.log.append_as_follower(MARKER)
         answer = await fetched(client, fetch("t"), version)
         assert (answer.error_code, bytes(answer.records)) == (0, b"")
 
@@ -290,7 +290,7 @@ async def test_markers_before_a_batch_leave_no_more_room_than_there_was(tmp_path
         await create(client, "t", 2)
         await produce(client, "t", build_batch(records(1, 5000)))
         log = broker.cluster.partition("t", 1).log
-        log.append_as_is(MARKER)
+        log.append_as_follower(MARKER)
         await produce(client, "t", build_batch(records(1, 5000)), 1)
         first, second = (await client.send(fetch("t", partitions=range(2)), 2)).responses[0].partitions
         assert (len(read(first.records)), bytes(second.records)) == (1, b"")

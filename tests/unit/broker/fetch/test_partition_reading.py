@@ -205,7 +205,7 @@ async def test_who_reads_committed_data_sees_up_to_the_open_transaction(broker: 
     await create(client, "t")
     log = broker.cluster.partition("t", 0).log
     await produce(client, "t", build_batch(records(2)))
-    log.append_as_is(
+    log.append_as_follower(
         build_batch(records(2, offset=2), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
     )
     committed = await fetched(client, fetch("t", isolation_level=1), 11)
@@ -214,7 +214,7 @@ async def test_who_reads_committed_data_sees_up_to_the_open_transaction(broker: 
     everything = await fetched(client, fetch("t"), 11)
     assert offsets(everything.records) == [0, 1, 2, 3]
     assert everything.aborted_transactions is None
-    log.append_as_is(abort(4, producer_id=7))
+    log.append_as_follower(abort(4, producer_id=7))
     aborted = await fetched(client, fetch("t", isolation_level=1), 11)
     assert aborted.last_stable_offset == 5
     assert [(one.producer_id, one.first_offset) for one in aborted.aborted_transactions] == [(7, 2)]
@@ -352,7 +352,8 @@ async def test_the_rest_of_a_closed_segment_is_not_waited_on(broker: Broker, cli
 async def test_an_offset_beyond_what_is_visible_is_not_waited_on(broker: Broker, client: RawClient) -> None:
     await create(client, "t")
     log = broker.cluster.partition("t", 0).log
-    log.append_as_is(build_batch(records(3), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
+    aborted = build_batch(records(3), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    log.append_as_follower(aborted)
     request = fetch("t", 2, max_wait_ms=60_000, min_bytes=1, isolation_level=1)
     answer = await fetched(client, request, 11)
     assert (answer.error_code, answer.last_stable_offset, bytes(answer.records)) == (0, 0, b"")

@@ -105,7 +105,7 @@ async def test_converted_records_are_counted_once_their_response_is_sent(
 async def test_batches_of_an_older_magic_are_copied_and_not_counted(broker: Broker, client: RawClient) -> None:
     await create(client, "t")
     log = broker.cluster.partition("t", 0).log
-    log.append_as_is(build_batch([replace(record, headers=()) for record in records(4)], magic=1))
+    log.append_as_follower(build_batch([replace(record, headers=()) for record in records(4)], magic=1))
     assert [row[0] for row in read((await fetched(client, fetch("t"), 3)).records)] == [0, 1, 2, 3]
     assert broker.metrics.fetch_conversions.of("t").value == 0
     assert len(read((await fetched(client, fetch("t"), 1)).records)) == 4

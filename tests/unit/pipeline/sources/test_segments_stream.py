@@ -189,14 +189,14 @@ def test_a_query_keeps_up_with_a_log_that_grows(spark: SparkSession, tmp_path: P
     config = LogConfig(segment_bytes=3000, index_interval_bytes=500, retention_ms=-1, segment_ms=FOREVER)
     log_manager = LogManager([str(tmp_path / "log-dir")], Files(), SystemClock(), config)
     log = log_manager.create("topic", 0, None)
-    log.append_as_is(build_batch(keyed_records(0, 10)))
+    log.append_as_follower(build_batch(keyed_records(0, 10)))
     query = Query(spark, tmp_path / "log-dir", tmp_path)
     running = query.start({"maxOffsetsPerTrigger": "70"}, once=False)
     try:
         for first in range(10, 200, 10):
-            log.append_as_is(build_batch(keyed_records(first, 10)))
+            log.append_as_follower(build_batch(keyed_records(first, 10)))
         running.processAllAvailable()
-        log.append_as_is(build_batch(keyed_records(200, 10)))
+        log.append_as_follower(build_batch(keyed_records(200, 10)))
         running.processAllAvailable()
     finally:
         running.stop()

@@ -248,8 +248,8 @@ def test_messages_of_old_magics_are_cleaned_too(tmp_path: Path, magic: int, code
         ]
         return build_batch(records, magic=magic, codec=codec)
 
-    log.append_as_is(messages(0, (b"a", b"1"), (b"b", b"1"), (b"c", b"1")))
-    log.append_as_is(messages(3, (b"a", b"2"), (b"c", None)))
+    log.append_as_follower(messages(0, (b"a", b"1"), (b"b", b"1"), (b"c", b"1")))
+    log.append_as_follower(messages(3, (b"a", b"2"), (b"c", None)))
     log.roll()
     clean(log)
     assert left(log) == [(1, b"b", b"1"), (3, b"a", b"2"), (4, b"c", None)]

@@ -150,11 +150,11 @@ def test_event_time_rolls_a_segment(tmp_path: Path) -> None:
 def test_without_timestamps_the_age_of_the_segment_rolls_it(tmp_path: Path) -> None:
     clock = ManualClock(NOW)
     log = make_log(tmp_path / "orders-0", clock=clock, segment_ms=1000)
-    log.append_as_is(batch(b"a", magic=0))
+    log.append_as_follower(batch(b"a", magic=0))
     clock.now += 1000
-    log.append_as_is(batch(b"a", magic=0, first_offset=1))
+    log.append_as_follower(batch(b"a", magic=0, first_offset=1))
     clock.now += 1
-    log.append_as_is(batch(b"a", magic=0, first_offset=2))
+    log.append_as_follower(batch(b"a", magic=0, first_offset=2))
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
@@ -174,7 +174,7 @@ def test_a_full_index_rolls_the_segment(tmp_path: Path) -> None:
 
 def test_an_offset_too_far_from_the_base_rolls_the_segment(log: Log) -> None:
     append(log, b"a")
-    log.append_as_is(batch(b"b", first_offset=1 << 31))
+    log.append_as_follower(batch(b"b", first_offset=1 << 31))
     assert [segment.base_offset for segment in log.segments] == [0, 1 << 31]
     assert values_of(read_all(log)) == [b"a", b"b"]
 
@@ -237,13 +237,13 @@ def test_limits_cut_a_batch_or_give_it_whole_or_give_nothing(log: Log) -> None:
 
 def test_a_gap_between_batches_is_read_over(log: Log) -> None:
     append(log, b"a")
-    log.append_as_is(batch(b"b", first_offset=10))
+    log.append_as_follower(batch(b"b", first_offset=10))
     assert values_of(read_all(log, 3)) == [b"b"]
 
 
 def test_a_gap_at_the_end_of_a_segment_leads_to_the_next(log: Log) -> None:
     append(log, b"a")
-    log.append_as_is(batch(b"b", first_offset=(1 << 31) + 5))
+    log.append_as_follower(batch(b"b", first_offset=(1 << 31) + 5))
     found = log.read(1, 1000, below=log.log_end_offset)
     assert found.segment_base_offset == (1 << 31) + 5
 
@@ -289,7 +289,7 @@ def test_a_truncated_file_is_a_fault_not_a_wrong_answer(log: Log) -> None:
 def test_message_sets_of_old_brokers_are_appended_and_read(log: Log, magic: int, codec: Codec) -> None:
     append(log, b"a")
     assert log.epochs.latest == 0
-    log.append_as_is(batch(b"b", b"c", first_offset=1, magic=magic, codec=codec))
+    log.append_as_follower(batch(b"b", b"c", first_offset=1, magic=magic, codec=codec))
     assert log.log_end_offset == 3
     assert values_of(read_all(log)) == [b"a", b"b", b"c"]
     assert log.epochs.latest == -1  # KIP-101: such batches carry no epochs
@@ -299,7 +299,7 @@ def test_offsets_given_from_outside_must_ascend(log: Log) -> None:
     append(log, b"a", b"b")
     for data in (batch(b"c", first_offset=1), batch(b"c", first_offset=2) + batch(b"d", first_offset=2)):
         with pytest.raises(ApiError) as refused:
-            log.append_as_is(data)
+            log.append_as_follower(data)
         assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
     assert log.log_end_offset == 2
 

@@ -77,7 +77,7 @@ def test_the_largest_timestamp_is_found_record_by_record(tmp_path: Path, reopene
 def test_magic_0_has_no_timestamps_to_find(tmp_path: Path) -> None:
     log = make_log(tmp_path / "orders-0")
     assert log.max_timestamp_offset() is None
-    log.append_as_is(batch(b"a", magic=0))
+    log.append_as_follower(batch(b"a", magic=0))
     assert log.max_timestamp_offset() is None
     assert log.offset_for_timestamp(1) is None
 

@@ -67,7 +67,7 @@ def test_a_future_timestamp_keeps_its_segment_and_those_after(tmp_path: Path) ->
 def test_without_timestamps_the_time_of_the_file_counts(tmp_path: Path) -> None:
     log = make_log(tmp_path / "orders-0", segment_bytes=27, retention_ms=5000)
     for offset in range(2):
-        log.append_as_is(batch(b"a", magic=0, first_offset=offset))
+        log.append_as_follower(batch(b"a", magic=0, first_offset=offset))
     os.utime(log.segments[0].file.path, (NOW // 1000 - 6, NOW // 1000 - 6))
     os.utime(log.segments[1].file.path, (NOW // 1000 - 4, NOW // 1000 - 4))
     assert log.delete_old_segments(NOW) == 1

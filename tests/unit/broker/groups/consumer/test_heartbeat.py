@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stepdown.broker.groups.change_store import MOST_EXPRESSIONS
+from stepdown.broker.groups.consumer_group_store import MOST_EXPRESSIONS
 from stepdown.protocol.errors import ApiError, ErrorCode
 from support.groups import GROUP, GroupWorld, topic_id
 

@@ -29,7 +29,7 @@ MOST_EXPRESSIONS = 10
 """Of a group: all of them are compared with all topics when its topics are looked at."""
 
 
-class ChangeStore:
+class ConsumerGroupStore:
     """What requests of both protocols have in common."""
 
     def __init__(
@@ -37,7 +37,7 @@ class ChangeStore:
         settings: GroupSettings,
         groups: GroupRegistry,
         timers: Timers,
-        store: GroupRecordLog,
+        record_log: GroupRecordLog,
         replay: Replay,
         rebalancer: Rebalancer,
         planner: GroupChangePlanner,
@@ -48,7 +48,7 @@ class ChangeStore:
         self.timeouts = MemberTimeouts(settings, timers, self._fence)
         self._groups = groups
         self._timers = timers
-        self._store = store
+        self._record_log = record_log
         self._replay = replay
         self._rebalancer = rebalancer
         self.lines = rebalancer.lines
@@ -129,7 +129,7 @@ class ChangeStore:
             if not change.encoded:
                 change.encode()
             try:
-                stored = self._store.append_pairs(group.group_id, change.encoded)
+                stored = self._record_log.append_pairs(group.group_id, change.encoded)
             except ApiError as error:
                 raise ApiError(str(error), group_error(error)) from error
             self._groups.put(group)
@@ -169,7 +169,7 @@ class ChangeStore:
 
     def _downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> None:
         classic = self._migration.downgrade(group, leaving, self.now_ms())
-        self._store.append(group.group_id, [*group.tombstones(), classic.record()])
+        self._record_log.append(group.group_id, [*group.tombstones(), classic.record()])
         self.timeouts.forget(group)
         self._groups.put(classic)
         for member in classic.members.values():

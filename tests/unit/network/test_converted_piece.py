@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from stepdown.network import conversion
+from stepdown.network import converted_piece
 from stepdown.network.clock import LoopClock
-from stepdown.network.conversion import NEXT, Conversion, ConversionMemory, ConversionState
+from stepdown.network.converted_piece import NEXT, ConversionMemory, ConversionState, ConvertedPiece
 from stepdown.network.memory_budget import MemoryBudget
 from stepdown.network.output_buffer_pool import STANDARD_BYTES, BufferPool
 from stepdown.network.worker_threads import WorkerThreads
@@ -42,7 +42,7 @@ def memory(limit_bytes: int = 16 << 20) -> ConversionMemory:
 
 
 def test_the_page_of_states_is_the_table() -> None:
-    rows = re.findall(r"^\| (\w+) \| .* \| ([a-z, ]+) \|$", conversion.__doc__ or "", re.MULTILINE)
+    rows = re.findall(r"^\| (\w+) \| .* \| ([a-z, ]+) \|$", converted_piece.__doc__ or "", re.MULTILINE)
     told = {state: set(events.split(", ")) for state, events in rows if state in set(ConversionState)}
     assert told == {
         state: {event for event, then in NEXT[state].items() if then is not state} for state in ConversionState
@@ -57,7 +57,7 @@ def test_every_state_ends_with_nothing_held(state: ConversionState) -> None:
 
 
 def test_what_a_state_does_not_allow_is_refused() -> None:
-    empty = Conversion(Stream(b"a"), memory())
+    empty = ConvertedPiece(Stream(b"a"), memory())
     for act in empty.offer, empty.consume, lambda: empty.keep(1):
         with pytest.raises(KeyError):
             act()
@@ -65,7 +65,7 @@ def test_what_a_state_does_not_allow_is_refused() -> None:
 
 async def test_what_the_promise_made_is_offered_and_made_again_once_it_was_taken() -> None:
     stream, shared = Stream(b"first", b"second"), memory()
-    piece = Conversion(stream, shared)
+    piece = ConvertedPiece(stream, shared)
     await piece.learn_size()
     assert (piece.state, bytes(piece.data), piece.size_bytes) == (ConversionState.OFFERED, b"first", 11)
     with await shared.budget.claim(16 << 20):
@@ -85,6 +85,6 @@ async def test_what_the_promise_made_is_offered_and_made_again_once_it_was_taken
 async def test_a_promise_keeps_nothing_when_half_of_the_memory_is_used() -> None:
     stream, shared = Stream(b"first"), memory(4 * STANDARD_BYTES)
     with await shared.budget.claim(3 * STANDARD_BYTES):
-        piece = Conversion(stream, shared)
+        piece = ConvertedPiece(stream, shared)
         await piece.learn_size()
         assert (piece.state, piece.size_bytes, stream.at) == (ConversionState.EMPTY, 5, 0)

@@ -73,7 +73,7 @@ class ConversionMemory:
         return 2 * self.budget.in_use_bytes > self.budget.limit_bytes
 
 
-class Conversion:
+class ConvertedPiece:
     """`size_bytes` bytes of `stream`, known after `learn_size`; `data` are the next of them, if they are there."""
 
     is_in_file = False
@@ -246,7 +246,7 @@ class Conversion:
             claim.release()
 
 
-def _drop(conversion: "ref[Conversion]") -> None:
+def _drop(conversion: "ref[ConvertedPiece]") -> None:
     """Called by the budget, which only holds a weak reference: it does not keep alive an answer that nobody sends."""
     found = conversion()
     if found is not None:
