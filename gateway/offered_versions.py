@@ -13,17 +13,23 @@ by Kafka 4, which refuses what is below 3 (KIP-896); Fetch tells whether a broke
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from ..client.versions import VersionRange, VersionRanges
-from ..protocol.api import ApiKey
+from ..protocol.api import API, ApiKey
 from ..protocol.errors import ErrorCode, MalformedFrame
+from ..protocol.frame import decode_response_body, encode_response
 from ..protocol.primitives import read_uvarint, skip_tagged_fields, write_uvarint
 
 FLEXIBLE_FROM = 3
 MOST_APIS = 1_000
 NOT_OFFERED: VersionRange = (0, -1)
+TRANSACTION_VERSION = "transaction.version"
+TRANSACTION_V2_FROM = 12
+"""The version of Produce in which the partitions' leaders add them to the transaction."""
+_RESPONSE_HEAD = Struct(">ii")
 _RANGE = Struct(">hhh")
 _ERROR = Struct(">h")
 _COUNT = Struct(">i")
@@ -120,6 +126,9 @@ def rewrite_api_versions(
 ) -> bytes:
     """The body of an ApiVersions answer of that version, with the ranges that are offered here.
 
+    Where Produce is offered only to clients that add partitions to transactions themselves, the cluster's feature
+    `transaction.version`, by which clients do no such thing (KIP-890), is left out.
+
     Raises: MalformedFrame.
     """
     view = memoryview(body)
@@ -145,7 +154,20 @@ def rewrite_api_versions(
         if low <= high:
             kept.append(_RANGE.pack(key, low, high) + tags)
     length = write_uvarint(len(kept) + 1) if is_flexible else _COUNT.pack(len(kept))
-    return b"".join((view[: _ERROR.size], length, *kept, view[at:]))
+    offered = b"".join((view[: _ERROR.size], length, *kept, view[at:]))
+    newest = taken.get(ApiKey.PRODUCE, NOT_OFFERED)[1]
+    if is_flexible and offer(ApiKey.PRODUCE, (0, newest))[1] < TRANSACTION_V2_FROM <= newest:
+        return _without_transaction_version(version, offered)
+    return offered
+
+
+def _without_transaction_version(version: int, body: bytes) -> bytes:
+    spec = API[ApiKey.API_VERSIONS]
+    version = min(version, spec.max_version)  # version 5 has the layout of 4
+    response = decode_response_body(spec, version, memoryview(body))
+    left = [each for each in response.finalized_features if each.name != TRANSACTION_VERSION]
+    pieces = encode_response(spec, version, 0, replace(response, finalized_features=left))
+    return b"".join(cast("list[bytes]", pieces))[_RESPONSE_HEAD.size :]
 
 
 def refuse_api_versions(newest: int) -> bytes:

@@ -1,9 +1,23 @@
 """What Kafka's releases have removed is translated, by the tables that are read from its jars."""
 
+from collections.abc import Callable
+from typing import cast
+
 import pytest
-from stepdown.gateway.offered_versions import BETWEEN_BROKERS, NEWEST, TRANSLATED, is_translated, offer, true_ranges
-from stepdown.protocol.api import ApiKey
+from stepdown.client.versions import VersionRange
+from stepdown.gateway.offered_versions import (
+    BETWEEN_BROKERS,
+    NEWEST,
+    TRANSLATED,
+    is_translated,
+    offer,
+    rewrite_api_versions,
+    true_ranges,
+)
+from stepdown.protocol.api import API, ApiKey
+from stepdown.protocol.frame import decode_response_body, encode_response
 from stepdown.protocol.kafka_releases import KAFKA_3_9, broker_releases, kafka_4_releases, removals, versions_of
+from stepdown.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
 
 KEYS = sorted(map(int, ApiKey))
 
@@ -50,3 +64,37 @@ def test_a_cluster_of_3_9_gets_everything_as_it_came() -> None:
 def test_kafka_4_says_that_it_takes_produce_from_0_and_does_not() -> None:
     assert true_ranges({0: (0, 13), 1: (4, 18)})[0] == (3, 13)
     assert true_ranges({0: (0, 11), 1: (0, 17)})[0] == (0, 11)
+
+
+def offer_what_is_routed(key: int, taken: VersionRange) -> VersionRange:
+    """As with one address: Produce up to the version that the gateway can read."""
+    low, high = offer(key, taken)
+    return low, min(high, 11)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize(
+    ("offered", "newest", "features"),
+    [
+        (offer, 13, ["group.version", "transaction.version"]),
+        (offer_what_is_routed, 13, ["group.version"]),
+        (offer_what_is_routed, 11, ["group.version", "transaction.version"]),
+    ],
+    ids=["as the cluster has it", "older", "a cluster without it"],
+)
+def test_who_has_to_add_partitions_to_a_transaction_is_not_told_that_the_leaders_do(
+    version: int, offered: Callable[[int, VersionRange], VersionRange], newest: int, features: list[str]
+) -> None:
+    """A Java producer of 4.4 could not commit through one address: it sent Produce 11 and added nothing."""
+    spec = API[ApiKey.API_VERSIONS]
+    names = ("group.version", "transaction.version")
+    response = ApiVersionsResponse(
+        api_keys=(ApiVersion(api_key=0, min_version=3, max_version=newest),),
+        throttle_time_ms=7,
+        finalized_features_epoch=9,
+        finalized_features=[FinalizedFeatureKey(name=each, max_version_level=2, min_version_level=1) for each in names],
+    )
+    body = b"".join(cast("list[bytes]", encode_response(spec, version, 0, response)))[8:]
+    found = decode_response_body(spec, version, memoryview(rewrite_api_versions(version, body, offered)))
+    assert [each.name for each in found.finalized_features] == features
+    assert (found.finalized_features_epoch, found.throttle_time_ms) == (9, 7)
