@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import ApiError, DiskFault
-from ...storage.compaction.cleanable_range import Cleanable, cleanable
+from ...storage.compaction.cleanable_range import CleanableRange, cleanable
 from ...storage.files.checkpoint_file import TopicPartition
 from ...storage.log.log import Log
 from ..metadata.image import Topic
@@ -147,8 +147,8 @@ class Cleaner:
             await turn.next()
         return found
 
-    async def _dirtiest(self) -> tuple[Partition, Cleanable] | None:
-        best: tuple[Partition, Cleanable] | None = None
+    async def _dirtiest(self) -> tuple[Partition, CleanableRange] | None:
+        best: tuple[Partition, CleanableRange] | None = None
         self._looked_ms, now_ms = self._core.clock.monotonic_ms(), self._core.clock.now_ms()
         highest, turn = 0.0, self._core.turns.begin()
         for partition in await self._find_compacted_partitions():
@@ -161,11 +161,11 @@ class Cleaner:
         self.max_dirty_ratio = highest
         return None if best is None or best[0].key in self._in_progress else best
 
-    def _may_compact(self, partition: Partition, what: Cleanable) -> bool:
+    def _may_compact(self, partition: Partition, what: CleanableRange) -> bool:
         text = f"what later records replace in {what.dirty_bytes} bytes below offset {what.end}: cleanup.policy=compact"
         return self._core.deletion_notice.is_over(partition, lambda: [text])
 
-    def _cleanable(self, partition: Partition, now_ms: int) -> Cleanable | None:
+    def _cleanable(self, partition: Partition, now_ms: int) -> CleanableRange | None:
         if self._uncleanable.get(partition.key) is partition.log or partition.log.fault is not None:
             return None
         try:
@@ -178,7 +178,7 @@ class Cleaner:
 
     # One log
 
-    async def _clean(self, partition: Partition, what: Cleanable) -> bool:
+    async def _clean(self, partition: Partition, what: CleanableRange) -> bool:
         """Whether to clean the next log at once."""
         from .single_log_cleaning import Cleaning  # what it needs is loaded with the first log that is dirty
 

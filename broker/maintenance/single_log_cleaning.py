@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import RecordTooLarge
-from ...storage.compaction.cleanable_range import Cleanable
+from ...storage.compaction.cleanable_range import CleanableRange
 from ...storage.compaction.compaction import Compaction, CompactionLimits, SegmentExchange
 from ...storage.compaction.segment_replacement import swap_in
 from ..metadata.partition import Partition
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 class Cleaning:
     """Cleans what `what` says; `cancel` ends it before its next step."""
 
-    def __init__(self, core: "Core", threads: WorkerThreads, partition: Partition, what: Cleanable) -> None:
+    def __init__(self, core: "Core", threads: WorkerThreads, partition: Partition, what: CleanableRange) -> None:
         self._core = core
         self._threads = threads
         self._partition = partition

@@ -6,7 +6,7 @@ Sources: Kafka 3.9 `Topic`, `ReplicationControlManager`. With one broker every r
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...protocol.errors import ApiError, ErrorCode
-from ...storage.files.file_names import fault_of_topic
+from ...storage.files.file_names import fault_of_topic_name
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
@@ -19,13 +19,13 @@ MAX_PARTITIONS_A_REQUEST = 10_000
 
 def check_name(name: str) -> None:
     """Raises ApiError INVALID_TOPIC_EXCEPTION."""
-    fault = fault_of_topic(name)
+    fault = fault_of_topic_name(name)
     if fault is not None:
         raise ApiError(fault, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
 def is_legal_name(name: str) -> bool:
-    return fault_of_topic(name) is None
+    return fault_of_topic_name(name) is None
 
 
 def metric_name(name: str) -> str:

@@ -29,7 +29,7 @@ from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Record
 from ...storage.files.file_handle import FileHandle
 from ...storage.log.batch_scan import SCAN_WINDOW_BYTES, batch_headers
-from ...storage.log.preallocated_zeros import is_preallocated
+from ...storage.log.preallocated_zeros import is_all_zeros
 
 MAX_BATCH_BYTES = 268_435_456
 """Largest batch whose records are shown, stored or opened; a larger one is only checked."""
@@ -61,7 +61,7 @@ def segment_rows(file: FileHandle, size_now: Callable[[], int], base_offset: int
             fault = f"what follows cannot be read: {found}"
         if end >= size_bytes or end >= wanted:
             return
-        if is_preallocated(file, end, size_bytes):
+        if is_all_zeros(file, end, size_bytes):
             yield {"kind": "reserved", "position": end, "size_bytes": size_bytes - end}
             return
         before, size_bytes = size_bytes, size_now()

@@ -65,11 +65,11 @@ def prepare(
 
 def _prepare(preparation: Preparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:
     """The state that Kafka takes; what is different, and the properties, are printed. Raises: CommandFailure."""
-    from ...storage.migration.release_preparation import TooNew, describe_partitions_without_replicas
+    from ...storage.migration.release_preparation import MetadataTooNew, describe_partitions_without_replicas
 
     try:
         prepared = preparation.prepare(store.state)
-    except TooNew as fault:
+    except MetadataTooNew as fault:
         raise CommandFailure(str(fault), "Go on with a newer Kafka.") from fault
     for line in [*preparation.lines, *describe_partitions_without_replicas(prepared)]:
         print_error(line)

@@ -16,8 +16,8 @@ from ...client.operations.outcome import Outcome
 from ...config import StartupSettings
 from ...config.settings import BrokerSettings
 from ...protocol.errors import DiskFault
-from ...storage.directories.broker_identity import agree, identity_of
-from ...storage.directories.directory_check import check_directory, is_used
+from ...storage.directories.broker_identity import identity_from_settings, merge_identity
+from ...storage.directories.directory_check import check_directory, has_broker_files
 from ...storage.directories.log_directory import log_folders
 from ...storage.directories.meta_properties import FILE_NAME, read_meta_properties
 from ...storage.files.files import Files
@@ -67,15 +67,15 @@ class DirectoryReading:
             if not self._files.exists(directory):
                 raise DiskFault(f"{directory}: there is no such directory; is its disk mounted?")
             check_directory(self._files, directory)
-        if not any(is_used(self._files, directory) for directory in directories):
+        if not any(has_broker_files(self._files, directory) for directory in directories):
             raise DiskFault(f"no broker has used {' or '.join(directories)} as a log directory")
 
     def _check_identity(self, settings: BrokerSettings, directories: Sequence[str]) -> None:
-        known = identity_of(settings)
+        known = identity_from_settings(settings)
         for directory in directories:
             meta = read_meta_properties(self._files, directory)
             if meta is not None:
-                known = agree(known, meta, f"{directory}/{FILE_NAME}")
+                known = merge_identity(known, meta, f"{directory}/{FILE_NAME}")
 
     def _find_folders(self, directories: Sequence[str]) -> dict[str, dict[int, str]]:
         found: dict[str, dict[int, str]] = {}

@@ -12,7 +12,7 @@ from ...storage.files.partition_metadata import read_topic_id, write_topic_id
 from ...storage.metadata.cluster_state import ClusterState
 from ...storage.metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
 from ...storage.metadata.metadata_store import DOCUMENT
-from ...storage.migration.plan_making import drop_unreadable, number_acls
+from ...storage.migration.plan_making import drop_unreadable_settings, number_acls
 from ...storage.migration.release_preparation import RELEASES, Preparation
 from ...storage.zookeeper.kafka_cluster import KafkaCluster
 from ..support.failures import CommandFailure
@@ -29,7 +29,7 @@ def describe_topics(cluster: KafkaCluster, lines: list[str]) -> ToolOutput:
     for name, topic in cluster.topics.items():
         if name not in cluster.deleted_topics:
             within = limits.topic_configs(name, cluster.topic_configs.get(name, {}))
-            configs = drop_unreadable(name, within, lines, has_tiers=False)
+            configs = drop_unreadable_settings(name, within, lines, has_tiers=False)
             unknown = [key for key in configs if key not in TOPIC_KEYS]
             lines += [f"{name}: {key} is left out, no topic has such a setting" for key in unknown]
             known = {key: value for key, value in configs.items() if key not in unknown}

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 
 from ...storage.files.checkpoint_file import HIGH_WATERMARKS, RECOVERY_POINTS, TopicPartition
-from ...storage.files.file_names import log_directory
+from ...storage.files.file_names import log_dir_name
 from ..console_output import print_once
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
@@ -48,7 +48,7 @@ def gone_logs(
     missing = [
         key
         for key in sorted(ends.keys() - set(folders))
-        if ends[key] > 0 and wanted(key[0]) and not files.is_directory(f"{path}/{log_directory(*key)}")
+        if ends[key] > 0 and wanted(key[0]) and not files.is_directory(f"{path}/{log_dir_name(*key)}")
     ]
     if missing and is_empty:
         print_once(f"{path} has no partition, and {noted.file} names {_list_names(missing)}: deleted, moved or lost")
@@ -59,7 +59,7 @@ def gone_logs(
         PartitionSegments(
             topic=key[0],
             partition=key[1],
-            directory=f"{path}/{log_directory(*key)}",
+            directory=f"{path}/{log_dir_name(*key)}",
             start_offset=noted.starts.get(key, 0),
             segments=(),
             known_end=ends[key],

@@ -10,7 +10,7 @@ from ...protocol.errors import CorruptRecord, DiskFault
 from ...protocol.records.layout import HEADER_SIZE_UP_TO_MAGIC
 from ...storage.files.file_handle import ReadableFile
 from ...storage.log.batch_scan import batch_headers
-from ...storage.log.preallocated_zeros import is_preallocated
+from ...storage.log.preallocated_zeros import is_all_zeros
 from ..places.place_files import PlaceFiles
 from .index_files import offset_entries
 from .segment_location import SegmentFile
@@ -45,11 +45,11 @@ def without_preallocated_tail(files: PlaceFiles, segment: SegmentFile) -> Segmen
 
 def _batches_end(files: PlaceFiles, file: ReadableFile, segment: SegmentFile, size: int) -> int | None:
     """The position where zeros begin that reach to `size`, `size` without zeros; None if something else is between."""
-    if not is_preallocated(file, max(0, size - HEADER_SIZE_UP_TO_MAGIC - 1), size):
+    if not is_all_zeros(file, max(0, size - HEADER_SIZE_UP_TO_MAGIC - 1), size):
         return size
     for start in _starts(files, segment, size):
         end = _end_of_batches(file, start, size)
-        if (end > start or not start) and is_preallocated(file, end, size):
+        if (end > start or not start) and is_all_zeros(file, end, size):
             return end
         if end > start and (further := _end_of_batches(file, end, size)) > end:  # appended meanwhile
             return further

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple, get_args
 from zlib import crc32
 
 from ...protocol.records.layout import Codec
-from ...storage.files.file_names import fault_of_topic
+from ...storage.files.file_names import fault_of_topic_name
 
 Keys = Literal["null", "uniform", "zipf"]
 KEYS: tuple[Keys, ...] = get_args(Keys)
@@ -60,7 +60,7 @@ class Workload:
     start_ms: int = START_MS
 
     def __post_init__(self) -> None:
-        fault = fault_of_topic(self.topic)
+        fault = fault_of_topic_name(self.topic)
         if fault is not None:
             raise ValueError(fault)
         if self.magic < 2 and self.codec is Codec.ZSTD:

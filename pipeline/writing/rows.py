@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ...protocol.records.layout import TimestampType
 from ...protocol.records.record import Header, Record
-from ...storage.files.file_names import SKIPPED_DIRECTORIES, fault_of_topic
+from ...storage.files.file_names import SKIPPED_DIRECTORIES, fault_of_topic_name
 from ..failures import PipelineFailure
 from ..reading.arrow_columns import MICROSECONDS
 
@@ -79,7 +79,7 @@ def _milliseconds(column: Any, rows: int) -> Sequence[int | None]:
 
 
 def _check_destination(topic: str | None, partition: int | None, offset: int | None) -> None:
-    fault = "a row has no topic" if topic is None else fault_of_topic(topic)
+    fault = "a row has no topic" if topic is None else fault_of_topic_name(topic)
     if fault is None and (partition is None or partition < 0):
         fault = f"a row of topic {topic} has partition {partition}"
     if fault is None and f"{topic}-{partition}" in SKIPPED_DIRECTORIES:

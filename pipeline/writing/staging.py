@@ -24,7 +24,7 @@ from ...storage.files.checkpoint_file import (
     write_offsets,
 )
 from ...storage.files.clock import SystemClock
-from ...storage.files.file_names import DELETE_DIRECTORY, LOG, deletion_directory, log_directory
+from ...storage.files.file_names import DELETE_DIRECTORY, LOG, log_delete_dir_name, log_dir_name
 from ...storage.files.files import Files
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ...storage.log.delayed_deletion import PendingDeletions
@@ -60,7 +60,7 @@ class StagedLog:
 
     @property
     def name(self) -> str:
-        return log_directory(self.topic, self.partition)
+        return log_dir_name(self.topic, self.partition)
 
 
 def new_job() -> str:
@@ -70,7 +70,7 @@ def new_job() -> str:
 
 def _staging_name(topic: str, partition: int, job: str) -> str:
     """A name that no other log has, though that of a long topic is cut."""
-    return deletion_directory(topic, partition, job + uuid4().hex[:_LOG_DIGITS])
+    return log_delete_dir_name(topic, partition, job + uuid4().hex[:_LOG_DIGITS])
 
 
 class Staging:
@@ -84,7 +84,7 @@ class Staging:
 
     def open(self, topic: str, partition: int, first_offset: int) -> "Log":
         """An empty log that begins at `first_offset`. Raises: PipelineFailure where records are already; DiskFault."""
-        check_no_records(self._files, f"{self._path}/{log_directory(topic, partition)}")
+        check_no_records(self._files, f"{self._path}/{log_dir_name(topic, partition)}")
         directory = f"{self._path}/{_staging_name(topic, partition, self._job)}"
         self._files.make_directory(directory)
         opening = LogOpening(

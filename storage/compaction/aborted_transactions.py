@@ -16,7 +16,7 @@ from ..index.transaction_index import AbortedTransaction
 from ..producers.control_marker import parse_marker
 
 
-class AbortedData:
+class CleanedTransactionMetadata:
     """Transactions that are under way at the place where the log is read."""
 
     def __init__(self) -> None:
@@ -27,14 +27,14 @@ class AbortedData:
         # Aborted transactions whose marker stays: the index of what is written needs them.
         self.retained: list[AbortedTransaction] = []
 
-    def expect(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Announces what the indexes say of the part that is read next."""
+    def add_aborted_transactions(self, aborted: Iterable[AbortedTransaction]) -> None:
+        """Adds what the transaction indexes have of the part of the log that is read next."""
         for each in aborted:
             heapq.heappush(self._coming, (each.first_offset, each))
 
     def is_aborted(self, batch: RecordBatch) -> bool:
-        """Whether this batch of data may go, its transaction having been aborted."""
-        self._begin_up_to(batch.last_offset)
+        """Whether this batch of data can be removed because its transaction was aborted."""
+        self._consume_aborted_up_to(batch.last_offset)
         if not batch.is_transactional:
             return False
         if batch.producer_id in self._aborted:
@@ -43,9 +43,12 @@ class AbortedData:
         self._committed.add(batch.producer_id)
         return False
 
-    def is_done(self, batch: RecordBatch) -> bool:
-        """Whether this control batch has nothing left to say. Raises: InvalidRecord for a marker that is not whole."""
-        self._begin_up_to(batch.last_offset)
+    def can_discard_control_batch(self, batch: RecordBatch) -> bool:
+        """Whether the batch is empty, or a marker before which no data of its transaction was met.
+
+        Raises: InvalidRecord for a marker that is not whole.
+        """
+        self._consume_aborted_up_to(batch.last_offset)
         if not batch.record_count:
             return True
         marker = parse_marker(batch.body)
@@ -68,7 +71,7 @@ class AbortedData:
         taken, self.retained = self.retained, []
         return taken
 
-    def _begin_up_to(self, offset: int) -> None:
+    def _consume_aborted_up_to(self, offset: int) -> None:
         while self._coming and self._coming[0][0] <= offset:
             aborted = heapq.heappop(self._coming)[1]
             self._aborted.setdefault(aborted.producer_id, aborted)

@@ -17,7 +17,7 @@ from ..log.segment import Segment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cleanable:
+class CleanableRange:
     """The part of one log. Offsets are [first_dirty, end); bytes count whole segments."""
 
     log: Log
@@ -39,15 +39,15 @@ class Cleanable:
         return self.is_overdue or self.dirty_ratio > self.log.config.min_cleanable_dirty_ratio
 
 
-def cleanable(log: Log, checkpoint: int | None, last_stable_offset: int, now_ms: int) -> Cleanable:
+def cleanable(log: Log, checkpoint: int | None, last_stable_offset: int, now_ms: int) -> CleanableRange:
     """What may be cleaned now; `checkpoint` is where the last cleaning ended, None when there was none."""
     start = log.log_start_offset
     first_dirty = start if checkpoint is None or not start <= checkpoint <= log.log_end_offset else checkpoint
-    end = _end(log, max(first_dirty, _first_uncleanable(log, first_dirty, last_stable_offset, now_ms)))
+    end = _start_of_segment(log, max(first_dirty, _first_uncleanable(log, first_dirty, last_stable_offset, now_ms)))
     first = min(first_dirty, end)
     dirty = [] if end <= log.segments[0].base_offset else log.segments.reaching(first, end)
     clean = [each for each in log.segments if each.base_offset < first and each not in dirty]
-    return Cleanable(
+    return CleanableRange(
         log=log,
         first_dirty=first_dirty,
         end=end,
@@ -66,7 +66,7 @@ def _first_uncleanable(log: Log, first_dirty: int, last_stable_offset: int, now_
     return min(offsets)
 
 
-def _end(log: Log, offset: int) -> int:
+def _start_of_segment(log: Log, offset: int) -> int:
     """The start of the segment that holds `offset`, as only whole segments are cleaned."""
     return log.segments[max(0, log.segments.index_of(offset))].base_offset
 

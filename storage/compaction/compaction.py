@@ -26,11 +26,11 @@ from ..index.transaction_index import AbortedTransaction
 from ..log.log_config import FOREVER, LogConfig
 from ..log.segment import Segment
 from ..log.segment_windows import windows
-from .aborted_transactions import AbortedData
-from .cleanable_range import Cleanable
+from .aborted_transactions import CleanedTransactionMetadata
+from .cleanable_range import CleanableRange
 from .dirty_keys import DirtyKeys
-from .retained_records import CleaningTerms, LastOfProducer, RetainedRecords
-from .segment_groups import groups_of
+from .retained_records import CleaningTerms, LastRecord, RetainedRecords
+from .segment_groups import group_segments
 from .segment_replacement import CleanedSegment
 
 NOBODY_WAITS = 1 << 62
@@ -61,7 +61,7 @@ class SegmentExchange:
 class Compaction:
     """Made where the log is appended to; `steps` may then run elsewhere."""
 
-    def __init__(self, what: Cleanable, limits: CompactionLimits, now_ms: int) -> None:
+    def __init__(self, what: CleanableRange, limits: CompactionLimits, now_ms: int) -> None:
         log = self._log = what.log
         self._what = what
         self._limits = limits
@@ -69,10 +69,10 @@ class Compaction:
         self._config = log.config
         self._now_ms = now_ms
         self._producers = log.producers.state.capture()
-        self._offsets = self._map()
+        self._offsets = self._make_offset_map()
         self.bytes_written = 0
 
-    def _map(self) -> OffsetMap:
+    def _make_offset_map(self) -> OffsetMap:
         """No larger than the dirty part can need, nor than is allowed."""
         most_slots = max(SLOTS_AT_LEAST, self._limits.map_bytes // SLOT_BYTES)
         offsets = max(1, self._what.end - self._what.first_dirty)
@@ -86,13 +86,13 @@ class Compaction:
             horizon_ms=min(self._now_ms + self._config.delete_retention_ms, FOREVER),
             max_opened_bytes=self._limits.max_opened_bytes,
             producers={
-                entry.producer_id: LastOfProducer(data_offset=entry.last_data_offset, epoch=entry.epoch)
+                entry.producer_id: LastRecord(data_offset=entry.last_data_offset, epoch=entry.epoch)
                 for entry in self._producers
             },
         )
 
     @cached_property
-    def _stops(self) -> list[int]:
+    def _offsets_to_stop_at(self) -> list[int]:
         """Batches of these last offsets are not for the compiled loop."""
         return sorted(last.data_offset for last in self._terms.producers.values() if last.data_offset >= 0)
 
@@ -120,15 +120,15 @@ class Compaction:
             return
         concerned = [segment for segment in self._segments if segment.base_offset < min(end, self._what.end)]
         legacy_horizon_ms = self._legacy_horizon_ms()
-        aborted = AbortedData()
+        aborted = CleanedTransactionMetadata()
         retained = RetainedRecords(self._offsets, aborted, self._terms)
-        for group in groups_of(concerned, self._what.end, self._config):
-            yield from self._clean(group, aborted, retained, legacy_horizon_ms)
+        for group in group_segments(concerned, self._what.end, self._config):
+            yield from self._clean_group(group, aborted, retained, legacy_horizon_ms)
 
     def _fill_map(self) -> Iterator[int]:
         start, end = self._what.first_dirty, self._what.end
-        aborted = AbortedData()
-        aborted.expect(self._find_aborted_transactions(start, end))
+        aborted = CleanedTransactionMetadata()
+        aborted.add_aborted_transactions(self._find_aborted_transactions(start, end))
         keys = DirtyKeys(
             self._offsets,
             self._log.files,
@@ -137,15 +137,15 @@ class Compaction:
             end=end,
             max_opened_bytes=self._limits.max_opened_bytes,
         )
-        yield from keys.collect(self._reaching(start, end), self._limits.io_bytes)
+        yield from keys.collect(self._segments_reaching(start, end), self._limits.io_bytes)
 
-    def _reaching(self, start: int, end: int | None = None) -> list[Segment]:
+    def _segments_reaching(self, start: int, end: int | None = None) -> list[Segment]:
         first = max(0, bisect_right(self._segments, start, key=attrgetter("base_offset")) - 1)
         return [segment for segment in self._segments[first:] if end is None or segment.base_offset < end]
 
     def _find_aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         found: list[AbortedTransaction] = []
-        for segment in self._reaching(start):
+        for segment in self._segments_reaching(start):
             index = segment.transaction_index
             if index is not None and index.collect(start, end, found.append):
                 break
@@ -162,12 +162,16 @@ class Compaction:
 
     # A group of segments
 
-    def _clean(
-        self, group: Sequence[Segment], aborted: AbortedData, retained: RetainedRecords, legacy_horizon_ms: int
+    def _clean_group(
+        self,
+        group: Sequence[Segment],
+        aborted: CleanedTransactionMetadata,
+        retained: RetainedRecords,
+        legacy_horizon_ms: int,
     ) -> Iterator[int | SegmentExchange]:
         cleaned = CleanedSegment.begin(self._log.files, self._log.directory, group[0].base_offset, self._terms.now_ms)
         try:
-            yield from self._copy(group, cleaned, aborted, retained, legacy_horizon_ms)
+            yield from self._copy_retained_records(group, cleaned, aborted, retained, legacy_horizon_ms)
             cleaned.complete(self._mtime_ms(group[-1]))
             self.bytes_written += cleaned.size
             yield SegmentExchange(cleaned=cleaned, replaced=group)
@@ -175,11 +179,11 @@ class Compaction:
             cleaned.discard()
             raise
 
-    def _copy(
+    def _copy_retained_records(
         self,
         group: Sequence[Segment],
         cleaned: CleanedSegment,
-        aborted: AbortedData,
+        aborted: CleanedTransactionMetadata,
         retained: RetainedRecords,
         legacy_horizon_ms: int,
     ) -> Iterator[int]:
@@ -187,24 +191,24 @@ class Compaction:
         for segment in group:
             retained.keeps_old_tombstones = self._mtime_ms(segment) > legacy_horizon_ms
             next_base = self._segments[self._segments.index(segment) + 1].base_offset
-            aborted.expect(self._find_aborted_transactions(segment.base_offset, next_base))
+            aborted.add_aborted_transactions(self._find_aborted_transactions(segment.base_offset, next_base))
             for window in windows(self._log.files, segment, 0, self._limits.io_bytes):
                 written = writer.bytes_written
                 self._sift(window, retained, writer)
                 yield len(window) + writer.bytes_written - written
         writer.flush()
         for each in aborted.take_retained_transactions():
-            cleaned.transactions().append(each)
+            cleaned.ensure_transaction_index().append(each)
 
     def _sift(self, window: memoryview, retained: RetainedRecords, writer: "_Writer") -> None:
         at = 0
         while True:
-            stop = self._next_stop(window, at)
+            stop = self._next_offset_to_stop_at(window, at)
             status, at = writer.sift(self._offsets, window, at, stop, self._terms)
             if status == DONE:
                 return
             if status == NO_ROOM:
-                writer.make_room(_size_at(window, at))
+                writer.make_room(_batch_size_at(window, at))
                 continue
             batch = next(iter_batches(window[at:]))
             if status == BROKEN:
@@ -214,15 +218,15 @@ class Compaction:
                 writer.add(left)
             at += batch.size_bytes
 
-    def _next_stop(self, window: memoryview, at: int) -> int:
-        if at >= len(window) or not self._stops:
+    def _next_offset_to_stop_at(self, window: memoryview, at: int) -> int:
+        if at >= len(window) or not self._offsets_to_stop_at:
             return NOBODY_WAITS
         first_offset = int.from_bytes(window[at : at + 8], "big")
-        number = bisect_left(self._stops, first_offset)
-        return self._stops[number] if number < len(self._stops) else NOBODY_WAITS
+        number = bisect_left(self._offsets_to_stop_at, first_offset)
+        return self._offsets_to_stop_at[number] if number < len(self._offsets_to_stop_at) else NOBODY_WAITS
 
 
-def _size_at(window: memoryview, at: int) -> int:
+def _batch_size_at(window: memoryview, at: int) -> int:
     return int.from_bytes(window[at + 8 : at + 12], "big") + 12
 
 

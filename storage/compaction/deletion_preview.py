@@ -18,7 +18,7 @@ from ..log.retention import reasons_to_delete
 from ..log.segment import Segment
 from ..log.segment_windows import windows
 from ..log.segments import Segments
-from .aborted_transactions import AbortedData
+from .aborted_transactions import CleanedTransactionMetadata
 from .dirty_keys import DirtyKeys
 
 MOST_KEYS = 5_000_000
@@ -44,7 +44,7 @@ class DeletionPreview:
 
 
 @dataclass(slots=True)
-class _FolderOfLog:
+class _LogOfFolder:
     """What retention looks at."""
 
     config: LogConfig
@@ -59,7 +59,7 @@ def preview_deletion(files: Files, folder: str, config: LogConfig, now_ms: int) 
     if not len(segments):
         return DeletionPreview()
     start = segments[0].base_offset
-    read = _FolderOfLog(config, segments, start, _end_of(segments.active))
+    read = _LogOfFolder(config, segments, start, _find_end_offset(segments.active))
     count = len(reasons_to_delete(read, now_ms, read.log_end_offset))
     retained_away = sum(_count_records(files, segment) for segment in list(segments)[:count])
     compacted = _count_compacted_away(files, segments, count) if config.is_compacted else 0
@@ -85,7 +85,7 @@ def _read_segment(files: Files, folder: str, base: int, names: set[str]) -> Segm
     return segment
 
 
-def _end_of(active: Segment) -> int:
+def _find_end_offset(active: Segment) -> int:
     return max((batch.last_offset + 1 for batch in active.batches()), default=active.base_offset)
 
 
@@ -97,7 +97,7 @@ def _count_compacted_away(files: Files, segments: Segments, first: int) -> int:
     start, end = closed[0].base_offset, segments.active.base_offset
     most = min(MOST_KEYS, end - start + 1)
     keys = OffsetMap(2 * most + 1, most, secrets.token_bytes(SECRET_BYTES))
-    work = DirtyKeys(keys, files, AbortedData(), start=start, end=end, max_opened_bytes=MAX_OPENED_BYTES)
+    work = DirtyKeys(keys, files, CleanedTransactionMetadata(), start=start, end=end, max_opened_bytes=MAX_OPENED_BYTES)
     try:
         for _ in work.collect(closed, WINDOW_BYTES):
             pass
@@ -110,10 +110,10 @@ def _count_compacted_away(files: Files, segments: Segments, first: int) -> int:
 def _count_records(files: Files, segment: Segment, last: int = MAX_OFFSET) -> int:
     """Those in batches that end at offset `last` at most. Raises: CorruptRecord, RecordTooLarge, DiskFault."""
     batches = (batch for window in windows(files, segment, 0, WINDOW_BYTES) for batch in iter_batches(window))
-    return sum(_record_count(batch) for batch in batches if not batch.is_control and batch.last_offset <= last)
+    return sum(_count_batch_records(batch) for batch in batches if not batch.is_control and batch.last_offset <= last)
 
 
-def _record_count(batch: Batch) -> int:
+def _count_batch_records(batch: Batch) -> int:
     if batch.record_count is None:
         return sum(1 for _ in batch.records(MAX_OPENED_BYTES))
     return batch.record_count

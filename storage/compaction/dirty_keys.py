@@ -14,14 +14,21 @@ from ...protocol.records.legacy_batch import LegacyBatch
 from ..files.files import Files
 from ..log.segment import Segment
 from ..log.segment_windows import windows
-from .aborted_transactions import AbortedData
+from .aborted_transactions import CleanedTransactionMetadata
 
 
 class DirtyKeys:
     """Fills `offsets` from the segments that reach [start, end)."""
 
     def __init__(
-        self, offsets: OffsetMap, files: Files, aborted: AbortedData, *, start: int, end: int, max_opened_bytes: int
+        self,
+        offsets: OffsetMap,
+        files: Files,
+        aborted: CleanedTransactionMetadata,
+        *,
+        start: int,
+        end: int,
+        max_opened_bytes: int,
     ) -> None:
         """`aborted` has been told of the transactions of that part."""
         self._offsets = offsets
@@ -36,7 +43,7 @@ class DirtyKeys:
         for number, segment in enumerate(segments):
             position = segment.offset_index.position_of(self._start - segment.base_offset)
             for window in windows(self._files, segment, position, window_bytes):
-                is_full = not self._note(window)
+                is_full = not self._collect_window(window)
                 yield len(window)
                 if is_full:
                     return
@@ -45,7 +52,7 @@ class DirtyKeys:
             # A gap behind the last batch has nothing to say either.
             self._offsets.latest_offset = max(self._offsets.latest_offset, next_base - 1)
 
-    def _note(self, window: memoryview) -> bool:
+    def _collect_window(self, window: memoryview) -> bool:
         """Whether the map has taken all of it."""
         at = 0
         while True:
@@ -57,16 +64,16 @@ class DirtyKeys:
             batch = next(iter_batches(window[at:]))
             if status == BROKEN:
                 raise CorruptRecord(f"the batch at offset {batch.base_offset} has a wrong checksum or a broken record")
-            if not self._note_batch(batch):
+            if not self._collect_batch(batch):
                 return False
             at += batch.size_bytes
 
-    def _note_batch(self, batch: Batch) -> bool:
+    def _collect_batch(self, batch: Batch) -> bool:
         batch.ensure_valid()
         if isinstance(batch, LegacyBatch):
-            has_room = self._note_messages(batch)
+            has_room = self._collect_messages(batch)
         elif batch.is_control:
-            self._aborted.is_done(batch)
+            self._aborted.can_discard_control_batch(batch)
             has_room = True
         elif self._aborted.is_aborted(batch) or not batch.record_count:
             has_room = True
@@ -80,7 +87,7 @@ class DirtyKeys:
             self._offsets.latest_offset = max(self._offsets.latest_offset, batch.last_offset)
         return has_room
 
-    def _note_messages(self, batch: LegacyBatch) -> bool:
+    def _collect_messages(self, batch: LegacyBatch) -> bool:
         for record in batch.records(self._max_opened_bytes):
             is_noted = record.key is not None and record.offset >= self._start
             if is_noted and not self._offsets.put(record.key or b"", record.offset):

@@ -29,11 +29,11 @@ from ...protocol.records.layout import (
 from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Record
 from ...protocol.records.v2_header import write_header
-from .aborted_transactions import AbortedData
+from .aborted_transactions import CleanedTransactionMetadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastOfProducer:
+class LastRecord:
     """Where a producer wrote last: the last offset of its data (-1: only markers are left), and its epoch."""
 
     data_offset: int
@@ -47,13 +47,13 @@ class CleaningTerms:
     now_ms: int
     horizon_ms: int
     max_opened_bytes: int
-    producers: Mapping[int, LastOfProducer]
+    producers: Mapping[int, LastRecord]
 
 
 class RetainedRecords:
     """Asks for each batch, in the order of the log, what stays of it."""
 
-    def __init__(self, offsets: OffsetMap, aborted: AbortedData, terms: CleaningTerms) -> None:
+    def __init__(self, offsets: OffsetMap, aborted: CleanedTransactionMetadata, terms: CleaningTerms) -> None:
         self._offsets = offsets
         self._aborted = aborted
         self._terms = terms
@@ -79,7 +79,7 @@ class RetainedRecords:
         return batch.is_control and batch.producer_epoch == last.epoch
 
     def _filter_control(self, batch: RecordBatch) -> bytes | memoryview | None:
-        is_done = self._aborted.is_done(batch)
+        is_done = self._aborted.can_discard_control_batch(batch)
         horizon_ms = batch.delete_horizon_ms
         if not batch.record_count or (is_done and horizon_ms is not None and horizon_ms <= self._terms.now_ms):
             return None
@@ -119,9 +119,9 @@ class RetainedRecords:
         needs_horizon = self._offsets.has_tombstones and horizon_ms is None
         if kept == batch.record_count and not needs_horizon:
             return batch.data
-        return self._rebuilt(batch, opened, kept, self._terms.horizon_ms if needs_horizon else horizon_ms)
+        return self._rebuild_batch(batch, opened, kept, self._terms.horizon_ms if needs_horizon else horizon_ms)
 
-    def _rebuilt(
+    def _rebuild_batch(
         self, batch: RecordBatch, opened: bytes | bytearray | memoryview, kept: int, horizon_ms: int | None
     ) -> bytes:
         is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -130,7 +130,7 @@ class RetainedRecords:
         shift = (batch.max_timestamp if is_append_time else batch.base_timestamp) - base_timestamp
         records = self._offsets.kept(opened, batch.record_count, shift, is_append_time)
         attributes = batch.attributes if horizon_ms is None else batch.attributes | DELETE_HORIZON_BIT
-        return _batch(
+        return _build_batch_like(
             batch,
             compress(batch.codec, records, magic=batch.magic) if batch.is_compressed else records,
             attributes=attributes,
@@ -143,7 +143,7 @@ class RetainedRecords:
 
     def _filter_messages(self, batch: LegacyBatch) -> bytes | memoryview | None:
         records = list(batch.records(self._terms.max_opened_bytes))
-        kept = [record for record in records if self._stays(record)]
+        kept = [record for record in records if self._is_retained(record)]
         if not kept:
             return None
         if len(kept) == len(records):
@@ -156,7 +156,7 @@ class RetainedRecords:
             log_append_time=batch.max_timestamp,
         )
 
-    def _stays(self, record: Record) -> bool:
+    def _is_retained(self, record: Record) -> bool:
         if record.offset > self._offsets.latest_offset:
             return True
         if record.key is None or (record.value is None and not self.keeps_old_tombstones):
@@ -167,7 +167,7 @@ class RetainedRecords:
 def without_records(batch: RecordBatch) -> bytes:
     """The header alone, so that the producer's sequence and epoch are not forgotten."""
     attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
-    return _batch(
+    return _build_batch_like(
         batch,
         b"",
         attributes=attributes,
@@ -177,7 +177,7 @@ def without_records(batch: RecordBatch) -> bytes:
     )
 
 
-def _batch(
+def _build_batch_like(
     origin: RecordBatch, body: bytes, *, attributes: int, base_timestamp: int, max_timestamp: int, record_count: int
 ) -> bytes:
     head = write_header(

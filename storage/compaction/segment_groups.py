@@ -10,7 +10,7 @@ from ..log.log_config import LogConfig
 from ..log.segment import MAX_RELATIVE_OFFSET, Segment
 
 
-def groups_of(segments: Sequence[Segment], end: int, config: LogConfig) -> list[list[Segment]]:
+def group_segments(segments: Sequence[Segment], end: int, config: LogConfig) -> list[list[Segment]]:
     """The groups in their order; offsets of the last segment are below `end`."""
     groups: list[list[Segment]] = []
     for at, segment in enumerate(segments):

@@ -12,7 +12,7 @@ from uuid import uuid4
 from ...protocol.errors import DiskFault
 from ..files.files import Files
 from ..files.partition_metadata import encode_uuid
-from .directory_check import is_used
+from .directory_check import has_broker_files
 from .log_directory import LogDirectory
 from .meta_properties import FILE_NAME, MetaProperties, write_meta_properties
 
@@ -33,7 +33,7 @@ class BrokerIdentity:
     cluster_id: str | None = None
 
 
-def identity_of(settings: "BrokerSettings") -> BrokerIdentity:
+def identity_from_settings(settings: "BrokerSettings") -> BrokerIdentity:
     """What the settings say."""
     return BrokerIdentity(
         node_id=settings.broker_id if settings.broker_id >= 0 else None, cluster_id=settings.stepdown_cluster_id
@@ -49,7 +49,7 @@ def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: B
     known = wanted
     for directory in directories:
         if directory.meta is not None:
-            known = agree(known, directory.meta, f"{directory.path}/{FILE_NAME}")
+            known = merge_identity(known, directory.meta, f"{directory.path}/{FILE_NAME}")
     settled = BrokerIdentity(
         node_id=DEFAULT_NODE_ID if known.node_id is None else known.node_id,
         cluster_id=encode_uuid(uuid4()) if known.cluster_id is None else known.cluster_id,
@@ -66,7 +66,7 @@ def new_directories(directories: Sequence[LogDirectory]) -> list[LogDirectory]:
     return unmarked if len(unmarked) < len(directories) else []
 
 
-def agree(known: BrokerIdentity, meta: MetaProperties, path: str) -> BrokerIdentity:
+def merge_identity(known: BrokerIdentity, meta: MetaProperties, path: str) -> BrokerIdentity:
     """What is known with what `path` says. Raises: DiskFault when it says something else."""
     if meta.node_id >= 0:
         if known.node_id not in (None, meta.node_id):
@@ -94,7 +94,7 @@ def mark_directory(files: Files, directory: LogDirectory, identity: BrokerIdenti
     )
     if meta == wanted:
         return
-    if meta is None and is_used(files, directory.path):
+    if meta is None and has_broker_files(files, directory.path):
         _logger.warning(
             "%s has no %s although a broker has used it: it is taken for node %d of the cluster %s. Where that is "
             "wrong, stop, remove the file and set broker.id and stepdown.cluster.id", directory.path, FILE_NAME,

@@ -32,7 +32,7 @@ class Checkpoints:
         self._directories, self._logs, self._offline = directories, logs, offline
         self.are_stale = False
 
-    def by_directory(self) -> Iterator[tuple[LogDirectory, Logs]]:
+    def logs_by_directory(self) -> Iterator[tuple[LogDirectory, Logs]]:
         """Each directory with the logs in it."""
         for directory in self._directories:
             start = directory.path + "/"
@@ -45,7 +45,7 @@ class Checkpoints:
 
     def write_log_starts(self) -> None:
         """Writes where logs start that do not start with their first segment."""
-        self._write(LOG_STARTS, late_starts)
+        self._write(LOG_STARTS, log_starts_to_keep)
 
     def forget_gone_logs(self) -> dict[str, DiskFault]:
         """Writes the files without deleted logs, so that a new log of the same name does not inherit their offsets.
@@ -55,7 +55,9 @@ class Checkpoints:
         if not self.are_stale:
             return {}
         self.are_stale = False  # a log may be deleted while a worker writes
-        faults = self._try_to_write(RECOVERY_POINTS, recovery_points) | self._try_to_write(LOG_STARTS, late_starts)
+        faults = self._try_to_write(RECOVERY_POINTS, recovery_points) | self._try_to_write(
+            LOG_STARTS, log_starts_to_keep
+        )
         self.are_stale |= bool(faults)
         return faults
 
@@ -75,7 +77,7 @@ class Checkpoints:
     def cleaner_offsets(self) -> dict[TopicPartition, int]:
         """Up to where each log was cleaned, as last written."""
         found: dict[TopicPartition, int] = {}
-        for directory, logs in self.by_directory():
+        for directory, logs in self.logs_by_directory():
             found |= {key: offset for key, offset in directory.cleaner_offsets().items() if key in logs}
         return found
 
@@ -85,7 +87,9 @@ class Checkpoints:
 
     def first_deletions(self) -> set[TopicPartition]:
         """The logs that `write_first_deletions` was given last."""
-        return {key for directory, logs in self.by_directory() for key in directory.first_deletions() if key in logs}
+        return {
+            key for directory, logs in self.logs_by_directory() for key in directory.first_deletions() if key in logs
+        }
 
     def write_first_deletions(self, waiting: Collection[TopicPartition]) -> None:
         """Writes in which logs nothing was deleted yet since they were taken over."""
@@ -102,7 +106,7 @@ class Checkpoints:
     ) -> dict[str, DiskFault]:
         """What went wrong, by directory."""
         faults = {}
-        for directory, logs in self.by_directory():
+        for directory, logs in self.logs_by_directory():
             if directory.path in self._offline:
                 continue
             try:
@@ -117,6 +121,6 @@ def recovery_points(logs: Logs) -> dict[TopicPartition, int]:
     return {key: log.recovery_point for key, log in logs.items()}
 
 
-def late_starts(logs: Logs) -> dict[TopicPartition, int]:
+def log_starts_to_keep(logs: Logs) -> dict[TopicPartition, int]:
     """Where logs start that do not start with their first segment."""
-    return {key: log.log_start_offset for key, log in logs.items() if log.starts_late}
+    return {key: log.log_start_offset for key, log in logs.items() if log.starts_inside_segment}

@@ -55,10 +55,10 @@ def check_directory(files: Files, path: str) -> None:
     entries = files.entries(path)
     names = [entry.name for entry in entries if not entry.is_directory]
     folders = [entry.name for entry in entries if entry.is_directory and entry.name not in SKIPPED_DIRECTORIES]
-    of_partition = sorted(filter(_is_of_partition, names), key=lambda name: not name.endswith(LOG))
+    of_partition = sorted(filter(_is_partition_file, names), key=lambda name: not name.endswith(LOG))
     if META_PROPERTIES in names:
         if of_partition:
-            _logger.warning("%s holds files of a partition that are not served: %s", path, _some(of_partition))
+            _logger.warning("%s holds files of a partition that are not served: %s", path, _list_some(of_partition))
         return
     if of_partition:
         raise NotALogDirectory(_describe_partition(path, of_partition[0]))
@@ -77,7 +77,7 @@ def check_cluster_directory(files: Files, path: str) -> None:
             f"{path} is the log directory of one broker, not the folder of a cluster: serve it without --brokers, or "
             "name another folder"
         )
-    of_partition = sorted(filter(_is_of_partition, names))
+    of_partition = sorted(filter(_is_partition_file, names))
     if of_partition:
         raise NotALogDirectory(_describe_partition(path, of_partition[-1]))
     _refuse_zookeeper(files, path, names, sorted(names))
@@ -85,15 +85,15 @@ def check_cluster_directory(files: Files, path: str) -> None:
 
 def warn_of_foreign_files(files: Files, path: str) -> None:
     """A line before a folder of other people's files becomes a log directory."""
-    if files.exists(f"{path}/{META_PROPERTIES}") or is_used(files, path):
+    if files.exists(f"{path}/{META_PROPERTIES}") or has_broker_files(files, path):
         return
     entries = files.entries(path)
     foreign = [entry.name for entry in entries if not entry.is_directory and not _OWN_FILE.fullmatch(entry.name)]
     if foreign:
-        _logger.warning("%s becomes a log directory, and has files that no broker wrote: %s", path, _some(foreign))
+        _logger.warning("%s becomes a log directory, and has files that no broker wrote: %s", path, _list_some(foreign))
 
 
-def is_used(files: Files, path: str) -> bool:
+def has_broker_files(files: Files, path: str) -> bool:
     """Whether a broker was there: it has `meta.properties`, the metadata log or folders of partitions."""
     return any(
         entry.name in (META_PROPERTIES, METADATA_FOLDER) or (entry.is_directory and parse_log_directory(entry.name))
@@ -101,7 +101,7 @@ def is_used(files: Files, path: str) -> bool:
     )
 
 
-def _is_of_partition(name: str) -> bool:
+def _is_partition_file(name: str) -> bool:
     return name == PARTITION_METADATA or (name.endswith(_SEGMENT_ENDS) and offset_of(name) is not None)
 
 
@@ -118,8 +118,8 @@ def _refuse_zookeeper(files: Files, path: str, names: Iterable[str], folders: Se
     found = sorted(name for name in (*names, *inner) if _ZOOKEEPER_FILE.fullmatch(name))
     if found:
         raise NotALogDirectory(
-            f"{path} has files of ZooKeeper ({_some(found)}), it is no log directory. Name those of log.dirs in the "
-            "broker's server.properties; ZooKeeper's go with --zookeeper-data of `stepdown topics adopt` and "
+            f"{path} has files of ZooKeeper ({_list_some(found)}), it is no log directory. Name those of log.dirs in "
+            "the broker's server.properties; ZooKeeper's go with --zookeeper-data of `stepdown topics adopt` and "
             "`stepdown migrate plan`"
         )
 
@@ -134,10 +134,10 @@ def _refuse_folders(files: Files, path: str, folders: Sequence[str]) -> None:
     foreign = [name for name in folders if parse_log_directory(name) is None and not name.endswith(_CHECKPOINT)]
     if foreign:
         raise NotALogDirectory(
-            f"{path} is no log directory: it has folders that are not those of partitions ({_some(foreign)}), whose "
-            "names are like topic-0. Name an empty or a new folder, or move these out of it"
+            f"{path} is no log directory: it has folders that are not those of partitions ({_list_some(foreign)}), "
+            "whose names are like topic-0. Name an empty or a new folder, or move these out of it"
         )
 
 
-def _some(names: Sequence[str]) -> str:
+def _list_some(names: Sequence[str]) -> str:
     return ", ".join([*names[:NAMES_SHOWN], *(["…"] if len(names) > NAMES_SHOWN else [])])

@@ -40,8 +40,8 @@ class DirectoryInUse(DiskFault):
     """Another broker has locked the directory."""
 
 
-def check_available(files: Files, path: str) -> None:
-    """Raises: DirectoryInUse, NotALogDirectory, DiskFault. Nothing is written; what is missing may be made."""
+def check_not_in_use(files: Files, path: str) -> None:
+    """Raises: DirectoryInUse, NotALogDirectory, DiskFault. Nothing is written; the directory may be missing."""
     if files.exists(path):
         path = files.absolute(path)
         check_directory(files, path)
@@ -103,21 +103,21 @@ class LogDirectory:
     # Checkpoints
 
     def recovery_points(self) -> dict[TopicPartition, int]:
-        return self._read(RECOVERY_POINTS)
+        return self._read_checkpoint(RECOVERY_POINTS)
 
     def log_starts(self) -> dict[TopicPartition, int]:
-        return self._read(LOG_STARTS)
+        return self._read_checkpoint(LOG_STARTS)
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        return self._read(HIGH_WATERMARKS)
+        return self._read_checkpoint(HIGH_WATERMARKS)
 
     def cleaner_offsets(self) -> dict[TopicPartition, int]:
-        return self._read(CLEANER_OFFSETS)
+        return self._read_checkpoint(CLEANER_OFFSETS)
 
     def first_deletions(self) -> dict[TopicPartition, int]:
-        return self._read(FIRST_DELETIONS)
+        return self._read_checkpoint(FIRST_DELETIONS)
 
-    def _read(self, name: str) -> dict[TopicPartition, int]:
+    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
         try:
             return read_offsets(self._files, f"{self.path}/{name}")
         except MalformedCheckpoint as fault:

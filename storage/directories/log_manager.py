@@ -22,22 +22,22 @@ from ..files.file_names import (
     DELETE_DIRECTORY,
     METADATA_FOLDER,
     LogDirectoryName,
-    deletion_directory,
-    log_directory,
-    stray_directory,
+    log_delete_dir_name,
+    log_dir_name,
+    log_stray_dir_name,
 )
 from ..files.files import DISK_FAILURES, NO_DESCRIPTORS, Files, errno_of
-from ..files.partition_metadata import prepare_topic_id, read_topic_id
+from ..files.partition_metadata import read_topic_id, write_temporary_topic_id
 from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
 from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, LogOpening, open_log
-from .broker_identity import BrokerIdentity, identity_of, mark_directory, new_directories, settle_identity
-from .checkpoints import Checkpoints, late_starts, recovery_points
+from .broker_identity import BrokerIdentity, identity_from_settings, mark_directory, new_directories, settle_identity
+from .checkpoints import Checkpoints, log_starts_to_keep, recovery_points
 from .directory_check import NotALogDirectory
 from .log_closing import close_logs
 from .log_directory import DirectoryInUse, LogDirectory
-from .log_move import LogMove, is_moved
+from .log_move import LogMove, was_moved_away
 from .new_logs import NewLogs
 from .offline_directories import OfflineDirectories
 from .stray_folders import warn_of_stray
@@ -94,7 +94,7 @@ class LogManager:
             self._release()
             raise
         watched = [directory.path for directory in self._all_directories()]
-        files.on_fault.append(partial(self.offline.note_fault, watched))
+        files.on_fault.append(partial(self.offline.take_offline_on_disk_fault, watched))
 
     @classmethod
     def open_all(cls, settings: "BrokerSettings", files: Files, clock: Clock) -> "LogManager":
@@ -102,7 +102,7 @@ class LogManager:
 
         Raises: as the class does.
         """
-        wanted = identity_of(settings)
+        wanted = identity_from_settings(settings)
         return cls(
             settings.log_dirs,
             files,
@@ -215,9 +215,9 @@ class LogManager:
             if name.suffix:
                 self._skip_folder(path, name)
                 continue
-            if key in self.logs and not self._settle_move(self.logs[key], path):
+            if key in self.logs and not self._resolve_interrupted_move(self.logs[key], path):
                 continue
-            opening = self._opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
+            opening = self._make_opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
             self._open_or_do_without(path, key, opening)
         self.checkpoints.are_stale |= not self.logs.keys() >= starts.keys() | recovery_points.keys()
 
@@ -234,15 +234,15 @@ class LogManager:
             self.unusable[key] = fault
             _logger.error("%s-%d is offline until the broker is started again: %s", *key, fault)
 
-    def _settle_move(self, opened: Log, path: str) -> bool:
+    def _resolve_interrupted_move(self, opened: Log, path: str) -> bool:
         """Whether to open the log in `path` too, of two in different directories: a crash came at the end of a move.
 
         Raises: DiskFault when neither was moved to the other, and both are of one topic.
         """
-        if is_moved(self.files, path):
+        if was_moved_away(self.files, path):
             self._set_aside(path, opened.topic, opened.partition)
             return False
-        if not is_moved(self.files, opened.directory):
+        if not was_moved_away(self.files, opened.directory):
             if read_topic_id(self.files, path) == opened.topic_id:
                 raise DiskFault(f"{opened.name} is in two places: {opened.directory} and {path}")
             self._duplicates.append(((opened.topic, opened.partition), path))
@@ -277,12 +277,12 @@ class LogManager:
     def _open_one(self, path: str, key: TopicPartition) -> None:
         directory = self._directory_of(path)
         starts, recovery_points = directory.log_starts(), directory.recovery_points()
-        opening = self._opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
+        opening = self._make_opening(directory.was_clean, starts.get(key, 0), recovery_points.get(key, 0))
         self._open_or_do_without(path, key, opening)
 
     def _set_aside(self, path: str, topic: str, partition: int) -> None:
         """Rename a log's folder so that it is removed once its time has come."""
-        target = f"{self._directory_of(path).path}/{deletion_directory(topic, partition, uuid4().hex)}"
+        target = f"{self._directory_of(path).path}/{log_delete_dir_name(topic, partition, uuid4().hex)}"
         self.files.rename(path, target)
         self.deletions.add_directory(target, self.clock.monotonic_ms() + self.default_config.file_delete_delay_ms)
 
@@ -292,7 +292,7 @@ class LogManager:
         else:
             _logger.warning("%s is not served: it is a %s log", path, name.suffix.removeprefix("-"))
 
-    def _opening(self, clean: bool, log_start_offset: int = 0, recovery_point: int = 0) -> LogOpening:
+    def _make_opening(self, clean: bool, log_start_offset: int = 0, recovery_point: int = 0) -> LogOpening:
         return LogOpening(
             files=self.files,
             clock=self.clock,
@@ -322,11 +322,11 @@ class LogManager:
         key = topic, partition
         if key in self.logs:
             raise ApiError(f"the log {topic}-{partition} exists", ErrorCode.TOPIC_ALREADY_EXISTS)
-        directory = self._emptiest()
+        directory = self._emptiest_directory()
         fault = self.checkpoints.forget_gone_logs().get(directory.path)
         if fault is not None:
             raise fault
-        path = f"{directory.path}/{log_directory(topic, partition)}"
+        path = f"{directory.path}/{log_dir_name(topic, partition)}"
         if self.files.is_directory(path):  # its records are not to be the new log's
             raise DiskFault(f"{path} is in the way of a new partition: it could not be removed when it was deleted")
         try:
@@ -340,13 +340,13 @@ class LogManager:
 
     def _create_log(self, path: str, key: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
         self.files.make_directory(path)
-        log = open_log(path, *key, config, self._opening(clean=True))
+        log = open_log(path, *key, config, self._make_opening(clean=True))
         if topic_id is not None:
-            prepare_topic_id(self.files, path, topic_id)
+            write_temporary_topic_id(self.files, path, topic_id)
             log.topic_id = topic_id
         return log
 
-    def _emptiest(self) -> LogDirectory:
+    def _emptiest_directory(self) -> LogDirectory:
         if len(self._directories) == 1 and not self.offline:
             return self._directories[0]
         counts = {directory.path: 0 for directory in self._directories}
@@ -394,10 +394,10 @@ class LogManager:
         if log is None:
             raise ApiError(f"no log {topic}-{partition}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         parent = self._directory_of(log.directory).path
-        target = f"{parent}/{deletion_directory(topic, partition, uuid4().hex)}"
+        target = f"{parent}/{log_delete_dir_name(topic, partition, uuid4().hex)}"
         offsets = f"offsets {log.log_start_offset} to {log.log_end_offset - 1}, {log.segments.size_bytes} bytes"
         _logger.info("%s: deletes all of it, %s: %s", log.name, offsets, reason)
-        log.retire()
+        log.close_after_deletion()
         del self.logs[topic, partition]  # even if its folder stays: it is not to be in the way of a new topic
         self._forget(log)
         self.checkpoints.are_stale = True
@@ -410,12 +410,12 @@ class LogManager:
         Raises: DiskFault.
         """
         self._rename_as_stray(log.directory, (log.topic, log.partition), log.topic_id, cause)
-        log.retire()
+        log.close_after_deletion()
         del self.logs[log.topic, log.partition]
         self._forget(log)
 
     def _rename_as_stray(self, path: str, key: TopicPartition, topic_id: UUID | None, cause: str = "") -> None:
-        target = f"{self._directory_of(path).path}/{stray_directory(*key, uuid4().hex)}"
+        target = f"{self._directory_of(path).path}/{log_stray_dir_name(*key, uuid4().hex)}"
         self.files.rename(path, target)
         self.checkpoints.are_stale = True
         warn_of_stray(path, target.rpartition("/")[2], key, topic_id, cause)
@@ -429,7 +429,9 @@ class LogManager:
         """
         old = move.log
         path = move.finish()
-        opening = self._opening(clean=True, log_start_offset=old.log_start_offset, recovery_point=old.log_end_offset)
+        opening = self._make_opening(
+            clean=True, log_start_offset=old.log_start_offset, recovery_point=old.log_end_offset
+        )
         log = open_log(path, old.topic, old.partition, old.config, opening)
         log.producers.state = old.producers.state  # knows more batches of each producer than the snapshot
         self.logs[old.topic, old.partition] = log
@@ -467,7 +469,7 @@ class LogManager:
         """
         with suppress(DiskFault):
             self.new_logs.prepare_sync()()
-        for directory, logs in list(self.checkpoints.by_directory()):
+        for directory, logs in list(self.checkpoints.logs_by_directory()):
             if directory.path not in self.offline and self._close_all(directory, logs):
                 with suppress(DiskFault):
                     directory.write_clean_mark()
@@ -482,7 +484,7 @@ class LogManager:
         complete = close_logs(self.files, directory.path, logs.values())
         try:
             directory.write(RECOVERY_POINTS, recovery_points(logs))
-            directory.write(LOG_STARTS, late_starts(logs))
+            directory.write(LOG_STARTS, log_starts_to_keep(logs))
         except DiskFault as fault:
             complete = False
             _logger.error("checkpoints could not be written: %s", fault)

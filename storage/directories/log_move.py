@@ -21,8 +21,8 @@ from ..files.file_names import (
     OFFSET_INDEX,
     TIME_INDEX,
     TRANSACTION_INDEX,
-    future_directory,
-    log_directory,
+    log_dir_name,
+    log_future_dir_name,
     parse_log_directory,
 )
 from ..files.files import Files
@@ -39,7 +39,7 @@ _SUFFIXES = (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX)
 
 @dataclass(slots=True, kw_only=True)
 class SegmentCopy:
-    """One closed segment on its way; its files are held open, so that it can be copied while retention takes it."""
+    """A closed segment that is copied; its files are held open, so that retention may delete it meanwhile."""
 
     segment: Segment
     folder: str
@@ -68,32 +68,32 @@ class LogMove:
         """Makes the copy's folder. Raises DiskFault."""
         self.log = log
         self.destination = destination
-        self.folder = f"{destination}/{future_directory(log.topic, log.partition, uuid4().hex)}"
+        self.folder = f"{destination}/{log_future_dir_name(log.topic, log.partition, uuid4().hex)}"
         self._files = files
         self._copied: dict[int, Segment] = {}
         files.make_directory(self.folder)
-        self._copy_small(METADATA_FILE)
+        self._copy_small_file(METADATA_FILE)
 
     @property
     def remaining_bytes(self) -> int:
         """Bytes of the log that the copy does not have yet."""
-        return sum(segment.size for segment in self.log.segments if not self._has(segment))
+        return sum(segment.size for segment in self.log.segments if not self._has_copied(segment))
 
     @property
     def copied_bytes(self) -> int:
-        return sum(segment.size for segment in self.log.segments if self._has(segment))
+        return sum(segment.size for segment in self.log.segments if self._has_copied(segment))
 
     @property
     def copied_end(self) -> int:
         """The first offset that the copy does not have."""
-        missing = [segment.base_offset for segment in self.log.segments if not self._has(segment)]
+        missing = [segment.base_offset for segment in self.log.segments if not self._has_copied(segment)]
         return missing[0] if missing else self.log.log_end_offset
 
     def next_copy(self) -> SegmentCopy | None:
         """The next closed segment to copy; None when only the active one is left. Raises DiskFault."""
         for segment in self.log.segments:
-            if segment is not self.log.segments.active and not self._has(segment):
-                return self._plan(segment)
+            if segment is not self.log.segments.active and not self._has_copied(segment):
+                return self._plan_segment_copy(segment)
         return None
 
     def note_copy(self, copy: SegmentCopy) -> None:
@@ -110,16 +110,16 @@ class LogMove:
         self.log.roll()
         self.log.flush()
         for segment in self.log.segments:
-            if not self._has(segment):
-                copy = self._plan(segment)
+            if not self._has_copied(segment):
+                copy = self._plan_segment_copy(segment)
                 copy.run()
                 self.note_copy(copy)
         self._drop_outdated_copies()
-        self._copy_small(EPOCHS_FILE)
+        self._copy_small_file(EPOCHS_FILE)
         for offset in self.log.producers.snapshots.offsets:
-            self._copy_small(self.log.producers.snapshots.path(offset).rpartition("/")[2])
+            self._copy_small_file(self.log.producers.snapshots.path(offset).rpartition("/")[2])
         self._files.sync_directory(self.folder)
-        final = f"{self.destination}/{log_directory(self.log.topic, self.log.partition)}"
+        final = f"{self.destination}/{log_dir_name(self.log.topic, self.log.partition)}"
         self._files.replace(f"{self.log.directory}/{MOVED_MARK}", final.encode())
         self._files.rename(self.folder, final)
         self._files.sync_directory(self.destination)
@@ -129,10 +129,10 @@ class LogMove:
         """Removes the copy. Raises DiskFault."""
         self._files.remove_directory(self.folder)
 
-    def _has(self, segment: Segment) -> bool:
+    def _has_copied(self, segment: Segment) -> bool:
         return self._copied.get(segment.base_offset) is segment
 
-    def _plan(self, segment: Segment) -> SegmentCopy:
+    def _plan_segment_copy(self, segment: Segment) -> SegmentCopy:
         paths = [segment.path(suffix) for suffix in _SUFFIXES if self._files.exists(segment.path(suffix))]
         sources = [(path.rpartition("/")[2], self._files.handle(path).open()) for path in paths]
         return SegmentCopy(segment=segment, folder=self.folder, files=self._files, sources=sources)
@@ -145,13 +145,13 @@ class LogMove:
                 for suffix in _SUFFIXES:
                     self._files.remove(f"{self.folder}/{segment.path(suffix).rpartition('/')[2]}")
 
-    def _copy_small(self, name: str) -> None:
+    def _copy_small_file(self, name: str) -> None:
         data = self._files.read_whole(f"{self.log.directory}/{name}", SMALL_FILE_BYTES)
         if data is not None:
             self._files.replace(f"{self.folder}/{name}", data)
 
 
-def is_moved(files: Files, folder: str) -> bool:
+def was_moved_away(files: Files, folder: str) -> bool:
     """Whether the log in this folder was moved away: the folder that it names is there."""
     target = files.read_whole(f"{folder}/{MOVED_MARK}", 1 << 16)
     return target is not None and files.is_directory(target.decode("utf-8", "replace"))
@@ -163,10 +163,10 @@ def find_unfinished_copies(files: Files, directories: list[str]) -> list[str]:
         f"{directory}/{entry.name}"
         for directory in directories
         for entry in files.entries(directory)
-        if entry.is_directory and _is_future(entry.name)
+        if entry.is_directory and _is_future_folder(entry.name)
     ]
 
 
-def _is_future(name: str) -> bool:
+def _is_future_folder(name: str) -> bool:
     parsed = parse_log_directory(name)
     return parsed is not None and parsed.suffix == FUTURE_DIRECTORY

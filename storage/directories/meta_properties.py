@@ -38,8 +38,8 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
 
 
 def _parse(path: str, text: str) -> MetaProperties:
-    fields = _properties(text)
-    version = _number(path, fields, "version")
+    fields = _parse_properties(text)
+    version = _parse_number(path, fields, "version")
     if version not in (0, 1):
         raise DiskFault(f"{path}: version 0 or 1 expected, found {version}")
     id_key = "broker.id" if version == 0 else "node.id"
@@ -51,20 +51,20 @@ def _parse(path: str, text: str) -> MetaProperties:
         raise DiskFault(f"{path}: directory.id: {fault}") from fault
     return MetaProperties(
         version=version,
-        node_id=_number(path, fields, id_key) if id_key in fields else -1,
+        node_id=_parse_number(path, fields, id_key) if id_key in fields else -1,
         cluster_id=fields.get("cluster.id"),
         directory_id=directory_id,
     )
 
 
-def _properties(text: str) -> dict[str, str]:
+def _parse_properties(text: str) -> dict[str, str]:
     lines = (line.strip() for line in text.splitlines())
     pairs = (line.partition("=") for line in lines if line and line[0] not in "#!")
     # Java escapes ':' and '=' in values.
     return {key.strip(): value.strip().replace("\\", "") for key, _, value in pairs}
 
 
-def _number(path: str, fields: dict[str, str], key: str) -> int:
+def _parse_number(path: str, fields: dict[str, str], key: str) -> int:
     try:
         return int(fields.get(key, ""))
     except ValueError as fault:

@@ -8,12 +8,12 @@ from .log_manager import LogManager
 
 
 def find_logs_without_folder(manager: LogManager) -> list[Log]:
-    """The logs whose folder is not in its log directory, just now: it may be about to be deleted.
+    """The logs whose folder is missing from its log directory now; a log may be about to be deleted.
 
     All logs of a directory that cannot be read.
     """
-    known = list(manager.checkpoints.by_directory())
-    present = {path: _names_in(manager, path) for path in manager.metadata_directories}
+    known = list(manager.checkpoints.logs_by_directory())
+    present = {path: _list_folder(manager, path) for path in manager.metadata_directories}
     return [
         log
         for directory, logs in known
@@ -22,7 +22,7 @@ def find_logs_without_folder(manager: LogManager) -> list[Log]:
     ]
 
 
-def _names_in(manager: LogManager, path: str) -> Collection[str]:
+def _list_folder(manager: LogManager, path: str) -> Collection[str]:
     """What is in a log directory; one that cannot be read is offline from now on, and shows nothing."""
     if path in manager.offline:
         return ()

@@ -9,7 +9,7 @@ from typing import Final
 
 from ...protocol.errors import DiskFault
 from ..files.files import Files
-from ..files.partition_metadata import keep_topic_id
+from ..files.partition_metadata import rename_temporary_topic_id
 from ..log.log import Log
 
 MANY: Final = 32
@@ -44,7 +44,7 @@ class NewLogs:
             with self._syncing:  # also since a deleted log may have had the name of a new one
                 left = [log for log in new if log in self._logs]
                 try:
-                    self._complete(left)
+                    self._sync_folders(left)
                 except DiskFault as fault:
                     for log in left:
                         log.fault = log.fault or fault
@@ -57,7 +57,7 @@ class NewLogs:
 
         return sync
 
-    def _complete(self, logs: Sequence[Log]) -> None:
+    def _sync_folders(self, logs: Sequence[Log]) -> None:
         parents = {log.directory.rpartition("/")[0] for log in logs}
         sync = self._files.sync_directory
         if len(logs) >= MANY:
@@ -65,16 +65,16 @@ class NewLogs:
             for path in parents:
                 sync(path)
         for log in logs:
-            self._complete_one(log, sync=len(logs) < MANY)
+            self._sync_folder(log, sync=len(logs) < MANY)
         for path in parents:
             sync(path)
 
-    def _complete_one(self, log: Log, *, sync: bool) -> None:
+    def _sync_folder(self, log: Log, *, sync: bool) -> None:
         if log.is_released:  # it was deleted
             return
         try:
             if log.topic_id is not None:
-                keep_topic_id(self._files, log.directory, sync=sync)
+                rename_temporary_topic_id(self._files, log.directory, sync=sync)
             elif sync:
                 self._files.sync_directory(log.directory)
         except DiskFault:

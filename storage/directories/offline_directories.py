@@ -27,7 +27,7 @@ class OfflineDirectories(dict[str, DiskFault]):
                 fault,
             )
 
-    def note_fault(self, directories: list[str], path: str, fault: DiskFault) -> None:
+    def take_offline_on_disk_fault(self, directories: list[str], path: str, fault: DiskFault) -> None:
         """Note the directory that has the file `path`, if the fault is one of its disk."""
         if errno_of(fault) in DISK_FAILURES:
             for directory in directories:

@@ -17,8 +17,8 @@ from ...protocol.records.conversion.compressed_batch import NO_LIMIT, convert_co
 from ...protocol.records.kernel import convert_plain, plan
 from ...protocol.records.layout import CODEC_MASK, FRAME, LOG_OVERHEAD, Codec
 from .bytes_slice import Source
-from .conversion_rules import ConversionRules, has_to_be_opened, is_for_worker, through_codec
-from .read_window import KEPT_BYTES, batch_at, batch_header_in, read_window
+from .conversion_rules import ConversionRules, convert_compressed_batch, has_to_be_decompressed, is_for_worker
+from .read_window import KEPT_BYTES, batch_header_at, batch_header_in, read_window
 
 # A codec takes 0.5 ms at most for this size; the way to a worker and back takes 0.1 to 0.2 ms of two processors.
 SMALL_BYTES = 64 * 1024
@@ -84,7 +84,7 @@ class Chunk:
         began, source, rules = perf_counter(), self._source, self._rules
         window = read_window(source, 0, source.size_bytes)
         try:
-            if has_to_be_opened(first, rules.target):
+            if has_to_be_decompressed(first, rules.target):
                 self._add_batches(window, _decompressed_limit(first, source.size_bytes))
                 if self.size_bytes:  # one wrapper message
                     self.first_bytes = FRAME.unpack_from(self._out)[1] + LOG_OVERHEAD
@@ -103,7 +103,7 @@ class Chunk:
         self._add_plain(read_window(self._source, self.start, rules.chunk_bytes))
         if self.end > self.start or self.needs_worker:
             return
-        header = batch_at(self._source, self.start)  # larger than a chunk or than `out`
+        header = batch_header_at(self._source, self.start)  # larger than a chunk or than `out`
         if header is None:
             return
         if is_for_worker(header, rules.target):
@@ -113,7 +113,7 @@ class Chunk:
 
     def _convert_compressed(self, first: BatchHeader | None) -> None:
         source, rules = self._source, self._rules
-        header = first or batch_at(source, self.start)
+        header = first or batch_header_at(source, self.start)
         size_bytes = rules.chunk_bytes if header is None else max(rules.chunk_bytes, header.size_bytes)
         window = read_window(source, self.start, size_bytes)
         if first is not None:
@@ -121,7 +121,7 @@ class Chunk:
             self.first_bytes = self.size_bytes
         if first is None or self.first_bytes:
             self._add_compressed(window)
-        header = batch_at(source, self.end)
+        header = batch_header_at(source, self.end)
         self.needs_worker = header is not None and is_for_worker(header, rules.target)
 
     def _convert_one_by_one(self) -> None:
@@ -129,7 +129,7 @@ class Chunk:
         self.end, self.needs_worker = self.start, False
         self.size_bytes = self.records = self.temporary_bytes = self.first_bytes = 0
         with contextlib.suppress(ApiError):
-            while (header := batch_at(self._source, self.end)) is not None:
+            while (header := batch_header_at(self._source, self.end)) is not None:
                 if not self._in_worker and is_for_worker(header, self._rules.target):
                     self.needs_worker = True
                     return
@@ -167,8 +167,8 @@ class Chunk:
     def _add(self, header: BatchHeader, batch: memoryview) -> bool:
         """Convert the batch at `end`: whether there was room for it."""
         rules, start, out = self._rules, self.size_bytes, self._out
-        if has_to_be_opened(header, rules.target):
-            converted = through_codec(batch, rules)
+        if has_to_be_decompressed(header, rules.target):
+            converted = convert_compressed_batch(batch, rules)
             records, temporary_bytes = converted.records, converted.temporary_bytes
             end = wanted = start + converted.size_bytes
             fits = end <= len(out)

@@ -45,7 +45,7 @@ class ConversionStats:
     is_truncated: bool = False
 
 
-def has_to_be_opened(header: BatchHeader, target: int) -> bool:
+def has_to_be_decompressed(header: BatchHeader, target: int) -> bool:
     """Whether a batch goes through its codec on the way to magic `target`."""
     return header.magic > target and not header.is_control and bool(header.attributes & CODEC_MASK)
 
@@ -53,9 +53,9 @@ def has_to_be_opened(header: BatchHeader, target: int) -> bool:
 def is_for_worker(header: BatchHeader, target: int) -> bool:
     """Whether a batch is not for the event loop: a codec would take too long, or the window that each thread has does
     not hold it, so that memory has to be claimed before it is read."""
-    return header.size_bytes > KEPT_BYTES or has_to_be_opened(header, target)
+    return header.size_bytes > KEPT_BYTES or has_to_be_decompressed(header, target)
 
 
-def through_codec(batch: memoryview, rules: ConversionRules) -> Converted:
+def convert_compressed_batch(batch: memoryview, rules: ConversionRules) -> Converted:
     """One compressed batch, opened and closed again."""
     return convert_compressed(batch, target=rules.target, first_offset=rules.first_offset, zstd_to=rules.zstd_to)

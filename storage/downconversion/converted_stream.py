@@ -31,10 +31,16 @@ from ...protocol.records.conversion.compressed_batch import wrapper_bytes
 from ...protocol.records.kernel import convert_plain
 from .bytes_slice import Source
 from .chunk import SMALL_BYTES, Chunk
-from .conversion_rules import ConversionRules, ConversionStats, has_to_be_opened, is_for_worker, through_codec
+from .conversion_rules import (
+    ConversionRules,
+    ConversionStats,
+    convert_compressed_batch,
+    has_to_be_decompressed,
+    is_for_worker,
+)
 from .memory_estimate import PLAIN_BYTES, buffer_bytes_of, claim_bytes_of
 from .overflow_entry import OVERFLOW_ENTRY, PADDING_BYTES, write_overflow
-from .read_window import batch_at, read_window
+from .read_window import batch_header_at, read_window
 
 _NOTHING_YET = ConversionStats()
 
@@ -92,7 +98,7 @@ class ConvertedStream:
         self.is_size_known = False
         self.next_offset = rules.first_offset
         self.on_done: Callable[[ConversionStats], None] | None = None
-        self.first_header = header = batch_at(source, 0)
+        self.first_header = header = batch_header_at(source, 0)
         is_small = header is not None and source.size_bytes <= min(SMALL_BYTES, rules.chunk_bytes)
         self._before = self._progress = SMALL if is_small else _begin(0, header, rules)
 
@@ -111,8 +117,8 @@ class ConvertedStream:
         progress = self._progress
         if self.is_size_known or progress.is_small:
             return progress.buffer_bytes
-        header = self.first_header if progress.at == 0 else batch_at(self.source, progress.at)
-        return 0 if header is None or not has_to_be_opened(header, self.rules.target) else progress.buffer_bytes
+        header = self.first_header if progress.at == 0 else batch_header_at(self.source, progress.at)
+        return 0 if header is None or not has_to_be_decompressed(header, self.rules.target) else progress.buffer_bytes
 
     @property
     def stats(self) -> ConversionStats:
@@ -160,7 +166,7 @@ class ConvertedStream:
             if size or self.needs_worker:
                 return size
         source, rules, began = self.source, self.rules, self._progress
-        at, header = began.at, batch_at(self.source, began.at) if began.at else self.first_header
+        at, header = began.at, batch_header_at(self.source, began.at) if began.at else self.first_header
         while header is not None:
             if at > began.at:
                 self._before = self._progress = _begin(at, header, rules)
@@ -174,7 +180,7 @@ class ConvertedStream:
                 return 0
             self.next_offset = max(self.next_offset, header.last_offset + 1)
             at += header.size_bytes
-            header = batch_at(source, at)
+            header = batch_header_at(source, at)
         self.is_size_known = True
         if at == 0 and source.size_bytes and rules.shows_too_large:
             self.size_bytes = OVERFLOW_ENTRY.size
@@ -203,7 +209,7 @@ class ConvertedStream:
         Nothing is promised without a buffer, or if nothing comes of the batch, or if it is damaged.
         """
         progress, rules = self._progress, self.rules
-        if buffer is None or not has_to_be_opened(first, rules.target):
+        if buffer is None or not has_to_be_decompressed(first, rules.target):
             return 0
         out = memoryview(buffer)[: progress.buffer_bytes]
         chunk = Chunk(self.source, rules, progress.at, out, in_worker=True)
@@ -218,8 +224,8 @@ class ConvertedStream:
         """The size of one whole batch once it is converted, 0 if it vanishes."""
         rules = self.rules
         batch = read_window(self.source, at, header.size_bytes)
-        if has_to_be_opened(header, rules.target):
-            return wrapper_bytes(batch, rules.target) or through_codec(batch, rules).size_bytes
+        if has_to_be_decompressed(header, rules.target):
+            return wrapper_bytes(batch, rules.target) or convert_compressed_batch(batch, rules).size_bytes
         return convert_plain(batch, 0, rules.target, rules.first_offset, None)[1]
 
     # What follows
@@ -241,7 +247,7 @@ class ConvertedStream:
     def _continue_after(self, chunk: Chunk, out_bytes: int, stats: ConversionStats) -> None:
         """The next `fill` converts what follows `chunk`."""
         if chunk.needs_worker:
-            self._progress = _in_worker(chunk.end, out_bytes, batch_at(self.source, chunk.end), stats)
+            self._progress = _in_worker(chunk.end, out_bytes, batch_header_at(self.source, chunk.end), stats)
         else:
             self._progress = Progress(chunk.end, out_bytes, False, PLAIN_BYTES, PLAIN_BYTES, False, stats)
 
@@ -251,7 +257,7 @@ class ConvertedStream:
         if not size or not left or max(left, OVERFLOW_ENTRY.size) > min(len(out) - size, PADDING_BYTES):
             return 0
         with contextlib.suppress(ApiError):
-            if batch_at(self.source, self._progress.at) is None:
+            if batch_header_at(self.source, self._progress.at) is None:
                 return self._pad(out[size:])
         return 0
 

@@ -20,17 +20,17 @@ def claim_bytes_of(header: BatchHeader | None) -> int:
     """
     batch_bytes = 0 if header is None else header.size_bytes
     if header is not None and header.attributes & CODEC_MASK:
-        batch_bytes += _converted(header)
+        batch_bytes += _most_converted_bytes(header)
     steps = -(-batch_bytes // CLAIM_STEP_BYTES)
     return buffer_bytes_of(header) + CODEC_WORKSPACE_BYTES + steps * CLAIM_STEP_BYTES
 
 
 def buffer_bytes_of(header: BatchHeader | None) -> int:
     """The part of that which the chunk itself is given."""
-    return PLAIN_BYTES if header is None else max(PLAIN_BYTES, _converted(header))
+    return PLAIN_BYTES if header is None else max(PLAIN_BYTES, _most_converted_bytes(header))
 
 
-def _converted(header: BatchHeader) -> int:
+def _most_converted_bytes(header: BatchHeader) -> int:
     """What a batch is expected to take at most once it is converted, and with a codec the room to close one more block.
 
     One of tiny records takes more, and asks for that when it comes to it.

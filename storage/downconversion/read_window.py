@@ -25,7 +25,7 @@ def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
     size_bytes = min(size_bytes, source.size_bytes - at)
     if isinstance(source, BytesSlice):
         return source.data[at : at + size_bytes]
-    window = thread_window(size_bytes)[:size_bytes]
+    window = thread_buffer(size_bytes)[:size_bytes]
     read = 0
     while read < size_bytes:
         count = source.read_into(window[read:], at + read)
@@ -35,7 +35,7 @@ def read_window(source: Source, at: int, size_bytes: int) -> memoryview:
     return window
 
 
-def batch_at(source: Source, at: int) -> BatchHeader | None:
+def batch_header_at(source: Source, at: int) -> BatchHeader | None:
     """The header of the batch at `at`, its position counted from the start of the slice; None when no whole one is
     left.
 
@@ -43,15 +43,15 @@ def batch_at(source: Source, at: int) -> BatchHeader | None:
     """
     if isinstance(source, BytesSlice):
         return batch_header_in(source.data, at, 0)
-    return _header(source.read(at, RECORD_BATCH_OVERHEAD), 0, source.size_bytes - at, source.position + at)
+    return _read_header(source.read(at, RECORD_BATCH_OVERHEAD), 0, source.size_bytes - at, source.position + at)
 
 
 def batch_header_in(window: memoryview, at: int, position: int) -> BatchHeader | None:
-    """As `batch_at`, of the batch at `at` of a window that begins at `position` of its file."""
-    return _header(window, at, len(window) - at, position + at)
+    """As `batch_header_at`, of the batch at `at` of a window that begins at `position` of its file."""
+    return _read_header(window, at, len(window) - at, position + at)
 
 
-def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | None:
+def _read_header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | None:
     """The header at `at` of `data`, of a batch at `position` of its file with `left` bytes before the end."""
     if len(data) - at < HEADER_SIZE_UP_TO_MAGIC:
         return None
@@ -66,7 +66,7 @@ def _header(data: Buffer, at: int, left: int, position: int) -> BatchHeader | No
     return parse_header(data, at, position)
 
 
-def thread_window(size_bytes: int = KEPT_BYTES) -> memoryview:
+def thread_buffer(size_bytes: int = KEPT_BYTES) -> memoryview:
     """Room to look at `size_bytes` or more through, holding anything: all that this thread keeps, if that is enough."""
     if size_bytes > KEPT_BYTES:
         return memoryview(bytearray(size_bytes))

@@ -33,13 +33,13 @@ class MalformedCheckpoint(DiskFault):
     """A checkpoint file that cannot be read; the message says which line and what was expected."""
 
 
-class WholeFiles(Protocol):
+class SmallFileReader(Protocol):
     """What small files are read by."""
 
     def read_whole(self, path: str, limit: int) -> bytes | None: ...
 
 
-def read_lines(files: WholeFiles, path: str) -> list[list[str]]:
+def read_lines(files: SmallFileReader, path: str) -> list[list[str]]:
     """The fields of each entry; none when the file is missing or empty.
 
     Raises: MalformedCheckpoint, DiskFault.
@@ -89,7 +89,7 @@ def format_lines(entries: Iterable[str]) -> bytes:
     return "\n".join([_VERSION, str(len(lines)), *lines, ""]).encode()
 
 
-def read_offsets(files: WholeFiles, path: str) -> dict[TopicPartition, int]:
+def read_offsets(files: SmallFileReader, path: str) -> dict[TopicPartition, int]:
     """The offset of each partition.
 
     Raises: MalformedCheckpoint, DiskFault.

@@ -74,7 +74,7 @@ class ReadableFile(Protocol):
 
 
 class FileHandle:
-    """A file by name, opened when first used. `was_used`: since `Files` last looked for one to let go of."""
+    """A file by name, opened when first used. `was_used`: since `Files` last looked for a descriptor to close."""
 
     __slots__ = ("_files", "_held_elsewhere", "_opened", "path", "was_used")
 

@@ -48,8 +48,8 @@ class LogDirectoryName:
     suffix: str
 
 
-def fault_of_topic(name: str) -> str | None:
-    """Why a topic may not be called so (Kafka 3.9 `Topic`), None where it may."""
+def fault_of_topic_name(name: str) -> str | None:
+    """What is wrong with the name of a topic (Kafka 3.9 `Topic`); None: nothing."""
     if not name:
         return "a topic name may not be empty"
     if name in (".", ".."):
@@ -61,7 +61,7 @@ def fault_of_topic(name: str) -> str | None:
     return None
 
 
-def is_entry_name(name: str) -> bool:
+def is_plain_name(name: str) -> bool:
     """Whether it names something in a folder, and nothing above it or elsewhere."""
     return name not in ("", ".", "..") and "/" not in name and "\0" not in name
 
@@ -80,24 +80,24 @@ def offset_of(file_name: str) -> int | None:
     return None
 
 
-def log_directory(topic: str, partition: int) -> str:
+def log_dir_name(topic: str, partition: int) -> str:
     """The name of the folder of a partition's log."""
     return f"{topic}-{partition}"
 
 
-def deletion_directory(topic: str, partition: int, unique: str) -> str:
+def log_delete_dir_name(topic: str, partition: int, unique: str) -> str:
     """The name a log's folder gets when its topic is deleted; `unique` is 32 hexadecimal digits."""
     ending = f"-{partition}.{unique}{DELETE_DIRECTORY}"
     return topic[: _MAX_NAME - len(ending)] + ending
 
 
-def stray_directory(topic: str, partition: int, unique: str) -> str:
+def log_stray_dir_name(topic: str, partition: int, unique: str) -> str:
     """The name a log's folder gets when the metadata do not know it; `unique` is 32 hexadecimal digits."""
     ending = f"-{partition}.{unique}{STRAY_DIRECTORY}"
     return topic[: _MAX_NAME - len(ending)] + ending
 
 
-def future_directory(topic: str, partition: int, unique: str) -> str:
+def log_future_dir_name(topic: str, partition: int, unique: str) -> str:
     """The name of a log's copy while it is moved to another disk; `unique` is 32 hexadecimal digits.
 
     It is never cut, so the name of a topic may be too long for it: `fits_future_directory`.
@@ -107,7 +107,7 @@ def future_directory(topic: str, partition: int, unique: str) -> str:
 
 def fits_future_directory(topic: str, partition: int) -> bool:
     """Whether a log of this name can be moved."""
-    return len(future_directory(topic, partition, "0" * 32)) <= _MAX_NAME
+    return len(log_future_dir_name(topic, partition, "0" * 32)) <= _MAX_NAME
 
 
 def parse_log_directory(name: str) -> LogDirectoryName | None:

@@ -65,7 +65,7 @@ def _reason(fault: OSError) -> str:
     return fault.strerror or str(fault)
 
 
-def _fitting_max_open() -> int:
+def _default_max_open() -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return DEFAULT_MAX_OPEN
@@ -84,7 +84,7 @@ class Files:
 
     def __init__(self, *, max_open: int | None = None, read_only: bool = False) -> None:
         self._access = os.O_RDONLY if read_only else os.O_RDWR
-        self._max_open = _fitting_max_open() if max_open is None else max_open
+        self._max_open = _default_max_open() if max_open is None else max_open
         self._kept: dict[FileHandle, None] = {}
         self._admission = Lock()
         self.on_fault: list[Callable[[str, DiskFault], None]] = []
@@ -123,10 +123,10 @@ class Files:
             handle.take(opened)
             self._kept[handle] = None
             while len(self._kept) > self._max_open:
-                self._drop_one()
+                self._close_unused_file()
             return opened
 
-    def _drop_one(self) -> None:
+    def _close_unused_file(self) -> None:
         """Let go of the first descriptor that was not used since it was last looked at here."""
         handle = next(iter(self._kept))
         while handle.was_used:
@@ -235,7 +235,7 @@ class Files:
         A `private` one is never readable by others than its owner.
         """
         self.write_temporary(path, data, private=private)
-        self.put_in_place(path, sync=sync)
+        self.rename_temporary(path, sync=sync)
 
     def write_temporary(self, path: str, data: bytes, *, private: bool = False) -> None:
         """The first part of `replace`, which waits for no disk: `path.tmp` with `data`."""
@@ -248,7 +248,7 @@ class Files:
         finally:
             temporary.close()
 
-    def put_in_place(self, path: str, *, sync: bool = True) -> None:
+    def rename_temporary(self, path: str, *, sync: bool = True) -> None:
         """The second part of `replace`: `path.tmp` is `path` then."""
         if sync:
             temporary = self.handle(path + TEMPORARY)
@@ -306,7 +306,7 @@ class Files:
     def entries(self, path: str) -> list[DirectoryEntry]:
         """What is in the folder, ordered by name."""
         with self._disk_faults(path), os.scandir(path) as found:
-            return sorted(map(_entry, found))  # by name, which comes first
+            return sorted(map(_to_directory_entry, found))  # by name, which comes first
 
     def names(self, path: str) -> set[str]:
         """The names of what is in the folder; none when it is gone."""
@@ -422,7 +422,7 @@ def _read_up_to(fd: int, path: str, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def _entry(entry: os.DirEntry[str]) -> DirectoryEntry:
+def _to_directory_entry(entry: os.DirEntry[str]) -> DirectoryEntry:
     try:
         status = entry.stat()
     except FileNotFoundError:  # a link to nothing, or gone meanwhile

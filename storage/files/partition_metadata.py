@@ -12,7 +12,7 @@ from functools import lru_cache
 from uuid import UUID
 
 from ...protocol.errors import DiskFault
-from .checkpoint_file import WholeFiles
+from .checkpoint_file import SmallFileReader
 from .files import Files
 
 FILE_NAME = "partition.metadata"
@@ -35,7 +35,7 @@ def decode_uuid(text: str) -> UUID:
         raise ValueError(f"not a base64url UUID: {text[:40]!r}") from fault
 
 
-def read_topic_id(files: WholeFiles, directory: str) -> UUID | None:
+def read_topic_id(files: SmallFileReader, directory: str) -> UUID | None:
     """The topic id of the log in `directory`; None when there is no file.
 
     Raises: DiskFault when the file cannot be understood.
@@ -71,17 +71,17 @@ def write_topic_id(files: Files, directory: str, topic_id: UUID, *, sync: bool =
     files.replace(f"{directory}/{FILE_NAME}", _encode(topic_id), sync=sync)
 
 
-def prepare_topic_id(files: Files, directory: str, topic_id: UUID) -> None:
-    """Write what `keep_topic_id` puts in place. Raises: DiskFault."""
+def write_temporary_topic_id(files: Files, directory: str, topic_id: UUID) -> None:
+    """Write what `rename_temporary_topic_id` puts in place. Raises: DiskFault."""
     files.write_temporary(f"{directory}/{FILE_NAME}", _encode(topic_id))
 
 
-def keep_topic_id(files: Files, directory: str, *, sync: bool = True) -> None:
+def rename_temporary_topic_id(files: Files, directory: str, *, sync: bool = True) -> None:
     """Put the file that was prepared in place, safely on the disk unless `sync` is off. Raises: DiskFault."""
-    files.put_in_place(f"{directory}/{FILE_NAME}", sync=sync)
+    files.rename_temporary(f"{directory}/{FILE_NAME}", sync=sync)
 
 
-def has_topic_id(files: WholeFiles, directory: str, topic_id: UUID) -> bool:
+def has_topic_id(files: SmallFileReader, directory: str, topic_id: UUID) -> bool:
     """Whether the file is there and says just this; it may be damaged.
 
     Raises: DiskFault when it cannot be read.

@@ -65,7 +65,7 @@ class EntryIndex:
 
     def entry(self, at: int) -> Entry:
         """The entry number `at`, counted from 0."""
-        first, second = self.layout.unpack(self._bytes(at, 1))
+        first, second = self.layout.unpack(self._read_entries(at, 1))
         return first, second
 
     def floor(self, target: int) -> int:
@@ -75,10 +75,10 @@ class EntryIndex:
             return -1
         if last[0] <= target:
             return self._count - 1
-        start, entries = self._around(target, 0, self._count - 1)
+        start, entries = self._read_entries_around(target, 0, self._count - 1)
         return start - 1 + self._count_up_to(target, entries)
 
-    def _around(self, target: int, low: int, high: int) -> tuple[int, bytes]:
+    def _read_entries_around(self, target: int, low: int, high: int) -> tuple[int, bytes]:
         """A few entries and the number of the first of them: those before are not above `target`, those behind are.
 
         Known before: those below number `low` are not above it, number `high` and those behind are.
@@ -89,7 +89,7 @@ class EntryIndex:
                 low = middle + 1
             else:
                 high = middle
-        return low, self._bytes(low, high - low)
+        return low, self._read_entries(low, high - low)
 
     def _count_up_to(self, target: int, entries: bytes) -> int:
         unpack, width = self.layout.unpack_from, self.layout.size
@@ -121,7 +121,7 @@ class EntryIndex:
             self._file.write([self._tail], self.size_bytes - len(self._tail))
         self._tail = None
 
-    def keep_first(self, count: int) -> None:
+    def truncate_to_count(self, count: int) -> None:
         """Drop all but the first `count` entries, in memory and in the file."""
         self.write_out()
         self._count = min(count, self._count)
@@ -144,7 +144,7 @@ class EntryIndex:
         self._tail = None
         self._file.close()
 
-    def _bytes(self, start: int, count: int) -> bytes:
+    def _read_entries(self, start: int, count: int) -> bytes:
         """Whole entries from the file or the tail; from both when the range crosses the border.
 
         Raises: DiskFault when the file has become shorter.

@@ -30,7 +30,7 @@ class OffsetIndex(EntryIndex):
         last = self.last_entry()
         if last is None or last[0] <= relative_offset:
             return 0 if last is None else last[1]
-        start, entries = self._guess(relative_offset, last[0])
+        start, entries = self._read_entries_near(relative_offset, last[0])
         both = array("q", entries)  # an entry as one number, which orders as its offset does
         if sys.byteorder == "little":
             both.byteswap()
@@ -39,21 +39,21 @@ class OffsetIndex(EntryIndex):
             return both[found - 1] & _POSITION
         return self.entry(start - 1)[1] if start else 0
 
-    def _guess(self, relative_offset: int, largest: int) -> tuple[int, bytes]:
-        """As `_around`. Sets are often alike: then an entry is about where its share of the largest says."""
+    def _read_entries_near(self, relative_offset: int, largest: int) -> tuple[int, bytes]:
+        """As `_read_entries_around`. Batches are often alike: then an entry is where its share of the largest says."""
         low, high = 0, self.count - 1
         if high <= _ENTRIES_PER_GUESS or relative_offset < 0:
-            return self._around(relative_offset, low, high)
+            return self._read_entries_around(relative_offset, low, high)
         start = relative_offset * high // largest - _ENTRIES_PER_GUESS // 2
         start = min(max(start, 0), high - _ENTRIES_PER_GUESS)
-        entries = self._bytes(start, _ENTRIES_PER_GUESS)
+        entries = self._read_entries(start, _ENTRIES_PER_GUESS)
         if self.layout.unpack_from(entries)[0] > relative_offset:
-            return self._around(relative_offset, low, start)
+            return self._read_entries_around(relative_offset, low, start)
         if self.layout.unpack_from(entries, len(entries) - self.layout.size)[0] <= relative_offset:
-            return self._around(relative_offset, start + _ENTRIES_PER_GUESS, high)
+            return self._read_entries_around(relative_offset, start + _ENTRIES_PER_GUESS, high)
         return start, entries
 
-    def first_from_position(self, position: int) -> int | None:
+    def offset_from_position(self, position: int) -> int | None:
         """The relative offset of the first entry whose position is not below `position`; None when there is none."""
         low, high = 0, self.count
         while low < high:
@@ -66,7 +66,7 @@ class OffsetIndex(EntryIndex):
 
     def truncate_to(self, relative_offset: int) -> None:
         """Drop the entries at or above `relative_offset`."""
-        self.keep_first(self.floor(relative_offset - 1) + 1)
+        self.truncate_to_count(self.floor(relative_offset - 1) + 1)
 
     def is_full(self, max_bytes: int) -> bool:
         return self._count >= max_bytes // self.layout.size

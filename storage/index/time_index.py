@@ -26,8 +26,8 @@ class TimeIndex(EntryIndex):
         if timestamp > (last[0] if last is not None else -1):
             self.append(timestamp, relative_offset)
 
-    def offset_before(self, timestamp: int) -> int:
-        """A relative offset that the first record at or after `timestamp` cannot lie before."""
+    def offset_to_search_from(self, timestamp: int) -> int:
+        """A relative offset to search from: the first record at or after `timestamp` is not below it."""
         at = self.floor(timestamp)
         return self.entry(at)[1] if at >= 0 else 0
 
@@ -40,7 +40,7 @@ class TimeIndex(EntryIndex):
                 low = middle + 1
             else:
                 high = middle
-        self.keep_first(low)
+        self.truncate_to_count(low)
 
     def is_full(self, max_bytes: int) -> bool:
         """Whether only the slot is left that a closing segment takes for its largest timestamp."""

@@ -39,7 +39,7 @@ def batch_headers(file: ReadableFile, start: int, end: int) -> Iterator[BatchHea
     at = 0  # of `position` in `data`
     while position < end - HEADER_SIZE_UP_TO_MAGIC:
         if at + RECORD_BATCH_OVERHEAD > len(data):
-            data = _read(file, min(WINDOW_BYTES, end - position), position)
+            data = _read_exactly(file, min(WINDOW_BYTES, end - position), position)
             at = 0
         size = FRAME.unpack_from(data, at)[1]
         if size < MIN_SIZE:
@@ -67,7 +67,7 @@ def find_batch(file: ReadableFile, offset: int, start: int, end: int) -> tuple[i
     while position < end - HEADER_SIZE_UP_TO_MAGIC:
         if at + RECORD_BATCH_OVERHEAD > len(data):
             window = RECORD_BATCH_OVERHEAD if size >= LARGE_BATCH_BYTES else WINDOW_BYTES // 2
-            data = _read(file, min(window, end - position), position)
+            data = _read_exactly(file, min(window, end - position), position)
             at = 0
         last_offset, size = FRAME.unpack_from(data, at)
         if size < MIN_SIZE:
@@ -99,7 +99,7 @@ def valid_batches(file: ReadableFile, start: int, end: int) -> Iterator[BatchHea
     while position < end - HEADER_SIZE_UP_TO_MAGIC:
         left = len(data) - at
         if left < RECORD_BATCH_OVERHEAD or left < FRAME.unpack_from(data, at)[1] + LOG_OVERHEAD:
-            data = memoryview(_read(file, min(SCAN_WINDOW_BYTES, end - position), position))
+            data = memoryview(_read_exactly(file, min(SCAN_WINDOW_BYTES, end - position), position))
             at = 0
         size = FRAME.unpack_from(data, at)[1]
         if size < MIN_SIZE:
@@ -109,7 +109,7 @@ def valid_batches(file: ReadableFile, start: int, end: int) -> Iterator[BatchHea
             return
         header = parse_header(data, at, position)
         if at + size <= len(data):
-            checksum = _checksum(header.magic, data[at + _crc_from(header.magic) : at + size])
+            checksum = _checksum(header.magic, data[at + _crc_start(header.magic) : at + size])
         else:
             checksum = _checksum_in_parts(file, header)
         if checksum != header.crc or header.magic > 2:
@@ -122,14 +122,14 @@ def valid_batches(file: ReadableFile, start: int, end: int) -> Iterator[BatchHea
         position += size
 
 
-def _read(file: ReadableFile, size: int, position: int) -> bytes:
+def _read_exactly(file: ReadableFile, size: int, position: int) -> bytes:
     data = file.read(size, position)
     if len(data) < size:
         raise CorruptRecord(f"{file.path}: ends at byte {position + len(data)}, at least {position + size} expected")
     return data
 
 
-def _crc_from(magic: int) -> int:
+def _crc_start(magic: int) -> int:
     return MAGIC_OFFSET if magic < 2 else ATTRIBUTES_OFFSET
 
 
@@ -139,9 +139,9 @@ def _checksum(magic: int, data: Buffer, before: int = 0) -> int:
 
 def _checksum_in_parts(file: ReadableFile, header: BatchHeader) -> int:
     checksum = 0
-    position = header.position + _crc_from(header.magic)
+    position = header.position + _crc_start(header.magic)
     while position < header.end:
-        part = _read(file, min(SCAN_WINDOW_BYTES, header.end - position), position)
+        part = _read_exactly(file, min(SCAN_WINDOW_BYTES, header.end - position), position)
         checksum = _checksum(header.magic, part, checksum)
         position += len(part)
     return checksum

@@ -54,7 +54,7 @@ class Flush:
         # A segment may have been flushed before it was closed, which writes its last time entry.
         segments = [*log.take_closed_segments(), *log.segments.reaching(log.recovery_point, end)]
         self._segments = list({id(segment): segment for segment in segments}.values())
-        self._snapshot = log.producers.take_plan()
+        self._snapshot = log.producers.take_planned_snapshot()
         for segment in self._segments:
             segment.offset_index.write_out()
             segment.time_index.write_out()
@@ -70,7 +70,7 @@ class Flush:
         if log.fault is not None:
             raise log.fault
         if self._snapshot is not None:
-            self._snapshot.encode()
+            self._snapshot.encode_data()
         try:
             for segment in self._segments:
                 self._sync(segment)
@@ -94,7 +94,7 @@ class Flush:
         if all(segment.base_offset != snapshot.offset for segment in log.segments):
             return
         try:
-            log.producers.write(snapshot)
+            log.producers.write_planned_snapshot(snapshot)
         except DiskFault as fault:
             log.fault = fault
             raise

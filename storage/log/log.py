@@ -125,7 +125,7 @@ class Log(LogReading):
         return f"Log({self.name}, [{self.log_start_offset}, {self.log_end_offset}))"
 
     @property
-    def starts_late(self) -> bool:
+    def starts_inside_segment(self) -> bool:
         """Whether the log's start lies behind that of its first segment, so that it has to be remembered."""
         return self.log_start_offset > self.segments[0].base_offset
 
@@ -142,8 +142,8 @@ class Log(LogReading):
         """
         if not prepared.head:
             return AppendInfo(log_start_offset=self.log_start_offset)
-        if prepared.producer_id >= 0 and (repeated := self.producers.find_repetition(prepared)) is not None:
-            return self._duplicate(repeated)
+        if prepared.producer_id >= 0 and (repeated := self.producers.find_duplicate(prepared)) is not None:
+            return self._append_info_of(repeated)
         return self.append_new_batch(prepared, leader_epoch=leader_epoch)
 
     def append_new_batch(self, prepared: PreparedAppend, *, leader_epoch: int) -> AppendInfo:
@@ -155,8 +155,8 @@ class Log(LogReading):
         if leader_epoch != self._latest_epoch:
             self._assign_epoch(leader_epoch, first_offset)
         if prepared.producer_id >= 0:
-            for aborted in self.producers.remember(prepared, first_offset):
-                self.segments.active.transactions().append(aborted)
+            for aborted in self.producers.track_append(prepared, first_offset):
+                self.segments.active.ensure_transaction_index().append(aborted)
         self._flush_if_many()
         return AppendInfo(first_offset, last_offset, max_timestamp, prepared.log_append_time_ms, self.log_start_offset)
 
@@ -190,7 +190,7 @@ class Log(LogReading):
                 self._assign_epoch(header.leader_epoch, header.base_offset)
             body = memoryview(data)[header.position + RECORD_BATCH_OVERHEAD : header.end]
             for aborted in self.producers.replay(header, body):
-                self.segments.active.transactions().append(aborted)
+                self.segments.active.ensure_transaction_index().append(aborted)
         self._flush_if_many()
         return AppendInfo(
             first_offset=first_offset,
@@ -254,7 +254,7 @@ class Log(LogReading):
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
 
-    def _duplicate(self, repeated: BatchSequence) -> AppendInfo:
+    def _append_info_of(self, repeated: BatchSequence) -> AppendInfo:
         return AppendInfo(
             first_offset=repeated.first_offset,
             last_offset=repeated.last_offset,
@@ -437,7 +437,7 @@ class Log(LogReading):
         """To be called when all of the log is on the disk."""
         self.recovery_point = self.log_end_offset
 
-    def retire(self) -> None:
+    def close_after_deletion(self) -> None:
         """Let go of the files and take no more appends: the folder is deleted, and another log may get its name."""
         self.fault = DiskFault(f"{self.name} is deleted")
         self.release()

@@ -67,7 +67,7 @@ class LogReading:
     def _visible_bytes(self, at: int, below: int) -> int:
         """How much of segment number `at` lies below the offset `below`."""
         segment = self.segments[at]
-        next_base = self.segments.end_of(at)
+        next_base = self.segments.next_base_offset(at)
         if below >= (self.log_end_offset if next_base is None else next_base):
             return segment.size
         place = segment.locate(below) if below > segment.base_offset else None
@@ -104,8 +104,8 @@ class LogReading:
     def is_lookup_costly(self, timestamp: int | None) -> bool:
         """Whether `offset_for_timestamp`, or with None `max_timestamp_offset`, is work for a worker."""
         if timestamp is None:
-            return lookups.is_costly(lookups.batches_with_largest(self.segments))
-        return lookups.is_costly(lookups.batches_since(self.segments, timestamp, self.log_start_offset))
+            return lookups.is_first_batch_costly(lookups.batches_with_max_timestamp(self.segments))
+        return lookups.is_first_batch_costly(lookups.batches_to_search(self.segments, timestamp, self.log_start_offset))
 
     def max_timestamp_offset(self) -> lookups.TimestampOffset | None:
         """The record with the largest timestamp; None in a log without timestamps.

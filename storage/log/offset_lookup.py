@@ -33,7 +33,7 @@ RUN = 4_096
 _FIRST_OFFSET = itemgetter(1)
 
 
-class Bounds(Protocol):
+class LogForLookup(Protocol):
     """What is looked at of a log."""
 
     log_start_offset: int
@@ -54,30 +54,30 @@ class TimestampOffset:
 
 def offset_for_timestamp(segments: Segments, timestamp: int, start_offset: int) -> TimestampOffset | None:
     """The first record from `start_offset` on that is not before `timestamp`."""
-    return _first_record(batches_since(segments, timestamp, start_offset), timestamp, start_offset)
+    return _first_record(batches_to_search(segments, timestamp, start_offset), timestamp, start_offset)
 
 
 def max_timestamp_offset(segments: Segments) -> TimestampOffset | None:
     """The first record that has the largest timestamp of the log."""
     largest = max(segment.max_timestamp for segment in segments)
-    return _first_record(batches_with_largest(segments), largest, 0)
+    return _first_record(batches_with_max_timestamp(segments), largest, 0)
 
 
 Batches = Iterator[tuple[Segment, BatchHeader]]
 
 
-def batches_since(segments: Segments, timestamp: int, start_offset: int) -> Batches:
+def batches_to_search(segments: Segments, timestamp: int, start_offset: int) -> Batches:
     """The batches that have to be opened, one after the other, to find the first record at or after `timestamp`."""
     segment = next((each for each in segments if each.largest_timestamp() >= timestamp), None)
     if segment is None:
         return
-    from_offset = max(segment.time_index.offset_before(timestamp), start_offset - segment.base_offset)
+    from_offset = max(segment.time_index.offset_to_search_from(timestamp), start_offset - segment.base_offset)
     for header in segment.batches(segment.offset_index.position_of(from_offset)):
         if header.max_timestamp >= timestamp:
             yield segment, header
 
 
-def batches_with_largest(segments: Segments) -> Batches:
+def batches_with_max_timestamp(segments: Segments) -> Batches:
     """The batches that may have the first record with the largest timestamp."""
     segment = max(segments, key=lambda segment: segment.max_timestamp)
     if segment.max_timestamp < 0:
@@ -88,7 +88,7 @@ def batches_with_largest(segments: Segments) -> Batches:
             yield segment, header
 
 
-def is_costly(batches: Batches) -> bool:
+def is_first_batch_costly(batches: Batches) -> bool:
     """Whether the first of these batches takes long to open: it is compressed or has more than some ten records."""
     _, header = next(batches, (None, None))
     return header is not None and (header.size_bytes > SMALL_BYTES or bool(header.attributes & CODEC_MASK))
@@ -131,7 +131,7 @@ def _find_in_columns(batch: Batch, timestamp: int, start_offset: int) -> tuple[i
     return None
 
 
-def legacy_offsets_before(log: "Bounds", timestamp: int, max_count: int) -> list[int]:
+def legacy_offsets_before(log: "LogForLookup", timestamp: int, max_count: int) -> list[int]:
     """The starts of segments last written at or before `timestamp`, newest first; also the end of a log not empty."""
     starts = [
         (max(segment.base_offset, log.log_start_offset), log.files.mtime_ms(segment.file.path))
@@ -164,7 +164,7 @@ def find_aborted_transactions(
     def take(transaction: AbortedTransaction) -> None:
         aborted.append((transaction.producer_id, transaction.first_offset))
 
-    for segment in segments.from_number(at):
+    for segment in segments.from_index(at):
         if segment.transaction_index is not None and segment.transaction_index.collect(fetch_offset, upper, take):
             break
     runs = (sorted(aborted[at : at + RUN], key=_FIRST_OFFSET) for at in range(0, len(aborted), RUN))
@@ -174,7 +174,7 @@ def find_aborted_transactions(
 def may_have_many_aborted(segments: Segments, found: FileSlice) -> bool:
     """Whether more than FEW_ABORTED transactions were aborted from the segment of the slice on."""
     count = 0
-    for segment in segments.from_number(max(0, segments.index_of(found.segment_base_offset))):
+    for segment in segments.from_index(max(0, segments.index_of(found.segment_base_offset))):
         count += segment.transaction_index.count if segment.transaction_index is not None else 0
         if count > FEW_ABORTED:
             return True
@@ -183,8 +183,8 @@ def may_have_many_aborted(segments: Segments, found: FileSlice) -> bool:
 
 def _upper_bound(segments: Segments, at: int, found: FileSlice, log_end_offset: int) -> int:
     segment = segments[at]
-    indexed = segment.offset_index.first_from_position(found.position + found.size_bytes)
+    indexed = segment.offset_index.offset_from_position(found.position + found.size_bytes)
     if indexed is not None:
         return segment.base_offset + indexed
-    next_base = segments.end_of(at)
+    next_base = segments.next_base_offset(at)
     return log_end_offset if next_base is None else next_base

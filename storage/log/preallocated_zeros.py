@@ -5,7 +5,7 @@ from ..files.file_handle import ReadableFile
 WINDOW_BYTES = 1 << 20
 
 
-def is_preallocated(file: ReadableFile, start: int, end: int) -> bool:
+def is_all_zeros(file: ReadableFile, start: int, end: int) -> bool:
     """Whether there are zeros only between these positions.
 
     Raises: DiskFault.

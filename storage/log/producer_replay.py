@@ -24,7 +24,7 @@ def replay(segment: Segment, header: BatchHeader, producers: ProducerTracking, *
 
     for aborted in producers.replay(header, body):
         if index:
-            segment.transactions().append(aborted)
+            segment.ensure_transaction_index().append(aborted)
 
 
 def rebuild_producers(producers: ProducerTracking, segments: Segments, start: int, end: int) -> None:

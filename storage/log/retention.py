@@ -32,12 +32,12 @@ def reasons_to_delete(log: LogForRetention, now_ms: int, high_watermark: int, *,
     one is rolled first."""
     config = log.config
     most = len(log.segments) if most is None else min(most, len(log.segments))
-    count = _count(log, high_watermark, 0, most, _starts_later(log))
+    count = _count_deletable(log, high_watermark, 0, most, _make_start_rule(log))
     reasons = [f"the log starts at {log.log_start_offset}"] * count
     if config.deletes:
-        count = _count(log, high_watermark, count, most, _is_too_much(log, count))
+        count = _count_deletable(log, high_watermark, count, most, _make_size_rule(log, count))
         reasons += [f"retention.bytes={config.retention_bytes}"] * (count - len(reasons))
-        count = _count(log, high_watermark, count, most, _is_too_old(log, now_ms))
+        count = _count_deletable(log, high_watermark, count, most, _make_age_rule(log, now_ms))
         reasons += [f"retention.ms={config.retention_ms}"] * (count - len(reasons))
     return reasons
 
@@ -47,21 +47,21 @@ def describe_deletion(log: LogForRetention, reasons: Sequence[str]) -> Iterator[
     at = 0
     for reason, same in groupby(reasons):
         count = len(list(same))
-        segments = log.segments.from_number(at)[:count]
-        end = log.segments.end_of(at + count - 1)
+        segments = log.segments.from_index(at)[:count]
+        end = log.segments.next_base_offset(at + count - 1)
         last = (log.log_end_offset if end is None else end) - 1
         size_bytes = sum(segment.size for segment in segments)
         yield f"offsets {segments[0].base_offset} to {last}, {plural(count, 'segment')} of {size_bytes} bytes: {reason}"
         at += count
 
 
-def _count(
+def _count_deletable(
     log: LogForRetention, high_watermark: int, count: int, most: int, may_go: Callable[[Segment, int], bool]
 ) -> int:
     segments = log.segments
     while count < most:
         segment = segments[count]
-        next_base = segments.end_of(count)
+        next_base = segments.next_base_offset(count)
         end = log.log_end_offset if next_base is None else next_base
         is_empty_active = next_base is None and not segment.size
         if high_watermark < end or is_empty_active or not may_go(segment, end if next_base is not None else -1):
@@ -70,13 +70,13 @@ def _count(
     return count
 
 
-def _starts_later(log: LogForRetention) -> Callable[[Segment, int], bool]:
+def _make_start_rule(log: LogForRetention) -> Callable[[Segment, int], bool]:
     return lambda segment, next_base: 0 <= next_base <= log.log_start_offset
 
 
-def _is_too_much(log: LogForRetention, gone: int) -> Callable[[Segment, int], bool]:
+def _make_size_rule(log: LogForRetention, gone: int) -> Callable[[Segment, int], bool]:
     limit = log.config.retention_bytes
-    surplus = sum(segment.size for segment in log.segments.from_number(gone)) - limit
+    surplus = sum(segment.size for segment in log.segments.from_index(gone)) - limit
 
     def may_go(segment: Segment, next_base: int) -> bool:
         nonlocal surplus
@@ -88,6 +88,6 @@ def _is_too_much(log: LogForRetention, gone: int) -> Callable[[Segment, int], bo
     return may_go
 
 
-def _is_too_old(log: LogForRetention, now_ms: int) -> Callable[[Segment, int], bool]:
+def _make_age_rule(log: LogForRetention, now_ms: int) -> Callable[[Segment, int], bool]:
     limit = log.config.retention_ms
     return lambda segment, next_base: limit >= 0 and now_ms - segment.largest_timestamp() > limit

@@ -85,7 +85,7 @@ class Segment:
         self._last_found: tuple[int, BatchPlace] | None = None  # what offset was looked for
         self._tail_is_dirty = False
         if self.time_index.count:
-            self.read_max_timestamp()
+            self.load_max_timestamp()
 
     @classmethod
     def create(cls, files: Files, directory: str, base_offset: int, config: LogConfig, created_ms: int) -> "Segment":
@@ -148,7 +148,7 @@ class Segment:
         self.offset_index.append(last_offset - self.base_offset, position)
         self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
 
-    def takes(self, last_offset: int) -> bool:
+    def can_hold_offset(self, last_offset: int) -> bool:
         """Whether an offset can be written relative to this segment's base."""
         return 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
 
@@ -157,7 +157,7 @@ class Segment:
     ) -> bool:
         """Whether a set has to go to a new segment (Kafka 3.9 `LogSegment.shouldRoll`)."""
         size = self.size
-        if size + size_bytes > config.segment_bytes or not self.takes(last_offset):
+        if size + size_bytes > config.segment_bytes or not self.can_hold_offset(last_offset):
             return True
         if size:
             first = self.first_timestamp() if self._first_timestamp is None else self._first_timestamp
@@ -226,11 +226,11 @@ class Segment:
         found = find_batch(self.file, offset, 0, self.size)
         if found is not None:
             _logger.warning("%s has a wrong entry and is made anew", self.path(OFFSET_INDEX))
-            self._renew_offset_index()
+            self._rebuild_offset_index()
         return found
 
-    def _renew_offset_index(self) -> None:
-        self.offset_index.keep_first(0)
+    def _rebuild_offset_index(self) -> None:
+        self.offset_index.truncate_to_count(0)
         since_entry = 0
         for header in self.batches():
             if since_entry > DEFAULT_INDEX_INTERVAL_BYTES:
@@ -272,7 +272,7 @@ class Segment:
 
     # Timestamps
 
-    def read_max_timestamp(self) -> None:
+    def load_max_timestamp(self) -> None:
         """Take the largest timestamp from the time index."""
         last = self.time_index.last_entry()
         self.max_timestamp, relative_offset = last if last is not None else (-1, 0)
@@ -286,7 +286,7 @@ class Segment:
 
     # Aborted transactions
 
-    def transactions(self) -> TransactionIndex:
+    def ensure_transaction_index(self) -> TransactionIndex:
         """The transaction index, made when first asked for."""
         if self.transaction_index is None:
             self.transaction_index = TransactionIndex(self.files, self.path(TRANSACTION_INDEX), 0)
@@ -316,12 +316,12 @@ class Segment:
 
     def renew_last_time_entry(self) -> None:
         """Find the largest timestamp again without believing the last time entry, and write it."""
-        self.time_index.keep_first(max(0, self.time_index.count - 1))
+        self.time_index.truncate_to_count(max(0, self.time_index.count - 1))
         self._find_max_timestamp()
         self.finish()
 
     def _find_max_timestamp(self) -> None:
-        self.read_max_timestamp()
+        self.load_max_timestamp()
         with suppress(CorruptRecord):
             for header in self.batches(self.offset_index.position_of(self.max_timestamp_offset - self.base_offset)):
                 if header.max_timestamp > self.max_timestamp:
@@ -330,8 +330,8 @@ class Segment:
 
     def reset_indexes(self) -> None:
         """Empty all indexes, to fill them again."""
-        self.offset_index.keep_first(0)
-        self.time_index.keep_first(0)
+        self.offset_index.truncate_to_count(0)
+        self.time_index.truncate_to_count(0)
         if self.transaction_index is not None:
             self.transaction_index.reset()
         self.max_timestamp = -1

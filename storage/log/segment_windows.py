@@ -24,7 +24,7 @@ def windows(files: Files, segment: Segment, position: int, window_bytes: int) ->
         while position < segment.size:
             view = memoryview(buffer)[: segment.size - position]
             view = view[: handle.read_into(view, position)]
-            whole = _whole_bytes(view)
+            whole = _whole_batch_bytes(view)
             if whole:
                 position += whole
                 yield view[:whole]
@@ -37,7 +37,7 @@ def windows(files: Files, segment: Segment, position: int, window_bytes: int) ->
         handle.close()
 
 
-def _whole_bytes(view: memoryview) -> int:
+def _whole_batch_bytes(view: memoryview) -> int:
     at = 0
     while len(view) - at >= FRAME.size:
         size = FRAME.unpack_from(view, at)[1]

@@ -48,10 +48,10 @@ class Segments:
         first = max(0, self.index_of(start)) if self._segments else 0
         return [segment for segment in self._segments[first:] if end is None or segment.base_offset < end]
 
-    def from_number(self, at: int) -> list[Segment]:
+    def from_index(self, at: int) -> list[Segment]:
         return self._segments[at:]
 
-    def end_of(self, at: int) -> int | None:
+    def next_base_offset(self, at: int) -> int | None:
         """The base offset of the segment after number `at`; None for the active one."""
         return self._segments[at + 1].base_offset if at + 1 < len(self._segments) else None
 

@@ -143,15 +143,15 @@ class MetadataLog:
         batches: list[bytes] = []
         if not self._leads:
             self._begin_epoch()
-            offset = self._add(batches, offset, self._leader_change(), now_ms)
-            offset = self._add(batches, offset, self._own_voters(), now_ms)
+            offset = self._add_batch(batches, offset, self._leader_change_records(), now_ms)
+            offset = self._add_batch(batches, offset, self._sole_voter_records(), now_ms)
             if self.contents.is_in_transaction:
                 abort = [encode_metadata_record(AbortTransactionRecord(reason="the writer stopped"))]
-                offset = self._add(batches, offset, abort, now_ms)
+                offset = self._add_batch(batches, offset, abort, now_ms)
         if sync:
             self._store_quorum_state()
-        for values in _in_batches(records, metadata_version):
-            offset = self._add(batches, offset, values, now_ms)
+        for values in _encode_batches(records, metadata_version):
+            offset = self._add_batch(batches, offset, values, now_ms)
         self._write(b"".join(batches), sync=sync)
         if not self._leads:
             self._note_epoch()
@@ -181,7 +181,7 @@ class MetadataLog:
         with suppress(DiskFault):  # Kafka reads the epochs from the batches where the file lacks them
             LeaderEpochs(self._files, self.folder).assign(self.epoch, self.end_offset)
 
-    def _leader_change(self) -> list[tuple[bytes, bytes]]:
+    def _leader_change_records(self) -> list[tuple[bytes, bytes]]:
         voters = [LeaderVoter(voter_id=self._voter.node_id, voter_directory_id=self._voter.directory_id)]
         version = min(self.contents.kraft_version, 1)
         message = LeaderChangeMessage(
@@ -189,7 +189,7 @@ class MetadataLog:
         )
         return [encode_control_record(message)]
 
-    def _own_voters(self) -> list[tuple[bytes, bytes]]:
+    def _sole_voter_records(self) -> list[tuple[bytes, bytes]]:
         """The record that takes other voters off the list, none where there are none."""
         if self.contents.kraft_version == 0 or not self._voters:
             return []
@@ -209,11 +209,11 @@ class MetadataLog:
             ),
         )
 
-    def _add(self, batches: list[bytes], offset: int, values: Sequence[Any], now_ms: int) -> int:
+    def _add_batch(self, batches: list[bytes], offset: int, values: Sequence[Any], now_ms: int) -> int:
         """The offset after these records: bytes, or key and value of control records."""
         if not values:
             return offset
-        batches.append(_batch(offset, self.epoch, values, now_ms))
+        batches.append(_build_batch(offset, self.epoch, values, now_ms))
         return offset + len(values)
 
     def prepare_sync(self) -> Callable[[], None]:
@@ -328,11 +328,11 @@ def encode_snapshot(
     """The bytes of a snapshot of the state that these records make up; `voters` are control records that name them."""
     head = [SnapshotHeaderRecord(last_contained_log_timestamp=now_ms)]
     chunks: list[Sequence[Any]] = [[encode_control_record(each) for each in chunk] for chunk in (head, voters) if chunk]
-    chunks += _chunks(_values(records, metadata_version))
+    chunks += _chunk_values(_encode_values(records, metadata_version))
     chunks.append([encode_control_record(SnapshotFooterRecord())])
     offset, batches = 0, []
     for values in chunks:
-        batches.append(_batch(offset, epoch, values, now_ms))
+        batches.append(_build_batch(offset, epoch, values, now_ms))
         offset += len(values)
     return b"".join(batches)
 
@@ -343,12 +343,12 @@ def encode_value(record: Any, metadata_version: int) -> bytes:
     return encode_metadata_record(record, partition_record_version(metadata_version) if is_partition else 0)
 
 
-def _values(records: Iterable[Any], metadata_version: int) -> Iterator[bytes]:
+def _encode_values(records: Iterable[Any], metadata_version: int) -> Iterator[bytes]:
     for record in records:
         yield record if isinstance(record, bytes) else encode_value(record, metadata_version)
 
 
-def _chunks(values: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _chunk_values(values: Iterable[bytes]) -> Iterator[list[bytes]]:
     chunk: list[bytes] = []
     for value in values:
         chunk.append(value)
@@ -359,14 +359,14 @@ def _chunks(values: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield chunk
 
 
-def _in_batches(records: Sequence[Any], metadata_version: int) -> Iterator[list[bytes]]:
+def _encode_batches(records: Sequence[Any], metadata_version: int) -> Iterator[list[bytes]]:
     """The values of each batch; several batches are one metadata transaction, where the level knows it."""
     if len(records) > RECORDS_A_BATCH and metadata_version >= FIRST_WITH_TRANSACTIONS:
         records = [BeginTransactionRecord(name=TRANSACTION_NAME), *records, EndTransactionRecord()]
-    return _chunks(_values(records, metadata_version))
+    return _chunk_values(_encode_values(records, metadata_version))
 
 
-def _batch(offset: int, epoch: int, values: Sequence[Any], now_ms: int) -> bytes:
+def _build_batch(offset: int, epoch: int, values: Sequence[Any], now_ms: int) -> bytes:
     is_control = isinstance(values[0], tuple)
     return build_plain_batch(
         values if is_control else [(None, value) for value in values],

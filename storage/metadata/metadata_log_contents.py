@@ -69,11 +69,11 @@ class MetadataLogContents:
     changed_ms: int = -1
     """When the last batch of metadata was written."""
     is_misread_by_kafka: bool = False
-    """Whether the log after the snapshot has a removal of `is_misread`, or follows a formatted directory's snapshot at
-    offset 0, which Kafka 4.4.0 passes over beside a log."""
+    """Whether the log after the snapshot has a removal that Kafka misreads, or follows a formatted directory's snapshot
+    at offset 0, which Kafka 4.4.0 passes over beside a log."""
 
 
-def is_misread(record: Any) -> bool:
+def is_misread_by_kafka(record: Any) -> bool:
     """Whether it is a removal that Kafka misreads in a log, where a snapshot without what is gone is read well.
 
     3.9.1 to 4.4.0 forget the passwords of other users (`ScramDelta.apply`); 4.4.0 keeps a setting of a broker that an
@@ -115,12 +115,12 @@ class _Reader:
         found.end_offset = found.snapshot_end
         self._read_segments([name for name in names if _SEGMENT.fullmatch(name)])
         found.is_in_transaction = self.replay.is_in_transaction
-        with self._naming(self._folder):
+        with self._name_file_in_faults(self._folder):
             found.state = self.replay.finish()
         return found
 
     def read_snapshot(self, name: str) -> None:
-        data = self._read(name)
+        data = self._read_file(name)
         kinds: list[type] = []
         position = expected = 0
         for batch in _batches(data):
@@ -128,14 +128,16 @@ class _Reader:
             expected, position = batch.next_offset, position + batch.size_bytes
             kinds += [type(record) for record in self._apply_batch(name, batch, 0)]
         if position < len(data) or SnapshotHeaderRecord not in kinds[:1] or SnapshotFooterRecord not in kinds[-1:]:
-            raise self._damage(name, f"the snapshot is not whole, {position} of {len(data)} bytes are whole batches")
+            raise self._make_damage(
+                name, f"the snapshot is not whole, {position} of {len(data)} bytes are whole batches"
+            )
 
     def _read_segments(self, names: list[str]) -> None:
         found = self._found
         bases = [int(name[:20]) for name in names]
         first = max((n for n, base in enumerate(bases) if base <= found.snapshot_end), default=0)
         if names and bases[first] > found.snapshot_end:
-            raise self._damage(
+            raise self._make_damage(
                 names[first], f"the records from offset {found.snapshot_end} on are in no file, the log begins later"
             )
         for number in range(first, len(names)):
@@ -146,7 +148,7 @@ class _Reader:
 
     def _read_segment(self, name: str, base: int, *, is_last: bool) -> None:
         found = self._found
-        data = self._read(name)
+        data = self._read_file(name)
         expected, position = base, 0
         for batch in _batches(data):
             self._check_offset(name, batch, expected)
@@ -158,16 +160,16 @@ class _Reader:
         found.segment, found.segment_bytes, found.torn_bytes = name, position, len(data) - position
         found.end_offset = expected
         if found.torn_bytes and (not is_last or _has_batch(data, position)):
-            raise self._damage(name, f"the batch at position {position} is damaged, and others follow it")
+            raise self._make_damage(name, f"the batch at position {position} is damaged, and others follow it")
 
     def _check_offset(self, name: str, batch: RecordBatch, expected: int) -> None:
         if batch.base_offset != expected:
-            raise self._damage(name, f"offset {expected} was expected, found {batch.base_offset}")
+            raise self._make_damage(name, f"offset {expected} was expected, found {batch.base_offset}")
 
     def _apply_batch(self, name: str, batch: RecordBatch, start: int) -> list[Any]:
         """The records of the batch from the offset `start` on, after they were applied; None for those passed over."""
         taken = []
-        with self._naming(name):
+        with self._name_file_in_faults(name):
             for record in batch.records():
                 if record.offset < start:
                     continue
@@ -179,7 +181,7 @@ class _Reader:
                     decoded = decode_metadata_record(value)
                     if decoded is not None:
                         self.replay.apply(decoded)
-                        self._found.is_misread_by_kafka |= is_misread(decoded)
+                        self._found.is_misread_by_kafka |= is_misread_by_kafka(decoded)
                         if not self.replay.is_in_transaction:
                             self._found.changed_ms = batch.max_timestamp
                 taken.append(decoded)
@@ -191,18 +193,18 @@ class _Reader:
         elif isinstance(record, VotersRecord):
             self._found.voters = tuple(record.voters)
 
-    def _read(self, name: str) -> memoryview:
+    def _read_file(self, name: str) -> memoryview:
         return memoryview(self._files.read_whole(f"{self._folder}/{name}", MAX_SEGMENT_BYTES) or b"")
 
     @contextmanager
-    def _naming(self, name: str) -> Iterator[None]:
+    def _name_file_in_faults(self, name: str) -> Iterator[None]:
         """Within the block what cannot be understood is damage of the file `name`."""
         try:
             yield
         except (CorruptRecord, InvalidRecord, MalformedFrame) as fault:
-            raise self._damage(name, fault) from fault
+            raise self._make_damage(name, fault) from fault
 
-    def _damage(self, name: str, fault: object) -> DamagedMetadata:
+    def _make_damage(self, name: str, fault: object) -> DamagedMetadata:
         path = name if name == self._folder else f"{self._folder}/{name}"
         return DamagedMetadata(
             f"{path} cannot be read: {fault}. Put a good copy of {self._folder} in its place. Without one, move that "

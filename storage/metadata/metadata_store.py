@@ -24,9 +24,16 @@ from ..files.files import Files
 from .cluster_state import HIGHEST_METADATA_VERSION, METADATA_VERSION, ClusterState, QuotaEntity, StoredTopic
 from .document_values import MalformedDocument
 from .metadata_log import DEFAULT_SNAPSHOT_BYTES, LocalVoter, MetadataLog
-from .metadata_log_contents import FOLDER, DamagedMetadata, is_misread, read_metadata_file
+from .metadata_log_contents import FOLDER, DamagedMetadata, is_misread_by_kafka, read_metadata_file
 from .preencoded_changes import PreencodedChanges
-from .state_difference import RULES, addition, difference, password_record, removal, rule_changes
+from .state_difference import (
+    RULES,
+    difference,
+    password_record,
+    records_to_put_topic,
+    records_to_remove_topic,
+    rule_changes,
+)
 from .state_document import decode
 
 DOCUMENT = "stepdown-metadata.json"
@@ -129,9 +136,9 @@ class MetadataStore:
         for name, after in topics.items():
             before = self._saved.topics.get(name)
             if after is not None:
-                records = addition(name, before, after)
+                records = records_to_put_topic(name, before, after)
             else:
-                records = iter(()) if before is None else removal(name, before)
+                records = iter(()) if before is None else records_to_remove_topic(name, before)
             yield from into.encode(name, before, after, records, self.state.metadata_version)
 
     def encode_rules(self, acls: Mapping[Acl, UUID], into: PreencodedChanges) -> Iterator[None]:
@@ -168,7 +175,9 @@ class MetadataStore:
             self.log.append(records, version, sync=sync)
             self._saved = self.state.copy()
             self.is_new = False
-            self._is_misread_by_kafka |= any(is_misread(each) for each in records if not isinstance(each, bytes))
+            self._is_misread_by_kafka |= any(
+                is_misread_by_kafka(each) for each in records if not isinstance(each, bytes)
+            )
         if self._has_lost_writes or (sync and self.is_snapshot_due):
             self.write_snapshot()
 

@@ -45,30 +45,32 @@ def difference(
 
     What `find` has of a change is given as it has it. `quotas`: no other entity's have changed; None: any may have.
     """
-    yield from _features(before.features, after.features)
+    yield from _feature_records(before.features, after.features)
     for name, topic in before.topics.items():
         present = after.topics.get(name)
-        if present is None or not _continues(topic, present):
-            yield from find(name, topic, None) or removal(name, topic)
+        if present is None or not _is_same_topic(topic, present):
+            yield from find(name, topic, None) or records_to_remove_topic(name, topic)
     for name, topic in after.topics.items():
         known = before.topics.get(name)
         if known is not topic:
-            yield from find(name, known, topic) or addition(name, known, topic)
-    yield from _configs(BROKER_RESOURCE, "", before.cluster_configs, after.cluster_configs)
+            yield from find(name, known, topic) or records_to_put_topic(name, known, topic)
+    yield from _config_records(BROKER_RESOURCE, "", before.cluster_configs, after.cluster_configs)
     for broker_id in sorted(before.configs_of_brokers.keys() | after.configs_of_brokers.keys()):
         own = (configs.get(broker_id, {}) for configs in (before.configs_of_brokers, after.configs_of_brokers))
-        yield from _configs(BROKER_RESOURCE, str(broker_id), *own)
+        yield from _config_records(BROKER_RESOURCE, str(broker_id), *own)
     for kind, name in sorted(before.other_configs.keys() | after.other_configs.keys()):
         own = (configs.get((kind, name), {}) for configs in (before.other_configs, after.other_configs))
-        yield from _configs(kind, name, *own)
+        yield from _config_records(kind, name, *own)
     old, new = before.client_quotas, after.client_quotas
-    yield from _quotas(old, new, [*(each for each in old if each not in new), *new] if quotas is None else quotas)
+    yield from _quota_records(
+        old, new, [*(each for each in old if each not in new), *new] if quotas is None else quotas
+    )
     if after.next_producer_id != before.next_producer_id:
         yield records.ProducerIdsRecord(broker_id=node_id, next_producer_id=after.next_producer_id)
     if before.acls is not after.acls:
         yield from find(RULES, before.acls, after.acls) or rule_changes(before.acls, after.acls)
     if before.scram_credentials is not after.scram_credentials:
-        yield from _credentials(before.scram_credentials, after.scram_credentials, find)
+        yield from _credential_records(before.scram_credentials, after.scram_credentials, find)
     for token_id in before.delegation_tokens.keys() - after.delegation_tokens.keys():
         yield records.RemoveDelegationTokenRecord(token_id=token_id)
     for token_id, token in after.delegation_tokens.items():
@@ -80,38 +82,38 @@ def difference(
         yield records.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=before.registrations[broker_id])
 
 
-def _features(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Any]:
+def _feature_records(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Any]:
     changed = {name for name in before.keys() | after.keys() if before.get(name, 0) != after.get(name, 0)}
     for name in sorted(changed, key=lambda name: (name != METADATA_VERSION, name)):
         yield records.FeatureLevelRecord(name=name, feature_level=after.get(name, 0))
 
 
-def removal(name: str, topic: StoredTopic) -> Iterator[Any]:
+def records_to_remove_topic(name: str, topic: StoredTopic) -> Iterator[Any]:
     """The records that take a topic away, its settings first: Kafka gives them to a new topic of that name when it
     replays both at once.
     """
-    yield from _configs(TOPIC_RESOURCE, name, topic.configs, {})
+    yield from _config_records(TOPIC_RESOURCE, name, topic.configs, {})
     yield records.RemoveTopicRecord(topic_id=topic.topic_id)
 
 
-def addition(name: str, before: StoredTopic | None, after: StoredTopic) -> Iterator[Any]:
+def records_to_put_topic(name: str, before: StoredTopic | None, after: StoredTopic) -> Iterator[Any]:
     """The records that make the topic what it is after the change; one that does not continue `before` is a new one."""
-    if before is None or not _continues(before, after):
+    if before is None or not _is_same_topic(before, after):
         yield records.TopicRecord(name=name, topic_id=after.topic_id)
         before = StoredTopic(topic_id=after.topic_id, replicas=())
-    yield from _configs(TOPIC_RESOURCE, name, before.configs, after.configs)
+    yield from _config_records(TOPIC_RESOURCE, name, before.configs, after.configs)
     known = before.replicas
     for index, record in enumerate(after.replicas):
         if index >= len(known) or (known[index] is not record and known[index] != record):
-            yield _partition(after.topic_id, index, record)
+            yield _to_partition_record(after.topic_id, index, record)
 
 
-def _continues(before: StoredTopic, after: StoredTopic) -> bool:
+def _is_same_topic(before: StoredTopic, after: StoredTopic) -> bool:
     """Whether it is the same topic; no record takes a partition away, so one with fewer is removed and made."""
     return before.topic_id == after.topic_id and before.partitions <= after.partitions
 
 
-def _partition(topic_id: UUID, index: int, record: PartitionRecord) -> records.PartitionRecord:
+def _to_partition_record(topic_id: UUID, index: int, record: PartitionRecord) -> records.PartitionRecord:
     is_complete = len(record.directories) == len(record.replicas)
     return records.PartitionRecord(
         partition_id=index,
@@ -130,13 +132,13 @@ def _partition(topic_id: UUID, index: int, record: PartitionRecord) -> records.P
     )
 
 
-def _configs(kind: int, resource: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Any]:
+def _config_records(kind: int, resource: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Any]:
     for name in [*(each for each in before if each not in after), *after]:
         if before.get(name) != after.get(name):
             yield records.ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=after.get(name))
 
 
-def _quotas(
+def _quota_records(
     before: Mapping[QuotaEntity, Mapping[str, float]],
     after: Mapping[QuotaEntity, Mapping[str, float]],
     entities: Iterable[QuotaEntity],
@@ -159,10 +161,10 @@ def rule_changes(before: Mapping[Acl, UUID], after: Mapping[Acl, UUID]) -> Itera
         yield records.RemoveAccessControlEntryRecord(acl_id=before[acl])
     for acl, acl_id in after.items():
         if acl not in before:
-            yield _rule(acl_id, acl)
+            yield _rule_record(acl_id, acl)
 
 
-def _rule(acl_id: UUID, acl: Acl) -> records.AccessControlEntryRecord:
+def _rule_record(acl_id: UUID, acl: Acl) -> records.AccessControlEntryRecord:
     return records.AccessControlEntryRecord(
         acl_id=acl_id,
         resource_type=acl.resource_type,
@@ -175,7 +177,7 @@ def _rule(acl_id: UUID, acl: Acl) -> records.AccessControlEntryRecord:
     )
 
 
-def _credentials(
+def _credential_records(
     before: Mapping[tuple[str, str], ScramCredential], after: Mapping[tuple[str, str], ScramCredential], find: Find
 ) -> Iterator[Any]:
     for user, mechanism in before.keys() - after.keys():

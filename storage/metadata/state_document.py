@@ -48,20 +48,21 @@ def decode(document: object, node_id: int) -> tuple[int, ClusterState]:
     version = fields.get("version")
     if version != VERSION:
         raise MalformedDocument(f"version {VERSION} expected, found {version!r}; a newer stepdown may have written it")
-    of_brokers = dict(_configs_of_brokers(fields.get("configs_of_brokers", {})))
-    broker_configs = _texts(fields.get("broker_configs"), "broker_configs")
-    return _whole(fields, "generation"), ClusterState(
+    of_brokers = dict(_decode_broker_configs(fields.get("configs_of_brokers", {})))
+    broker_configs = _read_texts(fields.get("broker_configs"), "broker_configs")
+    return _read_nonnegative(fields, "generation"), ClusterState(
         topics={
-            name: _topic(name, each, node_id) for name, each in read_mapping(fields.get("topics"), "topics").items()
+            name: _decode_topic(name, each, node_id)
+            for name, each in read_mapping(fields.get("topics"), "topics").items()
         },
-        cluster_configs=_texts(fields.get("cluster_configs"), "cluster_configs"),
+        cluster_configs=_read_texts(fields.get("cluster_configs"), "cluster_configs"),
         configs_of_brokers={node_id: broker_configs, **of_brokers} if broker_configs else of_brokers,
-        next_producer_id=_whole(fields, "next_producer_id"),
-        client_quotas=dict(_quotas(value) for value in read_list(fields.get("client_quotas"), "client_quotas")),
+        next_producer_id=_read_nonnegative(fields, "next_producer_id"),
+        client_quotas=dict(_decode_quotas(value) for value in read_list(fields.get("client_quotas"), "client_quotas")),
         scram_credentials=dict(
-            _credential(value) for value in read_list(fields.get("scram_credentials", []), "scram_credentials")
+            _decode_credential(value) for value in read_list(fields.get("scram_credentials", []), "scram_credentials")
         ),
-        acls={_acl(value): uuid4() for value in read_list(fields.get("acls", []), "acls")},
+        acls={_decode_acl(value): uuid4() for value in read_list(fields.get("acls", []), "acls")},
         features={
             name: read_whole(level, f"features.{name}")
             for name, level in read_mapping(fields.get("features"), "features").items()
@@ -69,21 +70,22 @@ def decode(document: object, node_id: int) -> tuple[int, ClusterState]:
     )
 
 
-def _topic(name: str, value: object, node_id: int) -> StoredTopic:
+def _decode_topic(name: str, value: object, node_id: int) -> StoredTopic:
     place = f"topics.{name}"
     fields = read_mapping(value, place)
-    partitions = _whole(fields, "partitions", place)
+    partitions = _read_nonnegative(fields, "partitions", place)
     if not 0 < partitions < 1 << 31:
         raise MalformedDocument(f"{place}.partitions: a number of partitions expected, found {partitions}")
     alone = PartitionRecord(replicas=(node_id,), isr=(node_id,), leader=node_id)
     return StoredTopic(
         topic_id=read_uuid(fields.get("id"), f"{place}.id"),
-        configs=_texts(fields.get("configs"), f"{place}.configs"),
-        replicas=_partitions(fields.get("replicas", []), partitions, f"{place}.replicas") or (alone,) * partitions,
+        configs=_read_texts(fields.get("configs"), f"{place}.configs"),
+        replicas=_decode_partitions(fields.get("replicas", []), partitions, f"{place}.replicas")
+        or (alone,) * partitions,
     )
 
 
-def _partitions(value: object, partitions: int, place: str) -> tuple[PartitionRecord, ...]:
+def _decode_partitions(value: object, partitions: int, place: str) -> tuple[PartitionRecord, ...]:
     try:
         records = tuple(map(_decode_partition, read_list(value, place)))
     except ValueError as fault:
@@ -93,14 +95,14 @@ def _partitions(value: object, partitions: int, place: str) -> tuple[PartitionRe
     return records
 
 
-def _configs_of_brokers(value: object) -> Iterator[tuple[int, dict[str, str]]]:
+def _decode_broker_configs(value: object) -> Iterator[tuple[int, dict[str, str]]]:
     for node_id, configs in read_mapping(value, "configs_of_brokers").items():
         if not node_id.isdecimal():
             raise MalformedDocument(f"configs_of_brokers: broker ids expected, found {node_id!r}")
-        yield int(node_id), _texts(configs, f"configs_of_brokers.{node_id}")
+        yield int(node_id), _read_texts(configs, f"configs_of_brokers.{node_id}")
 
 
-def _quotas(value: object) -> tuple[QuotaEntity, dict[str, float]]:
+def _decode_quotas(value: object) -> tuple[QuotaEntity, dict[str, float]]:
     fields = read_mapping(value, "client_quotas")
     entity = read_mapping(fields.get("entity"), "client_quotas.entity")
     if not all(name is None or isinstance(name, str) for name in entity.values()):
@@ -111,7 +113,7 @@ def _quotas(value: object) -> tuple[QuotaEntity, dict[str, float]]:
     return tuple(sorted(entity.items())), {key: float(number) for key, number in quotas.items()}
 
 
-def _acl(value: object) -> Acl:
+def _decode_acl(value: object) -> Acl:
     try:
         parts = dict(zip(ACL_FIELDS, read_list(value, "acls"), strict=True))
         if not all(isinstance(parts[name], str) for name in ("resource_name", "principal", "host")):
@@ -121,7 +123,7 @@ def _acl(value: object) -> Acl:
         raise MalformedDocument(f"acls: {value!r} is no access rule: {fault}") from fault
 
 
-def _credential(value: object) -> tuple[tuple[str, str], ScramCredential]:
+def _decode_credential(value: object) -> tuple[tuple[str, str], ScramCredential]:
     """No message shows what is stored."""
     fields = read_mapping(value, "scram_credentials")
     user, mechanism = fields.get("user"), fields.get("mechanism")
@@ -131,20 +133,20 @@ def _credential(value: object) -> tuple[tuple[str, str], ScramCredential]:
         salt, stored_key, server_key = (base64_bytes(fields[name]) for name in ("salt", "stored_key", "server_key"))
     except (KeyError, TypeError, ValueError):
         raise MalformedDocument("scram_credentials: salt and keys in base64 expected") from None
-    iterations = _whole(fields, "iterations", "scram_credentials")
+    iterations = _read_nonnegative(fields, "iterations", "scram_credentials")
     return (user, mechanism), ScramCredential(
         salt=salt, stored_key=stored_key, server_key=server_key, iterations=iterations
     )
 
 
-def _texts(value: object, place: str) -> dict[str, str]:
+def _read_texts(value: object, place: str) -> dict[str, str]:
     texts = read_mapping(value, place)
     if not all(isinstance(text, str) for text in texts.values()):
         raise MalformedDocument(f"{place}: texts expected, found {texts!r}")
     return texts
 
 
-def _whole(fields: Mapping[str, Any], name: str, place: str = "") -> int:
+def _read_nonnegative(fields: Mapping[str, Any], name: str, place: str = "") -> int:
     where = f"{place}{'.' if place else ''}{name}"
     number = read_whole(fields.get(name), where)
     if not 0 <= number <= MAX_PRODUCER_ID:
@@ -162,17 +164,17 @@ def _decode_partition(value: object) -> PartitionRecord:
         raise ValueError(f"a leader and two epochs expected, found {numbers!r}")
     adding, removing = reassignment if reassignment else ((), ())
     return PartitionRecord(
-        replicas=_ids(replicas),
-        isr=_ids(isr),
+        replicas=_read_broker_ids(replicas),
+        isr=_read_broker_ids(isr),
         leader=leader,
         leader_epoch=leader_epoch,
         partition_epoch=partition_epoch,
-        adding=_ids(adding),
-        removing=_ids(removing),
+        adding=_read_broker_ids(adding),
+        removing=_read_broker_ids(removing),
     )
 
 
-def _ids(value: object) -> tuple[int, ...]:
+def _read_broker_ids(value: object) -> tuple[int, ...]:
     if not isinstance(value, list | tuple) or not all(type(each) is int and each >= 0 for each in value):
         raise ValueError(f"broker ids expected, found {value!r}")
     return tuple(value)

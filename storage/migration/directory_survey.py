@@ -15,7 +15,7 @@ from ..directories.directory_check import check_directory
 from ..directories.log_directory import CLEAN_MARK, LOCK, log_folders
 from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ..directories.meta_properties import MetaProperties, read_meta_properties
-from ..files.file_names import DELETE_DIRECTORY, stray_directory
+from ..files.file_names import DELETE_DIRECTORY, log_stray_dir_name
 from ..files.files import Files
 from ..files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
@@ -130,10 +130,10 @@ def _entry_lines(files: Files, path: str, renamed: Mapping[str, str]) -> Iterato
                 yield f"{name}/{inner.name} {inner.size_bytes} {time_ms}\n"
 
 
-def name_aside(directory: PlannedDirectory, folder: str) -> str:
+def stray_name_of(directory: PlannedDirectory, folder: str) -> str:
     """What a folder that is set aside is called: the same each time."""
     topic, _, partition = folder.rpartition("-")
-    return stray_directory(topic, int(partition), directory.directory_id.hex)
+    return log_stray_dir_name(topic, int(partition), directory.directory_id.hex)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ class FolderSurvey:
 
 
 @dataclass(slots=True)
-class _Batches:
+class _BatchSummary:
     """What the headers of some batches say."""
 
     end_offset: int
@@ -49,7 +49,7 @@ class _Batches:
     index_bytes: int = 0
     most_bytes: int = 0
 
-    def take(self, header: BatchHeader) -> None:
+    def add(self, header: BatchHeader) -> None:
         self.end_offset = header.last_offset + 1
         self.leader_epoch = max(self.leader_epoch, header.leader_epoch)
         self.lowest_magic = header.magic if self.lowest_magic == NO_MAGIC else min(self.lowest_magic, header.magic)
@@ -62,9 +62,9 @@ def survey_folder(
     """`was_clean`: the broker was stopped cleanly. Raises: DiskFault."""
     names = files.names(path)
     bases = sorted(base for name in names if name.endswith(LOG) and (base := offset_of(name)) is not None)
-    found = _Batches(bases[-1] if bases else 0)
+    found = _BatchSummary(bases[-1] if bases else 0)
     for base in bases:
-        _take_batches(files, path, base, found, is_last=base == bases[-1])
+        _summarize_batches(files, path, base, found, is_last=base == bases[-1])
     return FolderSurvey(
         topic=topic,
         partition=partition,
@@ -79,7 +79,7 @@ def survey_folder(
     )
 
 
-def _take_batches(files: Files, path: str, base: int, found: _Batches, *, is_last: bool) -> None:
+def _summarize_batches(files: Files, path: str, base: int, found: _BatchSummary, *, is_last: bool) -> None:
     """Of the last segment the batches from the last index entry on, and of each the first."""
     segment = open_segment(files, path, base)
     try:
@@ -87,16 +87,16 @@ def _take_batches(files: Files, path: str, base: int, found: _Batches, *, is_las
         if is_last:
             found.index_bytes = max(segment.offset_index.filled_bytes(), segment.time_index.filled_bytes())
         for header in islice(segment.batches(0), 1):
-            found.take(header)
-        for header in segment.batches(_last_position(segment)) if is_last else ():
-            found.take(header)
+            found.add(header)
+        for header in segment.batches(_last_indexed_position(segment)) if is_last else ():
+            found.add(header)
     except CorruptRecord:
         pass  # what follows was being written when the broker stopped
     finally:
         segment.close()
 
 
-def _last_position(segment: Segment) -> int:
+def _last_indexed_position(segment: Segment) -> int:
     if not segment.offset_index.looks_right(segment.size):
         return 0
     return segment.offset_index.position_of(MAX_RELATIVE_OFFSET)

@@ -12,7 +12,7 @@ from .directory_survey import PlannedBroker, RefusedDirectory
 from .migration_plan import MigrationPlan
 
 
-def local_brokers(files: Files, plan: MigrationPlan, *, needs_all: bool = True) -> list[PlannedBroker]:
+def find_local_brokers(files: Files, plan: MigrationPlan, *, needs_all: bool = True) -> list[PlannedBroker]:
     """Those that have a directory here, and with `needs_all` have all of them here.
 
     Raises: RefusedDirectory where there are none, or one is of another broker or another user; DiskFault.

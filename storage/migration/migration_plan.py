@@ -45,7 +45,7 @@ class MigrationPlan:
         firsts = {broker_id: broker.directories[0].directory_id for broker_id, broker in self.brokers.items()}
         state = self.state.copy()
         for name, topic in self.state.topics.items():
-            located = (_locate(name, n, each, by_broker, firsts) for n, each in enumerate(topic.replicas))
+            located = (_with_directories(name, n, each, by_broker, firsts) for n, each in enumerate(topic.replicas))
             state.topics[name] = replace(topic, replicas=tuple(located))
         return state
 
@@ -74,7 +74,7 @@ def _directories_by_log(broker: PlannedBroker) -> dict[tuple[str, int], UUID]:
     return {(each.topic, each.partition): broker.directories[each.disk].directory_id for each in broker.folders}
 
 
-def _locate(
+def _with_directories(
     topic: str,
     index: int,
     record: PartitionRecord,

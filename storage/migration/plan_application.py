@@ -35,9 +35,9 @@ from .directory_survey import (
     RefusedDirectory,
     fingerprint,
     hold_locks,
-    name_aside,
+    stray_name_of,
 )
-from .local_brokers import local_brokers
+from .local_brokers import find_local_brokers
 from .migration_plan import MigrationPlan
 from .plan_check import faults_of_plan
 from .undo_journal import UndoJournal, read_journal, write_journal
@@ -61,12 +61,12 @@ class PlanApplication:
         """The brokers that are ready for Kafka now. Raises: RefusedDirectory before any change; DiskFault."""
         self._refuse_stops()
         self._refuse_faults()
-        brokers = local_brokers(self._files, self._plan)
+        brokers = find_local_brokers(self._files, self._plan)
         snapshot = self._encode_snapshot()
         had_lock = {path: self._files.exists(f"{path}/{LOCK}") for path in _paths(brokers)}
         with hold_locks(self._files, _paths(brokers)):
             journals = [
-                (directory, self._journal(broker, directory, had_lock=had_lock[directory.path]))
+                (directory, self._find_or_plan_journal(broker, directory, had_lock=had_lock[directory.path]))
                 for broker in brokers
                 for directory in broker.directories
             ]
@@ -97,7 +97,9 @@ class PlanApplication:
 
     # What is checked before
 
-    def _journal(self, broker: PlannedBroker, directory: PlannedDirectory, *, had_lock: bool) -> UndoJournal:
+    def _find_or_plan_journal(
+        self, broker: PlannedBroker, directory: PlannedDirectory, *, had_lock: bool
+    ) -> UndoJournal:
         """The journal that is there, or the one to write. Raises: RefusedDirectory for what has changed."""
         files, path = self._files, directory.path
         known = read_journal(files, path)
@@ -123,7 +125,7 @@ class PlanApplication:
             names=frozenset(files.names(path)) - {f"{JOURNAL}.tmp", *(() if had_lock else (LOCK,))},
             had_lock=had_lock,
             set_aside={
-                folder: name_aside(directory, folder)
+                folder: stray_name_of(directory, folder)
                 for folder in broker.set_aside
                 if files.is_directory(f"{path}/{folder}")
             },

@@ -6,13 +6,13 @@ from math import isfinite
 from uuid import UUID
 
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
-from ..files.file_names import MAX_PARTITION, fault_of_topic, parse_log_directory
+from ..files.file_names import MAX_PARTITION, fault_of_topic_name, parse_log_directory
 from ..metadata.cluster_state import ClusterState, StoredTopic
 from ..metadata.partition_record import PartitionRecord, next_epoch
 from .directory_survey import PlannedBroker
 from .folder_survey import FolderSurvey
 from .migration_plan import HIGHEST_KRAFT_VERSION, MigrationPlan
-from .plan_making import drop_unreadable
+from .plan_making import drop_unreadable_settings
 from .release_preparation import RELEASES, Preparation
 
 MOST = MAX_PARTITION
@@ -132,7 +132,7 @@ def _faults_of_broker(broker: PlannedBroker) -> Iterator[str]:
 
 
 def _faults_of_topic(name: str, topic: StoredTopic) -> Iterator[str]:
-    fault = fault_of_topic(name)
+    fault = fault_of_topic_name(name)
     if fault:
         yield f"topics: {fault}"
     for index, record in enumerate(topic.replicas):
@@ -153,7 +153,7 @@ def _faults_of_partition(record: PartitionRecord) -> Iterator[str]:
 
 def _faults_of_access(state: ClusterState) -> Iterator[str]:
     for acl in state.acls:
-        if _is_no_rule(acl):
+        if _is_acl_filter(acl):
             yield f"acls: a rule as Kafka keeps it expected, found {acl}"
     for (user, mechanism), each in state.scram_credentials.items():
         if not 0 < each.iterations <= MOST:
@@ -163,7 +163,7 @@ def _faults_of_access(state: ClusterState) -> Iterator[str]:
             yield f"client_quotas: finite rates expected, found {quotas} of {dict(entity)}"
 
 
-def _is_no_rule(acl: Acl) -> bool:
+def _is_acl_filter(acl: Acl) -> bool:
     kinds: Sequence[object] = (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type)
     return any(each is other for each in kinds for other in _FILTERS) or ":" not in acl.principal
 
@@ -173,7 +173,7 @@ def _faults_of_settings(plan: MigrationPlan) -> Iterator[str]:
     lines: list[str] = []
     limits = Preparation(release=RELEASES[plan.release], lines=lines)
     for name, topic in plan.state.topics.items():
-        drop_unreadable(name, limits.topic_configs(name, topic.configs), lines)
+        drop_unreadable_settings(name, limits.topic_configs(name, topic.configs), lines)
     limits.broker_configs("all brokers", plan.state.cluster_configs)
     for broker_id, configs in plan.state.configs_of_brokers.items():
         limits.broker_configs(f"broker {broker_id}", configs)

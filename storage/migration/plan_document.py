@@ -13,7 +13,7 @@ from typing import Any
 from ...protocol.acls import Acl, AclOperation, PatternType, PermissionType, ResourceType
 from ...protocol.errors import DiskFault
 from ...protocol.scram import base64_text
-from ..files.file_names import is_entry_name
+from ..files.file_names import is_plain_name
 from ..files.files import Files
 from ..files.partition_metadata import encode_uuid
 from ..metadata.cluster_state import METADATA_VERSION, ClusterState
@@ -74,30 +74,30 @@ def encode_plan(plan: MigrationPlan) -> str:
 def _head_lines(plan: MigrationPlan) -> Iterator[str]:
     yield f"version: {VERSION}"
     for name, value in (("to", plan.release), ("cluster_id", plan.cluster_id), ("source", plan.source)):
-        yield f"{name}: {_flow(value)}"
+        yield f"{name}: {_json(value)}"
     yield f"made_ms: {plan.made_ms}"
     for name, title in _TITLES.items():
         lines = getattr(plan, name)
         yield f"\n# {title}"
         yield f"{name}:" if lines else f"{name}: []"
-        yield from (f"- {_flow(line)}" for line in lines)
+        yield from (f"- {_json(line)}" for line in lines)
 
 
 def _broker_lines(plan: MigrationPlan) -> Iterator[str]:
     yield "\n# The brokers that become controllers, too. Set host and ports: they go into every server.properties."
-    yield f"voters: {_flow(plan.voters)}"
+    yield f"voters: {_json(plan.voters)}"
     yield f"# {_KRAFT_TITLE}"
     yield f"kraft_version: {plan.kraft_version}"
     yield "brokers:"
     for broker_id, broker in plan.brokers.items():
         yield f"  {broker_id}:"
-        yield f"    host: {_flow(broker.host)}\n    port: {broker.port}\n    controller_port: {broker.controller_port}"
+        yield f"    host: {_json(broker.host)}\n    port: {broker.port}\n    controller_port: {broker.controller_port}"
         yield "    directories:"
         for each in broker.directories:
             fields = {"path": each.path, "id": encode_uuid(each.directory_id), "fingerprint": each.fingerprint}
-            yield f"    - {_flow(fields)}"
+            yield f"    - {_json(fields)}"
         yield f"    last_producer_id: {broker.last_producer_id}\n    deleted_folders: {broker.deleted_folders}"
-        yield f"    set_aside: {_flow(broker.set_aside)}"
+        yield f"    set_aside: {_json(broker.set_aside)}"
         yield f"    # {_FOLDER_TITLE}"
         yield "    found:" if broker.folders else "    found: {}"
         yield from _folder_lines(broker)
@@ -108,7 +108,7 @@ def _folder_lines(broker: PlannedBroker) -> Iterator[str]:
     for each in broker.folders:
         by_topic.setdefault(each.topic, []).append(each)
     for topic, folders in by_topic.items():
-        yield f"      {_flow(topic)}: {_flow([_folder_fields(each) for each in folders])}"
+        yield f"      {_json(topic)}: {_json([_folder_fields(each) for each in folders])}"
 
 
 def _folder_fields(each: FolderSurvey) -> list[Any]:
@@ -128,30 +128,31 @@ def _folder_fields(each: FolderSurvey) -> list[Any]:
 
 def _state_lines(state: ClusterState) -> Iterator[str]:
     yield f"\nmetadata_version: {state.metadata_version}\nnext_producer_id: {state.next_producer_id}"
-    yield f"cluster_configs: {_flow(state.cluster_configs)}\nconfigs_of_brokers: {_flow(state.configs_of_brokers)}"
-    yield from _list_lines("client_quotas", _quotas(state))
+    yield f"cluster_configs: {_json(state.cluster_configs)}\nconfigs_of_brokers: {_json(state.configs_of_brokers)}"
+    yield from _list_lines("client_quotas", _quota_rows(state))
     yield from _list_lines("acls", map(_acl_fields, state.acls))
-    yield from _list_lines("scram_credentials", _credentials(state))
+    yield from _list_lines("scram_credentials", _credential_rows(state))
     yield f"\n# {_PARTITIONS_TITLE}"
     yield "topics:" if state.topics else "topics: {}"
     for name, topic in state.topics.items():
-        yield f"  {_flow(name)}:\n    id: {_flow(encode_uuid(topic.topic_id))}\n    configs: {_flow(topic.configs)}"
+        yield f"  {_json(name)}:\n    id: {_json(encode_uuid(topic.topic_id))}"
+        yield f"    configs: {_json(topic.configs)}"
         yield "    partitions:"
-        yield from (f"    - {_flow(_partition_fields(record))}" for record in topic.replicas)
+        yield from (f"    - {_json(_partition_fields(record))}" for record in topic.replicas)
 
 
 def _list_lines(name: str, rows: Iterator[Any]) -> Iterator[str]:
-    found = [f"- {_flow(row)}" for row in rows]
+    found = [f"- {_json(row)}" for row in rows]
     yield f"{name}:" if found else f"{name}: []"
     yield from found
 
 
-def _quotas(state: ClusterState) -> Iterator[dict[str, Any]]:
+def _quota_rows(state: ClusterState) -> Iterator[dict[str, Any]]:
     for entity, quotas in state.client_quotas.items():
         yield {"entity": dict(entity), "quotas": quotas}
 
 
-def _credentials(state: ClusterState) -> Iterator[dict[str, Any]]:
+def _credential_rows(state: ClusterState) -> Iterator[dict[str, Any]]:
     for (user, mechanism), each in state.scram_credentials.items():
         yield {
             "user": user,
@@ -187,7 +188,7 @@ def _partition_fields(record: PartitionRecord) -> dict[str, Any]:
     return fields
 
 
-def _flow(value: Any) -> str:
+def _json(value: Any) -> str:
     """A value on one line, as JSON, which is YAML."""
     return json.dumps(value, ensure_ascii=False)
 
@@ -228,11 +229,11 @@ def decode_plan(document: Any, digest: str) -> MigrationPlan:
         raise MalformedPlan(f"to: {' or '.join(RELEASES)} expected, found {release}")
     plan = MigrationPlan(
         release=release,
-        cluster_id=_text(fields.get("cluster_id"), "cluster_id"),
+        cluster_id=_read_text(fields.get("cluster_id"), "cluster_id"),
         made_ms=read_whole(fields.get("made_ms"), "made_ms"),
         source=str(fields.get("source", "")),
-        state=_state(fields),
-        brokers=dict(_brokers(read_mapping(fields.get("brokers"), "brokers"))),
+        state=_decode_state(fields),
+        brokers=dict(_decode_brokers(read_mapping(fields.get("brokers"), "brokers"))),
         voters=tuple(read_whole(each, "voters") for each in read_list(fields.get("voters"), "voters")),
         kraft_version=read_whole(fields.get("kraft_version", 0), "kraft_version"),
         digest=digest,
@@ -244,18 +245,18 @@ def decode_plan(document: Any, digest: str) -> MigrationPlan:
     return plan
 
 
-def _state(fields: Mapping[str, Any]) -> ClusterState:
+def _decode_state(fields: Mapping[str, Any]) -> ClusterState:
     topics = read_mapping(fields.get("topics"), "topics")
     of_brokers = read_mapping(fields.get("configs_of_brokers"), "configs_of_brokers")
     document = {
         "version": 1,
         "generation": 0,
-        "topics": {_entry_name(name, "topics"): _topic_document(str(name), topic) for name, topic in topics.items()},
+        "topics": {_read_name(name, "topics"): _topic_document(str(name), topic) for name, topic in topics.items()},
         "broker_configs": {},
         "cluster_configs": fields.get("cluster_configs"),
         "configs_of_brokers": {str(key): each for key, each in of_brokers.items()},
         "next_producer_id": fields.get("next_producer_id"),
-        "client_quotas": [_quota(each) for each in read_list(fields.get("client_quotas"), "client_quotas")],
+        "client_quotas": [_decode_quota(each) for each in read_list(fields.get("client_quotas"), "client_quotas")],
         "acls": [_acl_codes(each) for each in read_list(fields.get("acls"), "acls")],
         "scram_credentials": fields.get("scram_credentials"),
         "features": {METADATA_VERSION: fields.get("metadata_version")},
@@ -264,13 +265,13 @@ def _state(fields: Mapping[str, Any]) -> ClusterState:
     return replace(state, acls=number_acls(list(state.acls)))
 
 
-def _quota(value: Any) -> dict[str, Any]:
+def _decode_quota(value: Any) -> dict[str, Any]:
     row = read_mapping(value, "client_quotas")
     rates = read_mapping(row.get("quotas"), "client_quotas.quotas")
-    return row | {"quotas": {_text(key, "client_quotas"): _rate(rate) for key, rate in rates.items()}}
+    return row | {"quotas": {_read_text(key, "client_quotas"): _read_rate(rate) for key, rate in rates.items()}}
 
 
-def _rate(value: Any) -> float:
+def _read_rate(value: Any) -> float:
     """YAML takes 1e+16 for a text."""
     try:
         return float(value)
@@ -313,26 +314,26 @@ def _acl_codes(value: Any) -> list[Any]:
     return rule
 
 
-def _text(value: Any, place: str) -> str:
+def _read_text(value: Any, place: str) -> str:
     """YAML takes words such as `no` and `1e3` for other things where they stand without quotes."""
     if not isinstance(value, str):
         raise MalformedPlan(f"{place}: a text in quotes expected, found {value!r:.100}")
     return value
 
 
-def _entry_name(value: Any, place: str) -> str:
-    name = _text(value, place)
-    if not is_entry_name(name):
+def _read_name(value: Any, place: str) -> str:
+    name = _read_text(value, place)
+    if not is_plain_name(name):
         raise MalformedPlan(f"{place}: {name!r:.100} names nothing within a log directory")
     return name
 
 
-def _brokers(rows: Mapping[Any, Any]) -> Iterator[tuple[int, PlannedBroker]]:
+def _decode_brokers(rows: Mapping[Any, Any]) -> Iterator[tuple[int, PlannedBroker]]:
     for key, value in rows.items():
-        yield read_whole(key, "brokers"), _broker(key, value)
+        yield read_whole(key, "brokers"), _decode_broker(key, value)
 
 
-def _broker(key: Any, value: Any) -> PlannedBroker:
+def _decode_broker(key: Any, value: Any) -> PlannedBroker:
     place = f"brokers.{key}"
     fields = read_mapping(value, place)
     directories = tuple(
@@ -348,10 +349,10 @@ def _broker(key: Any, value: Any) -> PlannedBroker:
         directories=directories,
         folders=folders,
         last_producer_id=read_whole(fields.get("last_producer_id"), place),
-        host=_text(fields.get("host"), f"{place}.host"),
+        host=_read_text(fields.get("host"), f"{place}.host"),
         port=read_whole(fields.get("port"), f"{place}.port"),
         controller_port=read_whole(fields.get("controller_port"), f"{place}.controller_port"),
-        set_aside=tuple(_entry_name(each, place) for each in read_list(fields.get("set_aside"), f"{place}.set_aside")),
+        set_aside=tuple(_read_name(each, place) for each in read_list(fields.get("set_aside"), f"{place}.set_aside")),
         deleted_folders=read_whole(fields.get("deleted_folders", 0), place),
     )
 
@@ -359,7 +360,7 @@ def _broker(key: Any, value: Any) -> PlannedBroker:
 def _read_directory(place: str, value: Any) -> PlannedDirectory:
     fields = read_mapping(value, f"{place}.directories")
     return PlannedDirectory(
-        path=_text(fields.get("path"), f"{place}.directories"),
+        path=_read_text(fields.get("path"), f"{place}.directories"),
         directory_id=read_uuid(fields.get("id"), f"{place}.directories"),
         fingerprint=str(fields.get("fingerprint")),
     )
@@ -368,7 +369,7 @@ def _read_directory(place: str, value: Any) -> PlannedDirectory:
 def _read_folders(place: str, found: Mapping[Any, Any]) -> Iterator[FolderSurvey]:
     for topic, rows in found.items():
         for row in read_list(rows, f"{place}.found.{topic}"):
-            yield _read_folder(f"{place}.found.{topic}", _entry_name(topic, place), row)
+            yield _read_folder(f"{place}.found.{topic}", _read_name(topic, place), row)
 
 
 def _read_folder(place: str, topic: str, row: Any) -> FolderSurvey:

@@ -16,7 +16,7 @@ from .directory_survey import PlannedBroker, RefusedDirectory
 from .folder_survey import NO_MAGIC, FolderSurvey
 from .migration_plan import MigrationPlan, choose_voters, cluster_id_of
 from .plan_check import faults_of_ids
-from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, find_doubles, find_strays
+from .plan_making import NAMES_SHOWN, SPARE_PRODUCER_IDS, find_double_replicas, find_strays
 
 KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 INTERNAL = {
@@ -64,23 +64,27 @@ def plan_from_disks(brokers: Mapping[int, PlannedBroker], release: str, made_ms:
             topics.setdefault(folder.topic, {}).setdefault(folder.partition, {})[broker.broker_id] = folder
     last_id = max((each.last_producer_id for each in brokers.values()), default=-1)
     plan.state = ClusterState(
-        topics={name: _topic(name, topics[name]) for name in sorted(topics)},
+        topics={name: _make_topic(name, topics[name]) for name in sorted(topics)},
         next_producer_id=last_id + 1 + SPARE_PRODUCER_IDS,
         features={METADATA_VERSION: HIGHEST_METADATA_VERSION},
     )
-    _set_aside(plan, topics)
-    plan.stops += [*find_doubles(brokers), *_gaps(plan.state), *faults_of_ids(plan.state)]
-    plan.lost += _differences(plan.state, topics)
+    _plan_folders_to_set_aside(plan, topics)
+    plan.stops += [
+        *find_double_replicas(brokers),
+        *_describe_missing_partitions(plan.state),
+        *faults_of_ids(plan.state),
+    ]
+    plan.lost += _describe_different_replicas(plan.state, topics)
     plan.notes += [f"set aside by Kafka: {line}" for line in find_strays(plan, frozenset())]
     return plan
 
 
-def _topic(name: str, partitions: Mapping[int, Replicas]) -> StoredTopic:
+def _make_topic(name: str, partitions: Mapping[int, Replicas]) -> StoredTopic:
     topic_id = _most_common_topic_id(partitions)
     return StoredTopic(
         topic_id=topic_id,
         configs=INTERNAL.get(name, KEEP_EVERYTHING),
-        replicas=tuple(_partition(partitions.get(index, {}), topic_id) for index in range(1 + max(partitions))),
+        replicas=tuple(_make_partition(partitions.get(index, {}), topic_id) for index in range(1 + max(partitions))),
     )
 
 
@@ -91,7 +95,7 @@ def _most_common_topic_id(partitions: Mapping[int, Replicas]) -> UUID:
     return ids.most_common(1)[0][0] if ids else uuid4()
 
 
-def _partition(replicas: Replicas, topic_id: UUID) -> PartitionRecord:
+def _make_partition(replicas: Replicas, topic_id: UUID) -> PartitionRecord:
     own = {broker_id: each for broker_id, each in replicas.items() if each.topic_id in (None, topic_id)}
     if not own:
         return PartitionRecord(replicas=(), isr=(), leader=NO_LEADER)
@@ -105,7 +109,7 @@ def _partition(replicas: Replicas, topic_id: UUID) -> PartitionRecord:
     )
 
 
-def _set_aside(plan: MigrationPlan, topics: Mapping[str, Mapping[int, Replicas]]) -> None:
+def _plan_folders_to_set_aside(plan: MigrationPlan, topics: Mapping[str, Mapping[int, Replicas]]) -> None:
     for broker_id, broker in plan.brokers.items():
         names = [
             f"{each.topic}-{each.partition}"
@@ -120,7 +124,7 @@ def _leader_of(state: ClusterState, folder: FolderSurvey) -> int:
     return state.topics[folder.topic].replicas[folder.partition].leader
 
 
-def _gaps(state: ClusterState) -> Iterator[str]:
+def _describe_missing_partitions(state: ClusterState) -> Iterator[str]:
     for name, topic in state.topics.items():
         missing = [index for index, each in enumerate(topic.replicas) if not each.replicas]
         if missing:
@@ -131,7 +135,7 @@ def _gaps(state: ClusterState) -> Iterator[str]:
             )
 
 
-def _differences(state: ClusterState, topics: Mapping[str, Mapping[int, Replicas]]) -> Iterator[str]:
+def _describe_different_replicas(state: ClusterState, topics: Mapping[str, Mapping[int, Replicas]]) -> Iterator[str]:
     for name, partitions in sorted(topics.items()):
         for index, replicas in sorted(partitions.items()):
             leader = state.topics[name].replicas[index].leader

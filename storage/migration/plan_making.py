@@ -70,9 +70,9 @@ class PlanMaking:
             voters=choose_voters(list(self.brokers)),
         )
         self._group_replicas()
-        plan.stops += find_doubles(self.brokers)
+        plan.stops += find_double_replicas(self.brokers)
         topics = {name: topic for name, topic in cluster.topics.items() if name not in cluster.deleted_topics}
-        plan.state = self._prepare(plan, self._state(cluster, topics))
+        plan.state = self._prepare(plan, self._make_state(cluster, topics))
         self._explain(plan, cluster)
         return plan
 
@@ -91,10 +91,10 @@ class PlanMaking:
             for each in broker.folders:
                 self._replicas.setdefault((each.topic, each.partition), {})[broker.broker_id] = each
 
-    def _state(self, cluster: KafkaCluster, topics: Mapping[str, ZookeeperTopic]) -> ClusterState:
+    def _make_state(self, cluster: KafkaCluster, topics: Mapping[str, ZookeeperTopic]) -> ClusterState:
         last_id = max((each.last_producer_id for each in self.brokers.values()), default=-1)
         return ClusterState(
-            topics={name: self._topic(name, topic, cluster.topic_configs) for name, topic in topics.items()},
+            topics={name: self._make_topic(name, topic, cluster.topic_configs) for name, topic in topics.items()},
             cluster_configs=cluster.cluster_configs,
             configs_of_brokers=cluster.configs_of_brokers,
             next_producer_id=max(cluster.next_producer_id, last_id + 1) + SPARE_PRODUCER_IDS,
@@ -104,23 +104,23 @@ class PlanMaking:
             features={METADATA_VERSION: HIGHEST_METADATA_VERSION},
         )
 
-    def _topic(self, name: str, topic: ZookeeperTopic, configs: Mapping[str, Mapping[str, str]]) -> StoredTopic:
-        topic_id = topic.topic_id or self._topic_id(name)
+    def _make_topic(self, name: str, topic: ZookeeperTopic, configs: Mapping[str, Mapping[str, str]]) -> StoredTopic:
+        topic_id = topic.topic_id or self._find_topic_id(name)
         return StoredTopic(
             topic_id=topic_id,
             configs=configs.get(name, {}),
             replicas=tuple(
-                self._partition(name, index, record, topic_id, is_new=index in topic.without_state)
+                self._make_partition(name, index, record, topic_id, is_new=index in topic.without_state)
                 for index, record in enumerate(topic.partitions)
             ),
         )
 
-    def _topic_id(self, name: str) -> UUID:
+    def _find_topic_id(self, name: str) -> UUID:
         """Of the folders, where a later Kafka had begun to write it; else a new one."""
         found = (each.topic_id for broker in self.brokers.values() for each in broker.folders if each.topic == name)
         return next((topic_id for topic_id in found if topic_id is not None), None) or uuid4()
 
-    def _partition(
+    def _make_partition(
         self, name: str, index: int, record: PartitionRecord, topic_id: UUID, *, is_new: bool
     ) -> PartitionRecord:
         label = f"{name}-{index}"
@@ -132,14 +132,14 @@ class PlanMaking:
         highest = max((folder.leader_epoch for folder in folders.values()), default=-1)
         if highest > record.leader_epoch:
             self._stale.append(label)
-        isr = self._isr(label, record, folders, is_new=is_new)
+        isr = self._choose_isr(label, record, folders, is_new=is_new)
         here = [broker_id for broker_id in record.replicas if broker_id in isr and broker_id in self.brokers]
         leader = record.leader if record.leader in here else next(iter(here), NO_LEADER)
         if leader == NO_LEADER:
             self._leaderless.append(label)
         return replace(record, isr=isr, leader=leader, leader_epoch=next_epoch(max(record.leader_epoch, highest)))
 
-    def _isr(self, label: str, record: PartitionRecord, folders: Replicas, *, is_new: bool) -> tuple[int, ...]:
+    def _choose_isr(self, label: str, record: PartitionRecord, folders: Replicas, *, is_new: bool) -> tuple[int, ...]:
         isr = record.isr or (record.replicas if is_new else ())
         if not any(folder.end_offset for folder in folders.values()):
             return isr
@@ -164,7 +164,7 @@ class PlanMaking:
             )
         )
         for name, topic in prepared.topics.items():
-            prepared.topics[name] = replace(topic, configs=drop_unreadable(name, topic.configs, plan.changes))
+            prepared.topics[name] = replace(topic, configs=drop_unreadable_settings(name, topic.configs, plan.changes))
         self._raise_index_bytes(prepared, plan.changes)
         return prepared
 
@@ -191,12 +191,12 @@ class PlanMaking:
             )
 
     def _explain(self, plan: MigrationPlan, cluster: KafkaCluster) -> None:
-        plan.stops += self._stops(cluster)
-        plan.lost += self._losses(cluster)
-        plan.notes += self._notes(cluster)
+        plan.stops += self._list_stops(cluster)
+        plan.lost += self._list_losses(cluster)
+        plan.notes += self._list_notes(cluster)
         plan.notes += [f"set aside by Kafka: {line}" for line in find_strays(plan, cluster.deleted_topics)]
 
-    def _stops(self, cluster: KafkaCluster) -> Iterator[str]:
+    def _list_stops(self, cluster: KafkaCluster) -> Iterator[str]:
         if cluster.is_migrating:
             yield (
                 "a migration to KRaft was begun (/migration in ZooKeeper), and ZooKeeper may be behind: go on with "
@@ -204,29 +204,31 @@ class PlanMaking:
             )
         if self._stale:
             yield (
-                f"{_count(self._stale)} have a higher leader epoch on the disks than in ZooKeeper: this ZooKeeper is "
-                "older than the disks, and its ISR may name replicas that lack records"
+                f"{_summarize(self._stale)} have a higher leader epoch on the disks than in ZooKeeper: this ZooKeeper "
+                "is older than the disks, and its ISR may name replicas that lack records"
             )
         if self._unsafe:
             yield (
-                f"{_count(self._unsafe)} have records, and no broker of the ISR has their folder: that broker would "
-                "begin empty, and the others would follow it. Pass all its directories, or set isr and leader by hand"
+                f"{_summarize(self._unsafe)} have records, and no broker of the ISR has their folder: that broker "
+                "would begin empty, and the others would follow it. Pass all its directories, or set isr "
+                "and leader by hand"
             )
 
-    def _losses(self, cluster: KafkaCluster) -> Iterator[str]:
+    def _list_losses(self, cluster: KafkaCluster) -> Iterator[str]:
         if self._leaderless:
-            yield f"{_count(self._leaderless)} have no leader: no broker of the ISR is in this plan"
+            yield f"{_summarize(self._leaderless)} have no leader: no broker of the ISR is in this plan"
         if cluster.delegation_tokens:
             yield f"{cluster.delegation_tokens} delegation tokens: clients that use them have to ask for new ones"
         if cluster.waiting_reassignments:
-            yield f"the reassignment of {_count(cluster.waiting_reassignments)}, which had not begun: ask for it again"
+            waiting = _summarize(cluster.waiting_reassignments)
+            yield f"the reassignment of {waiting}, which had not begun: ask for it again"
         if cluster.groups:
             names = ", ".join(cluster.groups[:NAMES_SHOWN])
             yield f"the offsets that {plural(len(cluster.groups), 'group')} kept in ZooKeeper, not in Kafka ({names})"
 
-    def _notes(self, cluster: KafkaCluster) -> Iterator[str]:
+    def _list_notes(self, cluster: KafkaCluster) -> Iterator[str]:
         if self._narrowed:
-            yield f"{_count(self._narrowed)} have a smaller ISR than in ZooKeeper: a disk lacks their folder"
+            yield f"{_summarize(self._narrowed)} have a smaller ISR than in ZooKeeper: a disk lacks their folder"
         absent = {id for topic in cluster.topics.values() for each in topic.partitions for id in each.replicas}
         absent -= self.brokers.keys()
         if absent:
@@ -236,7 +238,7 @@ class PlanMaking:
             yield f"{deleted} folders of deleted topics (-delete) are deleted by Kafka, as the old broker would have"
 
 
-def find_doubles(brokers: Mapping[int, PlannedBroker]) -> Iterator[str]:
+def find_double_replicas(brokers: Mapping[int, PlannedBroker]) -> Iterator[str]:
     """A line for each partition that a broker has twice."""
     for broker_id, broker in brokers.items():
         counts = Counter((each.topic, each.partition) for each in broker.folders)
@@ -262,7 +264,7 @@ def number_acls(acls: Sequence[Acl]) -> dict[Acl, UUID]:
     return {acl: uuid5(UUID(int=0), repr(acl)) for acl in acls}
 
 
-def drop_unreadable(
+def drop_unreadable_settings(
     name: str, configs: Mapping[str, str], lines: list[str], *, has_tiers: bool = True
 ) -> dict[str, str]:
     """The settings of a topic that can be understood; one that cannot keeps all of Kafka from starting.
@@ -311,6 +313,6 @@ def _reason_for_stray(topic: StoredTopic | None, folder: FolderSurvey, broker_id
     return "" if folder.topic_id in (None, topic.topic_id) else "it is of an earlier topic of that name"
 
 
-def _count(labels: Sequence[str]) -> str:
+def _summarize(labels: Sequence[str]) -> str:
     more = ", …" if len(labels) > NAMES_SHOWN else ""
     return f"{plural(len(labels), 'partition')} ({', '.join(labels[:NAMES_SHOWN])}{more})"

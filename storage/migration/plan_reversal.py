@@ -20,7 +20,7 @@ from ..log.leader_epochs import LeaderEpochs
 from ..metadata.metadata_log_contents import FOLDER as METADATA_FOLDER
 from ..metadata.metadata_store import BOOTSTRAP
 from .directory_survey import JOURNAL, MOST_META_BYTES, RefusedDirectory, hold_locks
-from .local_brokers import local_brokers
+from .local_brokers import find_local_brokers
 from .migration_plan import MigrationPlan
 from .plan_check import faults_of_epochs
 from .undo_journal import UndoJournal, read_journal
@@ -39,7 +39,7 @@ class PlanReversal:
 
     def undo(self) -> None:
         """Raises: RefusedDirectory before any change; DiskFault."""
-        brokers = local_brokers(self._files, self._plan, needs_all=False)
+        brokers = find_local_brokers(self._files, self._plan, needs_all=False)
         planned = [directory.path for broker in brokers for directory in broker.directories]
         paths = [path for path in planned if self._files.exists(f"{path}/{META_PROPERTIES}")]
         for path in sorted(set(planned) - set(paths)):
@@ -50,7 +50,7 @@ class PlanReversal:
             self._say(f"{path}: no plan was applied, nothing is changed")
         self._check_epochs([journal for _, journal in found])
         with hold_locks(self._files, [path for path, _ in found]):
-            renames = {path: self._check(path, journal) for path, journal in found}
+            renames = {path: self._check_renames(path, journal) for path, journal in found}
             # Kafka starts no more from here on, whatever comes between.
             for path, journal in found:
                 self._restore_meta_properties(path, journal.meta_properties)
@@ -73,9 +73,9 @@ class PlanReversal:
         if self._files.read_whole(name, MOST_META_BYTES) != data:
             self._files.replace(name, data)
 
-    def _check(self, path: str, journal: UndoJournal) -> list[tuple[str, str]]:
+    def _check_renames(self, path: str, journal: UndoJournal) -> list[tuple[str, str]]:
         """The folders to rename, new name and old one. Raises: RefusedDirectory where records would be lost."""
-        renames = [*self._renames(path, journal)]
+        renames = [*self._find_renames(path, journal)]
         filled = [old for _, old in renames if self._has_records(f"{path}/{old}")]
         if filled:
             raise RefusedDirectory(
@@ -84,7 +84,7 @@ class PlanReversal:
             )
         return renames
 
-    def _renames(self, path: str, journal: UndoJournal) -> Iterator[tuple[str, str]]:
+    def _find_renames(self, path: str, journal: UndoJournal) -> Iterator[tuple[str, str]]:
         present = self._files.names(path)
         for old, new in journal.set_aside.items():
             if new in present:
@@ -140,9 +140,9 @@ def _name_before(name: str, names: frozenset[str]) -> str:
     if not name.endswith(STRAY_DIRECTORY):
         return ""
     stem = name[: -len(STRAY_DIRECTORY) - _UNIQUE]
-    return stem if stem in names else next((each for each in sorted(names) if _is_cut(stem, each)), "")
+    return stem if stem in names else next((each for each in sorted(names) if _is_shortened_name(stem, each)), "")
 
 
-def _is_cut(stem: str, name: str) -> bool:
+def _is_shortened_name(stem: str, name: str) -> bool:
     topic, _, partition = stem.rpartition("-")
     return bool(topic) and name.startswith(topic) and name.endswith(f"-{partition}") and len(name) > len(stem)

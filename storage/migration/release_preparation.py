@@ -63,7 +63,7 @@ RELEASES = {
 }
 
 
-class TooNew(ValueError):
+class MetadataTooNew(ValueError):
     """The metadata have a level that the release does not open, and that cannot be lowered."""
 
 
@@ -75,7 +75,7 @@ class Preparation:
     lines: list[str] = field(default_factory=list)
 
     def prepare(self, state: ClusterState) -> ClusterState:
-        """The state that the release takes. Raises: TooNew."""
+        """The state that the release takes. Raises: MetadataTooNew."""
         return replace(
             state.copy(),
             features=self._features(state),
@@ -93,7 +93,7 @@ class Preparation:
     def _features(self, state: ClusterState) -> dict[str, int]:
         level, release = state.metadata_version, self.release
         if level > release.highest_level:
-            raise TooNew(
+            raise MetadataTooNew(
                 f"metadata.version is {level}, and Kafka {release.name} opens at most {release.highest_level}; "
                 "a level cannot be lowered"
             )
@@ -104,32 +104,37 @@ class Preparation:
 
     def topic_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
         """The settings of a topic without those that the release does not know, and within its limits."""
-        return self._settle(owner, configs, {name: name for name in TOPIC_KEYS})
+        return self._adapt_settings(owner, configs, {name: name for name in TOPIC_KEYS})
 
     def broker_configs(self, owner: str, configs: Mapping[str, str]) -> dict[str, str]:
         """The same for dynamic settings of brokers. What refers to a config provider (KIP-421) stays as it is."""
         names = {key.synonyms[0]: name for name, key in TOPIC_KEYS.items() if key.synonyms}
         provided = {name: value for name, value in configs.items() if PROVIDED in value}
-        return self._settle(owner, {name: configs[name] for name in configs if name not in provided}, names) | provided
+        return (
+            self._adapt_settings(owner, {name: configs[name] for name in configs if name not in provided}, names)
+            | provided
+        )
 
-    def _settle(self, owner: str, configs: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    def _adapt_settings(self, owner: str, configs: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
         """`names`: the topic setting that each setting is."""
         settled: dict[str, str] = {}
         for name, value in configs.items():
             topic_name = names.get(name, name)
             if self._is_unknown(topic_name):
                 self.lines.append(f"{owner}: {name}={value} is left out, Kafka {self.release.name} does not know it")
-                settled.update(self._stand_ins(owner, name, value, configs))
-            elif topic_name in self.release.least and not _is_whole(value):
+                settled.update(self._replacing_settings(owner, name, value, configs))
+            elif topic_name in self.release.least and not _is_whole_number(value):
                 self.lines.append(f"{owner}: {name}={value} is left out, it is no whole number")
             else:
-                settled[name] = self._within_limits(owner, name, value, topic_name)
+                settled[name] = self._raise_to_least(owner, name, value, topic_name)
         return settled
 
     def _is_unknown(self, name: str) -> bool:
         return name in self.release.removed or (self.release.refuses_unknown and name.startswith(OF_STEPDOWN))
 
-    def _stand_ins(self, owner: str, name: str, value: str, configs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    def _replacing_settings(
+        self, owner: str, name: str, value: str, configs: Mapping[str, str]
+    ) -> Iterator[tuple[str, str]]:
         """The two limits that took the place of one."""
         if not name.endswith(TIMESTAMP_DIFFERENCE):
             return
@@ -139,7 +144,7 @@ class Preparation:
                 self.lines.append(f"{owner}: {limit}={value} in its place")
                 yield limit, value
 
-    def _within_limits(self, owner: str, name: str, value: str, topic_name: str) -> str:
+    def _raise_to_least(self, owner: str, name: str, value: str, topic_name: str) -> str:
         least = self.release.least.get(topic_name)
         if least is None or int(value) >= least:
             return value
@@ -157,13 +162,13 @@ def raise_index_bytes(
     (`LogSegment.recover`, `OffsetIndex.append`).
     """
     value = configs.get(name)
-    if value is None or not _is_whole(value) or int(value) >= index_bytes:
+    if value is None or not _is_whole_number(value) or int(value) >= index_bytes:
         return dict(configs)
     lines.append(f"{owner}: {name}={value} becomes {index_bytes}, which its indexes on the disks may need")
     return {**configs, name: str(index_bytes)}
 
 
-def _is_whole(text: str) -> bool:
+def _is_whole_number(text: str) -> bool:
     try:
         int(text)
     except ValueError:

@@ -41,7 +41,7 @@ def server_properties(
     lines = [
         f"process.roles={'broker,controller' if is_voter else 'broker'}",
         f"node.id={node.node_id}",
-        _quorum(voters, has_voters=has_voters),
+        _quorum_line(voters, has_voters=has_voters),
         f"listeners=PLAINTEXT://{node.host}:{node.port}{controller}",
         f"controller.listener.names={CONTROLLER}",
         f"listener.security.protocol.map={PROTOCOLS}",
@@ -57,7 +57,7 @@ def server_properties(
     return lines
 
 
-def _quorum(voters: Sequence[ServerNode], *, has_voters: bool) -> str:
+def _quorum_line(voters: Sequence[ServerNode], *, has_voters: bool) -> str:
     if has_voters:
         return "controller.quorum.bootstrap.servers=" + ",".join(
             f"{each.host}:{each.controller_port}" for each in voters

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...protocol.errors import DiskFault
-from ..files.file_names import is_entry_name
+from ..files.file_names import is_plain_name
 from ..files.files import Files
 from .directory_survey import JOURNAL
 
@@ -71,7 +71,7 @@ def _decode(fields: Any) -> UndoJournal:
     set_aside = {str(old): str(new) for old, new in fields["set_aside"].items()}
     topic_ids = frozenset(map(str, fields["topic_ids"]))
     for name in (*set_aside.keys(), *set_aside.values(), *topic_ids):
-        if not is_entry_name(name):
+        if not is_plain_name(name):
             raise ValueError(f"{name!r:.100} names nothing within the directory")
     return UndoJournal(
         plan=str(fields["plan"]),

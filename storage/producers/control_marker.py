@@ -36,8 +36,8 @@ def parse_marker(records: Buffer) -> Marker | None:
         return None
     at = _skip_varint(records, 0) + 1  # length, attributes
     at = _skip_varint(records, _skip_varint(records, at))  # timestamp and offset deltas
-    key, at = _field(records, at)
-    value, _ = _field(records, at)
+    key, at = _read_field(records, at)
+    value, _ = _read_field(records, at)
     if len(key) < _KEY.size:
         raise InvalidRecord(f"a control record's key has {len(key)} bytes, at least {_KEY.size} expected")
     kind = _KEY.unpack_from(key)[1]
@@ -48,8 +48,8 @@ def parse_marker(records: Buffer) -> Marker | None:
     return Marker(kind == ABORT, _VALUE.unpack_from(value)[1])
 
 
-def _field(records: Buffer, at: int) -> tuple[Buffer, int]:
-    length, at = _varint(records, at)
+def _read_field(records: Buffer, at: int) -> tuple[Buffer, int]:
+    length, at = _read_varint(records, at)
     if length < 0:
         return b"", at
     if length > len(records) - at:
@@ -58,10 +58,10 @@ def _field(records: Buffer, at: int) -> tuple[Buffer, int]:
 
 
 def _skip_varint(records: Buffer, at: int) -> int:
-    return _varint(records, at)[1]
+    return _read_varint(records, at)[1]
 
 
-def _varint(records: Buffer, at: int) -> tuple[int, int]:
+def _read_varint(records: Buffer, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
         if at >= len(records):

@@ -66,10 +66,10 @@ def decode_snapshot(data: bytes, path: str) -> list[ProducerEntry]:
         raise CorruptSnapshot(f"{path}: wrong checksum")
     if count < 0 or len(data) != _HEAD.size + count * _ENTRY.size:
         raise CorruptSnapshot(f"{path}: {count} entries do not fit into {len(data)} bytes")
-    return [_entry(fields) for fields in _ENTRY.iter_unpack(memoryview(data)[_HEAD.size :])]
+    return [_decode_entry(fields) for fields in _ENTRY.iter_unpack(memoryview(data)[_HEAD.size :])]
 
 
-def _entry(fields: tuple[int, ...]) -> ProducerEntry:
+def _decode_entry(fields: tuple[int, ...]) -> ProducerEntry:
     producer_id, epoch, sequence, offset, offset_delta, timestamp, coordinator_epoch, transaction_offset = fields
     return ProducerEntry(
         producer_id,

@@ -150,7 +150,7 @@ class ProducerStates:
 
     # Before a batch is written
 
-    def find_repetition(self, batch: PreparedAppend) -> BatchSequence | None:
+    def find_duplicate(self, batch: PreparedAppend) -> BatchSequence | None:
         """The batch of which this one is a repetition, or None when it may be appended.
 
         Raises: ApiError 45, 47, 48.
@@ -163,7 +163,7 @@ class ProducerStates:
         if origin is AppendOrigin.CLIENT and (duplicate := entry.duplicate_of(batch)) is not None:
             return duplicate
         if batch.producer_epoch < entry.epoch:
-            raise self._refusal(
+            raise self._make_refusal(
                 batch,
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"epoch {batch.producer_epoch} is below the known {entry.epoch}",
@@ -173,7 +173,7 @@ class ProducerStates:
         if origin is AppendOrigin.CLIENT:
             self._check_sequence(entry, batch)
         if entry.transaction_first_offset >= 0 and not batch.is_transactional:
-            raise self._refusal(
+            raise self._make_refusal(
                 batch, ErrorCode.INVALID_TXN_STATE,
                 f"not transactional, but its transaction that began at offset {entry.transaction_first_offset} is open",
             )  # fmt: skip
@@ -187,7 +187,7 @@ class ProducerStates:
         else:
             expected = (entry.last_sequence + 1) % _SEQUENCES
         if batch.base_sequence != expected:
-            raise self._refusal(
+            raise self._make_refusal(
                 batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                 f"sequence {expected} of epoch {batch.producer_epoch} expected, found {batch.base_sequence}",
             )  # fmt: skip
@@ -205,7 +205,7 @@ class ProducerStates:
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
             )
 
-    def _refusal(self, batch: PreparedAppend, code: ErrorCode, what: str) -> ApiError:
+    def _make_refusal(self, batch: PreparedAppend, code: ErrorCode, what: str) -> ApiError:
         return ApiError(f"{self.name}: producer {batch.producer_id}: {what}", code)
 
     # After a batch is written, or when it is read again
@@ -215,7 +215,7 @@ class ProducerStates:
         is_transactional: bool,
     ) -> None:  # fmt: skip
         """Remember a data batch that is in the log."""
-        entry = self._entry(producer_id)
+        entry = self._entry_to_change(producer_id)
         entry.add(epoch, BatchSequence(last_sequence, last_offset, last_offset - first_offset, timestamp))
         if is_transactional and entry.transaction_first_offset < 0:
             entry.transaction_first_offset = first_offset
@@ -225,7 +225,7 @@ class ProducerStates:
         self, producer_id: int, epoch: int, marker: Marker, *, offset: int, timestamp: int
     ) -> CompletedTransaction | None:
         """Remember a marker that is in the log; the transaction it ends, None when it had no data here."""
-        entry = self._entry(producer_id)
+        entry = self._entry_to_change(producer_id)
         first_offset = entry.transaction_first_offset
         entry.set_epoch(epoch)
         entry.coordinator_epoch = marker.coordinator_epoch
@@ -247,7 +247,7 @@ class ProducerStates:
         self._ongoing.pop(completed.first_offset, None)
         self._unreplicated.append(completed)
 
-    def _entry(self, producer_id: int) -> ProducerEntry:
+    def _entry_to_change(self, producer_id: int) -> ProducerEntry:
         entry = self.producers.get(producer_id)
         if entry is None:
             entry = self.producers[producer_id] = ProducerEntry(producer_id, captures=self._captures)

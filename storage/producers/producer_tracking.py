@@ -19,15 +19,15 @@ _SEQUENCES = 1 << 31
 
 @dataclass(slots=True)
 class PlannedSnapshot:
-    """The state at an offset, which a flush is to write; `restores` is what it was then."""
+    """The state at an offset, which a flush is to write; `restores`: how often the producers had been restored then."""
 
     offset: int
     producers: Sequence[ProducerEntry]
     restores: int
     data: bytes = b""
 
-    def encode(self) -> None:
-        """To be called in any thread."""
+    def encode_data(self) -> None:
+        """Fills `data` with the bytes of the snapshot; may be called in any thread."""
         self.data = encode_snapshot(self.producers)
 
 
@@ -42,19 +42,19 @@ class ProducerTracking:
         self._planned: PlannedSnapshot | None = None
         self._restores = 0
 
-    def find_repetition(self, prepared: PreparedAppend) -> BatchSequence | None:
+    def find_duplicate(self, prepared: PreparedAppend) -> BatchSequence | None:
         """The batch that this append repeats, or None when it may be written.
 
         Raises: ApiError 45, 47, 48, 52; InvalidRecord for a marker that is not whole.
         """
         if prepared.producer_id < 0:
             return None
-        repeated = self.state.find_repetition(prepared)
+        repeated = self.state.find_duplicate(prepared)
         if repeated is None and prepared.is_control and (marker := parse_marker(prepared.body)) is not None:
             self.state.check_marker(prepared.producer_id, marker)
         return repeated
 
-    def remember(self, prepared: PreparedAppend, first_offset: int) -> Iterator[AbortedTransaction]:
+    def track_append(self, prepared: PreparedAppend, first_offset: int) -> Iterator[AbortedTransaction]:
         """Take in what was written; the transaction it aborted, if any."""
         producer_id, epoch, timestamp = prepared.producer_id, prepared.producer_epoch, prepared.max_timestamp
         if producer_id < 0:
@@ -66,7 +66,7 @@ class ProducerTracking:
                 is_transactional=prepared.is_transactional,
             )  # fmt: skip
         elif (marker := parse_marker(prepared.body)) is not None:
-            yield from self._end(producer_id, epoch, marker, offset=first_offset, timestamp=timestamp)
+            yield from self._end_transaction(producer_id, epoch, marker, offset=first_offset, timestamp=timestamp)
 
     def replay(self, header: BatchHeader, body: Buffer | Callable[[], Buffer]) -> Iterator[AbortedTransaction]:
         """Take in a batch that is in the log already; the transaction it aborted, if any.
@@ -84,7 +84,7 @@ class ProducerTracking:
                 is_transactional=header.is_transactional,
             )  # fmt: skip
         elif (marker := parse_marker(body() if callable(body) else body)) is not None:
-            yield from self._end(
+            yield from self._end_transaction(
                 header.producer_id,
                 header.producer_epoch,
                 marker,
@@ -92,7 +92,7 @@ class ProducerTracking:
                 timestamp=header.max_timestamp,
             )
 
-    def _end(
+    def _end_transaction(
         self, producer_id: int, epoch: int, marker: Marker, *, offset: int, timestamp: int
     ) -> Iterator[AbortedTransaction]:
         completed = self.state.add_marker(producer_id, epoch, marker, offset=offset, timestamp=timestamp)
@@ -112,18 +112,18 @@ class ProducerTracking:
             self.snapshots.take(offset, self.state.producers.values(), sync=sync)
 
     def take_or_plan_snapshot(self, offset: int) -> None:
-        """The same, not synced; where there are many producers, a flush does that."""
+        """As `take_snapshot`, not synced; where there are many producers, the next flush writes it."""
         if len(self.state.producers) <= MOST_AT_ONCE:
             self.take_snapshot(offset, sync=False)
         else:
             self._planned = PlannedSnapshot(offset, self.state.capture(), self._restores)
 
-    def take_plan(self) -> PlannedSnapshot | None:
-        """The newest snapshot that was planned and is no other flush's."""
+    def take_planned_snapshot(self) -> PlannedSnapshot | None:
+        """The newest snapshot that was planned, which no other flush writes then; None: none is planned."""
         planned, self._planned = self._planned, None
         return planned
 
-    def write(self, planned: PlannedSnapshot) -> None:
+    def write_planned_snapshot(self, planned: PlannedSnapshot) -> None:
         """Write what was encoded, unless the log was shortened since it was planned."""
         if planned.restores == self._restores:
             self.snapshots.write(planned.offset, planned.data, sync=False)

@@ -97,7 +97,7 @@ class _LogLoader:
         entries = settle_transient_files(self.files, self.directory, self.files.entries(self.directory))
         self._open_segments(entries)
         self._drop_strays()
-        self._until_no_overflow(self._repair)
+        self._split_until_no_overflow(self._repair)
         end = self._find_end()
         if end < self.opening.recovery_point:  # what lies below it was synced
             _logger.error(
@@ -109,7 +109,7 @@ class _LogLoader:
             self.epochs.truncate_from_end(end)
             self.epochs.truncate_from_start(start)
         self._load_producers(start, end)
-        return self._log(start, end, self._topic_id(entries))
+        return self._make_log(start, end, self._read_topic_id(entries))
 
     # Segments
 
@@ -148,7 +148,7 @@ class _LogLoader:
         strays: list[Segment] = []
         before: Segment | None = None
         for segment in self.segments:
-            if before is not None and self._has_no_batch(segment) and _end_of(before) > segment.base_offset:
+            if before is not None and self._has_no_batch(segment) and _end_offset_of(before) > segment.base_offset:
                 _logger.warning("%s has no batch and lies within %s; it is deleted", segment, before)
                 strays.append(segment)
             else:
@@ -164,7 +164,7 @@ class _LogLoader:
         except CorruptRecord:
             return True
 
-    def _until_no_overflow(self, step: Callable[[], None]) -> None:
+    def _split_until_no_overflow(self, step: Callable[[], None]) -> None:
         while True:
             try:
                 return step()
@@ -188,12 +188,12 @@ class _LogLoader:
             first_unflushed = max(0, self.segments.index_of(self.opening.recovery_point))
         for at in range(first_unflushed):
             if not self._looks_right(self.segments[at]):
-                self._recover(at)
+                self._recover_segment(at)
         if 0 < first_unflushed < len(self.segments):
             # It was flushed, but got its last time entry when it was closed after that.
             self.segments[first_unflushed - 1].renew_last_time_entry()
         for at in range(first_unflushed, len(self.segments)):
-            if self._recover(at):
+            if self._recover_segment(at):
                 self._drop_after(at)
                 return
 
@@ -235,16 +235,18 @@ class _LogLoader:
         except CorruptRecord:
             return True
 
-    def _recover(self, at: int) -> int:
+    def _recover_segment(self, at: int) -> int:
         segment = self.segments[at]
         if not segment.size and not segment.offset_index.count and not segment.time_index.count:
             self._create_missing(segment)
             return 0
         self.was_changed = True
         if self.producers_at != segment.base_offset:
-            rebuild_producers(self.producers, self.segments, self._start(), segment.base_offset)
+            rebuild_producers(self.producers, self.segments, self._start_offset(), segment.base_offset)
         self.producers_at = None
-        cut_bytes = recover_segment(segment, self.config, self.epochs, self.producers, self.segments.end_of(at))
+        cut_bytes = recover_segment(
+            segment, self.config, self.epochs, self.producers, self.segments.next_base_offset(at)
+        )
         self.producers_at = segment.next_offset()
         if self.producers_at > segment.base_offset:
             self.producers.snapshots.retake(self.producers_at, self.producers.state.producers.values(), sync=False)
@@ -256,7 +258,7 @@ class _LogLoader:
                 self.files.create(segment.path(suffix))
 
     def _drop_after(self, at: int) -> None:
-        later = self.segments.from_number(at + 1)
+        later = self.segments.from_index(at + 1)
         if later:
             _logger.warning(
                 "%s: deletes %s after the cut, from offset %d on",
@@ -272,7 +274,7 @@ class _LogLoader:
 
     # Ends
 
-    def _start(self) -> int:
+    def _start_offset(self) -> int:
         return max(self.opening.log_start_offset, self.segments[0].base_offset)
 
     def _find_end(self) -> int:
@@ -314,11 +316,11 @@ class _LogLoader:
             _logger.warning("%s", fault)
         if position == active.size:
             return end
-        self._until_no_overflow(self._recover_active)
+        self._split_until_no_overflow(self._recover_active)
         return self.segments.active.next_offset()
 
     def _recover_active(self) -> None:
-        self._recover(len(self.segments) - 1)
+        self._recover_segment(len(self.segments) - 1)
 
     # Producers
 
@@ -340,18 +342,18 @@ class _LogLoader:
 
     # Result
 
-    def _topic_id(self, entries: list[DirectoryEntry]) -> "UUID | None":
+    def _read_topic_id(self, entries: list[DirectoryEntry]) -> "UUID | None":
         if not any(entry.name == METADATA_FILE for entry in entries):
             return None
         try:
             return read_topic_id(self.files, self.directory)
         except DiskFault as fault:
             if errno_of(fault) in DISK_FAILURES | NO_DESCRIPTORS:
-                raise  # a folder without an id would be the topic's, whichever it is of
+                raise  # without an id the folder would be taken for the topic of that name, even if it is an older one
             _logger.warning("the topic id is not known: %s", fault)
             return None
 
-    def _log(self, start: int, end: int, topic_id: "UUID | None") -> Log:
+    def _make_log(self, start: int, end: int, topic_id: "UUID | None") -> Log:
         opening = self.opening
         return Log(
             files=self.files,
@@ -373,7 +375,7 @@ class _LogLoader:
         )
 
 
-def _end_of(segment: Segment) -> int:
+def _end_offset_of(segment: Segment) -> int:
     """The offset after its last batch; where that cannot be read, its base offset."""
     try:
         return segment.next_offset()

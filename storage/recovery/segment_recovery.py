@@ -9,7 +9,7 @@ from ...protocol.errors import CorruptRecord, InvalidRecord
 from ...protocol.records.batch_header import BatchHeader
 from ..log.leader_epochs import LeaderEpochs
 from ..log.log_config import LogConfig
-from ..log.preallocated_zeros import is_preallocated
+from ..log.preallocated_zeros import is_all_zeros
 from ..log.producer_replay import replay
 from ..log.segment import Segment
 from ..producers.producer_tracking import ProducerTracking
@@ -70,7 +70,7 @@ def recover_segment(
 def _log_truncation(segment: Segment, valid_bytes: int, next_offset: int, fault: Exception | None) -> None:
     """Logs how much is cut off. Preallocated room is no reason to warn."""
     path, cut_bytes = segment.file.path, segment.size - valid_bytes
-    if is_preallocated(segment.file, valid_bytes, min(segment.size, valid_bytes + LOOKED_AT_BYTES)):
+    if is_all_zeros(segment.file, valid_bytes, min(segment.size, valid_bytes + LOOKED_AT_BYTES)):
         _logger.info("%s: the last %d bytes were set aside for more batches and are cut off", path, cut_bytes)
         return
     if fault is not None:
@@ -91,7 +91,7 @@ def _check_offsets(segment: Segment, header: BatchHeader, next_offset: int, next
         raise CorruptRecord(
             f"the batch at position {header.position} ends at offset {header.last_offset}, beyond {next_base}"
         )
-    if not segment.takes(header.last_offset):
+    if not segment.can_hold_offset(header.last_offset):
         if header.position == 0:
             raise CorruptRecord(f"the first batch has offset {lowest}, far from {segment.base_offset}")
         raise SegmentOverflow(segment)

@@ -26,7 +26,7 @@ _DAMAGED_COPY = "is empty or damaged and is deleted: the segment is here"
 _logger = logging.getLogger(__name__)
 
 
-class SegmentFiles(Protocol):
+class SegmentFileReader(Protocol):
     """What a `.log.swap` is read by."""
 
     def handle(self, path: str) -> ReadableFile: ...
@@ -42,22 +42,22 @@ class SettledFiles:
     renamed: tuple[str, ...]
 
 
-def plan_transient_files(files: SegmentFiles, directory: str, names: Sequence[str]) -> SettledFiles:
+def plan_transient_files(files: SegmentFileReader, directory: str, names: Sequence[str]) -> SettledFiles:
     """Decide what of the folder's files counts; nothing is changed. Raises: DiskFault."""
     cleaned = [name for name in names if name.endswith(CLEANED)]
-    smallest_cleaned = min((_base(name) for name in cleaned), default=None)
+    smallest_cleaned = min((_base_offset_of(name) for name in cleaned), default=None)
     swaps = [name for name in names if name.endswith(SWAP)]
-    unfinished = [name for name in swaps if smallest_cleaned is not None and _base(name) >= smallest_cleaned]
+    unfinished = [name for name in swaps if smallest_cleaned is not None and _base_offset_of(name) >= smallest_cleaned]
     left = [name for name in names if name.endswith(DELETED)] + unfinished + cleaned
     removed = dict.fromkeys(left, "is left from before and is deleted")
     finished = [name for name in swaps if name not in removed]
     ends: dict[int, int] = {}
     for name in [name for name in finished if name.endswith(LOG + SWAP)]:
-        next_offset, is_whole = _read_to_the_end(files, f"{directory}/{name}", _base(name))
+        next_offset, is_whole = _read_to_the_end(files, f"{directory}/{name}", _base_offset_of(name))
         if is_whole or name.removesuffix(SWAP) not in names:
-            ends[_base(name)] = next_offset
+            ends[_base_offset_of(name)] = next_offset
         else:
-            removed |= {other: _DAMAGED_COPY for other in finished if _base(other) == _base(name)}
+            removed |= {other: _DAMAGED_COPY for other in finished if _base_offset_of(other) == _base_offset_of(name)}
     if ends:
         replaced = _files_between(names, min(ends), max(ends.values()))
         removed |= dict.fromkeys(replaced, "was replaced and is deleted")
@@ -98,7 +98,7 @@ def _files_between(names: Sequence[str], start: int, end: int) -> list[str]:
     ]
 
 
-def _read_to_the_end(files: SegmentFiles, path: str, base_offset: int) -> tuple[int, bool]:
+def _read_to_the_end(files: SegmentFileReader, path: str, base_offset: int) -> tuple[int, bool]:
     """The offset after the last batch that can be read, and whether the file has batches and nothing else."""
     handle = files.handle(path)
     size = files.size(path)
@@ -113,5 +113,5 @@ def _read_to_the_end(files: SegmentFiles, path: str, base_offset: int) -> tuple[
     return next_offset, 0 < position == size
 
 
-def _base(name: str) -> int:
+def _base_offset_of(name: str) -> int:
     return offset_of(name) or 0

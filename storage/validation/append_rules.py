@@ -46,7 +46,7 @@ class AppendRules:
         too_new = self.timestamp_after_max_ms != NO_LIMIT_MS and timestamp - now_ms > self.timestamp_after_max_ms
         return not (too_old or too_new)
 
-    def accept_span(self, oldest: int, newest: int, now_ms: int) -> bool:
+    def accepts_span(self, oldest: int, newest: int, now_ms: int) -> bool:
         """Whether all records between these create times may be appended now; always under LogAppendTime."""
         if self.timestamp_before_max_ms == self.timestamp_after_max_ms == NO_LIMIT_MS or self.stamps_append_time:
             return True

@@ -67,7 +67,7 @@ class RecordErrorCollector:
     def invalid(self, index: int, text: str) -> None:
         self._add(index, text)
 
-    def no_key(self, index: int) -> None:
+    def add_keyless(self, index: int) -> None:
         self._keyless += 1
         self._add(index, "a compacted topic takes no record without a key")
 

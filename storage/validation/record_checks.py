@@ -82,7 +82,7 @@ def check_records(batch: RecordBatch, found: Survey, rules: AppendRules, now_ms:
     """Raises: RecordErrors when a record has a timestamp or lacks a key that the topic asks for."""
     marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     suspect = (rules.compacted and found.keyless) or (marked and (rules.stamps_append_time or found.newest < 0))
-    if not suspect and rules.accept_span(found.oldest, found.newest, now_ms):
+    if not suspect and rules.accepts_span(found.oldest, found.newest, now_ms):
         return
     collector = RecordErrorCollector()
     for index, record in enumerate(batch.records(rules.max_decompressed_bytes)):
@@ -101,7 +101,7 @@ def check_record(
 ) -> None:
     """Adds the record's error to the collector; `marked`: its batch says LogAppendTime, which only brokers may."""
     if rules.compacted and keyless:
-        collector.no_key(index)
+        collector.add_keyless(index)
     elif not rules.stamps_append_time and timestamp != NO_TIMESTAMP:
         if not rules.accepts(timestamp, now_ms):
             collector.timestamp(index, rules.describe_timestamp(timestamp, now_ms))
@@ -126,7 +126,7 @@ def legacy_records(batch: LegacyBatch, rules: AppendRules, now_ms: int) -> Itera
     """
     collector = RecordErrorCollector()
     marked = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
-    messages = _inner(batch, rules) if batch.is_compressed else iter((batch,))
+    messages = _check_inner_messages(batch, rules) if batch.is_compressed else iter((batch,))
     for index, message in enumerate(messages):
         key, value = message.key_and_value()
         timestamp = batch.max_timestamp if marked else message.max_timestamp
@@ -145,7 +145,7 @@ def _ensure_checksum(message: LegacyBatch) -> None:
         raise ChecksumMismatch(f"inside a compressed message: {error}") from error
 
 
-def _inner(batch: LegacyBatch, rules: AppendRules) -> Iterator[LegacyBatch]:
+def _check_inner_messages(batch: LegacyBatch, rules: AppendRules) -> Iterator[LegacyBatch]:
     last_offset = None
     for message in batch.inner_messages(rules.max_decompressed_bytes):
         if message.is_compressed:

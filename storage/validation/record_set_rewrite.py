@@ -40,7 +40,7 @@ def rebuild_batch(batch: RecordBatch, target: Codec, rules: AppendRules, now_ms:
     Raises: InvalidRecord, RecordErrors; RecordTooLarge when the batch opens or grows to more than the rules allow.
     """
     output = _RewriteOutput(target, rules)
-    found = survey(batch, output.passing(decompress_records(batch, rules)))
+    found = survey(batch, output.write_and_pass(decompress_records(batch, rules)))
     check_records(batch, found, rules, now_ms)
     if found.oldest < NO_TIMESTAMP:
         raise _negative_timestamp(found.oldest)
@@ -83,12 +83,12 @@ def rebuild_plain_messages(
         return None
     count, _, base_timestamp, oldest, newest, keyless, read_bytes, written_bytes = up.finish()
     suspect = not count or oldest < NO_TIMESTAMP or up.saw_append_time() or (rules.compacted and keyless)
-    if suspect or not rules.accept_span(oldest, newest, now_ms):
+    if suspect or not rules.accepts_span(oldest, newest, now_ms):
         return None
     tally = _Tally(
         count=count, base_timestamp=base_timestamp, newest=newest, written_bytes=written_bytes, read_bytes=read_bytes
     )
-    return _seal(output, tally, count, target, rules, now_ms)
+    return _finish_batch(output, tally, count, target, rules, now_ms)
 
 
 def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
@@ -108,7 +108,7 @@ def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: Appen
 
     output = _RewriteOutput(target, rules)
     tally = output.encode(records())
-    return _seal(output, replace(tally, read_bytes=read_bytes), batch_count, target, rules, now_ms)
+    return _finish_batch(output, replace(tally, read_bytes=read_bytes), batch_count, target, rules, now_ms)
 
 
 def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
@@ -123,7 +123,7 @@ def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now
         return rebuild_messages((wrapper,), target, rules, now_ms)
     suspect = up.oldest < NO_TIMESTAMP or wrapper.last_offset < 0 or (rules.compacted and up.keyless)
     suspect = suspect or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
-    if suspect or not rules.accept_span(up.oldest, up.newest, now_ms):
+    if suspect or not rules.accepts_span(up.oldest, up.newest, now_ms):
         return rebuild_messages((wrapper,), target, rules, now_ms)
     tally = _Tally(
         count=up.record_count,
@@ -132,10 +132,10 @@ def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now
         written_bytes=up.written_bytes,
         read_bytes=up.read_bytes,
     )
-    return _seal(output, tally, 1, target, rules, now_ms)
+    return _finish_batch(output, tally, 1, target, rules, now_ms)
 
 
-def _seal(
+def _finish_batch(
     output: "_RewriteOutput", tally: "_Tally", batch_count: int, target: Codec, rules: AppendRules, now_ms: int
 ) -> Rebuilt:
     body = output.finish()
@@ -171,7 +171,7 @@ class _RewriteOutput:
         self._max_bytes = rules.max_message_bytes
         self._fits = True
 
-    def passing(self, chunks: Iterable[Buffer]) -> Iterator[Buffer]:
+    def write_and_pass(self, chunks: Iterable[Buffer]) -> Iterator[Buffer]:
         """The chunks, each written before it is handed on."""
         for chunk in chunks:
             self.write(chunk)
@@ -203,7 +203,7 @@ class _RewriteOutput:
         """The body. Raises: RecordTooLarge when the whole batch would be above max.message.bytes."""
         if self._fits:
             self._writer.finish()
-            self._measure()
+            self._check_size()
         if not self._fits:
             raise RecordTooLarge(
                 f"the records take more than max.message.bytes ({self._max_bytes}) in one batch of the log's format"
@@ -213,9 +213,9 @@ class _RewriteOutput:
     def write(self, chunk: Buffer) -> None:
         if self._fits:
             self._writer.write(chunk)
-            self._measure()
+            self._check_size()
 
-    def _measure(self) -> None:
+    def _check_size(self) -> None:
         if RECORD_BATCH_OVERHEAD + len(self._held) > self._max_bytes:
             self._fits = False
             self._held.clear()

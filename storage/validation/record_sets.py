@@ -149,7 +149,7 @@ def _prepare_in_steps(records: memoryview, rules: AppendRules, now_ms: int, orig
     if first is None:
         return EMPTY_APPEND
     if isinstance(first, RecordBatch):
-        source = _check_each(records, rules, origin)
+        source = _check_batches(records, rules, origin)
         return _prepare_batch(first, source, rules, now_ms, origin)
     return _prepare_messages(first, records, rules, now_ms, origin)
 
@@ -186,7 +186,7 @@ def _check_version(batches: Sequence[Batch], api_version: int) -> None:
         )
 
 
-def _check_each(records: memoryview, rules: AppendRules, origin: AppendOrigin) -> Codec:
+def _check_batches(records: memoryview, rules: AppendRules, origin: AppendOrigin) -> Codec:
     """The codec of the set: that of its last compressed batch."""
     count, source, magic = 0, Codec.NONE, MAGIC_V2
     for batch in iter_batches(records):
@@ -225,7 +225,7 @@ def _prepare_batch(
         if path is AppendPath.IN_PLACE or found.in_order:
             kept = restamp(batch, rules.timestamp_type, now_ms if rules.stamps_append_time else found.newest)
             opened_bytes = 0 if path is AppendPath.IN_PLACE else RECORD_BATCH_OVERHEAD + found.opened_bytes
-            return _finish(kept, batch.size_bytes, rules, now_ms, origin, temporary_bytes=opened_bytes)
+            return _with_counts(kept, batch.size_bytes, rules, now_ms, origin, temporary_bytes=opened_bytes)
     rebuilt = rebuild_batch(batch, target, rules, now_ms)
     return _finish_rebuilt(rebuilt, batch.size_bytes, rules, now_ms, origin)
 
@@ -253,10 +253,10 @@ def _prepare_messages(
         usual = _prepare_usual_messages(records, first.magic, rules, now_ms, origin)
         if usual is not None:
             return usual
-    source = _check_each(records, rules, origin)
+    source = _check_batches(records, rules, origin)
     target = rules.codec_for(Codec.NONE)
     if source is Codec.NONE:
-        rebuilt = rebuild_messages(_of_one_magic(records, first.magic), target, rules, now_ms)
+        rebuilt = rebuild_messages(_iter_one_magic(records, first.magic), target, rules, now_ms)
     else:
         target = rules.codec_for(source)
         rebuilt = rebuild_wrapper(first, target, rules, now_ms)
@@ -279,7 +279,7 @@ def _prepare_usual_messages(
     return _finish_rebuilt(rebuilt, received_bytes, rules, now_ms, origin, keeps_plain=target is Codec.NONE)
 
 
-def _of_one_magic(records: memoryview, magic: int) -> Iterator[LegacyBatch]:
+def _iter_one_magic(records: memoryview, magic: int) -> Iterator[LegacyBatch]:
     for batch in iter_batches(records):
         if batch.magic != magic or not isinstance(batch, LegacyBatch):
             raise InvalidBatch(f"a message set of magic {magic} and {batch.magic}", Reason.INVALID_MAGIC)
@@ -296,7 +296,7 @@ def _finish_rebuilt(
     keeps_plain: bool = False,
 ) -> PreparedAppend:
     """What was rebuilt; from plain messages to a plain batch only the written bytes count as temporary."""
-    return _finish(
+    return _with_counts(
         rebuilt.batch,
         received_bytes,
         rules,
@@ -307,7 +307,7 @@ def _finish_rebuilt(
     )
 
 
-def _finish(
+def _with_counts(
     batch: PreparedAppend,
     received_bytes: int,
     rules: AppendRules,

@@ -68,7 +68,7 @@ def prepare_usual(
     else:
         opened = None
         if codec:
-            opened = _open(codec, body, rules)
+            opened = _decompress_at_once(codec, body, rules)
             if opened is None:
                 return None
             opened_bytes = len(opened)
@@ -76,7 +76,7 @@ def prepare_usual(
         if seen is None:
             return None
         oldest, newest, keyless = seen
-    if (keyless and rules.compacted) or not rules.accept_span(oldest, newest, now_ms):
+    if (keyless and rules.compacted) or not rules.accepts_span(oldest, newest, now_ms):
         return None
     if origin is AppendOrigin.CLIENT and (base_offset != 0 or (base_sequence < 0 <= producer_id)):
         return None
@@ -96,7 +96,7 @@ def prepare_usual(
     )
 
 
-def _open(codec: int, body: memoryview, rules: AppendRules) -> Buffer | None:
+def _decompress_at_once(codec: int, body: memoryview, rules: AppendRules) -> Buffer | None:
     functions = at_once_functions(codec)
     if functions is None or len(body) > AT_ONCE_BYTES:
         return None

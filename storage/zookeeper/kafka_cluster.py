@@ -16,7 +16,7 @@ from ...protocol.acls import Acl
 from ...protocol.scram import ScramCredential
 from ..metadata.cluster_state import QuotaEntity
 from .znode_access import read_acls, read_passwords, read_quotas
-from .znode_json import MalformedZnode, read_object, texts, whole_number
+from .znode_json import MalformedZnode, parse_whole_number, read_object, texts
 from .znode_topics import TOPICS, ZookeeperTopic, read_deleted_topics, read_topics, waiting_reassignments
 from .znode_tree import ZnodeTree
 
@@ -54,7 +54,7 @@ class KafkaCluster:
 def find_cluster(tree: ZnodeTree, cluster_id: str | None) -> ZnodeTree:
     """The tree of one cluster, below its chroot; of several that with the id. Raises: MalformedZnode."""
     ends = [path for path in tree.paths() if path.endswith(TOPICS)]
-    found = [tree if path == TOPICS else tree.below(path.removesuffix(TOPICS)) for path in ends]
+    found = [tree if path == TOPICS else tree.subtree(path.removesuffix(TOPICS)) for path in ends]
     if len(found) > 1:
         found = [each for each in found if read_object(each, CLUSTER_ID).get("id") == cluster_id]
     if len(found) != 1:
@@ -69,15 +69,15 @@ def find_cluster(tree: ZnodeTree, cluster_id: str | None) -> ZnodeTree:
 
 def read_cluster(tree: ZnodeTree) -> KafkaCluster:
     """What Kafka wrote. Raises: MalformedZnode."""
-    brokers = _configs(tree, "brokers")
+    brokers = _read_configs(tree, "brokers")
     cluster_configs = brokers.pop(DEFAULT_BROKER, {})
     return KafkaCluster(
         cluster_id=str(read_object(tree, CLUSTER_ID).get("id", "")),
         topics=read_topics(tree),
         deleted_topics=read_deleted_topics(tree),
-        topic_configs=_configs(tree, "topics"),
+        topic_configs=_read_configs(tree, "topics"),
         cluster_configs=cluster_configs,
-        configs_of_brokers={whole_number("/config/brokers", name): configs for name, configs in brokers.items()},
+        configs_of_brokers={parse_whole_number("/config/brokers", name): configs for name, configs in brokers.items()},
         acls=read_acls(tree),
         passwords=read_passwords(tree),
         quotas=read_quotas(tree),
@@ -85,12 +85,12 @@ def read_cluster(tree: ZnodeTree) -> KafkaCluster:
         delegation_tokens=len(tree.children(TOKENS)),
         waiting_reassignments=waiting_reassignments(tree),
         groups=[name for name in tree.children(GROUPS) if tree.children(f"{GROUPS}/{name}/offsets")],
-        registered=[whole_number(BROKERS, name) for name in tree.children(BROKERS)],
+        registered=[parse_whole_number(BROKERS, name) for name in tree.children(BROKERS)],
         is_migrating=MIGRATION in tree,
     )
 
 
-def _configs(tree: ZnodeTree, kind: str) -> dict[str, dict[str, str]]:
+def _read_configs(tree: ZnodeTree, kind: str) -> dict[str, dict[str, str]]:
     found = {}
     for name in tree.children(f"/config/{kind}"):
         path = f"/config/{kind}/{name}"
@@ -102,4 +102,4 @@ def _configs(tree: ZnodeTree, kind: str) -> dict[str, dict[str, str]]:
 
 def _next_producer_id(tree: ZnodeTree) -> int:
     block = read_object(tree, PRODUCER_IDS)
-    return whole_number(PRODUCER_IDS, block["block_end"]) + 1 if "block_end" in block else 0
+    return parse_whole_number(PRODUCER_IDS, block["block_end"]) + 1 if "block_end" in block else 0

@@ -45,25 +45,25 @@ def _rules_below(tree: ZnodeTree, path: str, pattern: PatternType) -> Iterator[A
             node = f"{path}/{kind}/{name}"
             rows = read_object(tree, node).get("acls", [])
             for row in rows if isinstance(rows, list) else ():
-                yield _rule(node, kind, name, pattern, texts(node, row))
+                yield _parse_rule(node, kind, name, pattern, texts(node, row))
 
 
-def _rule(path: str, kind: str, name: str, pattern: PatternType, fields: dict[str, str]) -> Acl:
+def _parse_rule(path: str, kind: str, name: str, pattern: PatternType, fields: dict[str, str]) -> Acl:
     try:
         return Acl(
-            resource_type=ResourceType[_constant(kind)],
+            resource_type=ResourceType[_to_constant_name(kind)],
             resource_name=name,
             pattern_type=pattern,
             principal=fields["principal"],
             host=fields["host"],
-            operation=AclOperation[_constant(fields["operation"])],
-            permission_type=PermissionType[_constant(fields["permissionType"])],
+            operation=AclOperation[_to_constant_name(fields["operation"])],
+            permission_type=PermissionType[_to_constant_name(fields["permissionType"])],
         )
     except KeyError as fault:
         raise MalformedZnode(f"ZooKeeper's {path}: the access rule {fields} lacks or has no such {fault}") from fault
 
 
-def _constant(text: str) -> str:
+def _to_constant_name(text: str) -> str:
     """`ClusterAction` is CLUSTER_ACTION."""
     return "".join(f"_{each}" if each.isupper() and at else each.upper() for at, each in enumerate(text))
 
@@ -73,13 +73,13 @@ def read_passwords(tree: ZnodeTree) -> dict[tuple[str, str], ScramCredential]:
     found = {}
     for name in tree.children(USERS):
         path = f"{USERS}/{name}"
-        for mechanism, text in _settings(tree, path).items():
+        for mechanism, text in _read_settings(tree, path).items():
             if mechanism in HASHES:
-                found[unquote(name), mechanism] = _credential(path, text)
+                found[unquote(name), mechanism] = _parse_credential(path, text)
     return found
 
 
-def _credential(path: str, text: str) -> ScramCredential:
+def _parse_credential(path: str, text: str) -> ScramCredential:
     fields = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
     try:
         return ScramCredential(
@@ -95,14 +95,16 @@ def _credential(path: str, text: str) -> ScramCredential:
 def read_quotas(tree: ZnodeTree) -> dict[QuotaEntity, dict[str, float]]:
     """All quotas by what they are for. Raises: MalformedZnode."""
     found: dict[QuotaEntity, dict[str, float]] = {}
-    for path, entity in _entities(tree):
-        quotas = {name: _rate(path, text) for name, text in _settings(tree, path).items() if name not in HASHES}
+    for path, entity in _iter_quota_entities(tree):
+        quotas = {
+            name: _parse_rate(path, text) for name, text in _read_settings(tree, path).items() if name not in HASHES
+        }
         if quotas:
             found[entity] = quotas
     return found
 
 
-def _entities(tree: ZnodeTree) -> Iterator[tuple[str, QuotaEntity]]:
+def _iter_quota_entities(tree: ZnodeTree) -> Iterator[tuple[str, QuotaEntity]]:
     for user in tree.children(USERS):
         yield f"{USERS}/{user}", (("user", _entity_name(user)),)
         for client in tree.children(f"{USERS}/{user}/clients"):
@@ -118,11 +120,11 @@ def _entity_name(name: str) -> str | None:
     return None if name == DEFAULT else unquote(name)
 
 
-def _settings(tree: ZnodeTree, path: str) -> dict[str, str]:
+def _read_settings(tree: ZnodeTree, path: str) -> dict[str, str]:
     return texts(path, read_object(tree, path).get("config", {}))
 
 
-def _rate(path: str, text: str) -> float:
+def _parse_rate(path: str, text: str) -> float:
     try:
         rate = float(text)
     except ValueError:

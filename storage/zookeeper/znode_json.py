@@ -26,7 +26,7 @@ def read_object(tree: ZnodeTree, path: str) -> Mapping[str, Any]:
     return value
 
 
-def whole_number(path: str, value: object) -> int:
+def parse_whole_number(path: str, value: object) -> int:
     """The number, which may stand as text. Raises: MalformedZnode."""
     try:
         if not isinstance(value, bool | float):
@@ -40,7 +40,7 @@ def broker_ids(path: str, value: object) -> tuple[int, ...]:
     """The ids of a list. Raises: MalformedZnode."""
     if not isinstance(value, list):
         raise MalformedZnode(f"ZooKeeper's {path}: a list of broker ids expected, found {str(value)[:100]}")
-    return tuple(whole_number(path, each) for each in value)
+    return tuple(parse_whole_number(path, each) for each in value)
 
 
 def texts(path: str, value: object) -> dict[str, str]:

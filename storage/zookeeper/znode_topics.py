@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from ..files.file_names import fault_of_topic
+from ..files.file_names import fault_of_topic_name
 from ..files.partition_metadata import decode_uuid
 from ..metadata.partition_record import NO_LEADER, PartitionRecord
-from .znode_json import MalformedZnode, broker_ids, read_object, whole_number
+from .znode_json import MalformedZnode, broker_ids, parse_whole_number, read_object
 from .znode_tree import ZnodeTree
 
 TOPICS = "/brokers/topics"
@@ -68,13 +68,13 @@ def _read_reassignments(tree: ZnodeTree) -> Iterator[tuple[tuple[str, int], tupl
     rows = read_object(tree, REASSIGNMENTS).get("partitions", [])
     for row in rows if isinstance(rows, list) else ():
         fields = row if isinstance(row, dict) else {}
-        partition = whole_number(REASSIGNMENTS, fields.get("partition"))
+        partition = parse_whole_number(REASSIGNMENTS, fields.get("partition"))
         yield (str(fields.get("topic")), partition), broker_ids(REASSIGNMENTS, fields.get("replicas"))
 
 
 def _read_topic(tree: ZnodeTree, name: str, reassignments: Reassignments) -> ZookeeperTopic:
     path = f"{TOPICS}/{name}"
-    fault = fault_of_topic(name)
+    fault = fault_of_topic_name(name)
     if fault is not None:
         raise MalformedZnode(f"ZooKeeper's {path}: {fault}")
     fields = read_object(tree, path)
@@ -85,13 +85,13 @@ def _read_topic(tree: ZnodeTree, name: str, reassignments: Reassignments) -> Zoo
         _read_partition(tree, path, index, fields, reassignments.get((name, index))) for index in range(len(partitions))
     ]
     return ZookeeperTopic(
-        topic_id=_topic_id(path, fields),
+        topic_id=_parse_topic_id(path, fields),
         partitions=tuple(found),
         without_state=tuple(n for n in range(len(found)) if f"{path}/partitions/{n}/state" not in tree),
     )
 
 
-def _topic_id(path: str, fields: Mapping[str, Any]) -> UUID | None:
+def _parse_topic_id(path: str, fields: Mapping[str, Any]) -> UUID | None:
     text = fields.get("topic_id")
     if text is None:
         return None
@@ -117,8 +117,8 @@ def _read_partition(
     return PartitionRecord(
         replicas=replicas,
         isr=tuple(replica for replica in isr if replica in replicas),
-        leader=whole_number(state_path, state.get("leader", NO_LEADER)),
-        leader_epoch=whole_number(state_path, state.get("leader_epoch", 0)),
+        leader=parse_whole_number(state_path, state.get("leader", NO_LEADER)),
+        leader_epoch=parse_whole_number(state_path, state.get("leader_epoch", 0)),
         adding=adding,
         removing=removing,
     )

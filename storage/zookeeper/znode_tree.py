@@ -58,7 +58,7 @@ class ZnodeTree:
         for path in [path for path, owner in self._owners.items() if owner == session]:
             self.remove(path)
 
-    def below(self, prefix: str) -> "ZnodeTree":
+    def subtree(self, prefix: str) -> "ZnodeTree":
         """The nodes under `prefix` as a tree of their own: what a client with that chroot sees."""
         start = prefix.rstrip("/") + "/"
         return ZnodeTree({path[len(start) - 1 :]: data for path, data in self._data.items() if path.startswith(start)})

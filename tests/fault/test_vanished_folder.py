@@ -34,13 +34,13 @@ def fetched(connection: Connection, partition: int) -> int:
     return int(answer.responses[0].partitions[0].error_code)
 
 
-@pytest.mark.parametrize("is_moved", [False, True], ids=["removed", "moved"])
-def test_a_partition_whose_folder_is_gone_is_offline_and_not_made_again(tmp_path: Path, is_moved: bool) -> None:
+@pytest.mark.parametrize("was_moved_away", [False, True], ids=["removed", "moved"])
+def test_a_partition_whose_folder_is_gone_is_offline_and_not_made_again(tmp_path: Path, was_moved_away: bool) -> None:
     with Stepdown(tmp_path, properties={"log.retention.ms": "-1"}) as broker:
         broker.create_topic("t", partitions=2)
         with Connection(broker.address) as connection:
             assert [produced(connection, index) for index in (0, 1)] == [ErrorCode.NONE] * 2
-            if is_moved:
+            if was_moved_away:
                 (broker.log_dir / "t-0").rename(tmp_path / "elsewhere")
             else:
                 shutil.rmtree(broker.log_dir / "t-0")

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from stepdown.storage.compaction.cleanable_range import Cleanable, cleanable
+from stepdown.storage.compaction.cleanable_range import CleanableRange, cleanable
 from stepdown.storage.compaction.compaction import Compaction, CompactionLimits, SegmentExchange
 from stepdown.storage.compaction.segment_replacement import swap_in
 from stepdown.storage.log.log import Log
@@ -13,7 +13,7 @@ def limits(map_bytes: int = 1 << 20, io_bytes: int = 1 << 16, load_factor: float
     return CompactionLimits(map_bytes=map_bytes, load_factor=load_factor, io_bytes=io_bytes, max_opened_bytes=1 << 24)
 
 
-def part(log: Log, checkpoint: int | None = None, now_ms: int | None = None) -> Cleanable:
+def part(log: Log, checkpoint: int | None = None, now_ms: int | None = None) -> CleanableRange:
     """What may be cleaned now, up to the last stable offset."""
     unstable = log.first_unstable_offset
     stable = log.log_end_offset if unstable is None else unstable

@@ -436,10 +436,10 @@ async def test_a_large_first_batch_is_converted_once(tmp_path: Path, monkeypatch
 
     def counting(batch: memoryview, rules: conversion_rules.ConversionRules) -> Converted:
         opened.append(len(batch))
-        return conversion_rules.through_codec(batch, rules)
+        return conversion_rules.convert_compressed_batch(batch, rules)
 
-    monkeypatch.setattr(chunk, "through_codec", counting)
-    monkeypatch.setattr(converted_stream, "through_codec", counting)
+    monkeypatch.setattr(chunk, "convert_compressed_batch", counting)
+    monkeypatch.setattr(converted_stream, "convert_compressed_batch", counting)
     async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         for at in range(3):

@@ -207,7 +207,7 @@ def test_an_abort_marker_stays_until_its_data_is_gone_and_its_time_has_come(tmp_
 
     clean(log)
     assert markers() == [None]
-    assert [each.first_offset for each in log.segments[0].transactions().entries()] == [0]
+    assert [each.first_offset for each in log.segments[0].ensure_transaction_index().entries()] == [0]
     clean(log, None, NOW + 1)
     assert markers() == [NOW + 1 + DAY_MS]
     assert log.segments[0].transaction_index is None

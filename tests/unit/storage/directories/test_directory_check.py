@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.protocol.errors import DiskFault
-from stepdown.storage.directories.directory_check import NotALogDirectory, is_used
+from stepdown.storage.directories.directory_check import NotALogDirectory, has_broker_files
 from stepdown.storage.directories.log_manager import LogManager
 from stepdown.storage.files.files import Files
 from support.clock import ManualClock
@@ -92,7 +92,7 @@ def test_a_partitions_folder_that_was_made_a_log_directory_before_says_so_and_is
 @pytest.mark.parametrize("names", [(), (SEGMENT.replace(".log", ".deleted"),), ("a.log", "b.index")])
 def test_a_folder_without_files_of_a_partition_may_be_one(tmp_path: Path, names: tuple[str, ...]) -> None:
     open_manager(put(tmp_path, *names)).shutdown()
-    assert is_used(Files(), str(tmp_path))
+    assert has_broker_files(Files(), str(tmp_path))
 
 
 def test_a_file_is_refused_as_a_file(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from stepdown.storage.downconversion.bytes_slice import BytesSlice
 from stepdown.storage.downconversion.conversion_rules import CHUNK_BYTES, ConversionRules, ConversionStats
 from stepdown.storage.downconversion.converted_stream import ConvertedStream
 from stepdown.storage.downconversion.memory_estimate import buffer_bytes_of, claim_bytes_of
-from stepdown.storage.downconversion.read_window import batch_at, read_window
+from stepdown.storage.downconversion.read_window import batch_header_at, read_window
 from stepdown.storage.files.file_slice import FileSlice
 from stepdown.storage.files.files import Files
 
@@ -197,7 +197,7 @@ def test_a_fill_ends_before_a_batch_that_takes_more_than_it_began_with(
 ) -> None:
     """A worker opened a large batch behind small ones in what had been claimed for the small ones."""
     opened: list[int] = []
-    monkeypatch.setattr(chunk, "through_codec", lambda batch, rules: opened.append(len(batch)))
+    monkeypatch.setattr(chunk, "convert_compressed_batch", lambda batch, rules: opened.append(len(batch)))
     small = b"".join(batch(n * 4, 4, 1000, Codec.LZ4) for n in range(20))
     values = [Random(n).randbytes(1000) for n in range(2000)]
     records = [Record(offset=80 + n, timestamp=5, key=None, value=value) for n, value in enumerate(values)]
@@ -578,7 +578,7 @@ def test_damage_in_a_large_first_batch_is_told_when_its_size_is_promised(tmp_pat
 def test_a_damaged_number_of_records_claims_no_less(tmp_path: Path) -> None:
     data = bytearray(batch(0, 100, codec=Codec.LZ4))
     data[RECORD_COUNT_OFFSET:RECORD_BATCH_OVERHEAD] = pack(">i", -(1 << 31))
-    header = batch_at(stored(tmp_path, bytes(data)), 0)
+    header = batch_header_at(stored(tmp_path, bytes(data)), 0)
     assert claim_bytes_of(header) > buffer_bytes_of(header) >= STANDARD_BUFFER
 
 

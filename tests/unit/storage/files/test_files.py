@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from stepdown.protocol.errors import DiskFault
 from stepdown.storage.files.file_handle import FileHandle, OpenFile
-from stepdown.storage.files.file_names import deletion_directory, offset_of, parse_log_directory
+from stepdown.storage.files.file_names import log_delete_dir_name, offset_of, parse_log_directory
 from stepdown.storage.files.file_slice import EMPTY_SLICE
 from stepdown.storage.files.files import MAX_PIECES_PER_WRITE, Files
 
@@ -152,7 +152,7 @@ def test_a_folder_is_parsed_from_its_last_dash(name: str, parsed: tuple[str, int
 
 
 def test_the_name_of_a_deleted_log_fits_into_a_directory() -> None:
-    name = deletion_directory("t" * 249, 12, "0" * 32)
+    name = log_delete_dir_name("t" * 249, 12, "0" * 32)
     assert len(name) == 255
     assert name.endswith("-12." + "0" * 32 + "-delete")
 

@@ -57,8 +57,8 @@ def test_a_lookup_finds_the_last_entry_not_above_the_target(tmp_path: Path, coun
     for n in {0, count // 3, count // 2, count - 1}:
         assert index.position_of(10 * n + 5) == 100 * n + 100
         assert index.position_of(10 * n + 14) == 100 * n + 100
-        assert index.first_from_position(100 * n + 1) == 10 * n + 5
-    assert index.first_from_position(100 * count + 1) is None
+        assert index.offset_from_position(100 * n + 1) == 10 * n + 5
+    assert index.offset_from_position(100 * count + 1) is None
 
 
 @pytest.mark.parametrize(

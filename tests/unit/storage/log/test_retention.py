@@ -97,7 +97,7 @@ def test_deleted_records_are_out_of_range_at_once(tmp_path: Path) -> None:
     log = filled(tmp_path)
     assert log.advance_log_start(2)
     assert not log.advance_log_start(1)
-    assert log.starts_late
+    assert log.starts_inside_segment
     with pytest.raises(ApiError) as refused:
         log.read(1, 100, below=5)
     assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
