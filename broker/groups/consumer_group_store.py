@@ -30,7 +30,7 @@ MOST_EXPRESSIONS = 10
 
 
 class ConsumerGroupStore:
-    """What requests of both protocols have in common."""
+    """Through it requests of both protocols change consumer groups."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a conversion may do in which state, and what it holds then."""
+"""What a converted piece may do in which state, and what it holds then."""
 
 import re
 
