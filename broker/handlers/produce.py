@@ -63,6 +63,7 @@ MOST_JOBS_AT_ONCE = 16
 
 
 ResponseOrNone = ProduceResponse | None
+"""None with acks 0, which has no response."""
 Items = list[tuple[str, PartitionProduceData]]
 Jobs = list[tuple[PartitionOutcome, AppendJob]]
 """Appends that a worker has to prepare before the partition's outcome is known."""
