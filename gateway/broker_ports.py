@@ -1,4 +1,8 @@
-"""One port for each broker of the cluster, at `first.port` + its id, so that it is the same on every gateway."""
+"""One port for each broker of the cluster, at `first.port` + its id, so that it is the same on every gateway.
+
+The port of a broker that takes no connections is closed, and opened again at the same number: a client that connects is
+refused, as by the broker's own machine, and sends no request that would be lost.
+"""
 
 import logging
 from collections.abc import Callable
@@ -15,7 +19,8 @@ log = logging.getLogger(__name__)
 
 
 class BrokerPorts:
-    """`listen` opens a port under a name and returns where that is; `learn` takes the cluster's address of a broker."""
+    """`listen` opens a port under a name and returns where that is, `stop_listening` closes it; `learn` takes the
+    cluster's address of a broker."""
 
     def __init__(
         self,
@@ -23,6 +28,7 @@ class BrokerPorts:
         advertised_host: str,
         first_port: int,
         listen: Callable[[str, str, int], tuple[str, int]],
+        stop_listening: Callable[[str], None],
         learn: Callable[[int, HostPort], None],
         clock: Clock,
     ) -> None:
@@ -31,6 +37,8 @@ class BrokerPorts:
         self._advertised_host = advertised_host
         self._first_port = first_port
         self._listen = listen
+        self._stop_listening = stop_listening
+        self._closed: set[int] = set()
         self._learn = learn
         self._lines = LineLimit(clock)
 
@@ -42,7 +50,7 @@ class BrokerPorts:
         return HostPort(self._advertised_host, self.open(broker))
 
     def open(self, broker: int) -> int:
-        """The port of a broker, which listens from now on. Raises: OSError."""
+        """The port of a broker, which listens from now on, unless it was closed. Raises: OSError."""
         port = self.ports.get(broker)
         if port is None:
             if len(self.ports) >= MOST_KNOWN_BROKERS:
@@ -50,24 +58,45 @@ class BrokerPorts:
             wanted = self._first_port + broker if self._first_port else 0
             if wanted > HIGHEST_PORT:
                 raise OSError(f"broker {broker} would be at port {wanted}; lower first.port")
-            try:
-                _, port = self._listen(f"{_PREFIX}{broker}", self._bind_host, wanted)
-            except OSError as fault:
-                raise OSError(
-                    f"cannot listen on port {wanted} for broker {broker}: {fault.strerror or fault}"
-                ) from None
-            self.ports[broker] = port
+            port = self.ports[broker] = self._listen_for(broker, wanted)
             log.info("broker %d is at %s", broker, HostPort(self._advertised_host, port))
         return port
 
+    def _listen_for(self, broker: int, port: int) -> int:
+        try:
+            return self._listen(f"{_PREFIX}{broker}", self._bind_host, port)[1]
+        except OSError as fault:
+            raise OSError(f"cannot listen on port {port} for broker {broker}: {fault.strerror or fault}") from None
+
+    def close(self, broker: int) -> None:
+        """Refuses connections at the port of a broker until it is opened again."""
+        if broker in self.ports and broker not in self._closed:
+            self._closed.add(broker)
+            self._stop_listening(f"{_PREFIX}{broker}")
+            log.warning("broker %d takes no connections: its port is closed until it does", broker)
+
+    def reopen(self, broker: int) -> bool:
+        """Opens the port that was closed; False where it cannot be had now."""
+        if broker in self._closed:
+            if not self._try(lambda: self._listen_for(broker, self.ports[broker]), broker):
+                return False
+            self._closed.discard(broker)
+            log.info("broker %d takes connections again", broker)
+        return True
+
     def try_open(self, broker: int) -> None:
         """As `open`; a port that cannot be had is named in the log, once a minute."""
+        self._try(lambda: self.open(broker), broker)
+
+    def _try(self, work: Callable[[], object], broker: int) -> bool:
         try:
-            self.open(broker)
+            work()
         except OSError as fault:
             left_out = self._lines.count_left_out(broker)
             if left_out is not None:
                 log.error("%s%s", fault, repetition_text(left_out))
+            return False
+        return True
 
 
 def broker_of(listener: str) -> int | None:

@@ -43,6 +43,7 @@ from ..protocol.frame import FrameParser
 from .allow_list import AllowList, AllowWatch
 from .broker_names import BrokerNames
 from .broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
+from .broker_watch import BrokerWatch
 from .gateway_metrics import GatewayMetrics
 from .offered_versions import LOWERED, offer
 from .one_address import OneAddress
@@ -112,9 +113,11 @@ class Gateway:
             settings.advertised_host,
             settings.first_port,
             self._server.listen,
+            self._server.stop_listening,
             self.upstream.learn,
             self.clock,
         )
+        self._broker_watch = BrokerWatch(self.ports, self.upstream.takes_connections, self.clock)
         self._one_address = OneAddress(self._advertise, self.upstream.learn)
         self._names = BrokerNames(settings.broker_host, self._advertise, self.upstream.learn)
         is_single = settings.addresses == SINGLE
@@ -133,6 +136,7 @@ class Gateway:
             clients=self.clients,
             zstd_to=settings.zstd_to,
             swaps=settings.swaps,
+            suspect=self._suspect,
         )
         self._admission: ListenerAdmission | None = None
         self._allow_watch = AllowWatch(settings.allowed, self.clock, self.metrics.instruments) if has_http else None
@@ -181,6 +185,7 @@ class Gateway:
         for task in filter(None, (self._refreshing, self._acl_warning)):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        await self._broker_watch.stop()
         await self._server.drain(self.settings.drain_ms if drain_ms is None else drain_ms)
         await self._report.stop()
         if self._allow_watch is not None:
@@ -294,6 +299,10 @@ class Gateway:
     def _open_port(self, broker: int) -> None:
         if not self._is_stopping and self.settings.addresses == PORTS:
             self.ports.try_open(broker)
+
+    def _suspect(self, broker: int) -> None:
+        if not self._is_stopping:
+            self._broker_watch.suspect(broker)
 
     # Serving
 

@@ -157,6 +157,19 @@ class Upstream:
             raise UpstreamFailed(f"broker {broker} is not known")
         return *await open_one(known), known
 
+    async def takes_connections(self, broker: int) -> bool:
+        """Whether TCP connects to a broker."""
+        address = self.brokers[broker]
+        probe = UpstreamConnection(address, lambda: None)
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                await self._connect(lambda: probe, address.host or "127.0.0.1", address.port)
+        except (OSError, ValueError):  # a ValueError of a host that no name is
+            return False
+        finally:
+            probe.close()
+        return True
+
     @property
     def release(self) -> str:
         """The generation of the brokers, by what they take."""

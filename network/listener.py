@@ -168,6 +168,13 @@ class Server:
         taken = sock.getsockname()
         return taken[0], taken[1]
 
+    def stop_listening(self, name: str) -> None:
+        """Closes the listeners of that name, so that who connects there is refused; connections stay."""
+        for sock in [each for each, listener in self._listeners.items() if listener == name]:
+            asyncio.get_running_loop().remove_reader(sock.fileno())
+            del self._listeners[sock]
+            sock.close()
+
     def stop_accepting(self) -> None:
         """Closes the listeners; connections stay."""
         self._unwatch()

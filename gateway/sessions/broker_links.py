@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ..upstream import UpstreamFailed
 from ..upstream_logins import UpstreamLogin
 from .broker_link import BrokerLink
 from .session_tools import SessionTools
@@ -43,7 +44,11 @@ class BrokerLinks:
 
     async def _connect(self, broker: int) -> BrokerLink:
         login = self._opened_as = self.login()
-        opened = await self._tools.upstream.connect(broker, lambda: self._on_broker_hangup(broker), login)
+        try:
+            opened = await self._tools.upstream.connect(broker, lambda: self._on_broker_hangup(broker), login)
+        except UpstreamFailed:
+            self._tools.suspect(broker)
+            raise
         link = self._links[broker] = BrokerLink(self._tools, *opened)
         if self._is_closed:
             self.close()
@@ -59,18 +64,19 @@ class BrokerLinks:
         if self._links and self.login() != self._opened_as:
             self._hang_up()
 
-    def forget_lost_versions(self) -> None:
-        """A broker that hung up may come back as another release."""
-        for link in self._links.values():
+    def note_lost(self) -> None:
+        """A broker that hung up may be gone, and may come back as another release."""
+        for broker, link in self._links.items():
             if link.connection.is_lost:
                 self._tools.upstream.forget_versions(link.address)
+                self._tools.suspect(broker)
 
     def _hang_up(self) -> None:
         while self._links:
             self._links.popitem()[1].connection.close()
 
     def _on_broker_hangup(self, broker: int) -> None:
-        self.forget_lost_versions()
+        self.note_lost()
         self._links.pop(broker, None)
         if self._on_lost is not None:
             self.close()  # or a request in flight would open another link, for a client that is being closed

@@ -116,7 +116,7 @@ class ClientSession:
         except ConnectionResetError as fault:
             if self._links.is_closed:
                 raise
-            self._links.forget_lost_versions()
+            self._links.note_lost()
             raise CloseConnection(str(fault)) from None
         if not is_relayed(reply.pieces):
             peer.on_leave = None

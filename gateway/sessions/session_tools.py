@@ -26,7 +26,8 @@ class SessionTools:
     `decoder`: for requests that are not passed as they came. `offer` gives the versions of an API that clients may use
     where the cluster takes these; `translate_address`, the address here of a broker of the cluster. Answers that are
     held as a whole have to come with `min_bytes_a_second` while others wait for memory. `zstd_to`: what zstd batches
-    become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster.
+    become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster. `suspect` is
+    told of a broker that may be gone.
     """
 
     upstream: Upstream
@@ -42,6 +43,7 @@ class SessionTools:
     clients: ClientReport
     zstd_to: Codec | None
     swaps: bool
+    suspect: Callable[[int], None]
 
     async def run(self, work: Callable[[], T], *, in_worker: bool) -> T:
         """The result of `work`, in a worker thread if it is long."""
