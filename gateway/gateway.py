@@ -40,13 +40,13 @@ from ..network.turn import Turn, Turns
 from ..network.worker_threads import WorkerThreads
 from ..protocol.acls import WILDCARD, AclFilter
 from ..protocol.frame import FrameParser
+from .addresses.broker_names import BrokerNames
+from .addresses.broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
+from .addresses.broker_watch import BrokerWatch
+from .addresses.one_address import OneAddress
 from .allow_list import AllowList, AllowWatch
-from .broker_names import BrokerNames
-from .broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
-from .broker_watch import BrokerWatch
 from .gateway_metrics import GatewayMetrics
 from .offered_versions import LOWERED, offer
-from .one_address import OneAddress
 from .page_views import PageViews
 from .proxy_header_reader import ProxyHeaderReader
 from .report_file import ReportFile

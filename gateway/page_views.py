@@ -18,7 +18,7 @@ from ..network.page.durations import sum_durations
 from ..network.page.page_query import PageQuery
 from ..network.page.page_site import View
 from ..network.turn import Turns
-from .broker_ports import BrokerPorts
+from .addresses.broker_ports import BrokerPorts
 from .gateway_metrics import GatewayMetrics
 from .upstream import Upstream
 

@@ -25,8 +25,8 @@ from ..config.listener_security import JAAS, ListenerSecurity, key_of_listener
 from ..config.similar_names import nearest
 from ..network.admission.listener_files import find_unusable_files
 from ..protocol.records.layout import Codec
+from .addresses.broker_names import PLACE
 from .allow_list import AllowedNetwork, parse_allowed_network
-from .broker_names import PLACE
 from .setting_keys import (
     AUTO,
     KEYS,

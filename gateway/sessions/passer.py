@@ -10,7 +10,7 @@ from ...config.keys.endpoints import HostPort
 from ...network.answerer import CloseConnection, Reply
 from ...protocol.api import ApiKey
 from ...protocol.schema import Piece
-from ..broker_addresses import names_brokers, rewrite_addresses
+from ..addresses.broker_addresses import names_brokers, rewrite_addresses
 from ..offered_versions import rewrite_api_versions
 from ..request_frame import RequestHead, acks_of_produce, renumber, with_size
 from ..translations.held_answers import WHOLE_BYTES, HeldAnswers, HoldAnswers

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from stepdown.config import HostPort
-from stepdown.gateway import broker_ports, upstream
+from stepdown.gateway import upstream
+from stepdown.gateway.addresses import broker_ports
 from stepdown.gateway.gateway import PATIENCE_MS, Gateway
 from stepdown.gateway.sessions.broker_links import BrokerLinks
 from stepdown.gateway.upstream import BOOTSTRAP, UpstreamFailed

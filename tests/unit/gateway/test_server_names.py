@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.config import ConfigError, HostPort
-from stepdown.gateway.broker_names import BrokerNames
+from stepdown.gateway.addresses.broker_names import BrokerNames
 from stepdown.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.brokers import running_cluster

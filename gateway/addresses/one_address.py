@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ..config.keys.endpoints import HostPort
+from ...config.keys.endpoints import HostPort
 
 
 class OneAddress:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 from stepdown.config import HostPort
-from stepdown.gateway.broker_addresses import rewrite_addresses
+from stepdown.gateway.addresses.broker_addresses import rewrite_addresses
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.frame import encode_response

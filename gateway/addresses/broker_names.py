@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from ..config.keys.endpoints import HostPort
+from ...config.keys.endpoints import HostPort
 
 PLACE = "{id}"
 """Where the id of the broker stands in the pattern of their names."""

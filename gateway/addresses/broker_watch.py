@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from ..network.clock import Clock
+from ...network.clock import Clock
 from .broker_ports import BrokerPorts
 
 PAUSE_MS = 500

@@ -19,11 +19,11 @@ from functools import partial
 from struct import Struct
 from typing import Any, TypeVar
 
-from ..config.keys.endpoints import HostPort
-from ..protocol.api import API, ApiKey
-from ..protocol.errors import MalformedFrame
-from ..protocol.frame import decode_response_body, encode_response
-from ..protocol.primitives import read_uvarint, skip_tagged_fields, write_uvarint
+from ...config.keys.endpoints import HostPort
+from ...protocol.api import API, ApiKey
+from ...protocol.errors import MalformedFrame
+from ...protocol.frame import decode_response_body, encode_response
+from ...protocol.primitives import read_uvarint, skip_tagged_fields, write_uvarint
 
 Translate = Callable[[int, HostPort], HostPort]
 """Gives the address at the gateway of a broker that the cluster says is at this one. Raises: OSError."""

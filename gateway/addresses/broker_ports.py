@@ -7,10 +7,10 @@ refused, as by the broker's own machine, and sends no request that would be lost
 import logging
 from collections.abc import Callable
 
-from ..config.keys.endpoints import HIGHEST_PORT, HostPort
-from ..network.clock import Clock
-from ..network.line_limit import LineLimit, repetition_text
-from .upstream import MOST_KNOWN_BROKERS
+from ...config.keys.endpoints import HIGHEST_PORT, HostPort
+from ...network.clock import Clock
+from ...network.line_limit import LineLimit, repetition_text
+from ..upstream import MOST_KNOWN_BROKERS
 
 BOOTSTRAP_LISTENER = "bootstrap"
 _PREFIX = "broker-"
