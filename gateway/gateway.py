@@ -279,11 +279,12 @@ class Gateway:
     async def _ask_cluster(self) -> str:
         try:
             await self.upstream.fetch_versions()
-            if self.upstream.sasl is None and self.settings.brokers:
-                return ""  # clients log in, the gateway cannot
-            await self.upstream.refresh_brokers()
+            if self.upstream.sasl is not None or not self.settings.brokers:  # else clients log in, the gateway cannot
+                await self.upstream.refresh_brokers()
         except (ClientError, UpstreamFailed) as fault:
+            self.metrics.upstream_failures.of("bootstrap").add()
             return str(fault)
+        self.upstream.note_answer()
         return ""
 
     async def _keep_refreshing(self) -> None:
@@ -427,11 +428,11 @@ class Gateway:
             metrics=self.metrics,
             upstream=self.upstream,
             ports=self.ports,
-            servers=self.settings.bootstrap,
             answer_memory=self._answer_memory,
             find_address=lambda: self.address,
             count_connections=lambda: sum(self._connections.values()),
             ready=self.show_ready,
+            list_faults=self.list_faults,
             work=self._workers.run,
             started_ms=self.clock.now_ms(),
         )
@@ -443,14 +444,23 @@ class Gateway:
 
     async def show_ready(self) -> Page:
         """/readyz"""
+        reason = "shutting down" if self._is_stopping else self._find_cluster_fault()
+        return unready_page(reason) if reason else Page(body=b"ready\n")
+
+    def list_faults(self) -> list[str]:
+        """What is wrong, also while the gateway is ready."""
+        return [*filter(None, [self._find_cluster_fault() or self._fault])]
+
+    def _find_cluster_fault(self) -> str:
+        """Why no request would be answered by the cluster, "" if it would."""
+        if self.upstream.login_fault:
+            return f"the gateway cannot log in to the cluster: {self.upstream.login_fault}"
         answered_ms = self.upstream.answered_ms
-        if self._is_stopping:
-            return unready_page("shutting down")
         if answered_ms is None:
-            return unready_page(f"no broker of the cluster has answered yet: {self._fault or 'it is being asked'}")
+            return f"no broker of the cluster has answered yet: {self._fault or 'it is being asked'}"
         if (silent_ms := self.clock.monotonic_ms() - answered_ms) > READY_MS:
-            return unready_page(f"no broker of the cluster has answered for {silent_ms // 1000} s: {self._fault}")
-        return Page(body=b"ready\n")
+            return f"no broker of the cluster has answered for {silent_ms // 1000} s: {self._fault}"
+        return ""
 
 
 def refuse_login(user: str, mechanism: str) -> LoginCredential:

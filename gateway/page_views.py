@@ -28,7 +28,8 @@ MOST_PORTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageViews:
-    """The views of one gateway, of its parts. `ready` is its page /readyz, `work` runs a function in a thread."""
+    """The views of one gateway, of its parts. `ready` is its page /readyz, `list_faults` gives a sentence for each thing
+    that is wrong, `work` runs a function in a thread."""
 
     clock: Clock
     turns: Turns
@@ -36,11 +37,11 @@ class PageViews:
     metrics: GatewayMetrics
     upstream: Upstream
     ports: BrokerPorts
-    servers: Sequence[HostPort]
     answer_memory: MemoryBudget
     find_address: Callable[[], HostPort]
     count_connections: Callable[[], int]
     ready: MakePage
+    list_faults: Callable[[], Sequence[str]]
     work: Work
     started_ms: int
 
@@ -51,7 +52,6 @@ class PageViews:
     async def overview(self, query: PageQuery) -> dict[str, Any]:
         """As of a broker, without id, directories and topics. Requests are counted by what was done with them."""
         metrics = self.metrics
-        is_ready = (await self.ready()).status == HTTPStatus.OK
         return {
             "software": "stepdown gateway",
             "views": ["overview", "clients"],
@@ -59,7 +59,7 @@ class PageViews:
             "cluster_id": self.upstream.cluster_id or "",
             "node_id": -1,
             "controller_id": -1,
-            "is_ready": is_ready,
+            "is_ready": (await self.ready()).status == HTTPStatus.OK,
             "started_ms": self.started_ms,
             "now_ms": self.clock.now_ms(),
             "elapsed_s": self.clock.monotonic_s(),
@@ -72,7 +72,7 @@ class PageViews:
             ),
             "bounds_s": DURATION_BUCKETS,
             "memory": [describe_budget("answers", self.answer_memory)],
-            "problems": self._find_problems(is_ready),
+            "problems": self._find_problems(),
         }
 
     def _list_addresses(self) -> list[dict[str, Any]]:
@@ -84,12 +84,12 @@ class PageViews:
         ]
         return [own, *({"id": broker, "rack": None, "listeners": {f"{broker}": str(at)}} for broker, at in places)]
 
-    def _find_problems(self, is_ready: bool) -> list[dict[str, Any]]:
-        servers = [str(address) for address in self.servers]
-        unreachable = {
-            "what": "cluster that has not answered for a minute, asked at",
-            "count": 1,
-            "names": servers[:10],
-            "help": "upstream.bootstrap.servers, its security settings, and the log of the gateway",
+    def _find_problems(self) -> list[dict[str, Any]]:
+        faults = self.list_faults()
+        problem = {
+            "what": "fault that keeps clients from the cluster",
+            "count": len(faults),
+            "names": list(faults[:10]),
+            "help": "the settings that are named, upstream.*, and the log of the gateway",
         }
-        return [] if is_ready else [unreachable]
+        return [problem] if faults else []

@@ -8,7 +8,7 @@ from ..client.async_client import AsyncClient
 from ..client.async_connection import AsyncConnection
 from ..client.bootstrap_servers import BootstrapServers
 from ..client.connection_faults import asking_faults, connecting_faults
-from ..client.errors import ClientError
+from ..client.errors import AuthenticationFailed, ClientError
 from ..client.operation import Coordinator, Operation, ask
 from ..client.security.login import LoginRequest, LoginStep, log_in
 from ..client.security.settings import SaslSettings, SecuritySettings, TlsSettings
@@ -43,7 +43,8 @@ class UpstreamFailed(Exception):
 
 class Upstream:
     """`brokers`: the address of each broker by id, as far as known; `alive`: those that the cluster named last.
-    `on_broker` is called for each new one."""
+    `on_broker` is called for each new one. `answered_ms`: when the cluster last answered all that was asked, `login_fault`: why the
+    gateway's own login failed last."""
 
     def __init__(
         self,
@@ -62,6 +63,7 @@ class Upstream:
         self.alive: frozenset[int] = frozenset()
         self.cluster_id: str | None = None
         self.answered_ms: int | None = None
+        self.login_fault = ""
         self._bootstrap = bootstrap
         self._servers = BootstrapServers(bootstrap)
         self._clock = clock
@@ -86,9 +88,12 @@ class Upstream:
     def replace_login(self, sasl: SaslSettings | None) -> None:
         """Connections that are opened from now on log in so."""
         if sasl != self.sasl:
-            self.sasl = sasl
-            self._client.close()
-            self._client = self._make_client(self.sasl)
+            self.sasl, self.login_fault = sasl, ""
+            self._log_in_again()
+
+    def _log_in_again(self) -> None:
+        self._client.close()
+        self._client = self._make_client(self.sasl)
 
     def _client_of(self, login: UpstreamLogin) -> AsyncClient:
         client = self._clients.get(login)
@@ -115,7 +120,18 @@ class Upstream:
 
     async def refresh_brokers(self) -> None:
         """Asks the cluster for its brokers. Raises: ClientError."""
-        self.learn_brokers(await self.run(ask(MetadataRequest(topics=()), within=(1, 12))))
+        if self.login_fault:  # connections that logged in before would still be answered
+            self._log_in_again()
+        try:
+            self.learn_brokers(await self.run(ask(MetadataRequest(topics=()), within=(1, 12))))
+        except AuthenticationFailed as fault:
+            self.login_fault = str(fault)
+            raise
+        self.login_fault = ""
+
+    def note_answer(self) -> None:
+        """The cluster has answered all that the gateway asks."""
+        self.answered_ms = self._clock.monotonic_ms()
 
     def learn_brokers(self, response: MetadataResponse) -> None:
         """Takes the brokers that are alive from a Metadata answer of the cluster."""
@@ -210,7 +226,6 @@ class Upstream:
             raise UpstreamFailed(str(fault)) from None
         finally:
             connection.close()
-        self.answered_ms = self._clock.monotonic_ms()
         self._versions[address] = versions = true_ranges(connection.versions)
         return versions
 
@@ -231,7 +246,10 @@ class Upstream:
         except (OSError, ValueError, MalformedFrame, ClientError) as fault:  # a ValueError of a host that no name is
             connection.close()
             self.forget_versions(address)
-            raise UpstreamFailed(f"{address}: {fault or type(fault).__name__}") from None
+            why = f"{address}: {fault or type(fault).__name__}"
+            if isinstance(fault, AuthenticationFailed) and sasl is self.sasl:
+                self.login_fault = why
+            raise UpstreamFailed(why) from None
         except BaseException:
             connection.close()
             raise

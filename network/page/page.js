@@ -198,7 +198,7 @@ async function drawOverview() {
     ['Addresses', (own ? [own] : now.brokers).map((each) => Object.entries(each.listeners).map(([key, value]) => key + ' ' + value).join(', ')).join(', ')],
     ['Up since', time(now.started_ms) + ' UTC, ' + span(now.now_ms - now.started_ms)],
     ['Log directories', own && now.log_directories.join(', ')],
-    ['Serves clients', now.is_ready ? 'yes' : own ? 'no: loading, or shutting down' : 'no: the cluster has not answered'],
+    ['Serves clients', now.is_ready ? 'yes' : own ? 'no: loading, or shutting down' : 'no, for the reason above'],
   ].filter(([, value]) => value !== undefined);
   const apis = now.requests.map((each, at) => ({ ...each, now: change ? change.requests[at] : null }))
     .sort((one, other) => other.count - one.count);

@@ -14,8 +14,9 @@ from stepdown.protocol.messages.metadata import MetadataRequest
 from support.certificates import Authority
 from support.client import RawClient
 from support.gateway import gateway_to, started
+from support.http_page import get_json
 from support.sasl_client import bare, handshake, log_in, plain_token
-from support.secure import PASSWORD, USER, secure_broker, secure_settings
+from support.secure import PASSWORD, USER, secure_broker, secure_settings, set_password
 
 JAAS = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
 
@@ -133,3 +134,50 @@ async def test_nobody_is_given_a_token_of_the_gateways_own_user(
                 await client.send_raw(struct.pack(">ihhih", 10, key, 1, 1, -1))
                 assert await client.read_frame() is None
     assert caplog.text.count("would show the secret of a token of the gateway's own user") == len(TOKEN_REQUESTS)
+
+
+def swap_with(password: str) -> dict[str, str]:
+    return {
+        "authentication": "swap",
+        "upstream_security_protocol": "SASL_SSL",
+        "upstream_sasl_mechanism": "SCRAM-SHA-256",
+        "upstream_sasl_username": USER,
+        "upstream_sasl_password": password,
+    }
+
+
+async def test_a_gateway_that_cannot_log_in_is_not_ready(tmp_path: Path) -> None:
+    """It said that it was ready and that nothing was wrong, and closed every client's connection."""
+    authority = Authority(tmp_path)
+    async with secure_broker(tmp_path / "log", secure_settings(authority)) as broker:
+        address = f"127.0.0.1:{broker.addresses['SASL_SSL'].port}"
+        trusted = {"upstream_ssl_truststore_location": authority.file}
+        gateway = gateway_to(address, **swap_with("wrong"), **trusted)
+        try:
+            fault = await gateway.start()
+            assert "was not logged in" in fault
+            page = await gateway.show_ready()
+            (problem,) = (await get_json(gateway.http_address, "overview"))["problems"]
+            assert (page.status, page.body.decode()) == (503, f"not ready: {problem['names'][0]}\n")
+            assert problem["names"] == [f"the gateway cannot log in to the cluster: {fault}"]
+            assert gateway.metrics.upstream_failures.of("bootstrap").value == 1
+            async with await connect(gateway) as client:
+                await client.send_raw(client.frame(MetadataRequest(topics=()), 1))
+                assert await client.read_frame() is None
+            assert gateway.metrics.upstream_failures.of("bootstrap").value == 2
+        finally:
+            await gateway.stop(drain_ms=0)
+
+
+async def test_a_password_that_was_changed_is_found_by_the_first_client(tmp_path: Path) -> None:
+    """The gateway's own connection, which had logged in before, went on answering for it."""
+    async with gateway_before(tmp_path, "SASL_SSL", **swap_with(PASSWORD)) as (gateway, broker, _):
+        await set_password(broker, USER, "another")
+        async with await connect(gateway) as client:
+            await client.send_raw(client.frame(MetadataRequest(topics=()), 1))
+            assert await client.read_frame() is None
+        assert (await gateway.show_ready()).status == 503
+        assert "was not logged in" in await gateway._refresh_brokers()
+        await set_password(broker, USER, PASSWORD)
+        assert await gateway._refresh_brokers() == ""
+        assert (await gateway.show_ready()).status == 200
