@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ...protocol.errors import MalformedFrame
-from ...protocol.tls_faults import describe_tls_fault
+from ...protocol.tls_faults import BROKE_OFF, NO_RECORD, describe_tls_fault
 from ...protocol.tls_records import CHUNK_BYTES, HEADER_BYTES, MOST_BYTES, TlsBuffers, TlsRecords
 from ..memory_budget import Claim, MemoryBudget
 from ..transport import PlainTransport
@@ -110,29 +110,38 @@ class TlsWire(PlainTransport):
             raise ConnectionResetError("closed")
         claim.offer(lambda: self._give_up(claim))
         self._records = records = TlsRecords(context, self._buffers, is_server=True)
-        flights_left, is_done = MOST_FLIGHTS, False
+        flights_left, is_done, has_answered = MOST_FLIGHTS, False, False
         while not is_done:
             for _ in range(MOST_READS):
-                size = self._receive_into(records.wanted_bytes)
-                if size <= 0 or (is_done := self._advance(records, size)):
+                size = self._receive_of_handshake(records)
+                if size <= 0 or (is_done := self._advance(records, size, has_answered)):
                     break
+            has_answered = has_answered or bool(records.unsent)
             await self._send_all(records)
             if is_done:
                 break
             if size == 0:
-                raise HandshakeFailed("the peer left")
+                raise HandshakeFailed(BROKE_OFF if has_answered else "the peer left")
             await self.wait_for_bytes()
             if flights_left:
                 flights_left -= 1
                 claim.progress(FOR_EVER)
         return records.tls
 
-    def _advance(self, records: TlsRecords, size: int) -> bool:
+    def _receive_of_handshake(self, records: TlsRecords) -> int:
+        """As `_receive_into`; who resets the connection has left."""
+        try:
+            return self._receive_into(records.wanted_bytes)
+        except ConnectionError:
+            return 0
+
+    def _advance(self, records: TlsRecords, size: int, has_answered: bool) -> bool:
         """Whether the handshake is done with the first `size` bytes of the scratch."""
         try:
             return records.shake_hands(self._scratch[:size])
         except ssl.SSLError as fault:
-            why = describe_tls_fault(fault, "the client")
+            is_no_tls = str(fault).startswith(NO_RECORD)  # Java 0.9 sends zeros where it gives up
+            why = BROKE_OFF if has_answered and is_no_tls else describe_tls_fault(fault, "the client")
             with suppress(OSError):  # an alert tells the peer
                 self._send_unsent(records)
         raise HandshakeFailed(why)  # without the other one, whose traceback holds what OpenSSL does

@@ -76,6 +76,27 @@ async def test_without_a_certificate_that_is_required_nobody_gets_in(
     assert broker.metrics.failed_authentications.of("MTLS", "").value == 3
 
 
+@pytest.mark.parametrize("last", [bytes(5), b""], ids=["zeros", "nothing"])
+async def test_a_client_that_gives_up_at_the_certificate_is_asked_what_it_trusts(
+    broker: Broker, authority: Authority, caplog: pytest.LogCaptureFixture, last: bytes
+) -> None:
+    """Java 0.9 with another authority was said to speak no TLS, since it sends zeros where it gives up."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting(authority).wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    with suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.addresses["SSL"].port)
+    writer.write(outgoing.read())
+    await reader.readexactly(5)  # of the answer
+    writer.write(last)
+    writer.write_eof()
+    await reader.read()
+    writer.close()
+    await until(lambda: "TLS handshake failed" in caplog.text)
+    assert "ssl.keystore.*: does it trust the authority that signed it?" in caplog.text
+    assert "speaks no TLS" not in caplog.text
+
+
 async def test_a_session_that_is_resumed_is_the_same_users(broker: Broker, authority: Authority) -> None:
     context = trusting(authority, authority.issue("carol", "carol.test"))
     context.maximum_version = ssl.TLSVersion.TLSv1_2  # later ones tell of a session after the handshake
