@@ -40,7 +40,7 @@ class GatewayMetrics:
         )
         self.failed_authentications = count_failed_logins(self.instruments)
         self.upstream_failures = counter(
-            "stepdown_gateway_upstream_failures", "Connections to the cluster that could not be opened.", "broker"
+            "stepdown_gateway_upstream_failures", "Connections and questions to the cluster that failed.", "broker"
         )
         self._received = counter("stepdown_gateway_received_bytes", "Bytes of requests and answers.", "from")
         self.client_bytes: Counter = self._received.of("client")

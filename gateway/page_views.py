@@ -28,7 +28,7 @@ MOST_PORTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageViews:
-    """The views of one gateway, of its parts. `ready` is its page /readyz, `list_faults` gives a sentence for each thing
+    """The views of one gateway, of its parts. `ready` is its page /readyz, `list_faults` has a sentence for each thing
     that is wrong, `work` runs a function in a thread."""
 
     clock: Clock

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ..client.security.settings import KEYS as SECURITY_KEYS
 from ..client.security.settings import SecuritySettings, TlsSettings, parse_security
@@ -35,17 +34,20 @@ from .setting_keys import (
     LOGINS,
     MOST_WORKERS,
     NETWORK,
+    PORTS,
     SINGLE,
     SNI,
     UPSTREAM,
     VARIABLES,
     WITHOUT_STORE,
 )
+from .settings_file import read_file
 from .upstream_logins import UpstreamLogin, parse_clients
 
 AT_ONCE = ("allow", "drain.timeout.ms", LOGINS, f"{UPSTREAM}sasl.")
 """The settings that take effect when the settings are read again."""
 LISTENER_PREFIX = f"listener.name.{LISTENER.lower()}."
+CLIENT_AUTH = f"{LISTENER_PREFIX}ssl.client.auth"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +101,7 @@ def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable
 
 def read_sources(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> Sequence[Given]:
     """The given settings, in the order of the sources: a later one wins. Raises: ConfigError for an unreadable file."""
-    return (*(_read(file) if file is not None else ()), *_variables(environ), *flags)
+    return (*(read_file(file) if file is not None else ()), *_variables(environ), *flags)
 
 
 def make_settings(given: Iterable[Given], *, opens_files: bool = False) -> GatewaySettings:
@@ -123,60 +125,6 @@ def divide_settings(settings: GatewaySettings) -> GatewaySettings:
         answer_memory_bytes=settings.answer_memory_bytes // settings.workers,
         network=replace(network, stepdown_request_memory_bytes=request_bytes),
     )
-
-
-def _read(file: Path) -> Iterable[Given]:
-    """Raises: ConfigError."""
-    try:
-        import yaml
-    except ImportError:
-        need = "a YAML file needs PyYAML: pip install '.[gateway]' where stepdown's sources are"
-        raise ConfigError([Problem(key=str(file), expected=need)]) from None
-
-    class TextLoader(yaml.SafeLoader):
-        """Takes values as they are written: a password of digits is no number."""
-
-        yaml_implicit_resolvers = {"<": yaml.SafeLoader.yaml_implicit_resolvers["<"]}  # noqa: RUF012
-
-    try:
-        content = yaml.load(file.read_text(encoding="utf-8"), Loader=TextLoader)
-    except yaml.MarkedYAMLError as fault:  # what it quotes of the file may be a password
-        mark = fault.problem_mark or fault.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "a value"
-        expected = f"expected YAML, which {where} is not; a text with special characters has to be in quotes"
-        raise ConfigError([Problem(key=str(file), expected=expected)]) from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
-        raise ConfigError([Problem(key=str(file), expected=f"expected YAML that can be read: {fault}")]) from None
-    if content is None:
-        return []
-    if not isinstance(content, dict):
-        raise ConfigError([Problem(key=str(file), expected="expected names and values")])
-    return list(_flatten(content, "", Origin(str(file))))
-
-
-def _flatten(content: Mapping[Any, Any], prefix: str, origin: Origin) -> Iterable[Given]:
-    for name, value in content.items():
-        key = f"{prefix}{name}"
-        if _is_secret(key) and not isinstance(value, str):
-            raise ConfigError([Problem(key=key, expected="expected a text: put it in quotes", origin=origin)])
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{key}.", origin)
-        else:
-            yield Given(key, _text(value), origin)
-
-
-def _is_secret(name: str) -> bool:
-    if name.startswith(UPSTREAM):
-        key = SECURITY_KEYS.get(name.removeprefix(UPSTREAM))
-    elif name.startswith(LOGINS):
-        key = SECURITY_KEYS.get(name.removeprefix(LOGINS).partition(".")[2])
-    else:
-        key = BROKER_KEYS.get(name) or key_of_listener(name)
-    return key is not None and key.sensitive
-
-
-def _text(value: Any) -> str:
-    return ",".join(map(_text, value)) if isinstance(value, list) else str(value)
 
 
 def _variables(environ: Mapping[str, str]) -> Iterable[Given]:
@@ -220,11 +168,23 @@ class _Builder:
             report=str(self._values["report"]),
             logins=self._logins(security),
         )
+        self._check_own_ports(settings)
         if opens_files:
             self._open_files(settings)
         if self._problems:
             raise ConfigError(self._problems)
         return settings
+
+    def _check_own_ports(self, settings: GatewaySettings) -> None:
+        """Refuses settings that give one port to two things, as far as they name them."""
+        taken = {settings.listen.port: "listen", settings.http.port: "http"}
+        if settings.listen.port == settings.http.port != 0 and settings.listen.host == settings.http.host:
+            self._refuse("http", "expected another port than that of listen", str(settings.http))
+        if settings.addresses == PORTS and settings.first_port:
+            for broker in settings.brokers:
+                if (port := settings.first_port + broker) in taken:
+                    expected = f"expected another one: broker {broker} would be at port {port}, which is that of "
+                    self._refuse("first.port", f"{expected}{taken[port]}", str(settings.first_port))
 
     def _open_files(self, settings: GatewaySettings) -> None:
         try:
@@ -404,7 +364,7 @@ class _Builder:
     def _check_swap(self, security: SecuritySettings) -> bool:
         swaps = self._values["authentication"] == "swap"
         protocol = str(self._values["security.protocol"])
-        if swaps and security.sasl is None:
+        if swaps and security.sasl is None and not self._has_upstream_fault():
             self._refuse("authentication", "swap needs upstream.security.protocol SASL_PLAINTEXT or SASL_SSL")
         if not swaps and protocol.startswith("SASL"):
             expected = (
@@ -415,6 +375,11 @@ class _Builder:
             expected = "single needs authentication=swap: a client's login cannot be repeated at each broker"
             self._refuse("addresses", expected)
         return swaps
+
+    def _has_upstream_fault(self) -> bool:
+        """Whether it is known why there is no login."""
+        names = (problem.key for problem in self._problems)
+        return any(name.startswith(UPSTREAM) and name != "upstream.bootstrap.servers" for name in names)
 
     def _network(self, listen: HostPort) -> BrokerSettings:
         protocol = str(self._values["security.protocol"])
@@ -428,7 +393,10 @@ class _Builder:
         ]
         client_auth = self._given.get("ssl.client.auth")
         if client_auth is not None:  # without the prefix it is not for SASL_SSL in Kafka, which has several listeners
-            flags.insert(0, replace(client_auth, key=LISTENER_PREFIX + client_auth.key))
+            flags.insert(0, replace(client_auth, key=CLIENT_AUTH))
+        users = self._given.get(f"{LISTENER_PREFIX}plain.{JAAS}")
+        if users is not None:  # what is given stands behind it, and wins
+            flags.insert(0, replace(users, key="sasl.enabled.mechanisms", text="PLAIN"))
         try:
             settings = load(flags=flags).settings
             sasl = settings.listener_security[LISTENER].sasl
@@ -437,7 +405,8 @@ class _Builder:
                 self._refuse("sasl.enabled.mechanisms", expected, ",".join(sorted(stored)))
             return settings
         except ConfigError as fault:
-            self._problems += fault.problems
+            is_named_twice = CLIENT_AUTH not in self._given
+            self._problems += [each for each in fault.problems if each.key != CLIENT_AUTH or not is_named_twice]
             return load().settings
 
 

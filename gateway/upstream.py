@@ -43,8 +43,8 @@ class UpstreamFailed(Exception):
 
 class Upstream:
     """`brokers`: the address of each broker by id, as far as known; `alive`: those that the cluster named last.
-    `on_broker` is called for each new one. `answered_ms`: when the cluster last answered all that was asked, `login_fault`: why the
-    gateway's own login failed last."""
+    `on_broker` is called for each new one. `answered_ms`: when the cluster last answered all that it was asked.
+    `login_fault`: why the gateway's own login failed last, "" if it did not."""
 
     def __init__(
         self,

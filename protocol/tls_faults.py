@@ -9,7 +9,10 @@ from typing import Final
 
 NO_RECORD: Final = "no TLS record begins with"
 HUNG_UP: Final = "the broker hung up in the TLS handshake: is it a listener with TLS?"
-BROKE_OFF: Final = "the client broke off when it had seen the certificate of ssl.keystore.*: does it trust the authority that signed it?"
+BROKE_OFF: Final = (
+    "the client broke off when it had seen the certificate of ssl.keystore.*: "
+    "does it trust the authority that signed it?"
+)
 _ALERT = "ALERT_"
 _BY_ALERT = {
     "CERTIFICATE_REQUIRED": "{peer} wants a certificate, and none was shown",

@@ -66,7 +66,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     if given.check:
         for each in list_past_entries(settings.allowed, LoopClock().now_ms()):
             log.warning(ENDED, each)
-        print("the settings are good")
+        print("the settings are good; the cluster was not asked")
         return 0
     if settings.workers == 1:
         return run_in_loop(_run(Gateway(settings), texts, read))
@@ -172,7 +172,8 @@ def make_parser() -> CommandParser:
     option(
         "--check",
         action="store_true",
-        help="Check the settings and the files of certificates and keys, name every fault, and end.",
+        help="Check the settings and the files of certificates and keys, name every fault, and end; the cluster is not "
+        "asked.",
     )
     option("--worker", default="", help=argparse.SUPPRESS)  # descriptors, by which a supervisor starts another process
     add_log_options(parser)

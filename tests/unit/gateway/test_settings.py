@@ -6,8 +6,15 @@ from pathlib import Path
 import pytest
 from stepdown.cli.gateway.command_line import reload
 from stepdown.config import ConfigError, Given, Origin
-from stepdown.gateway.setting_keys import KEYS
-from stepdown.gateway.settings import divide_settings, list_settings_for_restart, load_settings, make_settings
+from stepdown.gateway.setting_keys import KEYS, LISTENER
+from stepdown.gateway.settings import (
+    GatewaySettings,
+    divide_settings,
+    list_settings_for_restart,
+    load_settings,
+    make_settings,
+    read_sources,
+)
 from support.gateway import gateway_to
 
 PAGE = Path(__file__).parents[3] / "docs" / "gateway.md"
@@ -70,11 +77,22 @@ def test_what_is_no_settings_file_is_refused(tmp_path: Path, text: str) -> None:
         load_settings(file, {}, ())
 
 
+def load_example(number: int, folder: Path) -> GatewaySettings:
+    """The settings of an example of the page."""
+    file = folder / "gateway.yaml"
+    file.write_text(PAGE.read_text().split("```yaml\n")[number].split("```")[0])
+    return load_settings(file, {}, ())
+
+
 def test_the_example_of_the_page_is_good(tmp_path: Path) -> None:
-    example = PAGE.read_text().split("```yaml\n")[1].split("```")[0]
-    file = tmp_path / "gateway.yaml"
-    file.write_text(example)
-    assert load_settings(file, {}, ()).swaps
+    assert load_example(1, tmp_path).swaps
+
+
+def test_the_example_of_clients_that_log_in_is_whole(tmp_path: Path) -> None:
+    """The page named the users alone, and the gateway asked for the mechanisms."""
+    sasl = load_example(3, tmp_path).network.listener_security[LISTENER].sasl
+    assert sasl is not None
+    assert sasl.mechanisms == ("PLAIN",)
 
 
 def test_the_page_has_every_setting_with_its_default() -> None:
@@ -181,3 +199,73 @@ def test_client_certificates_are_asked_for_beside_logins(tmp_path: Path) -> None
     tls = settings.network.listener_security["GATEWAY"].tls
     assert tls is not None
     assert tls.client_auth == "required"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "lines"),
+    [
+        ("workers: 1\nreport: a\nworkers: 2\n", "workers", "1 and 3"),
+        ("upstream:\n  sasl.username: a\nupstream.sasl.username: b\n", "upstream.sasl.username", "2 and 3"),
+        ("upstream:\n  sasl.username: a\nupstream:\n  sasl.password: b\n", "upstream", "1 and 3"),
+    ],
+)
+def test_a_setting_that_is_there_twice_is_refused(text: str, name: str, lines: str, tmp_path: Path) -> None:
+    """The last one counted, in silence."""
+    file = tmp_path / "gateway.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(file, {}, [UPSTREAM])
+    assert [str(each) for each in caught.value.problems] == [f"{file}: {name}: expected once, not in lines {lines}"]
+
+
+def test_parts_of_one_prefix_may_be_nested_and_have_dots(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text("upstream:\n  ssl: {protocol: TLS}\nupstream.ssl: {truststore.location: a}\n")
+    assert [each.key for each in read_sources(file, {}, ())] == [
+        "upstream.ssl.protocol",
+        "upstream.ssl.truststore.location",
+    ]
+
+
+SWAP = [
+    UPSTREAM,
+    given("authentication", "swap"),
+    given("upstream.security.protocol", "SASL_SSL"),
+    given("upstream.sasl.password", "b"),
+]
+
+
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        (("upstream.sasl.mechanism", "SCRAM-SHA256"), ["upstream.sasl.mechanism", "upstream.sasl.jaas.config"]),
+        (("upstream.sasl.mechanism", "PLAIN"), ["upstream.sasl.jaas.config"]),
+    ],
+)
+def test_a_fault_of_the_login_is_no_second_fault(more: tuple[str, str], names: list[str]) -> None:
+    """The protocol, which was there, was said to be missing."""
+    with pytest.raises(ConfigError) as caught:
+        make_settings([*SWAP, given(*more)])
+    assert [each.key for each in caught.value.problems] == names
+
+
+def test_a_wrong_value_of_client_auth_is_named_once() -> None:
+    """It was named again, by a name that nobody had written."""
+    with pytest.raises(ConfigError) as caught:
+        make_settings([UPSTREAM, given("ssl.client.auth", "maybe")])
+    assert [each.key for each in caught.value.problems] == ["ssl.client.auth"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        ({"listen": "127.0.0.1:29700", "first.port": "29699", "brokers": "1=a:1"}, "first.port"),
+        ({"listen": "127.0.0.1:29700", "http": "127.0.0.1:29702", "brokers": "0=a:1,1=b:1"}, "first.port"),
+        ({"listen": "127.0.0.1:29700", "http": "127.0.0.1:29700"}, "http"),
+    ],
+)
+def test_a_port_that_two_things_would_have_is_refused(texts: dict[str, str], name: str) -> None:
+    """It was found when the port was to be opened, and then in the log alone."""
+    with pytest.raises(ConfigError) as caught:
+        make_settings([UPSTREAM, *(given(*each) for each in texts.items())])
+    assert [each.key for each in caught.value.problems] == [name]

@@ -32,7 +32,7 @@ def check(folder: Path, more: str = "", **files: object) -> Finished:
 def test_good_files_are_good(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     told = check(tmp_path, upstream=authority.file, own=authority.issue("own"), trusted=authority.file)
-    assert (told.exit_code, told.stdout) == (0, "the settings are good\n"), told.stderr
+    assert (told.exit_code, told.stdout) == (0, "the settings are good; the cluster was not asked\n"), told.stderr
     assert "allow: 10.1.0.0/16 until 2020-06-30 has ended" in told.stderr
 
 
@@ -113,8 +113,8 @@ def test_a_client_certificate_is_no_lent_login(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "is_told"),
     [
-        ("", True),
-        ("allow: [10.0.0.0/8]\n", False),
+        ("upstream.security.protocol: SSL\n", True),
+        ("upstream.security.protocol: SSL\nallow: [10.0.0.0/8]\n", False),
         ("upstream.sasl: {username: a, password: b}\nupstream.security.protocol: SASL_SSL\n", False),
     ],
     ids=["open", "allow", "the cluster has logins"],
@@ -125,7 +125,7 @@ def test_a_certificate_that_is_lent_to_everybody_is_told(tmp_path: Path, more: s
     own = authority.issue("own")
     file = tmp_path / "gateway.yaml"
     file.write_text(
-        f"upstream.bootstrap.servers: 127.0.0.1:1\nupstream.security.protocol: SSL\nbrokers: [1=127.0.0.1:1]\n"
+        f"upstream.bootstrap.servers: 127.0.0.1:1\nbrokers: [1=127.0.0.1:1]\n"
         f"upstream.ssl.truststore.location: {authority.file}\nupstream.ssl.keystore.location: {own}\n{more}"
     )
     told = run_command("gateway", "--check", file)

@@ -1,0 +1,88 @@
+"""The file with the gateway's settings: YAML whose names are nested or have dots, and whose values are texts."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..client.security.settings import KEYS as SECURITY_KEYS
+from ..config import BROKER_KEYS, ConfigError, Given, Origin, Problem
+from ..config.listener_security import key_of_listener
+from .setting_keys import LOGINS, UPSTREAM
+
+
+def read_file(file: Path) -> Sequence[Given]:
+    """The settings in the order of the file. Raises: ConfigError, also for a setting that is there twice."""
+    try:
+        import yaml
+    except ImportError:
+        need = "a YAML file needs PyYAML: pip install '.[gateway]' where stepdown's sources are"
+        raise ConfigError([Problem(key=str(file), expected=need)]) from None
+
+    class TextLoader(yaml.SafeLoader):
+        """Takes values as they are written: a password of digits is no number."""
+
+        yaml_implicit_resolvers = {"<": yaml.SafeLoader.yaml_implicit_resolvers["<"]}  # noqa: RUF012
+
+    try:
+        loader = TextLoader(file.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        problems = list(_find_repetitions(_list_lines(node, ""), Origin(str(file))))
+        content = None if node is None else loader.construct_document(node)
+    except yaml.MarkedYAMLError as fault:  # what it quotes of the file may be a password
+        mark = fault.problem_mark or fault.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "a value"
+        expected = f"expected YAML, which {where} is not; a text with special characters has to be in quotes"
+        raise ConfigError([Problem(key=str(file), expected=expected)]) from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
+        raise ConfigError([Problem(key=str(file), expected=f"expected YAML that can be read: {fault}")]) from None
+    if problems:
+        raise ConfigError(problems)
+    if content is None:
+        return []
+    if not isinstance(content, dict):
+        raise ConfigError([Problem(key=str(file), expected="expected names and values")])
+    return list(_flatten(content, "", Origin(str(file))))
+
+
+def _list_lines(node: Any, prefix: str) -> Iterator[tuple[Hashable, str, int]]:
+    """What may be there once, its name and its line: a setting, however it is written, and a key of one mapping."""
+    if not isinstance(getattr(node, "value", None), list) or node.id != "mapping":
+        return
+    for key, value in node.value:
+        name = f"{prefix}{key.value}"
+        is_setting = value.id != "mapping"
+        yield (None if is_setting else id(node), name), name, key.start_mark.line + 1
+        yield from _list_lines(value, f"{name}.")
+
+
+def _find_repetitions(lines: Iterable[tuple[Hashable, str, int]], origin: Origin) -> Iterator[Problem]:
+    first: dict[Hashable, int] = {}
+    for what, name, line in lines:
+        if what in first:
+            yield Problem(key=name, expected=f"expected once, not in lines {first[what]} and {line}", origin=origin)
+        first.setdefault(what, line)
+
+
+def _flatten(content: Mapping[Any, Any], prefix: str, origin: Origin) -> Iterable[Given]:
+    for name, value in content.items():
+        key = f"{prefix}{name}"
+        if _is_secret(key) and not isinstance(value, str):
+            raise ConfigError([Problem(key=key, expected="expected a text: put it in quotes", origin=origin)])
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{key}.", origin)
+        else:
+            yield Given(key, _text(value), origin)
+
+
+def _is_secret(name: str) -> bool:
+    if name.startswith(UPSTREAM):
+        key = SECURITY_KEYS.get(name.removeprefix(UPSTREAM))
+    elif name.startswith(LOGINS):
+        key = SECURITY_KEYS.get(name.removeprefix(LOGINS).partition(".")[2])
+    else:
+        key = BROKER_KEYS.get(name) or key_of_listener(name)
+    return key is not None and key.sensitive
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(_text, value)) if isinstance(value, list) else str(value)
