@@ -22,6 +22,7 @@ from ..config.keys.key import Key
 from ..config.keys.value_types import Value
 from ..config.listener_security import JAAS, ListenerSecurity, key_of_listener
 from ..config.similar_names import nearest
+from ..config.sources.yaml_file import read_yaml
 from ..network.admission.listener_files import find_unusable_files
 from ..protocol.records.layout import Codec
 from .addresses.broker_names import PLACE
@@ -41,7 +42,6 @@ from .setting_keys import (
     VARIABLES,
     WITHOUT_STORE,
 )
-from .settings_file import read_file
 from .upstream_logins import UpstreamLogin, parse_clients
 
 AT_ONCE = ("allow", "drain.timeout.ms", LOGINS, f"{UPSTREAM}sasl.")
@@ -101,7 +101,7 @@ def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable
 
 def read_sources(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> Sequence[Given]:
     """The given settings, in the order of the sources: a later one wins. Raises: ConfigError for an unreadable file."""
-    return (*(read_file(file) if file is not None else ()), *_variables(environ), *flags)
+    return (*(read_yaml(file, _is_secret) if file is not None else ()), *_variables(environ), *flags)
 
 
 def make_settings(given: Iterable[Given], *, opens_files: bool = False) -> GatewaySettings:
@@ -125,6 +125,16 @@ def divide_settings(settings: GatewaySettings) -> GatewaySettings:
         answer_memory_bytes=settings.answer_memory_bytes // settings.workers,
         network=replace(network, stepdown_request_memory_bytes=request_bytes),
     )
+
+
+def _is_secret(name: str) -> bool:
+    if name.startswith(UPSTREAM):
+        key = SECURITY_KEYS.get(name.removeprefix(UPSTREAM))
+    elif name.startswith(LOGINS):
+        key = SECURITY_KEYS.get(name.removeprefix(LOGINS).partition(".")[2])
+    else:
+        key = BROKER_KEYS.get(name) or key_of_listener(name)
+    return key is not None and key.sensitive
 
 
 def _variables(environ: Mapping[str, str]) -> Iterable[Given]:
@@ -395,7 +405,7 @@ class _Builder:
         if client_auth is not None:  # without the prefix it is not for SASL_SSL in Kafka, which has several listeners
             flags.insert(0, replace(client_auth, key=CLIENT_AUTH))
         users = self._given.get(f"{LISTENER_PREFIX}plain.{JAAS}")
-        if users is not None:  # what is given stands behind it, and wins
+        if users is not None:  # where mechanisms are given, these win
             flags.insert(0, replace(users, key="sasl.enabled.mechanisms", text="PLAIN"))
         try:
             settings = load(flags=flags).settings

@@ -1,17 +1,18 @@
-"""The file with the gateway's settings: YAML whose names are nested or have dots, and whose values are texts."""
+"""A YAML file of settings, whose names are nested or have dots, and whose values are texts."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..client.security.settings import KEYS as SECURITY_KEYS
-from ..config import BROKER_KEYS, ConfigError, Given, Origin, Problem
-from ..config.listener_security import key_of_listener
-from .setting_keys import LOGINS, UPSTREAM
+from ..errors import ConfigError, Problem
+from .origin import Given, Origin
 
 
-def read_file(file: Path) -> Sequence[Given]:
-    """The settings in the order of the file. Raises: ConfigError, also for a setting that is there twice."""
+def read_yaml(file: Path, is_secret: Callable[[str], bool]) -> Sequence[Given]:
+    """The settings in the order of the file; secrets have to be in quotes, unless YAML takes them for texts anyway.
+
+    Raises: ConfigError, also for a setting that is there twice.
+    """
     try:
         import yaml
     except ImportError:
@@ -41,7 +42,7 @@ def read_file(file: Path) -> Sequence[Given]:
         return []
     if not isinstance(content, dict):
         raise ConfigError([Problem(key=str(file), expected="expected names and values")])
-    return list(_flatten(content, "", Origin(str(file))))
+    return list(_flatten(content, "", Origin(str(file)), is_secret))
 
 
 def _list_lines(node: Any, prefix: str) -> Iterator[tuple[Hashable, str, int]]:
@@ -63,25 +64,17 @@ def _find_repetitions(lines: Iterable[tuple[Hashable, str, int]], origin: Origin
         first.setdefault(what, line)
 
 
-def _flatten(content: Mapping[Any, Any], prefix: str, origin: Origin) -> Iterable[Given]:
+def _flatten(
+    content: Mapping[Any, Any], prefix: str, origin: Origin, is_secret: Callable[[str], bool]
+) -> Iterable[Given]:
     for name, value in content.items():
         key = f"{prefix}{name}"
-        if _is_secret(key) and not isinstance(value, str):
+        if is_secret(key) and not isinstance(value, str):
             raise ConfigError([Problem(key=key, expected="expected a text: put it in quotes", origin=origin)])
         if isinstance(value, dict):
-            yield from _flatten(value, f"{key}.", origin)
+            yield from _flatten(value, f"{key}.", origin, is_secret)
         else:
             yield Given(key, _text(value), origin)
-
-
-def _is_secret(name: str) -> bool:
-    if name.startswith(UPSTREAM):
-        key = SECURITY_KEYS.get(name.removeprefix(UPSTREAM))
-    elif name.startswith(LOGINS):
-        key = SECURITY_KEYS.get(name.removeprefix(LOGINS).partition(".")[2])
-    else:
-        key = BROKER_KEYS.get(name) or key_of_listener(name)
-    return key is not None and key.sensitive
 
 
 def _text(value: Any) -> str:
