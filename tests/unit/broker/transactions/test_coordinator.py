@@ -264,7 +264,7 @@ async def test_a_partition_that_knows_a_later_epoch_does_not_hold_up_the_end(bro
     await producer.init()
     await producer.add("a", 0, 1)
     await producer.produce("a", 0, b"x")
-    broker.cluster.partition("a", 1).log.producers.state._entry(producer.producer_id).set_epoch(9)
+    broker.cluster.partition("a", 1).log.producers.state._entry_to_change(producer.producer_id).set_epoch(9)
     assert await producer.end(commit=True) == 0
     await broker.transactions.await_markers()
     assert state_of(broker) is TransactionStatus.COMPLETE_COMMIT
