@@ -35,8 +35,8 @@ from .maintenance.log_maintenance import LogMaintenance
 from .metadata.image import BrokerNode, Endpoint
 from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metadata.topics import Topics
-from .metadata.unknown_settings import warn_of_unknown
-from .metrics.broker_gauges import show_state
+from .metadata.unknown_settings import warn_of_unknown_settings
+from .metrics.broker_gauges import register_gauges
 from .metrics.loop_delay import LoopDelay
 from .metrics.request_metrics import RequestMeter
 from .page.broker_state import BrokerState
@@ -65,9 +65,9 @@ class Broker(Services):
         """`make_topics`: what decides about topics, in a cluster its controller."""
         super().__init__(settings, layers, clock, files, make_topics)
         with self.abandon_on_failure():
-            self._make_rooms()
+            self._make_components()
 
-    def _make_rooms(self) -> None:
+    def _make_components(self) -> None:
         self.addresses: dict[str, HostPort] = {}
         self.http_address: HostPort | None = None
         self.is_ready = False
@@ -81,7 +81,9 @@ class Broker(Services):
         self._shared = SharedByConnections.of(
             self.clock, self.request_memory, self.unread_answers, SLOW_REQUEST_MS, self._request_rules
         )
-        self._server = Server(self._limits, self.clock, self._connect, self._count_close, self._rates)
+        self._server = Server(
+            self._connection_limits, self.clock, self._make_connection, self._count_close, self._rates
+        )
         state = BrokerState(self, lambda: self.connections, lambda: self.is_ready)
         access = access_of(self, self._shared.lines)
         pages = pages_of(self, lambda: self.is_ready)
@@ -90,7 +92,7 @@ class Broker(Services):
         self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.on_timer)
         self.cleaner = Cleaner(self, self.topics)
-        show_state(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)
+        register_gauges(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)
 
     def _make_dispatcher(self) -> Dispatcher:
         release = self.settings.stepdown_act_as
@@ -100,7 +102,7 @@ class Broker(Services):
 
         return ActingDispatcher(self, SERVED, release)
 
-    def connect_inside(self) -> socket.socket:
+    def connect_in_process(self) -> socket.socket:
         """The client's end of a connection inside this process: what one end has sent has arrived at the other."""
         ours, theirs = socket.socketpair()
         self._server.add_connection(theirs, Peer(host="127.0.0.1", port=0, listener=next(iter(self.addresses))))
@@ -123,7 +125,7 @@ class Broker(Services):
         """
         with self.abandon_on_failure():
             self.topics.load()
-        warn_of_unknown(self.cluster.topics.values())
+        warn_of_unknown_settings(self.cluster.topics.values())
         try:
             await self._listen()
             self.cleaner.start()
@@ -150,7 +152,7 @@ class Broker(Services):
             with naming_address(listener.host, listener.port):
                 host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
             self.addresses[listener.listener_name] = HostPort(host, port)
-        self.cluster.brokers[self.cluster.node_id] = self._as_node()
+        self.cluster.brokers[self.cluster.node_id] = self._as_broker_node()
         wanted = self.settings.stepdown_http_listen
         with naming_address(wanted.host, wanted.port):
             self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
@@ -160,7 +162,7 @@ class Broker(Services):
         self._server.stop_accepting()
         await self._end_work(self.settings.stepdown_shutdown_grace_ms)
         await self._upkeep.stop()
-        await self._end_surroundings()
+        await self._stop_measures_and_http()
         self.topics.store.close()
         await self.run_in_worker(self.log_manager.shutdown)  # other brokers may share the loop
         self.workers.shutdown()
@@ -170,7 +172,7 @@ class Broker(Services):
         self._server.abort()
         await self._end_work(0)
         await self._upkeep.abandon()
-        await self._end_surroundings()
+        await self._stop_measures_and_http()
         self.workers.shutdown()
         self.log_manager.abandon()
 
@@ -188,7 +190,7 @@ class Broker(Services):
         await self.topics.stop()
         await self.cleaner.stop()
 
-    async def _end_surroundings(self) -> None:
+    async def _stop_measures_and_http(self) -> None:
         """Ends what runs beside the clients' work: measures, HTTP."""
         self._loop_delay.stop()
         self._loop_watch.stop()
@@ -215,7 +217,7 @@ class Broker(Services):
     def _security_of(self, listener: str) -> ListenerSecurity:
         return self.topics.configuration.settings.listener_security[listener]
 
-    def _connect(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
+    def _make_connection(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
         loop = asyncio.get_running_loop()
         admission = self._admissions.get(peer.listener)
         wire = PlainTransport(sock, loop) if admission is None else admission.wire(sock, loop)
@@ -233,13 +235,13 @@ class Broker(Services):
             max_bytes_without_records=self.settings.stepdown_request_max_bytes,
         )
 
-    def _limits(self) -> ConnectionLimits:
-        return _limits(self.settings)
+    def _connection_limits(self) -> ConnectionLimits:
+        return _connection_limits(self.settings)
 
     def _count_close(self, reason: str) -> None:
         self.metrics.closed_connections.of(reason).add()
 
-    def _as_node(self) -> BrokerNode:
+    def _as_broker_node(self) -> BrokerNode:
         """This broker as clients see it: what is advertised, with the real port where a free one was asked for."""
         endpoints = {}
         for listener in self.settings.advertised_listeners:
@@ -252,7 +254,7 @@ class Broker(Services):
         return BrokerNode(node_id=self.cluster.node_id, rack=self.settings.broker_rack, endpoints=endpoints)
 
 
-def _limits(settings: BrokerSettings) -> ConnectionLimits:
+def _connection_limits(settings: BrokerSettings) -> ConnectionLimits:
     return ConnectionLimits(
         connections=settings.max_connections,
         at_listener=settings.listener_max_connections,

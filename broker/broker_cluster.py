@@ -121,7 +121,7 @@ class BrokerCluster:
         first = next(iter(self._members.values())).loaded
         own_files = self._files(0)
         self._cluster_id = _known_cluster_id(self._members.values(), own_files)
-        store = _open_store(Path(directory), own_files, self.clock, first.settings)
+        store = _open_metadata_store(Path(directory), own_files, self.clock, first.settings)
         self.controller = Controller(
             store,
             self.clock,
@@ -167,12 +167,12 @@ class BrokerCluster:
         except (OSError, DiskFault):
             await self.stop()
             raise
-        await create_missing_topics(self._any())
+        await create_missing_topics(self._any_broker())
         self._periodic.append(Periodic("sync of metadata", self.clock, self.sync_metadata, SECOND_MS))
-        settings = self._any().settings
+        settings = self._any_broker().settings
         if settings.auto_leader_rebalance_enable:
             interval_ms = settings.leader_imbalance_check_interval_seconds * SECOND_MS
-            self._periodic.append(Periodic("leader balance", self.clock, self._balance, interval_ms))
+            self._periodic.append(Periodic("leader balance", self.clock, self._elect_preferred_leaders, interval_ms))
 
     async def stop(self) -> None:
         """Stops all brokers; who leads and who is in sync stays, so that all of them come back as they went."""
@@ -183,7 +183,7 @@ class BrokerCluster:
         for member in self._members.values():
             if member.broker is not None:
                 member.pause.end()
-                broker = self._take_out(member)
+                broker = self._take_out_broker(member)
                 self.controller.forget_member(member.node_id)
                 await broker.stop()
             member.ports.release()
@@ -217,7 +217,7 @@ class BrokerCluster:
             files=self._files(node_id),
             make_topics=partial(ReplicatedTopics, controller=self.controller, peers=self._peers),
         )
-        broker.find_peer = self._reachable
+        broker.find_peer = self._reachable_broker
         broker.on_failed = lambda: self.on_failed(node_id)
         self._on_broker(broker)
         with member.ports.sharing():
@@ -231,12 +231,15 @@ class BrokerCluster:
         return broker
 
     async def stop_broker(self, node_id: int) -> None:
-        """A controlled shutdown: others lead before it stops to serve. Raises: ValueError when it does not run."""
+        """A controlled shutdown: its partitions get other leaders before it stops serving.
+
+        Raises: ValueError when it does not run.
+        """
         member = self._member(node_id)
         broker = member.running
         self.resume_broker(node_id)
-        self.controller.begin_to_stop(node_id)
-        self._take_out(member)
+        self.controller.begin_controlled_shutdown(node_id)
+        self._take_out_broker(member)
         await broker.stop()
         self.controller.leave(node_id)
 
@@ -245,7 +248,7 @@ class BrokerCluster:
         member = self._member(node_id)
         broker = member.running
         member.topics.replicas.pause()
-        self._take_out(member)
+        self._take_out_broker(member)
         self.controller.forget_member(node_id)
         self.controller.begin_session_expiry(node_id)
         member.pause.end()
@@ -291,7 +294,7 @@ class BrokerCluster:
         self.controller.resume_session(node_id)
         fetcher.resume()  # what it fetched meanwhile could not bring it into an ISR
 
-    def _reachable(self, node_id: int) -> Broker | None:
+    def _reachable_broker(self, node_id: int) -> Broker | None:
         peer = self._peers.get(node_id)
         return self.brokers.get(node_id) if peer is not None and peer.is_reachable else None
 
@@ -302,19 +305,19 @@ class BrokerCluster:
             texts["stepdown.cluster.id"] = self._cluster_id
         return [Given(key, text, ORIGIN) for key, text in texts.items()]
 
-    def _take_out(self, member: _Member) -> Broker:
+    def _take_out_broker(self, member: _Member) -> Broker:
         broker = member.running
         self._peers.pop(member.node_id, None)
         member.broker = None
         return broker
 
-    async def _balance(self) -> None:
+    async def _elect_preferred_leaders(self) -> None:
         self.controller.elect_preferred_leaders()
 
     async def sync_metadata(self) -> None:
         """Returns when all that was decided, and the folders of new replicas, are on the disk. Raises: DiskFault."""
         if self.brokers:
-            await self._any().topics.sync_metadata()
+            await self._any_broker().topics.sync_metadata()
 
     # What is there
 
@@ -336,7 +339,7 @@ class BrokerCluster:
     @property
     def scram_credentials(self) -> ScramCredentials:
         """The SCRAM credentials of all brokers, once one runs."""
-        return self._any().scram_credentials
+        return self._any_broker().scram_credentials
 
     def leader(self, topic: str, partition: int) -> int:
         """The id of the leader, -1 for none. Raises: ApiError UNKNOWN_TOPIC_OR_PARTITION."""
@@ -352,7 +355,7 @@ class BrokerCluster:
             raise ValueError(f"there is no broker {node_id}, only {sorted(self._members)}")
         return member
 
-    def _any(self) -> Broker:
+    def _any_broker(self) -> Broker:
         return next(iter(self.brokers.values()))
 
     # Followers
@@ -440,7 +443,7 @@ def _known_cluster_id(members: Iterable[_Member], files: Files) -> str | None:
     return None
 
 
-def _open_store(directory: Path, files: Files, clock: Clock, settings: BrokerSettings) -> MetadataStore:
+def _open_metadata_store(directory: Path, files: Files, clock: Clock, settings: BrokerSettings) -> MetadataStore:
     """Raises: DiskFault; ApiError when there are partitions of which nobody remembers who has them."""
     check_cluster_directory(files, files.absolute(str(directory)))
     directory.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ class ControlledBroker:
             ("pause", self._pause_broker, "Has the broker accept and read, and answer nobody."),
             ("resume", self._resume_broker, "Has the broker go on."),
         ):
-            self._add(f"brokers/{name}", act, what)
+            self._add_operation(f"brokers/{name}", act, what)
 
     # What is there
 
@@ -128,7 +128,7 @@ class ControlledBroker:
 
     # What tests ask
 
-    def _add(self, name: str, act: Callable[[], Awaitable[None]], what: str) -> None:
+    def _add_operation(self, name: str, act: Callable[[], Awaitable[None]], what: str) -> None:
         async def answer(given: Given) -> Answer:
             node_id = self.broker.cluster.node_id
             if given.get("broker", node_id) != node_id:

@@ -59,7 +59,7 @@ class ControlledCluster:
         self.control.on_reset = self._run_again
         self.cluster.controller.on_change = partial(self.control.log_event, event="election")
         self._failed = FailedBrokers(self.cluster)
-        self._add_actions()
+        self._add_broker_operations()
         self._wanted_port = port
         self._port = ControlPort(self.control)
         self.control_address: HostPort | None = None
@@ -107,7 +107,7 @@ class ControlledCluster:
     def _attach(self, broker: Broker) -> None:
         self.control.attach(broker, self._disk(broker.cluster.node_id))
 
-    def _add_actions(self) -> None:
+    def _add_broker_operations(self) -> None:
         cluster = self.cluster
         for path, act, what in (
             ("brokers/stop", cluster.stop_broker, "Stops a broker in order: others lead before it ends."),
@@ -119,61 +119,61 @@ class ControlledCluster:
             ("metadata/hold", cluster.hold_metadata, "Has a broker go on with the leaders that it knows."),
             ("metadata/release", cluster.release_metadata, "Tells a broker what it missed."),
         ):
-            self._add(path, what, self._to_broker(act), BROKER)
+            self._add_operation(path, what, self._with_broker(act), BROKER)
         start = "Starts a broker again, on its ports and over its logs; without one all that do not run."
-        self._add("brokers/start", start, self._start_brokers, BROKER)
-        self._add_replicas()
-        self._add_leaders()
+        self._add_operation("brokers/start", start, self._start_brokers, BROKER)
+        self._add_replica_operations()
+        self._add_leader_operations()
 
-    def _add_replicas(self) -> None:
+    def _add_replica_operations(self) -> None:
         cluster = self.cluster
         pause = "Stops the fetches of a follower, of a partition or of all; without a broker those of all."
-        self._add("followers/pause", pause, self._to_follower(cluster.pause_follower), REPLICA)
+        self._add_operation("followers/pause", pause, self._with_follower(cluster.pause_follower), REPLICA)
         resume = "Has a follower fetch again."
-        self._add("followers/resume", resume, self._to_follower(cluster.resume_follower), REPLICA)
+        self._add_operation("followers/resume", resume, self._with_follower(cluster.resume_follower), REPLICA)
         slow = "Puts off each fetch by `delay`, or lets `bytes_per_second` through; with neither it ends that."
         slowness = {**BROKER, "delay": duration_ms, "bytes_per_second": count}
-        self._add("followers/slow", slow, self._slow_follower, slowness)
+        self._add_operation("followers/slow", slow, self._slow_follower, slowness)
         shrink, expand = "Takes a follower out of the ISR.", "Takes a replica into the ISR."
-        self._add("isr/shrink", shrink, self._to_replica(cluster.shrink_isr), REPLICA, "topic")
-        self._add("isr/expand", expand, self._to_replica(cluster.expand_isr), REPLICA, "topic")
+        self._add_operation("isr/shrink", shrink, self._with_replica(cluster.shrink_isr), REPLICA, "topic")
+        self._add_operation("isr/expand", expand, self._with_replica(cluster.expand_isr), REPLICA, "topic")
 
-    def _add_leaders(self) -> None:
+    def _add_leader_operations(self) -> None:
         cluster = self.cluster
         move = "Makes an in-sync replica the leader; without a broker another one than now."
-        self._add("leaders/move", move, self._move_leader, REPLICA, "topic")
+        self._add_operation("leaders/move", move, self._move_leader, REPLICA, "topic")
         move_coordinator = "Makes an in-sync replica of its partition the coordinator of a group or a transactional id."
         coordinated = {"group": name, "transactional_id": name, "broker": number}
-        self._add("coordinators/move", move_coordinator, self._move_coordinator, coordinated)
+        self._add_operation("coordinators/move", move_coordinator, self._move_coordinator, coordinated)
         take = "Leaves a partition without a leader."
-        self._add("leaders/take", take, _to_partition(cluster.take_leader), PARTITION, "topic")
+        self._add_operation("leaders/take", take, _with_partition(cluster.take_leader), PARTITION, "topic")
         bump = "Begins a new epoch of the same leader."
-        self._add("leaders/bump-epoch", bump, _to_partition(cluster.bump_epoch), PARTITION, "topic")
+        self._add_operation("leaders/bump-epoch", bump, _with_partition(cluster.bump_epoch), PARTITION, "topic")
         elect = "Holds a preferred election, or an `unclean` one."
-        self._add("leaders/elect", elect, self._elect, {**PARTITION, "unclean": flag}, "topic")
+        self._add_operation("leaders/elect", elect, self._elect, {**PARTITION, "unclean": flag}, "topic")
         hold = "Leaves partitions that lose their leader without one."
-        self._add("elections/hold", hold, lambda given: cluster.hold_elections(), {})
-        self._add("elections/release", "Elects leaders again.", lambda given: cluster.release_elections(), {})
+        self._add_operation("elections/hold", hold, lambda given: cluster.hold_elections(), {})
+        self._add_operation("elections/release", "Elects leaders again.", lambda given: cluster.release_elections(), {})
 
-    def _to_broker(self, act: Callable[[int], Any]) -> Act:
-        return lambda given: act(self._broker(given))
+    def _with_broker(self, act: Callable[[int], Any]) -> Act:
+        return lambda given: act(self._read_broker_id(given))
 
-    def _to_follower(self, act: Callable[[int, str | None, int], Any]) -> Act:
+    def _with_follower(self, act: Callable[[int, str | None, int], Any]) -> Act:
         def act_on_each(given: Given) -> None:
             if "topic" in given:
-                self.cluster.leader(*_place(given))  # raises where there is no such partition
+                self.cluster.leader(*_read_partition(given))  # raises where there is no such partition
             elif "partition" in given:
                 raise ValueError("topic is missing, of which the partition is")
-            brokers = [self._broker(given)] if _names_broker(given) else sorted(self.cluster.brokers)
+            brokers = [self._read_broker_id(given)] if _names_broker(given) else sorted(self.cluster.brokers)
             for broker in brokers:
                 act(broker, given.get("topic"), given.get("partition", 0))
 
         return act_on_each
 
-    def _to_replica(self, act: Callable[[str, int, int], Any]) -> Act:
-        return lambda given: act(*_place(given), self._broker(given))
+    def _with_replica(self, act: Callable[[str, int, int], Any]) -> Act:
+        return lambda given: act(*_read_partition(given), self._read_broker_id(given))
 
-    def _add(self, path: str, what: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
+    def _add_operation(self, path: str, what: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
         async def answer(given: Given) -> Answer:
             try:
                 done = act(given)
@@ -189,7 +189,7 @@ class ControlledCluster:
 
     # What the fields name
 
-    def _broker(self, given: Given) -> int:
+    def _read_broker_id(self, given: Given) -> int:
         """The id of the broker that is meant. Raises: ValueError."""
         named = [each for each in BROKER if each in given]
         if len(named) > 1:
@@ -199,10 +199,10 @@ class ControlledCluster:
         if "leader_of" in given:
             return self.cluster.leader(given["leader_of"], 0)
         if "follower_of" in given:
-            return self._others(given["follower_of"], 0)[0]
+            return self._in_sync_followers(given["follower_of"], 0)[0]
         raise ValueError("broker is missing, or leader_of, or follower_of")
 
-    def _others(self, topic: str, partition: int) -> list[int]:
+    def _in_sync_followers(self, topic: str, partition: int) -> list[int]:
         """The in-sync replicas but for the leader. Raises: ValueError where there is none."""
         leader = self.cluster.leader(topic, partition)
         others = [each for each in self.cluster.isr(topic, partition) if each != leader]
@@ -211,21 +211,25 @@ class ControlledCluster:
         return others
 
     def _move_leader(self, given: Given) -> None:
-        broker = self._broker(given) if _names_broker(given) else self._others(*_place(given))[0]
-        self.cluster.move_leader(*_place(given), broker)
+        broker = (
+            self._read_broker_id(given) if _names_broker(given) else self._in_sync_followers(*_read_partition(given))[0]
+        )
+        self.cluster.move_leader(*_read_partition(given), broker)
 
     def _move_coordinator(self, given: Given) -> None:
         topic, partition = self.control.contents.coordinating_partition(given)
-        broker = given["broker"] if "broker" in given else self._others(topic, partition)[0]
+        broker = given["broker"] if "broker" in given else self._in_sync_followers(topic, partition)[0]
         self.cluster.move_leader(topic, partition, broker)
 
     def _slow_follower(self, given: Given) -> None:
         self.cluster.slow_follower(
-            self._broker(given), delay_ms=given.get("delay", 0), bytes_per_second=given.get("bytes_per_second", 0)
+            self._read_broker_id(given),
+            delay_ms=given.get("delay", 0),
+            bytes_per_second=given.get("bytes_per_second", 0),
         )
 
     def _elect(self, given: Given) -> None:
-        self.cluster.elect(*_place(given), Election.UNCLEAN if given.get("unclean") else Election.PREFERRED)
+        self.cluster.elect(*_read_partition(given), Election.UNCLEAN if given.get("unclean") else Election.PREFERRED)
 
     async def _run_again(self) -> None:
         """Has every broker run, know everything, and fetch."""
@@ -239,7 +243,7 @@ class ControlledCluster:
 
     async def _start_brokers(self, given: Given) -> None:
         stopped = [each for each in self.cluster.node_ids if each not in self.cluster.brokers]
-        wanted = [self._broker(given)] if _names_broker(given) else stopped
+        wanted = [self._read_broker_id(given)] if _names_broker(given) else stopped
         for broker in wanted:
             await self.cluster.start_broker(broker)
 
@@ -248,9 +252,9 @@ def _names_broker(given: Given) -> bool:
     return any(each in given for each in BROKER)
 
 
-def _to_partition(act: Callable[[str, int], Any]) -> Act:
-    return lambda given: act(*_place(given))
+def _with_partition(act: Callable[[str, int], Any]) -> Act:
+    return lambda given: act(*_read_partition(given))
 
 
-def _place(given: Given) -> tuple[str, int]:
+def _read_partition(given: Given) -> tuple[str, int]:
     return given["topic"], given.get("partition", 0)

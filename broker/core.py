@@ -36,8 +36,8 @@ from .dispatch.control_handle import ControlHandle
 from .dispatch.interceptor import Interceptor
 from .dispatch.request_watcher import RequestWatcher
 from .fetch.session import FetchSessions
-from .maintenance.deletion_notice import DeletionNotice
 from .maintenance.file_faults import FileFaults
+from .maintenance.first_deletion_delay import FirstDeletionDelay
 from .metadata.image import MetadataImage
 from .metadata.partition import Partition
 from .metrics.metrics import Metrics
@@ -73,7 +73,7 @@ class Core:
         self.settings = settings
         self.clock: Clock = clock or LoopClock()
         self.metrics = Metrics()
-        self.clients = ClientReport(settings.stepdown_client_report_max_clients, self._wall_ms)
+        self.clients = ClientReport(settings.stepdown_client_report_max_clients, self._time_of_request_ms)
         self.rounds = RoundGuard(self.clock, lambda work: self.metrics.round_faults.of(work).add())
         self.interceptors: list[Interceptor] = []
         self.request_watcher: RequestWatcher | None = None
@@ -127,9 +127,9 @@ class Core:
             cluster_id=self.log_manager.cluster_id, node_id=DEFAULT_NODE_ID if node_id is None else node_id
         )
         with self.abandon_on_failure():
-            self.deletion_notice = DeletionNotice(self.clock, self.log_manager)
+            self.first_deletion_delay = FirstDeletionDelay(self.clock, self.log_manager)
 
-    def _wall_ms(self, request_s: float) -> int:
+    def _time_of_request_ms(self, request_s: float) -> int:
         """The time of day when a request came, by `perf_counter`."""
         return self.clock.now_ms() - round((perf_counter() - request_s) * 1000)
 
@@ -173,7 +173,7 @@ class Core:
         """Writes to a partition that is led here, and tells those who wait. Raises as `Log.append`."""
         info = partition.append(prepared)
         if info.last_offset >= 0 and not info.duplicate:
-            self.wake_waiting(partition)
+            self.wake_waiting_requests(partition)
         return info
 
     async def await_replication(self, partition: Partition, end_offset: int, timeout_ms: int) -> None:
@@ -189,7 +189,7 @@ class Core:
             message = f"{place}: offset {end_offset} was not replicated within {timeout_ms} ms"
             raise ApiError(message, ErrorCode.REQUEST_TIMED_OUT)
 
-    def wake_waiting(self, partition: Partition) -> None:
+    def wake_waiting_requests(self, partition: Partition) -> None:
         """Tells those who wait that a partition's high watermark has moved, or its leader."""
         key = partition.key
         for purgatory in (self.fetch_purgatory, self.produce_purgatory):

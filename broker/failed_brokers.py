@@ -13,12 +13,12 @@ class FailedBrokers:
         self._cluster = cluster
         self._on_none_left = on_none_left
         self._ending: list[asyncio.Task[None]] = []
-        cluster.on_failed = self._begin_to_end
+        cluster.on_failed = self._start_ending
 
-    def _begin_to_end(self, node_id: int) -> None:
-        self._ending.append(asyncio.ensure_future(self._end(node_id)))
+    def _start_ending(self, node_id: int) -> None:
+        self._ending.append(asyncio.ensure_future(self._kill_failed_broker(node_id)))
 
-    async def _end(self, node_id: int) -> None:
+    async def _kill_failed_broker(self, node_id: int) -> None:
         if node_id in self._cluster.brokers:
             await self._cluster.kill_broker(node_id)  # a disk that fails may keep a stop waiting
         if not self._cluster.brokers:

@@ -46,9 +46,9 @@ class Services(Core):
         with self.abandon_on_failure():
             self.topics = make_topics(self, layers, LogMoves(self))
             self.topics.on_deleted += [self.metrics.forget_topics, self.append_rules.forget]
-            self._acls = self._authorize()
-            self.topics.on_clients.append(self._read_clients)
-            self._read_clients()
+            self._acls = self._make_authorizer()
+            self.topics.on_clients.append(self._apply_quotas_and_acls)
+            self._apply_quotas_and_acls()
             self.scram_credentials = ScramCredentials(lambda: self.topics.store)
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
@@ -56,7 +56,7 @@ class Services(Core):
         self.find_peer: Callable[[int], Services | None] = lambda _: None
         """The other brokers of a cluster that can be reached, by id."""
 
-    def _authorize(self) -> Acls | None:
+    def _make_authorizer(self) -> Acls | None:
         """The access rules, if an authorizer is set; it begins to be asked."""
         if not self.settings.authorizer_class_name:
             return None
@@ -66,7 +66,7 @@ class Services(Core):
         )
         return Acls(self.topics.store, self.topics.notify_client_change)
 
-    def _read_clients(self) -> None:
+    def _apply_quotas_and_acls(self) -> None:
         """Has the stored quotas and access rules in force."""
         state = self.topics.store.state
         self.quotas.replace(state.client_quotas)

@@ -93,7 +93,7 @@ class Gateway:
         self.metrics = GatewayMetrics()
         self.address = self.http_address = HostPort("", 0)
         network = settings.network
-        self.clients = ClientReport(network.stepdown_client_report_max_clients, self._wall_ms)
+        self.clients = ClientReport(network.stepdown_client_report_max_clients, self._time_of_request_ms)
         self._turns = Turns(self.clock.monotonic_s)
         self._workers = WorkerThreads(WORKERS, "gateway", self.clock)
         self._request_memory = MemoryBudget(
@@ -392,7 +392,7 @@ class Gateway:
             receive_buffer_bytes=network.socket_receive_buffer_bytes,
         )
 
-    def _wall_ms(self, request_s: float) -> int:
+    def _time_of_request_ms(self, request_s: float) -> int:
         """The time of day when a request came, by `perf_counter`."""
         return self.clock.now_ms() - round((perf_counter() - request_s) * 1000)
 

@@ -24,7 +24,7 @@ from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.metadata.partition_record import NO_LEADER, PartitionRecord
 from ..metadata.image import BrokerNode
 from .partition_change import Election, Ids, change, name_leader, without
-from .placement import UsableBroker, place
+from .placement import UsableBroker, place_replicas
 from .reassignment import cancel_reassignment, reassign
 from .registrations import Registrations
 
@@ -98,10 +98,10 @@ class Controller:
         self._elect_leaderless()
         self.publish(self.topics)
 
-    def begin_to_stop(self, node_id: int) -> None:
+    def begin_controlled_shutdown(self, node_id: int) -> None:
         """The broker is about to stop: others lead, and it leaves each ISR that has somebody else."""
-        self.brokers.begin_to_stop(node_id)
-        self._take_out(node_id)
+        self.brokers.begin_controlled_shutdown(node_id)
+        self._remove_from_isrs(node_id)
 
     def leave(self, node_id: int) -> None:
         """The broker has stopped, as it said."""
@@ -130,18 +130,18 @@ class Controller:
         log.info("broker %d is fenced", node_id)
         self.on_change(f"broker {node_id} is fenced")
         self.brokers.fence(node_id)
-        self._take_out(node_id)
+        self._remove_from_isrs(node_id)
         self.publish(self.topics)
 
-    def _take_out(self, node_id: int) -> None:
+    def _remove_from_isrs(self, node_id: int) -> None:
         changes: Changes = {}
         for key, before in self.records():
             if node_id in before.isr or before.leader == node_id:
                 after = change(
                     before,
-                    self._acceptable(before),
+                    self._leader_rule(before),
                     isr=without(before.isr, (node_id,)),
-                    election=self._election(key[0]),
+                    election=self._choose_election(key[0]),
                 )
                 if after is not None:
                     changes[key] = after
@@ -151,29 +151,29 @@ class Controller:
         changes: Changes = {}
         for key, before in self.records():
             if before.leader == NO_LEADER:
-                after = change(before, self._acceptable(before), election=self._election(key[0]))
+                after = change(before, self._leader_rule(before), election=self._choose_election(key[0]))
                 if after is not None:
                     changes[key] = after
         self._commit(changes)
 
-    def _acceptable(self, record: PartitionRecord) -> Callable[[int], bool]:
+    def _leader_rule(self, record: PartitionRecord) -> Callable[[int], bool]:
         if self._holds_elections:
             return lambda node_id: node_id == record.leader and self.brokers.is_active(node_id)
         return self.brokers.is_active
 
-    def _election(self, name: str) -> Election:
+    def _choose_election(self, name: str) -> Election:
         return Election.UNCLEAN if self._is_unclean_enabled(self.topics[name]) else Election.ONLINE
 
     # Topics
 
-    def place(self, partitions: int, factor: int) -> list[Ids]:
+    def place_replicas(self, partitions: int, factor: int) -> list[Ids]:
         """Replicas for new partitions. Raises ApiError INVALID_REPLICATION_FACTOR."""
         usable = [
             UsableBroker(node_id=each.node_id, rack=each.rack, is_fenced=each.is_fenced)
             for each in self.brokers
             if not each.is_stopping and each.node is not None
         ]
-        return place(partitions, factor, usable, self._lots)
+        return place_replicas(partitions, factor, usable, self._lots)
 
     def new_records(self, assignment: Iterable[Ids]) -> tuple[PartitionRecord, ...]:
         """The records of new partitions with these replicas. Raises ApiError 39 where none of them lives."""
@@ -219,7 +219,7 @@ class Controller:
         )
         if not is_present or not isr or not all(map(self.brokers.is_active, isr)):
             return None
-        after = change(before, self._acceptable(before), isr=isr, election=self._election(key[0]))
+        after = change(before, self._leader_rule(before), isr=isr, election=self._choose_election(key[0]))
         if after is not None:
             log.info("the ISR of %s-%d is %s now", *key, list(after.isr))
             self._commit({key: after})
@@ -243,13 +243,13 @@ class Controller:
         """Gives partitions back to their preferred leaders where these are in sync (`auto.leader.rebalance.enable`)."""
         changes: Changes = {}
         for key, before in self.records():
-            after = change(before, self._acceptable(before), election=Election.PREFERRED)
+            after = change(before, self._leader_rule(before), election=Election.PREFERRED)
             if before.leader != NO_LEADER and after is not None:
                 changes[key] = after
         self._commit(changes)
 
     def reassign(self, name: str, index: int, target: Ids | None) -> None:
-        """Moves a partition to other brokers; None gives up a move that is on. Raises ApiError 3, 39 or 85."""
+        """Moves a partition to other brokers; None cancels a reassignment in progress. Raises ApiError 3, 39 or 85."""
         before = self.record(name, index)
         if target is not None:
             after = reassign(before, target, self.brokers.is_active)
@@ -285,7 +285,7 @@ class Controller:
         if before.leader not in wanted or len(wanted) != len(set(isr)):
             message = f"an ISR of {name}-{index} holds its leader {before.leader} and replicas of {before.replicas}"
             raise ApiError(f"{message}, found {isr}", ErrorCode.INVALID_REQUEST)
-        after = change(before, self._acceptable(before), isr=wanted)
+        after = change(before, self._leader_rule(before), isr=wanted)
         if after is not None:
             self._commit({(name, index): after})
 

@@ -22,17 +22,17 @@ class UsableBroker:
     is_fenced: bool
 
 
-def place(partitions: int, factor: int, brokers: Iterable[UsableBroker], lots: Random) -> list[Ids]:
+def place_replicas(partitions: int, factor: int, brokers: Iterable[UsableBroker], lots: Random) -> list[Ids]:
     """The replicas of new partitions, the leader first. Raises ApiError INVALID_REPLICATION_FACTOR."""
     racks = _RackPlacement(list(brokers), lots)
     if factor > racks.brokers:
-        raise _refusal(f"{factor} replicas need as many brokers, there are {racks.brokers}")
+        raise _make_refusal(f"{factor} replicas need as many brokers, there are {racks.brokers}")
     if not racks.living:
-        raise _refusal("all brokers are fenced")
+        raise _make_refusal("all brokers are fenced")
     return [racks.next(factor) for _ in range(partitions)]
 
 
-def _refusal(text: str) -> ApiError:
+def _make_refusal(text: str) -> ApiError:
     return ApiError(text, ErrorCode.INVALID_REPLICATION_FACTOR)
 
 
@@ -83,26 +83,26 @@ class _RackPlacement:
             self._shuffle()
             self._round = 0
         self._offset %= len(self._rings)
-        leaders_rack, leader = self._leader()
+        leaders_rack, leader = self._next_leader()
         chosen = [leader]
         at = self._offset
         while len(chosen) < factor:
             if at == leaders_rack:
                 leaders_rack = -1  # it has given one to this partition; the next time round it takes part again
-            elif (found := self._any(at)) is not None:
+            elif (found := self._next_broker(at)) is not None:
                 chosen.append(found)
             at = (at + 1) % len(self._rings)
         self._round += 1
         self._offset += 1
         return tuple(chosen)
 
-    def _leader(self) -> tuple[int, int]:
+    def _next_leader(self) -> tuple[int, int]:
         at = self._offset
         while (found := self._rings[at][0].next(self._round)) is None:
             at = (at + 1) % len(self._rings)
         return at, found
 
-    def _any(self, at: int) -> int | None:
+    def _next_broker(self, at: int) -> int | None:
         living, fenced = self._rings[at]
         found = living.next(self._round)
         return fenced.next(self._round) if found is None else found

@@ -62,7 +62,7 @@ class Registrations:
         self.cancel_expiry(node.node_id)
         self._known[node.node_id] = Registration(node_id=node.node_id, rack=node.rack, node=node, is_fenced=False)
 
-    def begin_to_stop(self, node_id: int) -> None:
+    def begin_controlled_shutdown(self, node_id: int) -> None:
         self._known[node_id] = replace(self._known[node_id], is_stopping=True)
 
     def fence(self, node_id: int) -> None:

@@ -35,7 +35,7 @@ class ActingDispatcher(Dispatcher):
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
         header, body = decode_request_header(frame)
-        if header.client_id == TESTS_CLIENT_ID or self._is_known(header):
+        if header.client_id == TESTS_CLIENT_ID or self._is_served_version(header):
             return super().answer(frame, peer)
         if header.api_key != ApiKey.API_VERSIONS:
             peer.client_id = (header.client_id or "")[:MOST_NAME]
@@ -45,7 +45,7 @@ class ActingDispatcher(Dispatcher):
             )
         return super().answer(_with_unknown_version(header, frame[: len(frame) - len(body)]), peer)
 
-    def _is_known(self, header: RequestHeader) -> bool:
+    def _is_served_version(self, header: RequestHeader) -> bool:
         acted = self._acted.get(ApiKey(header.api_key))
         return acted is not None and acted.first <= header.api_version <= acted.last
 

@@ -65,7 +65,7 @@ async def _handle_in_turns(module: ModuleType, items: AuthorizedItems, core: "Co
     judge = items.judge(call.access, request, call.version)
     judged = _GuardedItems(asked, await call.turn.map(judge, asked))
     if not judged.refused:
-        return await _await(module.handle(core, request, call))
+        return await _await_response(module.handle(core, request, call))
     return await _handle_allowed_items(module, items, core, request, call, judged)
 
 
@@ -75,7 +75,7 @@ async def _handle_allowed_items(
     """The answers to what is allowed, which has to be done first, then the refusals."""
     response, refusals = None, []
     if judged.allowed:
-        response = await _await(module.handle(core, replace(request, **{items.field: judged.allowed}), call))
+        response = await _await_response(module.handle(core, replace(request, **{items.field: judged.allowed}), call))
     for error, denied in judged.refused.values():
         part = replace(request, **{items.field: denied})
         if call.is_small:
@@ -83,10 +83,10 @@ async def _handle_allowed_items(
         else:
             call.has_many_items = True
             refusals.append(await core.run_in_worker(module.refuse, part, error, call))
-    return _join(response, refusals, items)
+    return _merge_responses(response, refusals, items)
 
 
-def _join(response: Any | None, refusals: Sequence[Any], items: AuthorizedItems) -> Any | None:
+def _merge_responses(response: Any | None, refusals: Sequence[Any], items: AuthorizedItems) -> Any | None:
     """One response. What it says beside the answers to its items is that of the first."""
     responses = [each for each in (response, *refusals) if each is not None]
     if not responses:
@@ -95,5 +95,5 @@ def _join(response: Any | None, refusals: Sequence[Any], items: AuthorizedItems)
     return replace(responses[0], **{items.answers: answers})
 
 
-async def _await(response: Any) -> Any | None:
+async def _await_response(response: Any) -> Any | None:
     return await response if type(response) is CoroutineType else response

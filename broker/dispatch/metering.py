@@ -25,23 +25,25 @@ def meter(handle: Handle, quotas: ClientQuotas) -> Handle:
         try:
             response = handle(core, request, call)
         except BaseException:
-            _count(quota, call, perf_counter() - began)
+            _count_usage(quota, call, perf_counter() - began)
             raise
         spent_s = perf_counter() - began
         if type(response) is CoroutineType:
-            return _finish(response, quota, call, spent_s)
-        _count(quota, call, spent_s)
+            return _await_and_count(response, quota, call, spent_s)
+        _count_usage(quota, call, spent_s)
         return response
 
     return handle_and_count
 
 
-async def _finish(handling: Coroutine[Any, Any, Any], quota: LimitedRequest, call: "Call", spent_s: float) -> Any:
+async def _await_and_count(
+    handling: Coroutine[Any, Any, Any], quota: LimitedRequest, call: "Call", spent_s: float
+) -> Any:
     stopwatch = _LoopTimeMeter(spent_s)
     try:
         return await stopwatch.run(handling)
     finally:
-        _count(quota, call, stopwatch.spent_s)
+        _count_usage(quota, call, stopwatch.spent_s)
 
 
 class _LoopTimeMeter:
@@ -69,7 +71,7 @@ class _LoopTimeMeter:
                 step = lambda sent=sent: handling.send(sent)  # type: ignore[misc]  # noqa: E731
 
 
-def _count(quota: LimitedRequest, call: "Call", spent_s: float) -> None:
+def _count_usage(quota: LimitedRequest, call: "Call", spent_s: float) -> None:
     if call.key is ApiKey.PRODUCE:
         quota.count_produce(call.request_bytes)
     quota.count_work(spent_s)

@@ -12,7 +12,7 @@ from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.plural import plural
 from .armed_fault_state import ArmedFaultState
 from .fault import Fault
-from .fault_fields import fields_of
+from .fault_fields import fault_to_fields
 from .request_log import RequestEvent
 
 MOST_NEAR = 3
@@ -32,7 +32,7 @@ class ArmedFault(ArmedFaultState):
     def to_json(self) -> dict[str, Any]:
         """As the control port answers it."""
         state = "removed" if self.is_removed else "spent" if self.is_spent else "armed"
-        shown = {"id": self.number, "state": state, "hits": self.hits, "fault": fields_of(self.fault)}
+        shown = {"id": self.number, "state": state, "hits": self.hits, "fault": fault_to_fields(self.fault)}
         return {**shown, "failure": self.failure} if self.failure else shown
 
 
@@ -64,7 +64,7 @@ class ArmedFaults:
         """The faults that may still fire."""
         return (armed for armed in self if not armed.is_removed and not armed.is_spent)
 
-    def fire(self, armed: ArmedFault) -> bool:
+    def try_to_fire(self, armed: ArmedFault) -> bool:
         """Counts a request that matches; whether the fault fires for it."""
         armed.seen += 1
         if armed.seen <= armed.fault.after or armed.is_spent:
@@ -110,20 +110,20 @@ class ArmedFaults:
         return armed
 
 
-def describe_near(armed: ArmedFault, requests: Iterable[RequestEvent]) -> str:
+def describe_near_misses(armed: ArmedFault, requests: Iterable[RequestEvent]) -> str:
     """What is shown for a fault that never fired: the requests that differ in the fewest of its fields."""
     fault = armed.fault
     if armed.seen:
         why = f"after={fault.after} and probability={fault.probability:g}"
         return f"{plural(armed.seen, 'request')} matched, {why} let them pass"
-    near = _find_near(list(_request_predicates(fault)), requests)
+    near = _find_nearest_requests(list(_request_predicates(fault)), requests)
     if not near:
         return "no request came near it"
     shown = [about if count == 1 else f"{about} ({count} times)" for about, count in near.most_common(MOST_NEAR)]
     return f"what came near: {'; '.join(shown)}{'; …' if len(near) > MOST_NEAR else ''}"
 
 
-def _find_near(conditions: list[Matches], requests: Iterable[RequestEvent]) -> Counter[str]:
+def _find_nearest_requests(conditions: list[Matches], requests: Iterable[RequestEvent]) -> Counter[str]:
     """How often each request came that meets the most conditions."""
     best, found = 1, Counter[str]()
     for request in requests:

@@ -70,7 +70,7 @@ class Contents:
                 path="topics/create",
                 what="Creates a topic, of one partition where no number is given.",
                 act=self._create_topic,
-                fields={"topic": name, "partitions": positive, "replication_factor": number, "config": _texts},
+                fields={"topic": name, "partitions": positive, "replication_factor": number, "config": _parse_configs},
                 needs=("topic",),
             ),
             ControlOperation(
@@ -199,13 +199,13 @@ class Contents:
         group, members = wanted["group"], wanted.get("members", 1)
         try:
             async with asyncio.timeout(wanted.get("timeout", TIMEOUT_MS) / 1000):
-                while (reason := await self._why_not_yet(group, members)) is not None:
+                while (reason := await self._reason_to_wait(group, members)) is not None:
                     await self.fetched.await_change()
         except TimeoutError:
-            reason = await self._why_not_yet(group, members)
+            reason = await self._reason_to_wait(group, members)
         return {"group": group, "is_there": reason is None, "reason": reason or ""}
 
-    async def _why_not_yet(self, group: str, wanted: int) -> str | None:
+    async def _reason_to_wait(self, group: str, wanted: int) -> str | None:
         """None once the group has that many members and each of them has fetched from all it was given."""
         broker = self._coordinator_of(group)
         if broker is None:
@@ -214,7 +214,7 @@ class Contents:
         if state != STABLE or len(members) != wanted:
             return f"group {group} is {state} with {plural(len(members), 'member')}, not {STABLE} with {wanted}"
         for member in members:
-            missing = self.fetched.missing(member.client_id, member.member_id, member.partitions)
+            missing = self.fetched.not_fetched_partitions(member.client_id, member.member_id, member.partitions)
             if missing:
                 shown = ", ".join(f"{topic}-{index}" for topic, index in missing)
                 return f"{member.member_id} of group {group} has not fetched from {shown} since it was assigned"
@@ -255,7 +255,7 @@ async def _state_and_members(services: "Services", name: str) -> tuple[str, list
     ]
 
 
-def _texts(value: Any) -> dict[str, str]:
+def _parse_configs(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise ValueError("settings by name")
     return {str(key): str(text).lower() if isinstance(text, bool) else str(text) for key, text in value.items()}

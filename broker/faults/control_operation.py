@@ -51,19 +51,19 @@ class ControlOperation:
 
     async def answer(self, number: int | None, body: Given) -> Answer:
         """What it answers. Raises: WrongFault, ApiError."""
-        given = body if self.fields is None else values_of(body, self.fields, needs=self.needs)
+        given = body if self.fields is None else parse_fields(body, self.fields, needs=self.needs)
         return await self.act(given if number is None else {**given, "id": number})
 
     def to_json(self) -> Answer:
         """As it is listed."""
         shown: Answer = {"method": self.method, "path": f"/{self.path}", "what": self.what}
         if self.fields is not None:
-            shown["fields"] = {name: expectation(reader) for name, reader in self.fields.items()}
+            shown["fields"] = {name: describe_expectation(reader) for name, reader in self.fields.items()}
             shown["needs"] = list(self.needs)
         return shown
 
 
-def expectation(reader: Reader) -> str:
+def describe_expectation(reader: Reader) -> str:
     """What a parser takes, in its own words."""
     try:
         reader(object())
@@ -72,7 +72,7 @@ def expectation(reader: Reader) -> str:
     return "anything"
 
 
-def values_of(body: Given, parsers: Mapping[str, Reader], *, needs: tuple[str, ...] = ()) -> dict[str, Any]:
+def parse_fields(body: Given, parsers: Mapping[str, Reader], *, needs: tuple[str, ...] = ()) -> dict[str, Any]:
     """The fields of a body. Raises: WrongFault for one that there is not, or that is missing or wrong."""
     for name in body:
         if name not in parsers:

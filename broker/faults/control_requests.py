@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.files.file_names import parse_log_directory
 from ..scheduling.movable_clock import MovableClock
-from .armed_faults import ArmedFault, ArmedFaults, describe_near
+from .armed_faults import ArmedFault, ArmedFaults, describe_near_misses
 from .contents import Contents
 from .control_operation import ID, Answer, ControlOperation, Given
 from .disk_faults import FaultyDisk, corrupt_last_batch
 from .fault import Fault
-from .fault_fields import WrongFault, fault_of
+from .fault_fields import WrongFault, make_fault
 from .field_parsers import count, duration_ms, flag, text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
@@ -53,7 +53,7 @@ class Control:
         self.lacking: frozenset[str] = frozenset()
         """Paths and fields that a cluster has, and that are not here."""
         self._add_operations()
-        self.on_reset: Callable[[], Awaitable[None]] = _nothing_more
+        self.on_reset: Callable[[], Awaitable[None]] = _do_nothing
 
     def attach(self, services: "Services", disk: FaultyDisk) -> None:
         """Has a part in all that this broker does from now on."""
@@ -64,7 +64,7 @@ class Control:
         services.interceptors.append(injector)
         services.control = self
         services.on_group_line = partial(self.log_event, event="group")
-        disk.failing = partial(self._disk_failure, services.cluster.node_id)
+        disk.failing = partial(self._disk_error_number, services.cluster.node_id)
 
     def close(self) -> None:
         """Lets everything go on, so that brokers can stop."""
@@ -90,7 +90,7 @@ class Control:
         first, *rest = path.split("/")
         if found is None and rest:
             found = self.operations.get((method, "/".join((first, ID, *rest[1:]))))
-            number = None if found is None else _number(rest[0])
+            number = None if found is None else _parse_fault_number(rest[0])
         if found is None:
             raise ApiError(f"there is no {method} /{path}; GET / lists what there is", ErrorCode.RESOURCE_NOT_FOUND)
         return await found.answer(number, body)
@@ -104,15 +104,22 @@ class Control:
         delete = partial(ControlOperation, method="DELETE")
         self.add(
             get(path="", what="Lists what can be asked.", act=self._list_operations),
-            post(path="faults", what="Arms a fault: its `kind`, and the fields of that.", act=self._arm, fields=None),
+            post(
+                path="faults",
+                what="Arms a fault: its `kind`, and the fields of that.",
+                act=self._arm_fault,
+                fields=None,
+            ),
             get(path="faults", what="Lists what is armed and what has fired.", act=self._list_faults),
             get(path=f"faults/{ID}", what="Tells how often a fault has fired.", act=self._show_fault),
-            delete(path=f"faults/{ID}", what="Removes a fault.", act=self._remove),
-            post(path=f"faults/{ID}/release", what="Releases the requests that a fault holds.", act=self._release),
+            delete(path=f"faults/{ID}", what="Removes a fault.", act=self._remove_fault),
+            post(
+                path=f"faults/{ID}/release", what="Releases the requests that a fault holds.", act=self._release_fault
+            ),
             post(
                 path=f"faults/{ID}/wait",
                 what="Waits until a fault has fired `hits` times (1), for `timeout` (10s).",
-                act=self._wait,
+                act=self._wait_for_hits,
                 fields={"hits": count, "timeout": duration_ms},
             ),
             post(
@@ -133,15 +140,15 @@ class Control:
             ),
             delete(path="events", what="Forgets requests and events.", act=self._forget_events),
             get(path="clock", what="Tells the brokers' time.", act=self._show_time),
-            post(path="clock/pause", what="Stops the clock.", act=self._pause),
+            post(path="clock/pause", what="Stops the clock.", act=self._pause_clock),
             post(
                 path="clock/advance",
                 what="Moves the clock on; answers when what falls due on the way has happened.",
-                act=self._advance,
+                act=self._advance_clock,
                 fields={"by": duration_ms},
                 needs=("by",),
             ),
-            post(path="clock/resume", what="Starts the clock again.", act=self._resume),
+            post(path="clock/resume", what="Starts the clock again.", act=self._resume_clock),
             post(
                 path="segments/corrupt",
                 what="Flips bits of the last batch of a partition on the disk.",
@@ -162,7 +169,7 @@ class Control:
                 path="reset",
                 what="Makes topics, groups, transactions, faults, clock and log as new; answers as faults/reset."
                 " With `keep_contents` topics, groups, transactions and log stay, and the clock runs on.",
-                act=self._reset,
+                act=self._reset_all,
                 fields={"keep_contents": flag},
             ),
             *self.contents.operations(),
@@ -173,7 +180,7 @@ class Control:
 
     # Faults
 
-    async def _arm(self, body: Body) -> Answer:
+    async def _arm_fault(self, body: Body) -> Answer:
         armed = self.faults.arm(self._parse_fault(body))
         for injector in self._injectors.values():
             injector.note(armed)
@@ -186,27 +193,28 @@ class Control:
     async def _show_fault(self, given: Given) -> Answer:
         return self.faults.find(given["id"]).to_json()
 
-    async def _remove(self, given: Given) -> Answer:
+    async def _remove_fault(self, given: Given) -> Answer:
         return self._log_and_show(self.faults.remove(given["id"]), "removed")
 
-    async def _release(self, given: Given) -> Answer:
+    async def _release_fault(self, given: Given) -> Answer:
         return self._log_and_show(self.faults.release(given["id"]), "released")
 
     async def _reset_faults(self, given: Given) -> Answer:
         failed = [armed.to_json() for armed in self.faults if armed.failure]
         unfired = [
-            {**armed.to_json(), "near": describe_near(armed, self.events.requests())} for armed in self.faults.reset()
+            {**armed.to_json(), "near": describe_near_misses(armed, self.events.requests())}
+            for armed in self.faults.reset()
         ]
         return {"unfired": unfired, "failed": failed}
 
     def _parse_fault(self, body: Body) -> Fault:
         """Raises: WrongFault, also for a broker that there is not."""
-        fault = fault_of(body)
+        fault = make_fault(body)
         if fault.broker is not None and fault.broker not in self._brokers:
             raise WrongFault(f"there is no broker {fault.broker}, only {sorted(self._brokers)}")
         return fault
 
-    async def _wait(self, given: Given) -> Answer:
+    async def _wait_for_hits(self, given: Given) -> Answer:
         armed = await self.faults.wait(given["id"], given.get("hits", 1), given.get("timeout", 10_000) / 1000)
         return armed.to_json()
 
@@ -214,7 +222,7 @@ class Control:
         self.log_event(f"fault {armed.number} {how}")
         return armed.to_json()
 
-    def _disk_failure(self, broker: int, path: str) -> int | None:
+    def _disk_error_number(self, broker: int, path: str) -> int | None:
         """The error number with which writing to that file of this broker fails."""
         found = parse_log_directory(path.rpartition("/")[0].rpartition("/")[2])
         if found is None:
@@ -225,7 +233,7 @@ class Control:
                 continue
             if not fault.is_about(found.topic, found.partition):
                 continue
-            if self.faults.fire(armed):
+            if self.faults.try_to_fire(armed):
                 return fault.error_number
         return None
 
@@ -251,27 +259,27 @@ class Control:
     # The clock
 
     async def _show_time(self, given: Given) -> Answer:
-        return self._time()
+        return self._describe_time()
 
-    def _time(self) -> Answer:
+    def _describe_time(self) -> Answer:
         return {"now_ms": self.clock.now_ms(), "paused": self.clock.is_paused}
 
-    async def _pause(self, given: Given) -> Answer:
+    async def _pause_clock(self, given: Given) -> Answer:
         self.clock.pause()
         self.log_event("the clock stands")
-        return self._time()
+        return self._describe_time()
 
-    async def _advance(self, given: Given) -> Answer:
+    async def _advance_clock(self, given: Given) -> Answer:
         self.log_event(f"the clock moves on by {given['by']} ms")
         await self.clock.advance(given["by"])
-        return self._time()
+        return self._describe_time()
 
-    async def _resume(self, given: Given) -> Answer:
+    async def _resume_clock(self, given: Given) -> Answer:
         self.clock.resume()
         self.log_event("the clock runs")
-        return self._time()
+        return self._describe_time()
 
-    async def _reset(self, given: Given) -> Answer:
+    async def _reset_all(self, given: Given) -> Answer:
         """Between two tests; what never fired is answered."""
         answer, keeps = await self._reset_faults({}), given.get("keep_contents", False)
         # First: what begins again begins in the machine's time. What is kept would see time go back.
@@ -337,11 +345,11 @@ class Control:
         return {}
 
 
-async def _nothing_more() -> None:
+async def _do_nothing() -> None:
     """Nobody stopped or paused anything."""
 
 
-def _number(text: str) -> int:
+def _parse_fault_number(text: str) -> int:
     """Raises: ApiError RESOURCE_NOT_FOUND."""
     if not text.isdigit():
         raise ApiError(f"expected the number of a fault, found {text!r}", ErrorCode.RESOURCE_NOT_FOUND)

@@ -59,7 +59,7 @@ def truncate_after(pieces: Sequence[Piece], most_bytes: int) -> list[Piece]:
     return [bytes_of(pieces)[:most_bytes], ConnectionCutInResponse()]
 
 
-def wrong_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:
+def corrupt_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:
     """An answer with a wrong correlation id or length, or something that is none."""
     if what == "garbage":
         return [GARBAGE]
@@ -69,18 +69,18 @@ def wrong_frame(pieces: Sequence[Piece], what: str) -> list[Piece]:
     return [bytes(data)]
 
 
-def has_records(response: FetchResponse, meant: Meant, topic_name: TopicName) -> bool:
+def has_records(response: FetchResponse, is_meant: Meant, topic_name: TopicName) -> bool:
     """Whether there is anything to spoil."""
     return any(
         each.records is not None
         and len(cast(Any, each.records))
-        and meant(topic_of(topic, topic_name), each.partition_index)
+        and is_meant(topic_of(topic, topic_name), each.partition_index)
         for topic in response.responses
         for each in topic.partitions
     )
 
 
-def with_spoilt_records(response: FetchResponse, what: str, meant: Meant, topic_name: TopicName) -> FetchResponse:
+def with_corrupt_records(response: FetchResponse, what: str, is_meant: Meant, topic_name: TopicName) -> FetchResponse:
     """The first batch of each partition has a wrong checksum, or the last one lacks its end."""
 
     def spoil(data: PartitionData) -> PartitionData:
@@ -92,11 +92,11 @@ def with_spoilt_records(response: FetchResponse, what: str, meant: Meant, topic_
         records[CRC_OFFSET if records[MAGIC_OFFSET] == MAGIC_V2 else LEGACY_CRC_OFFSET] ^= 0xFF
         return replace(data, records=bytes(records))
 
-    return _with_partitions(response, spoil, meant, topic_name)
+    return _with_partitions(response, spoil, is_meant, topic_name)
 
 
 def with_watermarks(
-    response: FetchResponse, higher: int, stable_higher: int, meant: Meant, topic_name: TopicName
+    response: FetchResponse, higher: int, stable_higher: int, is_meant: Meant, topic_name: TopicName
 ) -> FetchResponse:
     """Adds `higher` to high watermarks and `stable_higher` to last stable offsets."""
 
@@ -107,15 +107,15 @@ def with_watermarks(
             last_stable_offset=data.last_stable_offset + stable_higher,
         )
 
-    return _with_partitions(response, raise_both, meant, topic_name)
+    return _with_partitions(response, raise_both, is_meant, topic_name)
 
 
-def _with_partitions(response: FetchResponse, change: Any, meant: Meant, topic_name: TopicName) -> FetchResponse:
+def _with_partitions(response: FetchResponse, change: Any, is_meant: Meant, topic_name: TopicName) -> FetchResponse:
     topics = tuple(
         replace(
             topic,
             partitions=tuple(
-                change(each) if meant(topic_of(topic, topic_name), each.partition_index) else each
+                change(each) if is_meant(topic_of(topic, topic_name), each.partition_index) else each
                 for each in topic.partitions
             ),
         )

@@ -25,27 +25,27 @@ BLANK = {
 
 
 def with_error(
-    item: Any, version: int, code: int, meant: Meant, topic_name: TopicName, *, whole_topics: bool = False
+    item: Any, version: int, code: int, is_meant: Meant, topic_name: TopicName, *, whole_topics: bool = False
 ) -> Any:
     """A copy with the code in the innermost structs that have one; `whole_topics`: in topics, not in partitions."""
-    return _with_error(item, version, code, meant, topic_name, whole_topics, None)
+    return _with_error(item, version, code, is_meant, topic_name, whole_topics, None)
 
 
 def _with_error(
-    item: Any, version: int, code: int, meant: Meant, topic_name: TopicName, whole_topics: bool, topic: str | None
+    item: Any, version: int, code: int, is_meant: Meant, topic_name: TopicName, whole_topics: bool, topic: str | None
 ) -> Any:
     own = topic_of(item, topic_name) or topic
     inner = {
-        name: tuple(_with_error(each, version, code, meant, topic_name, whole_topics, own) for each in items)
+        name: tuple(_with_error(each, version, code, is_meant, topic_name, whole_topics, own) for each in items)
         for name, items in arrays_of_structs(item)
         if items and _has_codes(_class_of(items[0]), version) and not (whole_topics and own is not None)
     }
     if inner:
         return replace(item, **inner)
-    if not _own_codes(_class_of(item), version) or not meant(own, partition_of(item)):
+    if not _own_code_fields(_class_of(item), version) or not is_meant(own, partition_of(item)):
         return item
     blank: dict[str, Any] = {name: value for name, value in BLANK.items() if hasattr(item, name)}
-    return replace(item, **blank, **dict.fromkeys(_own_codes(_class_of(item), version), code))
+    return replace(item, **blank, **dict.fromkeys(_own_code_fields(_class_of(item), version), code))
 
 
 def codes_in(item: Any) -> set[int]:
@@ -57,13 +57,13 @@ def codes_in(item: Any) -> set[int]:
     return found
 
 
-def split(item: Any, meant: Meant, topic_name: TopicName, topic: str | None = None) -> tuple[Any | None, Any | None]:
+def split(item: Any, is_meant: Meant, topic_name: TopicName, topic: str | None = None) -> tuple[Any | None, Any | None]:
     """A request without the partitions that are meant, and with them only; None where nothing is left."""
     rest: dict[str, Any] = {}
     part: dict[str, Any] = {}
     for name, items in arrays_of_structs(item):
         own = topic_of(item, topic_name) or topic
-        halves = [_split_item(each, meant, topic_name, own) for each in items]
+        halves = [_split_item(each, is_meant, topic_name, own) for each in items]
         rest[name] = tuple(one for one, _ in halves if one is not None)
         part[name] = tuple(other for _, other in halves if other is not None)
     left = replace(item, **rest) if any(rest.values()) else None
@@ -71,13 +71,13 @@ def split(item: Any, meant: Meant, topic_name: TopicName, topic: str | None = No
     return left, taken
 
 
-def _split_item(item: Any, meant: Meant, topic_name: TopicName, topic: str | None) -> tuple[Any | None, Any | None]:
+def _split_item(item: Any, is_meant: Meant, topic_name: TopicName, topic: str | None) -> tuple[Any | None, Any | None]:
     own = topic_of(item, topic_name) or topic
     index = partition_of(item)
     has_partitions = any(items and partition_of(items[0]) is not None for _, items in arrays_of_structs(item))
     if index is None and (has_partitions or own is None):
-        return split(item, meant, topic_name, own)
-    return (None, item) if meant(own, index) else (item, None)
+        return split(item, is_meant, topic_name, own)
+    return (None, item) if is_meant(own, index) else (item, None)
 
 
 def join(one: Any, other: Any) -> Any:
@@ -94,14 +94,14 @@ def _class_of(item: object) -> Hashable:
 
 
 @lru_cache(1024)
-def _own_codes(cls: Any, version: int) -> tuple[str, ...]:
+def _own_code_fields(cls: Any, version: int) -> tuple[str, ...]:
     return tuple(field.name for field in schema_of(cls).fields if field.name in CODES and version in field.versions)
 
 
 @lru_cache(1024)
 def _has_codes(cls: Any, version: int) -> bool:
     """Whether the struct, or one inside of it, has an error code in that version."""
-    if _own_codes(cls, version):
+    if _own_code_fields(cls, version):
         return True
     inner = (
         field.element for field in schema_of(cls).fields if field.element is not None and version in field.versions

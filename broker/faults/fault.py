@@ -75,13 +75,17 @@ class Fault:
         if not self.api:
             return
         if self.only_apis and not set(self.api) <= set(self.only_apis):
-            raise ValueError(f"a fault of kind {self.kind} is for {_names(self.only_apis)}, not for {_names(self.api)}")
-        if self.versions is not None and not any(_overlap(self.versions, key) for key in self.api):
-            raise ValueError(f"there are no versions {self.versions[0]}-{self.versions[1]} of {_names(self.api)}")
+            raise ValueError(
+                f"a fault of kind {self.kind} is for {_join_api_names(self.only_apis)}, not for {_join_api_names(self.api)}"
+            )
+        if self.versions is not None and not any(_overlaps_versions(self.versions, key) for key in self.api):
+            raise ValueError(
+                f"there are no versions {self.versions[0]}-{self.versions[1]} of {_join_api_names(self.api)}"
+            )
         if self.is_for_partitions and not any(names_topics(API[key].request) for key in self.api):
-            raise ValueError(f"{_names(self.api)} names no topic: leave topic and partition out")
+            raise ValueError(f"{_join_api_names(self.api)} names no topic: leave topic and partition out")
         if self.group is not None and not any(names_groups(API[key].request) for key in self.api):
-            raise ValueError(f"{_names(self.api)} names no group and no transactional id: leave group out")
+            raise ValueError(f"{_join_api_names(self.api)} names no group and no transactional id: leave group out")
 
     @property
     def is_for_partitions(self) -> bool:
@@ -127,9 +131,9 @@ class Fault:
         return pieces
 
 
-def _names(keys: tuple[ApiKey, ...]) -> str:
+def _join_api_names(keys: tuple[ApiKey, ...]) -> str:
     return ", ".join(API[key].name for key in keys)
 
 
-def _overlap(versions: Versions, key: ApiKey) -> bool:
+def _overlaps_versions(versions: Versions, key: ApiKey) -> bool:
     return versions[0] <= API[key].max_version and API[key].min_version <= versions[1]

@@ -17,7 +17,7 @@ class WrongFault(ValueError):
     """What was asked for cannot be a fault; the message says why."""
 
 
-def fault_of(values: Mapping[str, Any]) -> Fault:
+def make_fault(values: Mapping[str, Any]) -> Fault:
     """The fault that these fields describe.
 
     Raises: WrongFault for an unknown kind, field or value, a missing field, and a fault that can never fire.
@@ -55,7 +55,7 @@ def fault_of(values: Mapping[str, Any]) -> Fault:
     return made
 
 
-def fields_of(fault: Fault) -> dict[str, Any]:
+def fault_to_fields(fault: Fault) -> dict[str, Any]:
     """The fields that differ from their defaults, as they are written in JSON."""
     shown: dict[str, Any] = {"kind": fault.kind}
     for each in fields_of_kind(type(fault)):

@@ -27,7 +27,7 @@ class FetchedPartitions:
 
     def note_fetch(self, client_id: str, partitions: Iterable[tuple[str, int | None]]) -> None:
         """A client has asked for the records of these."""
-        self._bound()
+        self._forget_if_many()
         number = next(self._numbers)
         for topic, index in partitions:
             if index is not None:
@@ -39,12 +39,14 @@ class FetchedPartitions:
         if key is ApiKey.CONSUMER_GROUP_HEARTBEAT and getattr(response, "assignment", None) is not None:
             is_assignment = True
         if is_assignment:
-            self._bound()
+            self._forget_if_many()
             self._assigned[getattr(response, "member_id", None) or request.member_id] = next(self._numbers)
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def missing(self, client_id: str, member_id: str, assigned: Iterable[TopicPartition]) -> list[TopicPartition]:
+    def not_fetched_partitions(
+        self, client_id: str, member_id: str, assigned: Iterable[TopicPartition]
+    ) -> list[TopicPartition]:
         """The partitions of a member from which its client has not fetched since."""
         since = self._assigned.get(member_id, 0)
         return [each for each in assigned if self._fetched.get((client_id, each), 0) <= since]
@@ -53,7 +55,7 @@ class FetchedPartitions:
         """Returns after the next answer."""
         await self._changed.wait()
 
-    def _bound(self) -> None:
+    def _forget_if_many(self) -> None:
         if len(self._fetched) + len(self._assigned) > MOST_NOTES:
             self._fetched.clear()
             self._assigned.clear()

@@ -20,15 +20,15 @@ class HardLinkedFiles(FaultyDisk):
     """
 
     def write(self, handle: FileHandle, pieces: Sequence[Buffer], position: int) -> int:
-        self._make_own(handle)
+        self._replace_link_by_copy(handle)
         return super().write(handle, pieces, position)
 
     def truncate(self, handle: FileHandle, size: int) -> None:
-        self._make_own(handle)
+        self._replace_link_by_copy(handle)
         super().truncate(handle, size)
 
     def allocate(self, handle: FileHandle, size: int) -> None:
-        self._make_own(handle)
+        self._replace_link_by_copy(handle)
         super().allocate(handle, size)
 
     def create(self, path: str, data: bytes = b"") -> None:
@@ -37,7 +37,7 @@ class HardLinkedFiles(FaultyDisk):
 
     def set_modified_ms(self, path: str, time_ms: int) -> None:
         own = self.handle(path)
-        self._make_own(own)
+        self._replace_link_by_copy(own)
         own.close()
         super().set_modified_ms(path, time_ms)
 
@@ -50,7 +50,7 @@ class HardLinkedFiles(FaultyDisk):
     def sync_file_system(self, path: str) -> None:
         pass
 
-    def _make_own(self, handle: FileHandle) -> None:
+    def _replace_link_by_copy(self, handle: FileHandle) -> None:
         """Raises: DiskFault."""
         opened = handle.open_or_create()
         if os.fstat(opened.fd).st_nlink == 1:

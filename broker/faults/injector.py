@@ -43,7 +43,7 @@ class Injector(Interceptor):
     # The three places at which a request passes
 
     async def before(self, call: "Call") -> Any | None:
-        request = self._passing[id(call)] = PassingRequest(self._services, call, self._log(call))
+        request = self._passing[id(call)] = PassingRequest(self._services, call, self._log_request(call))
         if request.event is not None:
             request.event.topics = request.list_topics(MOST_TOPICS)
             if call.key is ApiKey.FETCH:
@@ -92,7 +92,7 @@ class Injector(Interceptor):
             isinstance(armed.fault, LoseMarkerFault)
             and self._is_for_this_broker(armed.fault)
             and armed.fault.is_about(topic, partition)
-            and self._faults.fire(armed)
+            and self._faults.try_to_fire(armed)
             for armed in self._faults.active()
         )
 
@@ -106,7 +106,7 @@ class Injector(Interceptor):
                 continue
             if place is FaultPlace.AFTER and not fault.can_change(request, response):
                 continue
-            if self._faults.fire(armed):
+            if self._faults.try_to_fire(armed):
                 if request.event is not None:
                     request.event.faults.append(armed.number)
                 yield armed
@@ -121,7 +121,7 @@ class Injector(Interceptor):
 
     # The log
 
-    def _log(self, call: "Call") -> RequestEvent | None:
+    def _log_request(self, call: "Call") -> RequestEvent | None:
         if call.client_id == TESTS_CLIENT_ID:
             return None
         event = RequestEvent(

@@ -20,19 +20,19 @@ def leaders_now(cluster: "MetadataImage") -> dict[Place, Leader]:
     return {partition.key: (partition.leader_id, partition.leader_epoch) for partition in cluster.partitions()}
 
 
-def with_leader(response: MetadataResponse, leader: int, meant: Meant) -> MetadataResponse:
+def with_leader(response: MetadataResponse, leader: int, is_meant: Meant) -> MetadataResponse:
     """That broker leads; -1: none does."""
-    return _change_partitions(response, meant, lambda topic, part: _with_leader(part, leader, part.leader_epoch))
+    return _change_partitions(response, is_meant, lambda topic, part: _with_leader(part, leader, part.leader_epoch))
 
 
-def with_old_leaders(response: MetadataResponse, leaders: Mapping[Place, Leader], meant: Meant) -> MetadataResponse:
+def with_old_leaders(response: MetadataResponse, leaders: Mapping[Place, Leader], is_meant: Meant) -> MetadataResponse:
     """The leaders that `leaders_now` found then; partitions that are new since are shown as they are."""
 
     def change(topic: str, part: MetadataResponsePartition) -> MetadataResponsePartition:
         old = leaders.get((topic, part.partition_index))
         return part if old is None else _with_leader(part, *old)
 
-    return _change_partitions(response, meant, change)
+    return _change_partitions(response, is_meant, change)
 
 
 def _with_leader(part: MetadataResponsePartition, leader: int, epoch: int) -> MetadataResponsePartition:
@@ -42,14 +42,14 @@ def _with_leader(part: MetadataResponsePartition, leader: int, epoch: int) -> Me
 
 def _change_partitions(
     response: MetadataResponse,
-    meant: Meant,
+    is_meant: Meant,
     change: Callable[[str, MetadataResponsePartition], MetadataResponsePartition],
 ) -> MetadataResponse:
     topics = tuple(
         replace(
             topic,
             partitions=tuple(
-                change(topic.name or "", part) if meant(topic.name, part.partition_index) else part
+                change(topic.name or "", part) if is_meant(topic.name, part.partition_index) else part
                 for part in topic.partitions
             ),
         )

@@ -35,12 +35,12 @@ class PassingRequest:
         """The groups and transactional ids that it names."""
         return groups_of(self.call.request)
 
-    def has_partition(self, meant: Meant) -> bool:
+    def has_partition(self, is_meant: Meant) -> bool:
         """Whether one of its partitions is meant; a Metadata request for all topics has all."""
         places = list(self.places())
         if self.call.key is ApiKey.METADATA and not places:
             return True
-        return any(meant(topic, partition) for topic, partition in places)
+        return any(is_meant(topic, partition) for topic, partition in places)
 
     def topic_name(self, topic_id: UUID) -> str | None:
         """The name of the topic with that id, None if there is none."""
@@ -85,19 +85,19 @@ class PassingRequest:
     async def handle(self, part: Any | None = None) -> Any:
         """The handler's response to the request or to a part of it, with all effects. Raises: ApiError."""
         asked = self.call.request if part is None else part
-        response: Any | Awaitable[Any] = self._handler().handle(self.services, asked, self.call)
+        response: Any | Awaitable[Any] = self._handler_module().handle(self.services, asked, self.call)
         return await response if isinstance(response, CoroutineType) else response
 
     def refuse(self, error: ApiError, part: Any | None = None) -> Any:
         """The API's answer with an error to the request, or to a part of it."""
-        return self._handler().refuse(self.call.request if part is None else part, error, self.call)
+        return self._handler_module().refuse(self.call.request if part is None else part, error, self.call)
 
-    def answer_part(self, meant: Meant, answer: Callable[[Any], Any]) -> Any | None:
+    def answer_part(self, is_meant: Meant, answer: Callable[[Any], Any]) -> Any | None:
         """Answers the partitions that are meant and lets the handler have the rest.
 
         Returns: the answer to the whole request when there is no rest, else None.
         """
-        rest, part = split(self.call.request, meant, self.topic_name)
+        rest, part = split(self.call.request, is_meant, self.topic_name)
         if part is None:
             return None
         response = answer(part)
@@ -121,5 +121,5 @@ class PassingRequest:
             response = change(response)
         return response
 
-    def _handler(self) -> Any:
+    def _handler_module(self) -> Any:
         return import_module(f"..handlers.{self.call.key.name.lower()}", __package__)

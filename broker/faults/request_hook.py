@@ -56,7 +56,7 @@ class HookedRequest:
 Hook = Callable[[HookedRequest], Awaitable[Any]]
 
 
-async def ask(hook: Hook, key: ApiKey, request: HookedRequest) -> Any:
+async def run_hook(hook: Hook, key: ApiKey, request: HookedRequest) -> Any:
     """A response, or an Outcome. Raises: TypeError for anything else, and what the hook raises."""
     outcome = await hook(request)
     response = API[key].response
@@ -65,7 +65,7 @@ async def ask(hook: Hook, key: ApiKey, request: HookedRequest) -> Any:
     raise TypeError(f"a hook returns PASS, CLOSE, SILENCE or a {response.__name__}, not {outcome!r}")
 
 
-def async_function(value: Any) -> Hook:
+def parse_async_function(value: Any) -> Hook:
     """A parser of a fault's field."""
     if not callable(value) or not (
         inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None))  # noqa: B004

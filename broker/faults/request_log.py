@@ -90,9 +90,9 @@ def time_line(events: Iterable[Event]) -> list[str]:
         return []
     last_ms = shown[-1].at_ms
     groups = [list(same) for _, same in groupby(shown, lambda each: each.line)]
-    kept = _last(groups)
+    kept = _latest_groups(groups)
     left_out = len(groups) - len(kept)
-    lines = [_line(same, last_ms) for same in kept]
+    lines = [_format_line(same, last_ms) for same in kept]
     return ([f"({left_out} more lines: GET /events has all)"] if left_out else []) + lines
 
 
@@ -105,7 +105,7 @@ def _went_well(event: Event) -> bool:
     return isinstance(event, RequestEvent) and event.answer == [] and not event.faults
 
 
-def _last(groups: list[list[Event]]) -> list[list[Event]]:
+def _latest_groups(groups: list[list[Event]]) -> list[list[Event]]:
     """Those that are shown."""
     went_well = [at for at, (first, *_) in enumerate(groups) if _went_well(first)]
     others = [at for at, (first, *_) in enumerate(groups) if not _went_well(first)]
@@ -114,7 +114,7 @@ def _last(groups: list[list[Event]]) -> list[list[Event]]:
     return [groups[at] for at in sorted(others + went_well)]
 
 
-def _line(same: list[Event], last_ms: int) -> str:
+def _format_line(same: list[Event], last_ms: int) -> str:
     more = f" ({len(same)} times)" if len(same) > 1 else ""
     line = same[0].line
     cut = line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…"

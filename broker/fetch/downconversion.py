@@ -56,7 +56,7 @@ def target_magic(version: int) -> int | None:
     return 1 if version <= 3 else None
 
 
-class Tally:
+class ConversionTally:
     """Adds up what one response's conversions took; the histograms get it when the last of them is done."""
 
     def __init__(self, metrics: Metrics, seen: SeenClient) -> None:
@@ -126,7 +126,7 @@ def refuse_for(core: "Core", readings: Sequence[PartitionReading], params: Fetch
     unrefused: Topic | None = None
     for index, reading in enumerate(readings if params.version < FIRST_VERSION_WITH_ZSTD else ()):
         if reading.topic is not unrefused:
-            refusal = _refusal(core, reading, params, None)
+            refusal = _find_refusal(core, reading, params, None)
             if refusal is None:
                 unrefused = reading.topic
             else:
@@ -135,7 +135,7 @@ def refuse_for(core: "Core", readings: Sequence[PartitionReading], params: Fetch
     return refused
 
 
-def _refusal(core: "Core", reading: PartitionReading, params: FetchParams, target: int | None) -> Refusal | None:
+def _find_refusal(core: "Core", reading: PartitionReading, params: FetchParams, target: int | None) -> Refusal | None:
     if reading.topic is None:
         return None
     settings = reading.topic.settings
@@ -160,7 +160,7 @@ class _Downconversion:
         self._target = target
         self._readings = readings
         self._next = 0
-        self._tally = Tally(core.metrics, seen)
+        self._tally = ConversionTally(core.metrics, seen)
         self._replaced: dict[int, ConvertedPiece | Refusal] = {}
         self._helpers_left = core.workers.most - 1
         self._helpers = asyncio.TaskGroup()
@@ -183,7 +183,7 @@ class _Downconversion:
         while self._next < len(self._readings):
             index, reading = self._next, self._readings[self._next]
             self._next += 1
-            refusal = _refusal(core, reading, params, target)
+            refusal = _find_refusal(core, reading, params, target)
             if refusal is not None:
                 self._replaced[index] = refusal
             elif reading.slice.size_bytes:
@@ -201,7 +201,7 @@ class _Downconversion:
         offset = reading.interest.fetch_offset
         try:
             while True:
-                stream = self._begin(reading, offset)
+                stream = self._make_stream(reading, offset)
                 conversion = ConvertedPiece(stream, self._core.conversion_memory)
                 await conversion.learn_size(self._start_helper)
                 if stream.size_bytes:
@@ -232,7 +232,7 @@ class _Downconversion:
             self._helpers_left -= 1
             self._helpers.create_task(self._convert_remaining())
 
-    def _begin(self, reading: PartitionReading, offset: int) -> ConvertedStream:
+    def _make_stream(self, reading: PartitionReading, offset: int) -> ConvertedStream:
         """The slice that was read from `offset` on.
 
         Where the hard limit of an old version leaves no whole batch, the first one is converted all the same, and cut
@@ -240,17 +240,17 @@ class _Downconversion:
         """
         params = self._params
         is_limited = not params.limits_are_soft and not _is_crowded(reading, params)
-        converted = ConvertedStream(reading.slice, self._rules(reading, shows_too_large=is_limited))
+        converted = ConvertedStream(reading.slice, self._make_rules(reading, shows_too_large=is_limited))
         if converted.first_header is None and is_limited and reading.slice.size_bytes:
             assert reading.partition is not None
             below = reading.partition.visible_end(params.isolation_level, params.replica_id)
             whole = reading.partition.log.read(offset, reading.limit_bytes, below=below, min_one_message=True)
             most_bytes = max(reading.limit_bytes, OVERFLOW_ENTRY.size)
-            converted = ConvertedStream(whole, self._rules(reading, shows_too_large=True, most_bytes=most_bytes))
+            converted = ConvertedStream(whole, self._make_rules(reading, shows_too_large=True, most_bytes=most_bytes))
         return converted
 
-    def _rules(self, reading: PartitionReading, *, shows_too_large: bool, most_bytes: int = 0) -> ConversionRules:
-        return _rules(
+    def _make_rules(self, reading: PartitionReading, *, shows_too_large: bool, most_bytes: int = 0) -> ConversionRules:
+        return _make_rules(
             self._target,
             reading.interest.fetch_offset,
             self._core.zstd_to,
@@ -269,7 +269,7 @@ def _is_crowded(reading: PartitionReading, params: FetchParams) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _rules(
+def _make_rules(
     target: int, first_offset: int, zstd_to: Codec | None, chunk_bytes: int, *, shows_too_large: bool, most_bytes: int
 ) -> ConversionRules:
     """The same object for the same rules, since a slice keeps its rules for as long as its reader takes."""

@@ -103,7 +103,7 @@ def partition_data(
         high_watermark=reading.high_watermark,
         last_stable_offset=reading.last_stable_offset,
         log_start_offset=reading.log_start_offset,
-        diverging_epoch=_diverging(reading),
+        diverging_epoch=_diverging_epoch(reading),
         preferred_read_replica=reading.preferred_replica,
         current_leader=_current_leader(reading, code, params.version),
         aborted_transactions=None if aborted is None else AbortedTransactions(aborted),
@@ -111,7 +111,7 @@ def partition_data(
     )
 
 
-def _diverging(reading: PartitionReading) -> EpochEndOffset:
+def _diverging_epoch(reading: PartitionReading) -> EpochEndOffset:
     if reading.divergence is None:
         return NO_EPOCH
     return EpochEndOffset(epoch=reading.divergence.epoch, end_offset=reading.divergence.end_offset)

@@ -13,11 +13,11 @@ from ...protocol.plural import plural
 from ..scheduling.keyed_timers import Timers
 from .classic.group import ClassicGroup
 from .classic.rebalance import Rebalancer
-from .consumer.changes import GroupChange, GroupChangePlanner, Plan
+from .consumer.changes import ChangePlan, GroupChange, GroupChangePlanner
 from .consumer.group import ConsumerGroup
 from .consumer.member import ConsumerMember
 from .consumer.member_timeouts import MemberTimeouts
-from .error_mapping import group_error
+from .error_mapping import to_group_error
 from .group_record_log import GroupRecordLog
 from .group_registry import GroupRegistry
 from .group_settings import GroupSettings
@@ -67,7 +67,7 @@ class ConsumerGroupStore:
             raise ApiError(f"there is no consumer group {group_id!r}", absent)
         return group
 
-    def expressions(self, group_id: str, new: str | None) -> set[str]:
+    def expressions_to_match(self, group_id: str, new: str | None) -> set[str]:
         """The expressions that a heartbeat will match: its own, and all of the group when its topics are looked at.
 
         Raises: ApiError INVALID_REGULAR_EXPRESSION for another one where the group has many.
@@ -96,10 +96,10 @@ class ConsumerGroupStore:
         if group is None:
             return GroupChange(ConsumerGroup(group_id))
         if group.is_empty:
-            return self._replacing(group, ConsumerGroup(group_id))
-        return self._replacing(group, self._migration.upgrade(group))
+            return self._begin_upgrade(group, ConsumerGroup(group_id))
+        return self._begin_upgrade(group, self._migration.upgrade(group))
 
-    def _replacing(self, classic: ClassicGroup, group: ConsumerGroup) -> GroupChange:
+    def _begin_upgrade(self, classic: ClassicGroup, group: ConsumerGroup) -> GroupChange:
         change = GroupChange(group, prelude=[*classic.tombstones(), *self._migration.records_of(group)])
 
         def release() -> None:
@@ -117,7 +117,7 @@ class ConsumerGroupStore:
             message = f"group {group.group_id} has its {plural(self.settings.consumer_max_size, 'member')}"
             raise ApiError(message, ErrorCode.GROUP_MAX_SIZE_REACHED)
 
-    def carry_out(self, plan: Plan[R]) -> R:
+    def carry_out(self, plan: ChangePlan[R]) -> R:
         """Stores the change; the answer. Raises: ApiError; nothing has changed then."""
         self.store(plan.change)
         return plan.finish()
@@ -131,7 +131,7 @@ class ConsumerGroupStore:
             try:
                 stored = self._record_log.append_pairs(group.group_id, change.encoded)
             except ApiError as error:
-                raise ApiError(str(error), group_error(error)) from error
+                raise ApiError(str(error), to_group_error(error)) from error
             self._groups.put(group)
             first_offset = stored.first_offset + len(change.prelude)
             for record_offset, record in enumerate(change.records, first_offset):

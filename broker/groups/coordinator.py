@@ -42,14 +42,14 @@ from .consumer.long_plans import LongPlans
 from .consumer.topic_lookup import TopicLookup
 from .consumer.topic_regex import learn_patterns
 from .consumer_group_store import ConsumerGroupStore
-from .describing import describe_classic, describe_consumer, unknown_classic
+from .describing import describe_classic, describe_consumer, describe_unknown_classic
 from .group_lines import GroupLines
 from .group_registry import Group, GroupRegistry
 from .group_settings import GroupSettings
 from .migration.classic_members import ClassicMembersInConsumerGroup
 from .migration.migration import Migration
 from .offsets.committed_offsets import CommittedOffset, Offsets, TopicPartition
-from .offsets.offset_requests import Commits, Committer, NewOffset
+from .offsets.offset_requests import Committer, NewOffset, OffsetRequests
 from .state.group_loading import GroupLoading
 from .state.offsets_topic_store import OffsetsTopic
 from .state.replay import Replay
@@ -85,7 +85,9 @@ class GroupCoordinator:
         timeout_ms = core.settings.offsets_commit_timeout_ms
         self._joins = Joins(self.settings, self._rebalancer, self._topic)
         self._members = Members(self._rebalancer, self._topic, timeout_ms)
-        self._commits = Commits(self.settings, self.groups, self.offsets, self._rebalancer, self._topic, timeout_ms)
+        self._commits = OffsetRequests(
+            self.settings, self.groups, self.offsets, self._rebalancer, self._topic, timeout_ms
+        )
         self._replay = Replay(self.groups, self.offsets)
         self._lookup = TopicLookup(core.cluster)
         migration = Migration(self.settings, self._lookup.find, self._lookup.name_of)
@@ -132,9 +134,9 @@ class GroupCoordinator:
             await self._expiry.stop()
         self._timers.cancel_all()
         for group in self.groups:
-            self._release(group)
+            self._answer_waiting_members(group)
 
-    def _release(self, group: Group) -> None:
+    def _answer_waiting_members(self, group: Group) -> None:
         if isinstance(group, ClassicGroup):
             for member in group.members.values():
                 group.answer_join(member, join_error(ErrorCode.NOT_COORDINATOR, member.member_id))
@@ -280,7 +282,7 @@ class GroupCoordinator:
         """The answer to the member. Raises: ApiError."""
         self._check_consumer_protocol()
         await self.ensure_topic_and_check(request.group_id, may_be_empty=True)
-        expressions = self._consumers.expressions(request.group_id, request.subscribed_topic_regex)
+        expressions = self._consumers.expressions_to_match(request.group_id, request.subscribed_topic_regex)
         if expressions:
             self._consumer_heartbeats.ensure_valid(request, caller.version)
             await self._core.run_in_worker(learn_patterns, expressions, self._lookup.names())
@@ -310,7 +312,7 @@ class GroupCoordinator:
         group = self.groups.find(group_id)
         if isinstance(group, ClassicGroup):
             return describe_classic(group, operations)
-        return unknown_classic(group_id, operations)
+        return describe_unknown_classic(group_id, operations)
 
     async def delete(self, group_id: str, turn: Turn) -> ErrorCode:
         """Deletes a group without members, with its offsets."""
@@ -343,7 +345,7 @@ class GroupCoordinator:
         return self._commits.fetch(group_id, topic, partition, stable=stable)
 
     def offsets_of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        return self._commits.all_of(group_id)
+        return self._commits.offsets_of_group(group_id)
 
     async def delete_offsets(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
         """The error code of each partition. Raises: ApiError."""
@@ -355,10 +357,10 @@ class GroupCoordinator:
         turn = self._core.turns.begin()
         for group in self.groups:
             with self._core.rounds.item("offset expiry", group.group_id):
-                await self._expire(group, turn)
+                await self._expire_group_offsets(group, turn)
             await turn.next()
 
-    async def _expire(self, group: Group, turn: Turn) -> None:
+    async def _expire_group_offsets(self, group: Group, turn: Turn) -> None:
         partition = self._topic.partition_of(group.group_id)
         if self._loading.is_loading(partition) or not self._topic.leads(partition):
             return
@@ -427,7 +429,7 @@ class GroupCoordinator:
             self._forget(group)
 
     def _forget(self, group: Group) -> None:
-        self._release(group)
+        self._answer_waiting_members(group)
         if isinstance(group, ConsumerGroup):
             self._consumers.timeouts.forget(group)
         self._commits.forget_group(group)

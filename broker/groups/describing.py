@@ -22,12 +22,12 @@ def describe_classic(group: ClassicGroup, operations: int) -> DescribedGroup:
         group_state=group.state_name,
         protocol_type=group.protocol_type or "",
         protocol_data=protocol or "",
-        members=tuple(_member(member, protocol) for member in group.members.values()),
+        members=tuple(_describe_classic_member(member, protocol) for member in group.members.values()),
         authorized_operations=operations,
     )
 
 
-def _member(member: ClassicMember, protocol: str | None) -> DescribedGroupMember:
+def _describe_classic_member(member: ClassicMember, protocol: str | None) -> DescribedGroupMember:
     return DescribedGroupMember(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
@@ -38,7 +38,7 @@ def _member(member: ClassicMember, protocol: str | None) -> DescribedGroupMember
     )
 
 
-def unknown_classic(group_id: str, operations: int) -> DescribedGroup:
+def describe_unknown_classic(group_id: str, operations: int) -> DescribedGroup:
     """A group that there is not is a dead one."""
     return DescribedGroup(group_id=group_id, group_state=ClassicGroupState.DEAD.value, authorized_operations=operations)
 
@@ -53,12 +53,12 @@ def describe_consumer(
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.choose_assignor(group.members.values()) or default_assignor,
-        members=tuple(_consumer_member(group, member, find_name) for member in group.members.values()),
+        members=tuple(_describe_consumer_member(group, member, find_name) for member in group.members.values()),
         authorized_operations=operations,
     )
 
 
-def _consumer_member(group: ConsumerGroup, member: ConsumerMember, find_name: FindName) -> wire.Member:
+def _describe_consumer_member(group: ConsumerGroup, member: ConsumerMember, find_name: FindName) -> wire.Member:
     return wire.Member(
         member_id=member.member_id,
         instance_id=member.instance_id,

@@ -28,11 +28,11 @@ _OFFSET_ONLY_ERRORS: Final = {
 }
 
 
-def group_error(error: ApiError) -> ErrorCode:
+def to_group_error(error: ApiError) -> ErrorCode:
     """Which error members get when the record of their group could not be written."""
     return (_GROUP_ERRORS | _GROUP_ONLY_ERRORS).get(error.code, error.code)
 
 
-def offset_error(error: ApiError) -> ErrorCode:
+def to_offset_error(error: ApiError) -> ErrorCode:
     """What a commit is answered when its records could not be written."""
     return (_GROUP_ERRORS | _OFFSET_ONLY_ERRORS).get(error.code, error.code)

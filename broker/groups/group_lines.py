@@ -21,17 +21,17 @@ class GroupLines:
 
     def inform(self, group_id: str, text: str, *values: str | int | Exception) -> None:
         """A line that begins with the group. `text` is a %-format of the values, of which names are cut and escaped."""
-        line = _line(group_id, text, values)
+        line = _format_line(group_id, text, values)
         self._on_line(line)
         self._lines.inform(log, group_id[:KEY_CHARACTERS], line)
 
     def warn(self, group_id: str, text: str, *values: str | int | Exception) -> None:
         """The same for what has gone wrong."""
-        line = _line(group_id, text, values)
+        line = _format_line(group_id, text, values)
         self._on_line(line)
         self._lines.warn(log, group_id[:KEY_CHARACTERS], line)
 
 
-def _line(group_id: str, text: str, values: tuple[str | int | Exception, ...]) -> str:
+def _format_line(group_id: str, text: str, values: tuple[str | int | Exception, ...]) -> str:
     shown = tuple(for_log(each) if isinstance(each, str) else each for each in values)
     return f"group {for_log(group_id)}: " + text % shown

@@ -37,7 +37,7 @@ class GroupRegistry:
     def remove(self, group_id: str) -> Group | None:
         return self._groups.pop(group_id, None)
 
-    def offsets_only(self, group_id: str, now_ms: int | None) -> Group:
+    def find_or_make_for_offsets(self, group_id: str, now_ms: int | None) -> Group:
         """The group, made as one without members when offsets are committed for a group that is not known."""
         group = self._groups.get(group_id)
         if group is None:

@@ -37,24 +37,26 @@ FIRST_VERSION_OF_BROKERS = 4
 
 async def handle(services: "Services", request: AddPartitionsToTxnRequest, call: Call) -> AddPartitionsToTxnResponse:
     if call.version < FIRST_VERSION_OF_BROKERS:
-        asked = _of_producer(request)
+        asked = _as_transaction(request)
         return AddPartitionsToTxnResponse(
-            results_by_topic_v3_and_below=_results(asked, await _answer(services, asked, call))
+            results_by_topic_v3_and_below=_make_topic_results(asked, await _add_partitions(services, asked, call))
         )
     return AddPartitionsToTxnResponse(
-        results_by_transaction=[_result(asked, await _answer(services, asked, call)) for asked in request.transactions]
+        results_by_transaction=[
+            _make_result(asked, await _add_partitions(services, asked, call)) for asked in request.transactions
+        ]
     )
 
 
 def refuse(request: AddPartitionsToTxnRequest, error: ApiError, call: Call) -> AddPartitionsToTxnResponse:
     if call.version >= FIRST_VERSION_OF_BROKERS:
         return AddPartitionsToTxnResponse(error_code=error.code)
-    asked = _of_producer(request)
+    asked = _as_transaction(request)
     codes = dict.fromkeys(_partitions(asked.topics), code_for(error, call.version))
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(asked, codes))
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_make_topic_results(asked, codes))
 
 
-def _of_producer(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
+def _as_transaction(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
     return AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
         producer_id=request.v3_and_below_producer_id,
@@ -63,7 +65,7 @@ def _of_producer(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransa
     )
 
 
-async def _answer(
+async def _add_partitions(
     services: "Services", asked: AddPartitionsToTxnTransaction, call: Call
 ) -> Mapping[TopicPartition, ErrorCode]:
     partitions, faults = [], {}
@@ -98,13 +100,15 @@ def _may_write(access: Access, topic: str) -> bool:
     return topic not in INTERNAL_TOPICS and access.may(AclOperation.WRITE, ResourceType.TOPIC, topic)
 
 
-def _result(
+def _make_result(
     asked: AddPartitionsToTxnTransaction, codes: Mapping[TopicPartition, ErrorCode]
 ) -> AddPartitionsToTxnResult:
-    return AddPartitionsToTxnResult(transactional_id=asked.transactional_id, topic_results=_results(asked, codes))
+    return AddPartitionsToTxnResult(
+        transactional_id=asked.transactional_id, topic_results=_make_topic_results(asked, codes)
+    )
 
 
-def _results(
+def _make_topic_results(
     asked: AddPartitionsToTxnTransaction, codes: Mapping[TopicPartition, ErrorCode]
 ) -> list[AddPartitionsToTxnTopicResult]:
     return [

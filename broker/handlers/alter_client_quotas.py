@@ -32,16 +32,16 @@ async def handle(services: "Services", request: AlterClientQuotasRequest, call: 
     for entry in request.entries:
         error = NONE
         try:
-            entity = _entity(entry.entity)
+            entity = _read_entity(entry.entity)
             if entity in changes:
                 raise ApiError("the entity is given more than once", ErrorCode.INVALID_REQUEST)
-            operations = _operations(entry)
+            operations = _read_operations(entry)
             change_quotas(entity, {}, operations)
             changes[entity] = operations
         except ApiError as fault:
             forget_frames(fault)
             error = fault
-        results.append(_result(entry, error))
+        results.append(_make_result(entry, error))
         await call.turn.next()
     if changes and not request.validate_only:
         with services.topics.store.change(sync=False, quotas=changes) as state:
@@ -55,10 +55,10 @@ async def handle(services: "Services", request: AlterClientQuotasRequest, call: 
 
 
 def refuse(request: AlterClientQuotasRequest, error: ApiError, call: Call) -> AlterClientQuotasResponse:
-    return AlterClientQuotasResponse(entries=[_result(entry, error) for entry in request.entries])
+    return AlterClientQuotasResponse(entries=[_make_result(entry, error) for entry in request.entries])
 
 
-def _entity(parts: Sequence[EntityData]) -> QuotaEntity:
+def _read_entity(parts: Sequence[EntityData]) -> QuotaEntity:
     """Raises ApiError INVALID_REQUEST."""
     names = {part.entity_type: part.entity_name for part in parts}
     if len(names) < len(parts):
@@ -67,7 +67,7 @@ def _entity(parts: Sequence[EntityData]) -> QuotaEntity:
     return tuple(sorted(names.items()))
 
 
-def _operations(entry: EntryData) -> dict[str, float | None]:
+def _read_operations(entry: EntryData) -> dict[str, float | None]:
     """The new value of each key, None to remove it. Raises ApiError INVALID_REQUEST."""
     operations = {each.key: None if each.remove else each.value for each in entry.ops}
     if len(operations) < len(entry.ops):
@@ -75,5 +75,5 @@ def _operations(entry: EntryData) -> dict[str, float | None]:
     return operations
 
 
-def _result(entry: EntryData, error: ApiError) -> ResponseEntryData:
+def _make_result(entry: EntryData, error: ApiError) -> ResponseEntryData:
     return ResponseEntryData(error_code=error.code, error_message=error.message, entity=entry.entity)

@@ -32,18 +32,20 @@ if TYPE_CHECKING:
 
 
 async def handle(services: "Services", request: AlterConfigsRequest, call: Call) -> AlterConfigsResponse:
-    replace = partial(_replace, services, change=SettingsChange(by=call.requester, is_check=request.validate_only))
+    replace = partial(
+        _replace_configs, services, change=SettingsChange(by=call.requester, is_check=request.validate_only)
+    )
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, replace, call.turn)
-    return AlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
+    return AlterConfigsResponse(responses=list(map(_make_response, request.resources, errors)))
 
 
 def refuse(request: AlterConfigsRequest, error: ApiError, call: Call) -> AlterConfigsResponse:
-    return AlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
+    return AlterConfigsResponse(responses=[_make_response(resource, error) for resource in request.resources])
 
 
-def _replace(services: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
+def _replace_configs(services: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
     configs = resource.configs
     check_changes([config.name for config in configs], [config.name for config in configs if config.value is None])
     texts = {config.name: config.value for config in configs if config.value is not None}
@@ -58,7 +60,7 @@ def _replace(services: "Services", resource: AlterConfigsResource, *, change: Se
         )
 
 
-def _response(resource: AlterConfigsResource, error: ApiError) -> AlterConfigsResourceResponse:
+def _make_response(resource: AlterConfigsResource, error: ApiError) -> AlterConfigsResourceResponse:
     return AlterConfigsResourceResponse(
         error_code=error.code,
         error_message=error.message,

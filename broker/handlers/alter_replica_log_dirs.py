@@ -27,7 +27,7 @@ async def handle(services: "Services", request: AlterReplicaLogDirsRequest, call
             for index in topic.partitions:
                 codes.setdefault(topic.name, {})[index] = _move(services, topic.name, index, directory.path)
                 await call.turn.next()
-    return _response(codes)
+    return _make_response(codes)
 
 
 def refuse(request: AlterReplicaLogDirsRequest, error: ApiError, call: Call) -> AlterReplicaLogDirsResponse:
@@ -35,7 +35,7 @@ def refuse(request: AlterReplicaLogDirsRequest, error: ApiError, call: Call) -> 
     for directory in request.dirs:
         for topic in directory.topics:
             codes.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, error.code))
-    return _response(codes)
+    return _make_response(codes)
 
 
 def _move(services: "Services", name: str, index: int, path: str) -> ErrorCode:
@@ -46,7 +46,7 @@ def _move(services: "Services", name: str, index: int, path: str) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsResponse:
+def _make_response(codes: dict[str, dict[int, ErrorCode]]) -> AlterReplicaLogDirsResponse:
     return AlterReplicaLogDirsResponse(
         results=[
             AlterReplicaLogDirTopicResult(

@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 async def handle(
     services: "Services", request: AlterUserScramCredentialsRequest, call: Call
 ) -> AlterUserScramCredentialsResponse:
-    upsertions = await call.turn.map(_upsertion, request.upsertions)
+    upsertions = await call.turn.map(_read_upsertion, request.upsertions)
     changes: list[Change] = [*(Deletion(each.name, each.mechanism) for each in request.deletions), *upsertions]
     errors = await services.scram_credentials.alter_in_turns(changes, call.turn)
-    results = await call.turn.map(lambda user: _result(user, errors[user]), errors)
+    results = await call.turn.map(lambda user: _make_result(user, errors[user]), errors)
     return AlterUserScramCredentialsResponse(results=results)
 
 
 def refuse(request: AlterUserScramCredentialsRequest, error: ApiError, call: Call) -> AlterUserScramCredentialsResponse:
     users = dict.fromkeys([each.name for each in request.deletions] + [each.name for each in request.upsertions])
-    return AlterUserScramCredentialsResponse(results=[_result(user, error) for user in users])
+    return AlterUserScramCredentialsResponse(results=[_make_result(user, error) for user in users])
 
 
-def _upsertion(asked: ScramCredentialUpsertion) -> Upsertion:
+def _read_upsertion(asked: ScramCredentialUpsertion) -> Upsertion:
     return Upsertion.of_password(
         asked.name, asked.mechanism, asked.iterations, bytes(asked.salt), bytes(asked.salted_password)
     )
 
 
-def _result(user: str, error: ApiError | None) -> AlterUserScramCredentialsResult:
+def _make_result(user: str, error: ApiError | None) -> AlterUserScramCredentialsResult:
     if error is None:
         return AlterUserScramCredentialsResult(user=user, error_code=ErrorCode.NONE, error_message=None)
     return AlterUserScramCredentialsResult(user=user, error_code=error.code, error_message=error.message)

@@ -38,7 +38,7 @@ def handle(services: "Services", request: ApiVersionsRequest, call: Call) -> Api
     state = services.topics.store.state
     supported = features_of(services.settings.stepdown_act_as)
     return ApiVersionsResponse(
-        api_keys=_ranges(None if call.client_id == TESTS_CLIENT_ID else services.settings.stepdown_act_as),
+        api_keys=_version_ranges(None if call.client_id == TESTS_CLIENT_ID else services.settings.stepdown_act_as),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=levels.first, max_version=levels.last)
             for name, levels in supported.items()
@@ -58,16 +58,16 @@ def refuse(request: ApiVersionsRequest, error: ApiError, call: Call) -> ApiVersi
 
 def refuse_version(served: ServedApi | None) -> ApiVersionsResponse:
     """The answer, in v0, to a version that this broker does not know; it tells those that it does."""
-    ranges = () if served is None else (_range(ApiKey.API_VERSIONS, served),)
+    ranges = () if served is None else (_version_range(ApiKey.API_VERSIONS, served),)
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=ranges)
 
 
-def _ranges(release: str | None) -> tuple[ApiVersion, ...]:
+def _version_ranges(release: str | None) -> tuple[ApiVersion, ...]:
     """The versions that are offered, of a release of Kafka where the broker acts as that."""
     from . import SERVED
 
     if release is None:
-        return tuple(_range(key, served) for key, served in sorted(SERVED.items()))
+        return tuple(_version_range(key, served) for key, served in sorted(SERVED.items()))
     from ..dispatch.acted_release import apis_of, oldest_to_advertise
 
     return tuple(
@@ -76,7 +76,7 @@ def _ranges(release: str | None) -> tuple[ApiVersion, ...]:
     )
 
 
-def _range(key: ApiKey, served: ServedApi) -> ApiVersion:
+def _version_range(key: ApiKey, served: ServedApi) -> ApiVersion:
     return ApiVersion(api_key=key, min_version=served.first, max_version=served.last)
 
 

@@ -41,7 +41,7 @@ def refuse(request: ConsumerGroupDescribeRequest, error: ApiError, call: Call) -
 
 async def _describe(services: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
     await call.turn.next()
-    operations = call.access.operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
+    operations = call.access.authorized_operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
     try:
         described = await services.groups.describe_consumer(group_id, operations)
         await _ensure_sees_topics(described, call)

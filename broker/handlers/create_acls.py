@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...protocol.errors import ApiError
 from ...protocol.messages.create_acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from ..dispatch.call import Call
-from ..security.authorization.acl_decoding import acl_of
+from ..security.authorization.acl_decoding import decode_acl
 from ..security.authorization.acls import check_acl
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ async def handle(services: "Services", request: CreateAclsRequest, call: Call) -
     results = []
     for creation in request.creations:
         try:
-            wanted.append(_acl(creation))
+            wanted.append(_read_acl(creation))
             results.append(DONE)
         except ApiError as error:
             results.append(_make_failure(error))
@@ -38,9 +38,9 @@ def refuse(request: CreateAclsRequest, error: ApiError, call: Call) -> CreateAcl
     return CreateAclsResponse(results=[_make_failure(error)] * len(request.creations))
 
 
-def _acl(creation: AclCreation) -> "Acl":
+def _read_acl(creation: AclCreation) -> "Acl":
     """Raises ApiError INVALID_REQUEST."""
-    acl = acl_of(creation, creation.resource_pattern_type)
+    acl = decode_acl(creation, creation.resource_pattern_type)
     check_acl(acl)
     return acl
 

@@ -36,7 +36,7 @@ async def handle(services: "Services", request: CreatePartitionsRequest, call: C
         error = NONE
         try:
             added = _count_new_partitions(services, topic, is_repeated=counts[topic.name] > 1)
-            call.quota.mutate(added, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
+            call.quota.count_mutations(added, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             if not request.validate_only:
                 assignment = [tuple(each.broker_ids) for each in topic.assignments or ()]
                 await services.topics.grow(topic.name, topic.count, assignment)
@@ -44,12 +44,12 @@ async def handle(services: "Services", request: CreatePartitionsRequest, call: C
         except ApiError as fault:
             forget_frames(fault)
             error = fault
-        results[topic.name] = _result(topic, error)
+        results[topic.name] = _make_result(topic, error)
     return CreatePartitionsResponse(results=list(results.values()))
 
 
 def refuse(request: CreatePartitionsRequest, error: ApiError, call: Call) -> CreatePartitionsResponse:
-    return CreatePartitionsResponse(results=[_result(topic, error) for topic in request.topics])
+    return CreatePartitionsResponse(results=[_make_result(topic, error) for topic in request.topics])
 
 
 def _count_new_partitions(services: "Services", asked: CreatePartitionsTopic, *, is_repeated: bool) -> int:
@@ -78,5 +78,5 @@ def _count_new_partitions(services: "Services", asked: CreatePartitionsTopic, *,
     return added
 
 
-def _result(topic: CreatePartitionsTopic, error: ApiError) -> CreatePartitionsTopicResult:
+def _make_result(topic: CreatePartitionsTopic, error: ApiError) -> CreatePartitionsTopicResult:
     return CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=error.message)

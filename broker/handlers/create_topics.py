@@ -48,7 +48,7 @@ async def handle(services: "Services", request: CreateTopicsRequest, call: Call)
         await call.turn.next()
         try:
             plan = _plan(services, topic, is_repeated=counts[topic.name] > 1)
-            call.quota.mutate(plan.partitions, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
+            call.quota.count_mutations(plan.partitions, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             planned[topic.name] = plan
         except ApiError as error:
             forget_frames(error)
@@ -61,11 +61,11 @@ async def handle(services: "Services", request: CreateTopicsRequest, call: Call)
                      new.name, call.requester, plural(new.partitions, "partition"), dict(new.overrides))  # fmt: skip
             await call.turn.next()
     answers = []
-    configs_of = cache(partial(_configs, services))
+    configs_of = cache(partial(_describe_configs, services))
     for name in counts:
         await call.turn.next()
         answers.append(
-            _make_failure(name, failed[name]) if name in failed else _success(planned[name], call, configs_of)
+            _make_failure(name, failed[name]) if name in failed else _make_success(planned[name], call, configs_of)
         )
     return CreateTopicsResponse(topics=answers)
 
@@ -88,13 +88,13 @@ def _plan(services: "Services", topic: CreatableTopic, *, is_repeated: bool) -> 
     if topic.name == METADATA_TOPIC:
         raise ApiError(f"{METADATA_TOPIC} cannot be created", ErrorCode.INVALID_REQUEST)
     services.topics.check_is_free(topic.name)
-    overrides = _overrides(topic)
+    overrides = _read_overrides(topic)
     settings = services.topics.configuration.topic_settings(overrides)
-    assignment = _assignment(services, topic)
+    assignment = _read_assignment(services, topic)
     if assignment:
         partitions, factor = len(assignment), len(assignment[0])
     else:
-        partitions, factor = _layout(services, topic)
+        partitions, factor = _count_partitions_and_replicas(services, topic)
     return NewTopic(
         name=topic.name,
         partitions=partitions,
@@ -105,7 +105,7 @@ def _plan(services: "Services", topic: CreatableTopic, *, is_repeated: bool) -> 
     )
 
 
-def _overrides(topic: CreatableTopic) -> dict[str, str]:
+def _read_overrides(topic: CreatableTopic) -> dict[str, str]:
     """The settings that are given, by key. Raises ApiError 40."""
     overrides: dict[str, str] = {}
     for config in topic.configs:
@@ -115,7 +115,7 @@ def _overrides(topic: CreatableTopic) -> dict[str, str]:
     return overrides
 
 
-def _layout(services: "Services", topic: CreatableTopic) -> tuple[int, int]:
+def _count_partitions_and_replicas(services: "Services", topic: CreatableTopic) -> tuple[int, int]:
     """How many partitions and replicas the topic gets. Raises ApiError 37 or 38."""
     defaults = services.settings
     factor = defaults.default_replication_factor if topic.replication_factor == UNSET else topic.replication_factor
@@ -123,7 +123,7 @@ def _layout(services: "Services", topic: CreatableTopic) -> tuple[int, int]:
     return defaults.num_partitions if topic.num_partitions == UNSET else topic.num_partitions, max(1, factor)
 
 
-def _assignment(services: "Services", topic: CreatableTopic) -> tuple[tuple[int, ...], ...]:
+def _read_assignment(services: "Services", topic: CreatableTopic) -> tuple[tuple[int, ...], ...]:
     """The replicas of each partition where they are assigned by hand. Raises ApiError 39 or 42."""
     if not topic.assignments:
         return ()
@@ -142,7 +142,7 @@ def _make_failure(name: str, error: ApiError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
 
 
-def _success(topic: NewTopic, call: Call, configs_of: ConfigsOf) -> CreatableTopicResult:
+def _make_success(topic: NewTopic, call: Call, configs_of: ConfigsOf) -> CreatableTopicResult:
     if not call.access.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name):
         return CreatableTopicResult(
             name=topic.name,
@@ -160,7 +160,7 @@ def _success(topic: NewTopic, call: Call, configs_of: ConfigsOf) -> CreatableTop
     )
 
 
-def _configs(services: "Services", settings: frozenset[tuple[str, str]]) -> Sequence[CreatableTopicConfigs]:
+def _describe_configs(services: "Services", settings: frozenset[tuple[str, str]]) -> Sequence[CreatableTopicConfigs]:
     """What is in force with those settings of the topic's own."""
     overrides = dict(settings)
     rows = describe_topic(services.topics.configuration.layers, overrides)

@@ -18,7 +18,7 @@ from ...protocol.messages.delete_acls import (
 )
 from ..dispatch.call import Call
 from ..dispatch.served_api import MOST_ITEMS_SETTING
-from ..security.authorization.acl_decoding import filter_of
+from ..security.authorization.acl_decoding import decode_filter
 
 if TYPE_CHECKING:
     from ...protocol.acls import Acl
@@ -35,7 +35,7 @@ async def handle(services: "Services", request: DeleteAclsRequest, call: Call) -
     for wanted in request.filters:
         await turn.next()
         try:
-            found = await acls.find(filter_of(wanted), turn)
+            found = await acls.find(decode_filter(wanted), turn)
         except ApiError as error:
             results.append(_make_failure(error))
             continue

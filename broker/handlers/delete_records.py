@@ -33,7 +33,7 @@ NO_LOW_WATERMARK = -1
 async def handle(services: "Services", request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:
     topics = []
     for topic in request.topics:
-        partitions = await call.turn.map(partial(_result, services, call, topic.name), topic.partitions)
+        partitions = await call.turn.map(partial(_delete_and_answer, services, call, topic.name), topic.partitions)
         topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=partitions))
         await call.turn.next()
     await services.run_in_worker(services.log_manager.checkpoints.write_log_starts)
@@ -51,7 +51,9 @@ def refuse(request: DeleteRecordsRequest, error: ApiError, call: Call) -> Delete
     )
 
 
-def _result(services: "Services", call: Call, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def _delete_and_answer(
+    services: "Services", call: Call, name: str, asked: DeleteRecordsPartition
+) -> DeleteRecordsPartitionResult:
     try:
         low_watermark = _delete(services, name, asked, call)
     except ApiError as error:

@@ -41,21 +41,21 @@ async def handle(services: "Services", request: DeleteTopicsRequest, call: Call)
         code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
         raise ApiError("delete.topic.enable is false", code)
     results: list[DeletableTopicResult] = []
-    access = _access(call)
+    access = _deletion_access(call)
     doomed: dict[str, None] = {}  # a set that keeps the order
     for asked, count in Counter(_topics_of(request)).items():
         await call.turn.next()
         try:
-            name = _resolve(services, asked, count, access)
+            name = _resolve_name(services, asked, count, access)
             if name in doomed:
                 del doomed[name]  # Kafka deletes nothing that is both named and given by its id
                 raise ApiError(f"topic {name} is given by name and by id", ErrorCode.INVALID_REQUEST)
-            call.quota.mutate(
+            call.quota.count_mutations(
                 len(services.cluster.topics[name].partitions), strict_from=FIRST_VERSION_WITH_STRICT_QUOTA
             )
             doomed[name] = None
         except ApiError as error:
-            results.append(_result(_add_name(services, asked, error, access), error))
+            results.append(_make_result(_add_name(services, asked, error, access), error))
     resolved = [
         DeleteTopicState(name=name, topic_id=topic.topic_id)
         for name in doomed
@@ -65,7 +65,7 @@ async def handle(services: "Services", request: DeleteTopicsRequest, call: Call)
     for name in doomed.keys() - failed.keys():
         _log_deletion(name, call.requester)
         await call.turn.next()
-    results += await call.turn.map(lambda topic: _result(topic, failed.get(topic.name or "", NONE)), resolved)
+    results += await call.turn.map(lambda topic: _make_result(topic, failed.get(topic.name or "", NONE)), resolved)
     return DeleteTopicsResponse(responses=results)
 
 
@@ -77,7 +77,7 @@ def _log_deletion(name: str, requester: object) -> None:
 
 
 def refuse(request: DeleteTopicsRequest, error: ApiError, call: Call) -> DeleteTopicsResponse:
-    return DeleteTopicsResponse(responses=[_result(asked, error) for asked in _topics_of(request)])
+    return DeleteTopicsResponse(responses=[_make_result(asked, error) for asked in _topics_of(request)])
 
 
 def _topics_of(request: DeleteTopicsRequest) -> Iterator[DeleteTopicState]:
@@ -85,7 +85,7 @@ def _topics_of(request: DeleteTopicsRequest) -> Iterator[DeleteTopicState]:
     yield from request.topics
 
 
-def _access(call: Call) -> Access:
+def _deletion_access(call: Call) -> Access:
     """Who may DELETE on the cluster may delete every topic."""
     everything = call.access.may_see(AclOperation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME)
     return EVERYTHING if everything else call.access
@@ -101,7 +101,7 @@ def _add_name(services: "Services", asked: DeleteTopicState, error: ApiError, ac
     return DeleteTopicState(name=topic.name, topic_id=asked.topic_id)
 
 
-def _resolve(services: "Services", asked: DeleteTopicState, count: int, access: Access) -> str:
+def _resolve_name(services: "Services", asked: DeleteTopicState, count: int, access: Access) -> str:
     """The name of the topic to delete. Raises ApiError."""
     if (asked.name is None) == (asked.topic_id == NO_UUID):
         raise ApiError("either the name or the id of a topic is needed", ErrorCode.INVALID_REQUEST)
@@ -121,7 +121,7 @@ def _resolve(services: "Services", asked: DeleteTopicState, count: int, access: 
     return asked.name
 
 
-def _result(asked: DeleteTopicState, error: ApiError) -> DeletableTopicResult:
+def _make_result(asked: DeleteTopicState, error: ApiError) -> DeletableTopicResult:
     return DeletableTopicResult(
         name=asked.name, topic_id=asked.topic_id, error_code=error.code, error_message=error.message
     )

@@ -14,7 +14,7 @@ from ...protocol.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from ..dispatch.call import Call
-from ..security.authorization.acl_decoding import filter_of
+from ..security.authorization.acl_decoding import decode_filter
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 async def handle(services: "Services", request: DescribeAclsRequest, call: Call) -> DescribeAclsResponse:
     by_resource: dict[tuple[int, str, int], list[AclDescription]] = {}
-    for acl in await services.acls.find(filter_of(request), call.turn):
+    for acl in await services.acls.find(decode_filter(request), call.turn):
         by_resource.setdefault((acl.resource_type, acl.resource_name, acl.pattern_type), []).append(
             AclDescription(
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type

@@ -38,19 +38,21 @@ async def handle(services: "Services", request: DescribeConfigsRequest, call: Ca
         keys = tuple(resource.configuration_keys or ())
         distinct[resource.resource_type, resource.resource_name, keys] = resource
         await call.turn.next()
-    return DescribeConfigsResponse(results=[await _result(services, request, each, call) for each in distinct.values()])
+    return DescribeConfigsResponse(
+        results=[await _describe_resource(services, request, each, call) for each in distinct.values()]
+    )
 
 
 def refuse(request: DescribeConfigsRequest, error: ApiError, call: Call) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(results=[_make_failure(resource, error) for resource in request.resources])
 
 
-async def _result(
+async def _describe_resource(
     services: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
 ) -> DescribeConfigsResult:
     await call.turn.next()
     try:
-        configs = await _configs(services, request, resource, call)
+        configs = await _read_configs(services, request, resource, call)
     except ApiError as error:
         return _make_failure(resource, error)
     return DescribeConfigsResult(
@@ -71,21 +73,23 @@ def _make_failure(resource: DescribeConfigsResource, error: ApiError) -> Describ
     )
 
 
-async def _configs(
+async def _read_configs(
     services: "Services", request: DescribeConfigsRequest, resource: DescribeConfigsResource, call: Call
 ) -> list[DescribeConfigsResourceResult]:
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.CLIENT_METRICS:
-        return _client_metrics(resource.resource_name)
+        return _describe_client_metrics(resource.resource_name)
     wanted = frozenset(resource.configuration_keys or ())
     if kind is ResourceType.BROKER_LOGGER:
-        return _loggers(services, resource.resource_name, wanted)
-    find = _topic if kind is ResourceType.TOPIC else _broker
+        return _describe_loggers(services, resource.resource_name, wanted)
+    find = _read_topic_configs if kind is ResourceType.TOPIC else _read_broker_configs
     rows = find(services, resource, wanted)
-    return await call.turn.map(lambda row: _entry(row, request, call.version), rows)
+    return await call.turn.map(lambda row: _make_entry(row, request, call.version), rows)
 
 
-def _topic(services: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[ConfigRow]:
+def _read_topic_configs(
+    services: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]
+) -> Iterable[ConfigRow]:
     name = resource.resource_name
     check_name(name)
     topic = services.cluster.topics.get(name)
@@ -94,14 +98,16 @@ def _topic(services: "Services", resource: DescribeConfigsResource, wanted: froz
     return describe_topic(services.topics.configuration.layers, topic.overrides, wanted)
 
 
-def _broker(services: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]) -> Iterable[ConfigRow]:
+def _read_broker_configs(
+    services: "Services", resource: DescribeConfigsResource, wanted: frozenset[str]
+) -> Iterable[ConfigRow]:
     layers = services.topics.configuration.layers
     if is_cluster_default(services.cluster, resource.resource_name):
         return describe_cluster_defaults(layers, wanted)
     return describe_broker(layers, wanted)
 
 
-def _entry(row: ConfigRow, request: DescribeConfigsRequest, version: int) -> DescribeConfigsResourceResult:
+def _make_entry(row: ConfigRow, request: DescribeConfigsRequest, version: int) -> DescribeConfigsResourceResult:
     synonyms = row.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=row.name,
@@ -116,7 +122,7 @@ def _entry(row: ConfigRow, request: DescribeConfigsRequest, version: int) -> Des
     )
 
 
-def _loggers(services: "Services", name: str, wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
+def _describe_loggers(services: "Services", name: str, wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
     check_is_this_broker(services.cluster, name)
     return [
         DescribeConfigsResourceResult(
@@ -131,7 +137,7 @@ def _loggers(services: "Services", name: str, wanted: frozenset[str]) -> list[De
     ]
 
 
-def _client_metrics(name: str) -> list[DescribeConfigsResourceResult]:
+def _describe_client_metrics(name: str) -> list[DescribeConfigsResourceResult]:
     if not name:
         raise ApiError("a subscription of client metrics needs a name", ErrorCode.INVALID_REQUEST)
     return []

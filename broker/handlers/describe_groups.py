@@ -36,7 +36,7 @@ def refuse(request: DescribeGroupsRequest, error: ApiError, call: Call) -> Descr
 
 async def _describe(services: "Services", group_id: str, tells_operations: bool, call: Call) -> DescribedGroup:
     await call.turn.next()
-    operations = call.access.operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
+    operations = call.access.authorized_operations(ResourceType.GROUP, group_id) if tells_operations else NOT_ASKED
     try:
         return await services.groups.describe_classic(group_id, operations)
     except ApiError as error:

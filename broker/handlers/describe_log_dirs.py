@@ -35,10 +35,12 @@ async def handle(services: "Services", request: DescribeLogDirsRequest, call: Ca
         if found is not None:
             by_directory.setdefault(found.directory.rpartition("/")[0], []).append(found)
         await call.turn.next()
-    moves = [move for move in services.topics.moves.under_way() if (move.log.topic, move.log.partition) in asked]
+    moves = [move for move in services.topics.moves.moves_under_way() if (move.log.topic, move.log.partition) in asked]
     return DescribeLogDirsResponse(
         results=[
-            await _result(services, path, found, [move for move in moves if move.destination == path], call.turn)
+            await _describe_directory(
+                services, path, found, [move for move in moves if move.destination == path], call.turn
+            )
             for path, found in by_directory.items()
             if path not in offline
         ]
@@ -50,7 +52,7 @@ def refuse(request: DescribeLogDirsRequest, error: ApiError, call: Call) -> Desc
     return DescribeLogDirsResponse(error_code=error.code)
 
 
-async def _result(
+async def _describe_directory(
     services: "Services", path: str, logs: Iterable[Log], moves: Iterable[LogMove], turn: Turn
 ) -> DescribeLogDirsResult:
     try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 async def handle(services: "Services", request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:
     topics = []
     for name, indexes in (await merge_topics(request.topics, call.turn)).items():
-        partitions = [await _partition(services, name, index, call) for index in indexes]
+        partitions = [await _describe_partition(services, name, index, call) for index in indexes]
         topics.append(TopicResponse(name=name, partitions=partitions))
     return DescribeProducersResponse(topics=topics)
 
@@ -39,7 +39,7 @@ def refuse(request: DescribeProducersRequest, error: ApiError, call: Call) -> De
     )
 
 
-async def _partition(services: "Services", name: str, index: int, call: Call) -> PartitionResponse:
+async def _describe_partition(services: "Services", name: str, index: int, call: Call) -> PartitionResponse:
     await call.turn.next()
     try:
         check_name(name)
@@ -48,10 +48,10 @@ async def _partition(services: "Services", name: str, index: int, call: Call) ->
     except ApiError as error:
         return _make_failure(index, error)
     producers = tuple(partition.log.producers.state.producers.values())
-    return PartitionResponse(partition_index=index, active_producers=await call.turn.map(_state, producers))
+    return PartitionResponse(partition_index=index, active_producers=await call.turn.map(_describe_producer, producers))
 
 
-def _state(producer: ProducerEntry) -> ProducerState:
+def _describe_producer(producer: ProducerEntry) -> ProducerState:
     return ProducerState(
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,

@@ -28,7 +28,9 @@ FIRST_VERSION_WITH_NODES = 2
 
 def handle(services: "Services", request: DescribeQuorumRequest, call: Call) -> DescribeQuorumResponse:
     if not _is_metadata_partition(request):
-        return DescribeQuorumResponse(error_message=None, topics=[_unknown(topic) for topic in request.topics])
+        return DescribeQuorumResponse(
+            error_message=None, topics=[_make_unknown_topic(topic) for topic in request.topics]
+        )
     has_nodes = call.version >= FIRST_VERSION_WITH_NODES
     metadata = services.topics.store.log
     end_offset = metadata.end_offset
@@ -62,7 +64,7 @@ def _is_metadata_partition(request: DescribeQuorumRequest) -> bool:
     return asked == [(METADATA_TOPIC, 0)]
 
 
-def _unknown(topic: TopicData) -> ResponseTopicData:
+def _make_unknown_topic(topic: TopicData) -> ResponseTopicData:
     partitions = [
         ResponsePartitionData(
             partition_index=each.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=None

@@ -40,12 +40,12 @@ async def handle(
     for name in names:
         is_seen[name] = may(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
         await call.turn.next()
-    page = await _page(services, request, [name for name in names if is_seen[name]], call)
-    hidden = [_refusal(name) for name in asked if not is_seen.get(name, True)]
+    page = await _describe_page(services, request, [name for name in names if is_seen[name]], call)
+    hidden = [_make_refusal(name) for name in asked if not is_seen.get(name, True)]
     return replace(page, topics=[*page.topics, *hidden]) if hidden else page
 
 
-async def _page(
+async def _describe_page(
     services: "Services", request: DescribeTopicPartitionsRequest, names: Iterable[str], call: Call
 ) -> DescribeTopicPartitionsResponse:
     topics = services.cluster.topics
@@ -58,7 +58,7 @@ async def _page(
             return DescribeTopicPartitionsResponse(topics=answers, next_cursor=Cursor(topic_name=name))
         topic = topics.get(name)
         if topic is None:
-            answers.append(_absent(name, call.access))
+            answers.append(_make_absent_topic(name, call.access))
             continue
         start = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         end = min(len(topic.partitions), start + remaining)
@@ -78,7 +78,7 @@ def refuse(request: DescribeTopicPartitionsRequest, error: ApiError, call: Call)
     )
 
 
-def _refusal(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _make_refusal(name: str) -> DescribeTopicPartitionsResponseTopic:
     """Whether the topic is there is not told."""
     return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
@@ -93,13 +93,13 @@ def _ensure_valid_cursor(cursor: Cursor | None, asked: set[str]) -> None:
         raise ApiError(f"the cursor's partition is {cursor.partition_index}", ErrorCode.INVALID_REQUEST)
 
 
-def _absent(name: str, access: Access) -> DescribeTopicPartitionsResponseTopic:
+def _make_absent_topic(name: str, access: Access) -> DescribeTopicPartitionsResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
     return DescribeTopicPartitionsResponseTopic(
         error_code=code,
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=access.operations(ResourceType.TOPIC, name),
+        topic_authorized_operations=access.authorized_operations(ResourceType.TOPIC, name),
     )
 
 
@@ -110,12 +110,12 @@ async def _describe(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=await call.turn.map(lambda index: _partition(topic.partitions[index], cluster), indexes),
-        topic_authorized_operations=call.access.operations(ResourceType.TOPIC, topic.name),
+        partitions=await call.turn.map(lambda index: _describe_partition(topic.partitions[index], cluster), indexes),
+        topic_authorized_operations=call.access.authorized_operations(ResourceType.TOPIC, topic.name),
     )
 
 
-def _partition(partition: Partition, cluster: MetadataImage) -> DescribeTopicPartitionsResponsePartition:
+def _describe_partition(partition: Partition, cluster: MetadataImage) -> DescribeTopicPartitionsResponsePartition:
     return DescribeTopicPartitionsResponsePartition(
         partition_index=partition.index,
         leader_id=cluster.leader_of(partition),

@@ -38,20 +38,20 @@ TOPICS = {CoordinatorType.GROUP: OFFSETS_TOPIC, CoordinatorType.TRANSACTION: TRA
 
 
 async def handle(services: "Services", request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
-    topic = _topic(request.key_type, call.version)
+    topic = _topic_of_type(request.key_type, call.version)
     keys = _keys(request, call.version)
-    return _response([await _find(services, topic, key, call) for key in keys], call.version)
+    return _make_response([await _find_coordinator(services, topic, key, call) for key in keys], call.version)
 
 
 def refuse(request: FindCoordinatorRequest, error: ApiError, call: Call) -> FindCoordinatorResponse:
-    return _response([_make_failure(key, error) for key in _keys(request, call.version)], call.version)
+    return _make_response([_make_failure(key, error) for key in _keys(request, call.version)], call.version)
 
 
 def _keys(request: FindCoordinatorRequest, version: int) -> Sequence[str]:
     return request.coordinator_keys if version >= FIRST_VERSION_WITH_SEVERAL_KEYS else (request.key,)
 
 
-def _topic(key_type: int, version: int) -> str:
+def _topic_of_type(key_type: int, version: int) -> str:
     if key_type == CoordinatorType.SHARE and version >= FIRST_VERSION_WITH_SHARE_GROUPS:
         raise ApiError("share groups are not offered", ErrorCode.COORDINATOR_NOT_AVAILABLE)
     topic = TOPICS.get(CoordinatorType(key_type)) if key_type in CoordinatorType.__members__.values() else None
@@ -60,18 +60,18 @@ def _topic(key_type: int, version: int) -> str:
     return topic
 
 
-async def _find(services: "Services", topic_name: str, key: str, call: Call) -> Coordinator:
+async def _find_coordinator(services: "Services", topic_name: str, key: str, call: Call) -> Coordinator:
     await call.turn.next()
     try:
         topic = await services.topics.ensure(topic_name)
         leader_id = services.cluster.leader_of(topic.partitions[partition_of(key, len(topic.partitions))])
-        endpoint = _endpoint(services, leader_id, call.peer.listener)
+        endpoint = _find_endpoint(services, leader_id, call.peer.listener)
     except ApiError as error:
         return _make_failure(key, ApiError(f"{topic_name}: {error}", ErrorCode.COORDINATOR_NOT_AVAILABLE))
     return Coordinator(key=key, node_id=leader_id, host=endpoint.host, port=endpoint.port)
 
 
-def _endpoint(services: "Services", node_id: int, listener: str) -> Endpoint:
+def _find_endpoint(services: "Services", node_id: int, listener: str) -> Endpoint:
     node = services.cluster.brokers.get(node_id)
     endpoint = None if node is None else node.endpoints.get(listener)
     if endpoint is None:
@@ -83,7 +83,7 @@ def _make_failure(key: str, error: ApiError) -> Coordinator:
     return Coordinator(key=key, node_id=NOBODY, port=NOBODY, error_code=error.code, error_message=error.message)
 
 
-def _response(found: Sequence[Coordinator], version: int) -> FindCoordinatorResponse:
+def _make_response(found: Sequence[Coordinator], version: int) -> FindCoordinatorResponse:
     if version >= FIRST_VERSION_WITH_SEVERAL_KEYS:
         return FindCoordinatorResponse(coordinators=found)
     only = found[0]

@@ -42,11 +42,13 @@ async def handle(
     named = ((each.resource_type, each.resource_name) for each in request.resources)
     repeated = await find_repeated_names(named, call.turn)
     errors = await change_each(request.resources, repeated, alter, call.turn)
-    return IncrementalAlterConfigsResponse(responses=list(map(_response, request.resources, errors)))
+    return IncrementalAlterConfigsResponse(responses=list(map(_make_response, request.resources, errors)))
 
 
 def refuse(request: IncrementalAlterConfigsRequest, error: ApiError, call: Call) -> IncrementalAlterConfigsResponse:
-    return IncrementalAlterConfigsResponse(responses=[_response(resource, error) for resource in request.resources])
+    return IncrementalAlterConfigsResponse(
+        responses=[_make_response(resource, error) for resource in request.resources]
+    )
 
 
 def _alter(services: "Services", resource: AlterConfigsResource, *, change: SettingsChange) -> None:
@@ -54,7 +56,7 @@ def _alter(services: "Services", resource: AlterConfigsResource, *, change: Sett
         [config.name for config in resource.configs],
         [each.name for each in resource.configs if each.value is None and each.config_operation != Operation.DELETE],
     )
-    alterations = [_alteration(config) for config in resource.configs]
+    alterations = [_read_alteration(config) for config in resource.configs]
     name = resource.resource_name
     kind = resource_type(resource.resource_type)
     if kind is ResourceType.TOPIC:
@@ -67,7 +69,7 @@ def _alter(services: "Services", resource: AlterConfigsResource, *, change: Sett
         raise ApiError("client metrics are not collected by this broker", ErrorCode.INVALID_REQUEST)
 
 
-def _alteration(config: AlterableConfig) -> Alteration:
+def _read_alteration(config: AlterableConfig) -> Alteration:
     try:
         operation = Operation(config.config_operation)
     except ValueError:
@@ -75,7 +77,7 @@ def _alteration(config: AlterableConfig) -> Alteration:
     return Alteration(config.name, operation, config.value or "")
 
 
-def _response(resource: AlterConfigsResource, error: ApiError) -> AlterConfigsResourceResponse:
+def _make_response(resource: AlterConfigsResource, error: ApiError) -> AlterConfigsResourceResponse:
     return AlterConfigsResourceResponse(
         error_code=error.code,
         error_message=error.message,

@@ -40,15 +40,15 @@ async def handle(services: "Services", request: JoinGroupRequest, call: Call) ->
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     response = await services.groups.join(request, caller_of(call))
     call.waited_s += perf_counter() - began
-    return _readable(response, call)
+    return _with_readable_protocol(response, call)
 
 
 def refuse(request: JoinGroupRequest, error: ApiError, call: Call) -> JoinGroupResponse:
     response = JoinGroupResponse(error_code=error.code, protocol_name=None, member_id=request.member_id)
-    return _readable(response, call)
+    return _with_readable_protocol(response, call)
 
 
-def _readable(response: JoinGroupResponse, call: Call) -> JoinGroupResponse:
+def _with_readable_protocol(response: JoinGroupResponse, call: Call) -> JoinGroupResponse:
     if response.protocol_name is None and call.version < FIRST_VERSION_WITH_NULL_PROTOCOL:
         return replace(response, protocol_name="")
     return response

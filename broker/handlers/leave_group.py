@@ -18,7 +18,7 @@ FIRST_VERSION_WITH_SEVERAL_MEMBERS = 3
 
 
 async def handle(services: "Services", request: LeaveGroupRequest, call: Call) -> LeaveGroupResponse:
-    response = await services.groups.leave(request, _leaving(request, call.version))
+    response = await services.groups.leave(request, _members_of(request, call.version))
     if call.version >= FIRST_VERSION_WITH_SEVERAL_MEMBERS:
         return response
     return LeaveGroupResponse(error_code=response.error_code or response.members[0].error_code)
@@ -28,7 +28,7 @@ def refuse(request: LeaveGroupRequest, error: ApiError, call: Call) -> LeaveGrou
     return LeaveGroupResponse(error_code=error.code)
 
 
-def _leaving(request: LeaveGroupRequest, version: int) -> Sequence[MemberIdentity]:
+def _members_of(request: LeaveGroupRequest, version: int) -> Sequence[MemberIdentity]:
     if version >= FIRST_VERSION_WITH_SEVERAL_MEMBERS:
         return request.members
     return (MemberIdentity(member_id=request.member_id),)

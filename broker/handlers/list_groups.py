@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 async def handle(services: "Services", request: ListGroupsRequest, call: Call) -> ListGroupsResponse:
     states, types = _fold_case(request.states_filter), _fold_case(request.types_filter)
-    access = _access(call)
+    access = _listing_access(call)
     loading = services.groups.is_loading()
     listed = []
     for group in tuple(services.groups.groups):
@@ -46,7 +46,7 @@ def refuse(request: ListGroupsRequest, error: ApiError, call: Call) -> ListGroup
     return ListGroupsResponse(error_code=error.code)
 
 
-def _access(call: Call) -> Access:
+def _listing_access(call: Call) -> Access:
     """Who may DESCRIBE the cluster sees every group."""
     everything = call.access.may_see(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
     return EVERYTHING if everything else call.access

@@ -52,10 +52,10 @@ async def handle(services: "Services", request: ListOffsetsRequest, call: Call) 
     async def answer(name: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         try:
             if call.version == 0:
-                return _old_style(services, request, name, asked)
+                return _find_offsets_v0(services, request, name, asked)
             if (name, asked.partition_index) in repeated:
                 raise ApiError(f"{name}-{asked.partition_index} is asked for twice", ErrorCode.INVALID_REQUEST)
-            return await _new_style(services, request, name, asked, call.version)
+            return await _find_one_offset(services, request, name, asked, call.version)
         except ApiError as error:
             return _make_failure(asked, error)
 
@@ -85,7 +85,7 @@ def _make_failure(asked: ListOffsetsPartition, error: ApiError) -> ListOffsetsPa
     return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error.code)
 
 
-async def _new_style(
+async def _find_one_offset(
     services: "Services", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition, version: int
 ) -> ListOffsetsPartitionResponse:
     timestamp = asked.timestamp
@@ -100,7 +100,7 @@ async def _new_style(
         end = partition.visible_end(request.isolation_level)
         if timestamp == LATEST or timestamp >= 0:
             _check_committed_offset(partition, version)
-    found = await _find(services, partition, timestamp, end) or NOTHING
+    found = await _find_timestamp_offset(services, partition, timestamp, end) or NOTHING
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         timestamp=found.timestamp,
@@ -125,7 +125,9 @@ def _check_committed_offset(partition: Partition, version: int) -> None:
         raise
 
 
-async def _find(services: "Services", partition: Partition, timestamp: int, end: int) -> TimestampOffset | None:
+async def _find_timestamp_offset(
+    services: "Services", partition: Partition, timestamp: int, end: int
+) -> TimestampOffset | None:
     log = partition.log
     if timestamp == LATEST:
         return TimestampOffset(timestamp=-1, offset=end, leader_epoch=partition.leader_epoch)
@@ -140,7 +142,7 @@ async def _find(services: "Services", partition: Partition, timestamp: int, end:
     return found if found is not None and found.offset < end else None
 
 
-def _old_style(
+def _find_offsets_v0(
     services: "Services", request: ListOffsetsRequest, name: str, asked: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
     if asked.timestamp < EARLIEST:

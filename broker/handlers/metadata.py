@@ -64,11 +64,11 @@ async def handle(services: "Services", request: MetadataRequest, call: Call) -> 
                 topics.append(await _describe(topic, operations, cluster, turn))
             await turn.next()
     elif ids:
-        topics = [await _by_id(cluster, topic_id, access, operations, turn) for topic_id in ids]
+        topics = [await _describe_by_id(cluster, topic_id, access, operations, turn) for topic_id in ids]
     else:
-        topics = await _by_name(services, names, request, call, operations)
+        topics = await _describe_by_name(services, names, request, call, operations)
     return MetadataResponse(
-        brokers=_brokers(cluster, call.peer.listener),
+        brokers=_list_brokers(cluster, call.peer.listener),
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
         topics=topics,
@@ -100,7 +100,7 @@ class Operations:
         self._is_asked = is_asked
 
     def on(self, name: str) -> int:
-        return self._access.operations(TOPIC, name) if self._is_asked else NOT_ASKED
+        return self._access.authorized_operations(TOPIC, name) if self._is_asked else NOT_ASKED
 
 
 async def _names_and_ids(
@@ -120,7 +120,7 @@ async def _names_and_ids(
     return names, ids
 
 
-async def _by_id(
+async def _describe_by_id(
     cluster: MetadataImage, topic_id: UUID, access: Access, operations: Operations, turn: Turn
 ) -> MetadataResponseTopic:
     await turn.next()
@@ -132,7 +132,7 @@ async def _by_id(
     return await _describe(topic, operations, cluster, turn)
 
 
-async def _by_name(
+async def _describe_by_name(
     services: "Services",
     names: Iterable[str],
     request: MetadataRequest,
@@ -153,20 +153,20 @@ async def _by_name(
         else:
             missing.append(name)
     if creates:
-        missing, hidden = _creatable(missing, call.access)
+        missing, hidden = _split_creatable(missing, call.access)
         topics += hidden
     while_creating = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if call.version < FIRST_VERSION_WITH_UNKNOWN_WHILE_CREATING:
         while_creating = ErrorCode.LEADER_NOT_AVAILABLE
-    created = await _create(services, missing, call) if creates and missing else set()
+    created = await _create_topics(services, missing, call) if creates and missing else set()
     for name in missing:
         await turn.next()
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
-        topics.append(_absent(name, while_creating if name in created else code, operations))
+        topics.append(_make_absent_topic(name, while_creating if name in created else code, operations))
     return topics
 
 
-def _creatable(names: Sequence[str], access: Access) -> tuple[list[str], list[MetadataResponseTopic]]:
+def _split_creatable(names: Sequence[str], access: Access) -> tuple[list[str], list[MetadataResponseTopic]]:
     """The topics that the client may create, by their names, and refusals of the others."""
     if not names or access.may_see(CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
         return list(names), []
@@ -178,7 +178,7 @@ def _creatable(names: Sequence[str], access: Access) -> tuple[list[str], list[Me
     ]
 
 
-async def _create(services: "Services", names: Sequence[str], call: Call) -> set[str]:
+async def _create_topics(services: "Services", names: Sequence[str], call: Call) -> set[str]:
     """The names of the topics that are there now. What cannot be created stays unknown; the log says why."""
     planned: list[NewTopic] = []
     for name in names:
@@ -201,7 +201,7 @@ async def _create(services: "Services", names: Sequence[str], call: Call) -> set
     return set(created)
 
 
-def _absent(name: str, code: ErrorCode, operations: Operations) -> MetadataResponseTopic:
+def _make_absent_topic(name: str, code: ErrorCode, operations: Operations) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         error_code=code,
         name=name,
@@ -211,7 +211,9 @@ def _absent(name: str, code: ErrorCode, operations: Operations) -> MetadataRespo
 
 
 async def _describe(topic: Topic, operations: Operations, cluster: MetadataImage, turn: Turn) -> MetadataResponseTopic:
-    partitions = await turn.map(lambda partition: _partition(partition, cluster), tuple(topic.partitions.values()))
+    partitions = await turn.map(
+        lambda partition: _describe_partition(partition, cluster), tuple(topic.partitions.values())
+    )
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -221,7 +223,7 @@ async def _describe(topic: Topic, operations: Operations, cluster: MetadataImage
     )
 
 
-def _partition(partition: Partition, cluster: MetadataImage) -> MetadataResponsePartition:
+def _describe_partition(partition: Partition, cluster: MetadataImage) -> MetadataResponsePartition:
     leader_id = cluster.leader_of(partition)
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if leader_id >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
@@ -234,7 +236,7 @@ def _partition(partition: Partition, cluster: MetadataImage) -> MetadataResponse
     )
 
 
-def _brokers(cluster: MetadataImage, listener: str) -> list[MetadataResponseBroker]:
+def _list_brokers(cluster: MetadataImage, listener: str) -> list[MetadataResponseBroker]:
     """The brokers that can be reached by the listener the client came in by."""
     nodes = ((node, node.endpoints.get(listener)) for node in cluster.brokers.values())
     return [

@@ -57,11 +57,11 @@ async def handle(services: "Services", request: OffsetCommitRequest, call: Call)
             codes |= await services.groups.commit(committer, batch)
         except ApiError as error:
             codes |= {(each.topic, each.partition): error.code for each in batch}
-    return _response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return _make_response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def refuse(request: OffsetCommitRequest, error: ApiError, call: Call) -> OffsetCommitResponse:
-    return _response(request, {}, error.code)
+    return _make_response(request, {}, error.code)
 
 
 def has_partition(cluster: MetadataImage, topic: str, partition: int) -> bool:
@@ -81,7 +81,7 @@ def _new_offset(topic: str, asked: OffsetCommitRequestPartition, retention_ms: i
     )
 
 
-def _response(
+def _make_response(
     request: OffsetCommitRequest, codes: Mapping[TopicPartition, ErrorCode], otherwise: ErrorCode
 ) -> OffsetCommitResponse:
     return OffsetCommitResponse(

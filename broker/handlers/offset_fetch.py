@@ -56,7 +56,7 @@ async def handle(services: "Services", request: OffsetFetchRequest, call: Call) 
 
 
 def refuse(request: OffsetFetchRequest, error: ApiError, call: Call) -> OffsetFetchResponse:
-    return _response(
+    return _make_response(
         [_make_failure(asked, error.code, call.version) for asked in _groups_of(request, call.version)], call.version
     )
 
@@ -84,20 +84,20 @@ async def _answer_group(
     except ApiError as error:
         return _make_failure(asked, error.code, call.version)
     if asked.topics is None:
-        topics: Mapping[str, Iterable[int]] = await _all_topics(services, asked.group_id, call)
+        topics: Mapping[str, Iterable[int]] = await _list_visible_partitions(services, asked.group_id, call)
     else:
         topics = await merge_topics(asked.topics, call.turn)
     told = []
     for name, indexes in topics.items():
-        answer = _denial
+        answer = _make_denied_partition
         if call.access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
-            answer = partial(_offset, services, asked.group_id, name, stable=stable, version=call.version)
+            answer = partial(_fetch_offset, services, asked.group_id, name, stable=stable, version=call.version)
         told.append(OffsetFetchResponseTopics(name=name, partitions=await call.turn.map(answer, indexes)))
         await call.turn.next()
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=tuple(told))
 
 
-def _denial(index: int) -> OffsetFetchResponsePartitions:
+def _make_denied_partition(index: int) -> OffsetFetchResponsePartitions:
     return OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=UNKNOWN_OFFSET.offset,
@@ -106,7 +106,7 @@ def _denial(index: int) -> OffsetFetchResponsePartitions:
     )
 
 
-async def _all_topics(services: "Services", group_id: str, call: Call) -> dict[str, list[int]]:
+async def _list_visible_partitions(services: "Services", group_id: str, call: Call) -> dict[str, list[int]]:
     """The partitions of those that the client may see."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in tuple(services.groups.offsets_of(group_id)):
@@ -116,7 +116,7 @@ async def _all_topics(services: "Services", group_id: str, call: Call) -> dict[s
     return by_topic
 
 
-def _offset(
+def _fetch_offset(
     services: "Services", group_id: str, topic: str, partition: int, *, stable: bool, version: int
 ) -> OffsetFetchResponsePartitions:
     code = ErrorCode.NONE
@@ -153,7 +153,7 @@ def _make_failure(asked: OffsetFetchRequestGroup, code: ErrorCode, version: int)
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics, error_code=code)
 
 
-def _response(groups: Sequence[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+def _make_response(groups: Sequence[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
     if version >= FIRST_VERSION_WITH_SEVERAL_GROUPS:
         return OffsetFetchResponse(groups=groups)
     only = groups[0]

@@ -29,7 +29,7 @@ async def handle(
 ) -> OffsetForLeaderEpochResponse:
     topics = []
     for topic in request.topics:
-        partitions = await call.turn.map(partial(_answer, services, topic.topic), topic.partitions)
+        partitions = await call.turn.map(partial(_find_end_offset, services, topic.topic), topic.partitions)
         topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions))
         await call.turn.next()
     return OffsetForLeaderEpochResponse(topics=topics)
@@ -46,7 +46,7 @@ def refuse(request: OffsetForLeaderEpochRequest, error: ApiError, call: Call) ->
     )
 
 
-def _answer(services: "Services", name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _find_end_offset(services: "Services", name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     try:
         partition = services.cluster.partition(name, asked.partition)
         partition.check_leader_epoch(asked.current_leader_epoch)

@@ -18,7 +18,7 @@ from ...protocol.records.layout import (
 )
 from ..metadata.config_resources import ResourceType as ConfigType
 from ..metadata.topic_rules import METADATA_TOPIC, is_legal_name
-from ..security.authorization.access import Access, denial
+from ..security.authorization.access import Access, make_denial
 from ..security.authorization.authorization_rule import AuthorizationRule, AuthorizedItems, Check, Judge
 
 
@@ -27,7 +27,7 @@ def needs(operation: AclOperation, kind: ResourceType, field: str = "") -> Check
 
     def check(access: Access, request: Any, version: int) -> ApiError | None:
         name = getattr(request, field) if field else CLUSTER_NAME
-        return None if access.may(operation, kind, name) else denial(operation, kind, name)
+        return None if access.may(operation, kind, name) else make_denial(operation, kind, name)
 
     return check
 
@@ -38,7 +38,7 @@ def each(operation: AclOperation, kind: ResourceType, field: str = "name") -> Ca
     def judge(access: Access, request: Any, version: int) -> Judge:
         def judge_item(item: Any) -> ApiError | None:
             name = getattr(item, field) if field else item
-            return None if access.may(operation, kind, name) else denial(operation, kind, name)
+            return None if access.may(operation, kind, name) else make_denial(operation, kind, name)
 
         return judge_item
 
@@ -115,7 +115,7 @@ def check_producer_id(access: Access, request: Any, version: int) -> ApiError | 
         return None
     if access.may_some(AclOperation.WRITE, ResourceType.TOPIC):
         return None
-    return denial(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
+    return make_denial(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 def check_markers(access: Access, request: Any, version: int) -> ApiError | None:
@@ -168,7 +168,7 @@ def configs(operation: AclOperation) -> Callable[[Access, Any, int], Judge]:
                 return None
             if code == ConfigType.TOPIC:
                 on_topic = access.may(operation, ResourceType.TOPIC, name)
-                return None if on_topic else denial(operation, ResourceType.TOPIC, name)
+                return None if on_topic else make_denial(operation, ResourceType.TOPIC, name)
             return ON_CLUSTER[operation](access, request, version)
 
         return judge_item

@@ -53,11 +53,11 @@ async def handle(services: "Services", request: TxnOffsetCommitRequest, call: Ca
             codes |= await _commit(services, request, batch, call.version)
         except ApiError as error:
             codes |= {(each.topic, each.partition): error.code for each in batch}
-    return _response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, call.version)
+    return _make_response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, call.version)
 
 
 def refuse(request: TxnOffsetCommitRequest, error: ApiError, call: Call) -> TxnOffsetCommitResponse:
-    return _response(request, {}, error.code, call.version)
+    return _make_response(request, {}, error.code, call.version)
 
 
 def _new_offset(topic: str, asked: TxnOffsetCommitRequestPartition) -> NewOffset:
@@ -96,7 +96,7 @@ async def _commit(
     return await services.groups.commit(committer, new)
 
 
-def _response(
+def _make_response(
     request: TxnOffsetCommitRequest, codes: Mapping[TopicPartition, ErrorCode], otherwise: ErrorCode, version: int
 ) -> TxnOffsetCommitResponse:
     return TxnOffsetCommitResponse(
@@ -106,7 +106,7 @@ def _response(
                 partitions=[
                     TxnOffsetCommitResponsePartition(
                         partition_index=each.partition_index,
-                        error_code=_for(codes.get((topic.name, each.partition_index), otherwise), version),
+                        error_code=_code_for_version(codes.get((topic.name, each.partition_index), otherwise), version),
                     )
                     for each in topic.partitions
                 ],
@@ -116,7 +116,7 @@ def _response(
     )
 
 
-def _for(code: ErrorCode, version: int) -> ErrorCode:
+def _code_for_version(code: ErrorCode, version: int) -> ErrorCode:
     if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < FIRST_VERSION_WITH_LOADING:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return code

@@ -18,7 +18,7 @@ from ...protocol.messages.write_txn_markers import (
 )
 from ...protocol.records.layout import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from ..dispatch.call import Call
-from ..transactions.markers import MarkerOf
+from ..transactions.markers import ProducerMarker
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -32,7 +32,7 @@ async def handle(services: "Services", request: WriteTxnMarkersRequest, call: Ca
     _check_producers(request)
     codes: Codes = {}
     for asked in request.markers:
-        marker = MarkerOf(
+        marker = ProducerMarker(
             producer_id=asked.producer_id,
             producer_epoch=asked.producer_epoch,
             coordinator_epoch=asked.coordinator_epoch,
@@ -44,7 +44,7 @@ async def handle(services: "Services", request: WriteTxnMarkersRequest, call: Ca
                 code = await _write_one(services, marker, topic.name, index, call.turn)
                 _set_code(codes, asked.producer_id, topic.name, index, code)
                 await call.turn.next()
-    return _response(codes)
+    return _make_response(codes)
 
 
 def refuse(request: WriteTxnMarkersRequest, error: ApiError, call: Call) -> WriteTxnMarkersResponse:
@@ -53,7 +53,7 @@ def refuse(request: WriteTxnMarkersRequest, error: ApiError, call: Call) -> Writ
         for topic in asked.topics:
             for index in topic.partition_indexes:
                 _set_code(codes, asked.producer_id, topic.name, index, error.code)
-    return _response(codes)
+    return _make_response(codes)
 
 
 def _check_producers(request: WriteTxnMarkersRequest) -> None:
@@ -70,7 +70,7 @@ def _set_code(codes: Codes, producer_id: int, topic: str, index: int, code: Erro
     codes.setdefault(producer_id, {}).setdefault(topic, {})[index] = code
 
 
-def _response(codes: Codes) -> WriteTxnMarkersResponse:
+def _make_response(codes: Codes) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(
@@ -91,7 +91,7 @@ def _response(codes: Codes) -> WriteTxnMarkersResponse:
     )
 
 
-async def _write_one(services: "Services", marker: MarkerOf, topic: str, index: int, turn: Turn) -> ErrorCode:
+async def _write_one(services: "Services", marker: ProducerMarker, topic: str, index: int, turn: Turn) -> ErrorCode:
     try:
         await services.transactions.markers.write_at_leader(marker, topic, index, turn)
     except ApiError as error:

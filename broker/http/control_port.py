@@ -28,17 +28,17 @@ class ControlPort(HttpServer):
     async def _page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
         refusal = self._refusal(request.headers)
         if refusal is not None:
-            return _json(HTTPStatus.FORBIDDEN, {"error": refusal})
+            return _json_page(HTTPStatus.FORBIDDEN, {"error": refusal})
         try:
             fields = json.loads(body) if body.strip() else {}
         except (ValueError, RecursionError) as fault:
-            return _json(HTTPStatus.BAD_REQUEST, {"error": f"the body is no JSON: {fault}"})
+            return _json_page(HTTPStatus.BAD_REQUEST, {"error": f"the body is no JSON: {fault}"})
         if not isinstance(fields, dict):
-            return _json(HTTPStatus.BAD_REQUEST, {"error": "expected a JSON object"})
+            return _json_page(HTTPStatus.BAD_REQUEST, {"error": "expected a JSON object"})
         path = bytes(request.target).split(b"?")[0].decode("ascii", "replace")
         if path == "/openapi.json":
-            return _json(HTTPStatus.OK, openapi(self._control.operations.values()))
-        return _json(*await self._control.handle(bytes(request.method).decode("ascii", "replace"), path, fields))
+            return _json_page(HTTPStatus.OK, openapi(self._control.operations.values()))
+        return _json_page(*await self._control.handle(bytes(request.method).decode("ascii", "replace"), path, fields))
 
     def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         token = self._control.token
@@ -49,5 +49,5 @@ class ControlPort(HttpServer):
         return None if is_right else "send the token: Authorization: Bearer …"
 
 
-def _json(status: HTTPStatus, answer: dict[str, object]) -> Page:
+def _json_page(status: HTTPStatus, answer: dict[str, object]) -> Page:
     return Page(body=json.dumps(answer).encode() + b"\n", content_type="application/json", status=status)

@@ -26,9 +26,9 @@ def pages_of(core: "Core", is_ready: Callable[[], bool]) -> dict[str, MakePage]:
 
     async def ready() -> Page:
         if not is_ready():
-            return _unready("loading logs or shutting down")
+            return _make_unready_page("loading logs or shutting down")
         if core.log_manager.failing() >= set(core.log_manager.directories):
-            return _unready("every log directory fails, see the log")
+            return _make_unready_page("every log directory fails, see the log")
         return Page(body=b"ready\n")
 
     metrics = MetricsPage(core.metrics.instruments, core.turns, core.run_in_worker)
@@ -72,5 +72,5 @@ def site_of(state: "BrokerState", access: PageAccess) -> PageSite | None:
     return PageSite(make_views, access, actions)
 
 
-def _unready(reason: str) -> Page:
+def _make_unready_page(reason: str) -> Page:
     return Page(body=f"not ready: {reason}\n".encode(), status=HTTPStatus.SERVICE_UNAVAILABLE)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import ApiError, DiskFault
-from ...storage.compaction.cleanable_range import CleanableRange, cleanable
+from ...storage.compaction.cleanable_range import CleanableRange, find_cleanable_range
 from ...storage.files.checkpoint_file import TopicPartition
 from ...storage.log.log import Log
 from ..metadata.image import Topic
@@ -27,7 +27,7 @@ from .log_maintenance import delete_old_segments
 if TYPE_CHECKING:
     from ..core import Core
     from ..metadata.topics import Topics
-    from .single_log_cleaning import Cleaning
+    from .single_log_cleaning import SingleLogCleaning
 
 MOST_THREADS: Final = 64
 NICENESS: Final = 10
@@ -45,7 +45,7 @@ class Cleaner:
         self._threads: WorkerThreads | None = None
         self._clean_below: dict[TopicPartition, int] = {}
         self._in_progress: set[TopicPartition] = set()
-        self._cleaning: dict[TopicPartition, Cleaning] = {}
+        self._cleaning: dict[TopicPartition, SingleLogCleaning] = {}
         self._uncleanable: dict[TopicPartition, Log] = {}
         self._is_stopping = False
         self._looked_ms: int | None = None
@@ -76,12 +76,12 @@ class Cleaner:
             return
         self._clean_below = self._core.log_manager.checkpoints.cleaner_offsets()
         self._topics.on_deleted.append(self._forget)
-        self._topics.on_configured.append(self._configure)
+        self._topics.on_configured.append(self._apply_settings)
         # It makes no more threads than there are tasks that work.
         self._threads = WorkerThreads(MOST_THREADS, "cleaner", self._core.clock, nicer_by=NICENESS)
-        self._configure()
+        self._apply_settings()
 
-    def _configure(self) -> None:
+    def _apply_settings(self) -> None:
         """Brings the tasks to `log.cleaner.threads` and `log.cleaner.backoff.ms` as they are now.
 
         One too many ends with the log that it is at. What else is set counts from the next log on.
@@ -123,7 +123,7 @@ class Cleaner:
         one that is not wanted any more leaves the rest to the others.
         """
         await self._delete_old_segments_of_compacted_logs()
-        while self._is_wanted(number) and (found := await self._dirtiest()) is not None:
+        while self._is_wanted(number) and (found := await self._find_dirtiest_log()) is not None:
             partition, what = found
             self._in_progress.add(partition.key)
             try:
@@ -147,12 +147,12 @@ class Cleaner:
             await turn.next()
         return found
 
-    async def _dirtiest(self) -> tuple[Partition, CleanableRange] | None:
+    async def _find_dirtiest_log(self) -> tuple[Partition, CleanableRange] | None:
         best: tuple[Partition, CleanableRange] | None = None
         self._looked_ms, now_ms = self._core.clock.monotonic_ms(), self._core.clock.now_ms()
         highest, turn = 0.0, self._core.turns.begin()
         for partition in await self._find_compacted_partitions():
-            what = self._cleanable(partition, now_ms)
+            what = self._find_cleanable_range(partition, now_ms)
             if what is not None:
                 highest = max(highest, what.dirty_ratio)
             if what is not None and what.is_due and (best is None or what.dirty_ratio > best[1].dirty_ratio):
@@ -163,14 +163,14 @@ class Cleaner:
 
     def _may_compact(self, partition: Partition, what: CleanableRange) -> bool:
         text = f"what later records replace in {what.dirty_bytes} bytes below offset {what.end}: cleanup.policy=compact"
-        return self._core.deletion_notice.is_over(partition, lambda: [text])
+        return self._core.first_deletion_delay.is_over(partition, lambda: [text])
 
-    def _cleanable(self, partition: Partition, now_ms: int) -> CleanableRange | None:
+    def _find_cleanable_range(self, partition: Partition, now_ms: int) -> CleanableRange | None:
         if self._uncleanable.get(partition.key) is partition.log or partition.log.fault is not None:
             return None
         try:
             below = self._clean_below.get(partition.key)
-            what = cleanable(partition.log, below, partition.last_stable_offset, now_ms)
+            what = find_cleanable_range(partition.log, below, partition.last_stable_offset, now_ms)
             return None if what.is_due and not self._may_compact(partition, what) else what
         except Exception as fault:
             self._give_up(partition, fault)
@@ -180,11 +180,11 @@ class Cleaner:
 
     async def _clean(self, partition: Partition, what: CleanableRange) -> bool:
         """Whether to clean the next log at once."""
-        from .single_log_cleaning import Cleaning  # what it needs is loaded with the first log that is dirty
+        from .single_log_cleaning import SingleLogCleaning  # what it needs is loaded with the first log that is dirty
 
         assert self._threads is not None
         try:
-            self._cleaning[partition.key] = work = Cleaning(self._core, self._threads, partition, what)
+            self._cleaning[partition.key] = work = SingleLogCleaning(self._core, self._threads, partition, what)
             is_done = await work.run()
         except DiskFault as fault:
             log.warning("%s could not be cleaned and is tried again: %s", what.log.name, fault)

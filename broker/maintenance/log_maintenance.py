@@ -48,7 +48,7 @@ async def delete_old_segments(core: "Core", partition: Partition, turn: Turn) ->
     as dear as one of a GB, so others have the loop in between. Raises: DiskFault."""
     now_ms, high_watermark = core.clock.now_ms(), partition.high_watermark
     describe = partial(partition.log.describe_due_deletions, now_ms, high_watermark)
-    if not core.deletion_notice.is_over(partition, describe):
+    if not core.first_deletion_delay.is_over(partition, describe):
         return
     while partition.log.fault is None:
         if partition.log.delete_old_segments(now_ms, high_watermark, most=SEGMENTS_A_STEP) < SEGMENTS_A_STEP:
@@ -87,7 +87,7 @@ class LogMaintenance:
         with self._core.rounds.item("high watermarks", "checkpoint at the stop"):
             await self._checkpoint_watermarks()
         with self._core.rounds.item("first deletions", "checkpoint at the stop"):
-            await self._core.run_in_worker(self._core.deletion_notice.save)
+            await self._core.run_in_worker(self._core.first_deletion_delay.save)
         if self._core.settings.stepdown_client_report_file:
             with self._core.rounds.item("client report", self._core.settings.stepdown_client_report_file):
                 await self._write_clients()

@@ -30,7 +30,7 @@ MOST_LOAD_FACTOR: Final = 0.99
 log = logging.getLogger(__name__)
 
 
-class Cleaning:
+class SingleLogCleaning:
     """Cleans what `what` says; `cancel` ends it before its next step."""
 
     def __init__(self, core: "Core", threads: WorkerThreads, partition: Partition, what: CleanableRange) -> None:
@@ -80,7 +80,7 @@ class Cleaning:
 
     async def _run_steps(self, steps: Iterator[int | SegmentExchange]) -> bool:
         while not self._is_cancelled:
-            done_bytes, exchange, is_over = await self._in_thread(_advance, steps)
+            done_bytes, exchange, is_over = await self._in_thread(_run_some_steps, steps)
             if is_over:
                 return True
             if exchange is not None:
@@ -129,7 +129,7 @@ class Cleaning:
         return await self._threads.run(partial(work, *args, **kwargs))
 
 
-def _advance(steps: Iterator[int | SegmentExchange]) -> tuple[int, SegmentExchange | None, bool]:
+def _run_some_steps(steps: Iterator[int | SegmentExchange]) -> tuple[int, SegmentExchange | None, bool]:
     """How many bytes were worked on; the exchange at which it stopped, if any; whether all is done."""
     done_bytes = 0
     while done_bytes < STEP_BYTES:

@@ -35,7 +35,7 @@ class Configuration:
         self._static = static
         self._store = store
         self._node_id = node_id
-        self.layers = self._with_dynamic()
+        self.layers = self._read_dynamic_layers()
         self.settings = broker_settings(self.layers)
         self._without_overrides = topic_settings(self.layers, {})
 
@@ -93,25 +93,25 @@ class Configuration:
         with self._store.change(sync=False) as state:
             state.cluster_configs = dict(layers.cluster)
             state.configs_of_brokers[self._node_id] = dict(layers.broker)
-        self._put(layers)
+        self._apply_layers(layers)
 
     def refresh(self) -> bool:
         """Whether another broker of the cluster has changed dynamic values, which are in force here now."""
         is_same = self.layers.cluster == self._store.state.cluster_configs
         if is_same and self.layers.broker == self.broker_overrides(of_cluster=False):
             return False
-        layers = self._with_dynamic()
+        layers = self._read_dynamic_layers()
         if layers == self.layers:
             return False
-        self._put(layers)
+        self._apply_layers(layers)
         return True
 
-    def _put(self, layers: Layers) -> None:
+    def _apply_layers(self, layers: Layers) -> None:
         self.layers = layers
         self.settings = broker_settings(layers)
         self._without_overrides = topic_settings(layers, {})
 
-    def _with_dynamic(self) -> Layers:
+    def _read_dynamic_layers(self) -> Layers:
         """Stored values that cannot be used any more are said in the log and left out; they stay in the file."""
         layers = self._static
         for key, text in self.broker_overrides(of_cluster=True).items():

@@ -59,9 +59,9 @@ class LogMoves:
             return
         self._cancel(partition.key)
         if partition.log.directory.rpartition("/")[0] != path:
-            self._begin(partition, path)
+            self._begin_move(partition, path)
 
-    def under_way(self) -> Iterable[LogMove]:
+    def moves_under_way(self) -> Iterable[LogMove]:
         """The moves that are not finished."""
         return list(self._moves.values())
 
@@ -83,7 +83,7 @@ class LogMoves:
             self._cancel(key)
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(self, partition: Partition, path: str) -> None:
+    def _begin_move(self, partition: Partition, path: str) -> None:
         move = LogMove(self._core.log_manager.files, partition.log, path)
         task = asyncio.get_running_loop().create_task(self._run_move(partition, move))
         self._moves[partition.key], self._tasks[partition.key] = move, task

@@ -68,7 +68,7 @@ class Partition:
     @property
     def last_stable_offset(self) -> int:
         """First offset of the earliest open transaction, else the high watermark."""
-        return self._stable_below(self.high_watermark)
+        return self._last_stable_offset_below(self.high_watermark)
 
     def ends(self, isolation_level: int, replica_id: int = -1) -> tuple[int, int, int]:
         """The high watermark, the last stable offset, and the first offset that this reader may not see.
@@ -76,7 +76,7 @@ class Partition:
         Consumers see by isolation, followers everything.
         """
         high_watermark = self.high_watermark
-        stable = self._stable_below(high_watermark)
+        stable = self._last_stable_offset_below(high_watermark)
         if replica_id >= 0 or replica_id == FUTURE_REPLICA:
             return high_watermark, stable, self.log.log_end_offset
         return high_watermark, stable, stable if isolation_level == READ_COMMITTED else high_watermark
@@ -85,7 +85,7 @@ class Partition:
         """The last of `ends`."""
         return self.ends(isolation_level, replica_id)[2]
 
-    def _stable_below(self, high_watermark: int) -> int:
+    def _last_stable_offset_below(self, high_watermark: int) -> int:
         log = self.log
         if not log.producers.state.has_unstable:
             return high_watermark

@@ -70,22 +70,24 @@ def load_image(
         found.setdefault(name, {})[index] = opened
     store.raise_producer_ids(1 + max(map(last_producer_id, log_manager.logs.values()), default=-1))
     for name, logs in found.items():
-        _match(name, logs, store, log_manager, configuration)
-    _complete_internal(store, configuration)
+        _match_folders(name, logs, store, log_manager, configuration)
+    _complete_internal_topics(store, configuration)
     _lead_all(store, found, log_manager, node_id)
     _warn_of_other_brokers(store.state.topics.values(), node_id)
     store.save()
     for name, stored in store.state.topics.items():
-        yield _topic(name, stored, found.get(name, {}), log_manager, configuration, node_id)
+        yield _build_topic(name, stored, found.get(name, {}), log_manager, configuration, node_id)
 
 
-def _match(name: str, logs: Logs, store: MetadataStore, log_manager: LogManager, configuration: Configuration) -> None:
+def _match_folders(
+    name: str, logs: Logs, store: MetadataStore, log_manager: LogManager, configuration: Configuration
+) -> None:
     """Has in `logs` only those that are the topic's, which the metadata know after that."""
     stored = store.state.topics.get(name)
     if stored is None:
         is_known = [opened for opened in logs.values() if opened.topic_id is not None]
         if store.is_new or len(is_known) < len(logs):
-            topic_id = _common_id(name, is_known) if store.is_new else uuid4()
+            topic_id = _most_common_topic_id(name, is_known) if store.is_new else uuid4()
             stored = topic_of_folders(name, topic_id, logs, configuration, store.node_id)
             store.state.topics[name] = stored
     for index, opened in list(logs.items()):
@@ -105,7 +107,7 @@ def _check_new_directories(store: MetadataStore, log_manager: LogManager) -> Non
     """
     new = ", ".join(log_manager.new_directories)
     if new:
-        missing = [] if log_manager.offline else sorted(_without_folder(store, log_manager))
+        missing = [] if log_manager.offline else sorted(_find_partitions_without_folder(store, log_manager))
         if store.is_new or missing:
             lost = (
                 "the metadata" if store.is_new else f"{plural(len(missing), 'partition')} ({', '.join(missing[:5])} …)"
@@ -117,7 +119,7 @@ def _check_new_directories(store: MetadataStore, log_manager: LogManager) -> Non
         log_manager.accept_new_directories()
 
 
-def _without_folder(store: MetadataStore, log_manager: LogManager) -> Iterator[str]:
+def _find_partitions_without_folder(store: MetadataStore, log_manager: LogManager) -> Iterator[str]:
     known = log_manager.logs.keys() | log_manager.unusable.keys()
     for name, stored in store.state.topics.items():
         for index, record in enumerate(stored.replicas):
@@ -171,7 +173,7 @@ def _configs_without_metadata(name: str) -> Mapping[str, str]:
     return {} if name in INTERNAL_TOPICS else KEEP_EVERYTHING
 
 
-def _complete_internal(store: MetadataStore, configuration: Configuration) -> None:
+def _complete_internal_topics(store: MetadataStore, configuration: Configuration) -> None:
     """Gives internal topics the settings that their records lack, or their records would be deleted by age."""
     for name in INTERNAL_TOPICS & store.state.topics.keys():
         stored = store.state.topics[name]
@@ -180,7 +182,7 @@ def _complete_internal(store: MetadataStore, configuration: Configuration) -> No
             store.state.topics[name] = replace(stored, configs=dict(configs))
 
 
-def _common_id(name: str, logs: Iterable[Log]) -> UUID:
+def _most_common_topic_id(name: str, logs: Iterable[Log]) -> UUID:
     ids = Counter(opened.topic_id for opened in logs if opened.topic_id is not None)
     if len(ids) > 1:
         log.warning(
@@ -195,7 +197,8 @@ def _lead_all(store: MetadataStore, found: Mapping[str, Logs], log_manager: LogM
     for name, stored in store.state.topics.items():
         logs = found.get(name, {})
         records = tuple(
-            _lead(record, logs.get(index), log_manager, node_id) for index, record in enumerate(stored.replicas)
+            _with_leader_here(record, logs.get(index), log_manager, node_id)
+            for index, record in enumerate(stored.replicas)
         )
         if records != stored.replicas:
             late += sum(node_id in each.replicas and not each.has_all_records(node_id) for each in stored.replicas)
@@ -219,7 +222,9 @@ def _warn_of_other_brokers(topics: Iterable[StoredTopic], node_id: int) -> None:
         )  # fmt: skip
 
 
-def _lead(record: PartitionRecord, opened: Log | None, log_manager: LogManager, node_id: int) -> PartitionRecord:
+def _with_leader_here(
+    record: PartitionRecord, opened: Log | None, log_manager: LogManager, node_id: int
+) -> PartitionRecord:
     replicas = record.replicas or ((node_id,) if opened is not None else ())
     if node_id not in replicas:
         if record.leader == NO_LEADER:
@@ -237,7 +242,7 @@ def _lead(record: PartitionRecord, opened: Log | None, log_manager: LogManager, 
         if opened.log_end_offset:
             latest = opened.epochs.latest
             epoch = max(epoch, latest if log_manager.was_clean(opened.directory) else next_epoch(latest))
-        directories = _directories(record, replicas, node_id, log_manager.directory_id(opened.directory))
+        directories = _directories_of(record, replicas, node_id, log_manager.directory_id(opened.directory))
     if is_led and epoch == record.leader_epoch and directories == record.directories:
         return record
     return replace(
@@ -254,7 +259,7 @@ def _lead(record: PartitionRecord, opened: Log | None, log_manager: LogManager, 
     )
 
 
-def _directories(
+def _directories_of(
     record: PartitionRecord, replicas: tuple[int, ...], node_id: int, directory_id: UUID | None
 ) -> tuple[UUID, ...]:
     known = dict(zip(record.replicas, record.directories, strict=False))
@@ -267,7 +272,7 @@ def last_producer_id(opened: Log) -> int:
     return highest_producer_id(opened.producers.state.producers)
 
 
-def _topic(
+def _build_topic(
     name: str, stored: StoredTopic, logs: Logs, log_manager: LogManager, configuration: Configuration, node_id: int
 ) -> Topic:
     settings = configuration.usable_topic_settings(name, stored.configs)
@@ -289,7 +294,7 @@ def _topic(
         opened = logs.get(index)
         if opened is None:
             topic.partitions[index] = (
-                _offline(name, index, record) if index in lost else AbsentPartition(name, index, record)
+                _make_offline_partition(name, index, record) if index in lost else AbsentPartition(name, index, record)
             )
             continue
         opened.reconfigure(config)
@@ -297,7 +302,7 @@ def _topic(
     return topic
 
 
-def _offline(name: str, index: int, record: PartitionRecord) -> AbsentPartition:
+def _make_offline_partition(name: str, index: int, record: PartitionRecord) -> AbsentPartition:
     log.error("%s-%d is offline: no log directory that can be used has it, or it could not be opened", name, index)
     return AbsentPartition(name, index, replace(record, leader=NO_LEADER), code=ErrorCode.KAFKA_STORAGE_ERROR)
 

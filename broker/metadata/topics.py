@@ -70,10 +70,10 @@ class NewTopic:
 class Topics:
     """Changes the topics of one broker.
 
-    `on_deleted` are called with deleted topics, and return a task if they have more to do; `on_changed` with topics
-    that were created or grew. `on_configured` are called when dynamic settings of the broker have changed, `on_clients`
-    when access rules or quotas of clients may have, `on_epoch` when a leader's epoch has begun in a partition here (in
-    a cluster).
+    Each callback in `on_deleted` is called with the deleted topics; it may return a task that finishes its work later.
+    `on_changed` are called with topics that were created or got partitions; `on_configured` when dynamic settings of
+    the broker have changed; `on_clients` when access rules or quotas of clients may have; `on_epoch` when a leader's
+    epoch has begun in a partition here (in a cluster).
     """
 
     def __init__(self, core: "Core", layers: Layers, moves: "LogMoves", store: MetadataStore | None = None) -> None:
@@ -87,7 +87,7 @@ class Topics:
         self.configuration = Configuration(layers, self.store, core.cluster.node_id)
         self.collisions = CollisionRule()
         self.moves = moves
-        self.on_deleted: list[OnDeleted] = [self.moves.forget, core.deletion_notice.forget]
+        self.on_deleted: list[OnDeleted] = [self.moves.forget, core.first_deletion_delay.forget]
         self.on_changed: list[Callable[[Topic], None]] = []
         self.on_configured: list[Callable[[], None]] = []
         self.on_clients: list[Callable[[], None]] = []
@@ -109,13 +109,13 @@ class Topics:
             self.collisions.add(topic.name)
         self._log_manager.new_logs.prepare_sync()()
         topics = self.cluster.topics.values()
-        present = self._partitions()
+        present = self._count_partitions()
         if present > self._most_partitions:
             log.warning(
                 "%d partitions are here, and stepdown.max.partitions is %d: they are served, and may take more memory "
                 "than there is", present, self._most_partitions,
             )  # fmt: skip
-        self._core.deletion_notice.watch([topic for topic in topics if topic.settings.stepdown_settings_unknown])
+        self._core.first_deletion_delay.watch([topic for topic in topics if topic.settings.stepdown_settings_unknown])
 
     async def stop(self) -> None:
         """Gives up what is still being done."""
@@ -138,7 +138,7 @@ class Topics:
         check_name(name)
         self.collisions.ensure_distinct(name)
         if name in self.cluster.topics:
-            raise _exists(name)
+            raise _make_exists_error(name)
 
     def plan_default(self, name: str) -> NewTopic:
         """The topic that is created when a client asks for one that is not there. Raises ApiError 17, 36 or 40."""
@@ -187,10 +187,10 @@ class Topics:
     async def _create(self, wanted: Iterable[NewTopic]) -> dict[str, ApiError]:
         failed: dict[str, ApiError] = {}
         new: dict[str, NewTopic] = {}
-        present = self._partitions()
+        present = self._count_partitions()
         for topic in wanted:
             if topic.name in self.cluster.topics:
-                failed[topic.name] = _exists(topic.name)
+                failed[topic.name] = _make_exists_error(topic.name)
             elif topic.name not in INTERNAL_TOPICS and present + topic.partitions > self._most_partitions:
                 failed[topic.name] = self._partition_limit_error(present)
             else:
@@ -198,10 +198,10 @@ class Topics:
                 present += topic.partitions
         if new:
             await self._clean_checkpoints()
-            await self._put(new.values(), failed)
+            await self._store_and_make(new.values(), failed)
         return failed
 
-    def _partitions(self) -> int:
+    def _count_partitions(self) -> int:
         return sum(len(topic.partitions) for topic in self.cluster.topics.values())
 
     @property
@@ -215,21 +215,21 @@ class Topics:
             log.warning("no partition can be created%s: %s", repetition_text(left_out), message)
         return ApiError(message, ErrorCode.POLICY_VIOLATION)
 
-    async def _put(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
+    async def _store_and_make(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         """Remembers and makes topics; notes what could not be, and why."""
         await self._store_new(new, failed)
         made = []
-        for topic, partitions in [(_new_topic(each), each.partitions) for each in new if each.name not in failed]:
+        for topic, partitions in [(_make_topic(each), each.partitions) for each in new if each.name not in failed]:
             try:
                 await self._make_partitions(topic, range(partitions))
                 made.append(topic)
             except DiskFault as fault:
-                await self._give_up(topic, fault, failed)
+                await self._undo_creation(topic, fault, failed)
         try:
             await self._sync_folders()
         except DiskFault as fault:
             for topic in made:
-                await self._give_up(topic, fault, failed)
+                await self._undo_creation(topic, fault, failed)
             return
         for topic in made:
             self.cluster.add(topic)
@@ -244,19 +244,21 @@ class Topics:
             stored[topic.name] = StoredTopic(topic_id=topic.topic_id, replicas=replicas, configs=dict(topic.overrides))
             await self._turn.next()
         try:
-            await self._store(stored, await self._encode(stored))
+            await self._store_topics(stored, await self._encode_topics(stored))
         except DiskFault as fault:
             forget_frames(fault)
             failed.update((topic.name, fault) for topic in new)
 
-    async def _encode(self, topics: Mapping[str, StoredTopic | None]) -> PreencodedChanges:
-        """Encodes what `_store` will write of these topics, yielding to the event loop on the way."""
+    async def _encode_topics(self, topics: Mapping[str, StoredTopic | None]) -> PreencodedChanges:
+        """Encodes what `_store_topics` will write of these topics, yielding to the event loop on the way."""
         encoded = PreencodedChanges()
         for _ in self.store.encode_topics(topics, encoded):
             await self._turn.next()
         return encoded
 
-    async def _store(self, topics: Mapping[str, StoredTopic | None], encoded: PreencodedChanges | None = None) -> None:
+    async def _store_topics(
+        self, topics: Mapping[str, StoredTopic | None], encoded: PreencodedChanges | None = None
+    ) -> None:
         """Has topics on the disk, and those that are None no more. Raises: DiskFault, they are as before then."""
         before = {name: self.store.state.topics.get(name) for name in topics}
         with self.store.change(sync=False, encoded=encoded) as state:
@@ -303,12 +305,12 @@ class Topics:
         """The log managers that make the partitions of new topics."""
         return (self._log_manager,)
 
-    async def _give_up(self, topic: Topic, fault: DiskFault, failed: dict[str, ApiError]) -> None:
+    async def _undo_creation(self, topic: Topic, fault: DiskFault, failed: dict[str, ApiError]) -> None:
         log.error("topic %s could not be created: %s", topic.name, fault)
         forget_frames(fault)
         failed[topic.name] = fault
         with suppress(DiskFault):  # logged already; the next start removes what is left
-            await self._store({topic.name: None})
+            await self._store_topics({topic.name: None})
             for index in topic.partitions:
                 self._log_manager.delete(topic.name, index)
 
@@ -320,7 +322,7 @@ class Topics:
         config = log_config(topic.settings)
         for index in indexes:
             made = self._log_manager.create(topic.name, index, topic.topic_id, config)
-            topic.partitions[index] = self._partition(topic.name, index, made)
+            topic.partitions[index] = self._make_partition(topic.name, index, made)
             await self._turn.next()
 
     def _new_record(self) -> PartitionRecord:
@@ -329,7 +331,7 @@ class Topics:
         directories = (directory_id,) if directory_id is not None else ()
         return PartitionRecord(replicas=(node_id,), isr=(node_id,), leader=node_id, directories=directories)
 
-    def _partition(self, name: str, index: int, made: Log) -> Partition:
+    def _make_partition(self, name: str, index: int, made: Log) -> Partition:
         return Partition(name, index, made, leader_id=self.cluster.node_id)
 
     # Growth
@@ -346,7 +348,7 @@ class Topics:
             present = len(topic.partitions)
             if partitions <= present:
                 raise ApiError(f"topic {name} has {present} partitions already", ErrorCode.INVALID_PARTITIONS)
-            if (total := self._partitions()) + partitions - present > self._most_partitions:
+            if (total := self._count_partitions()) + partitions - present > self._most_partitions:
                 raise self._partition_limit_error(total)
             await self._clean_checkpoints()
             await self._grow(topic, partitions, assignment)
@@ -355,10 +357,10 @@ class Topics:
         stored = self.store.state.topics[topic.name]
         replicas = stored.replicas + (self._new_record(),) * (partitions - stored.partitions)
         grown = {topic.name: replace(stored, replicas=replicas)}
-        encoded = await self._encode(grown)
+        encoded = await self._encode_topics(grown)
         if (now := self.store.state.topics[topic.name]) is not stored:  # its settings were changed meanwhile
             grown = {topic.name: replace(now, replicas=replicas)}
-        await self._store(grown, encoded)
+        await self._store_topics(grown, encoded)
         addition = replace(topic, partitions={})
         await self._make_partitions(addition, range(len(topic.partitions), partitions))
         await self._sync_folders()
@@ -373,7 +375,8 @@ class Topics:
         raise ApiError(f"{name}-{index} has its preferred leader", ErrorCode.ELECTION_NOT_NEEDED)
 
     def reassign(self, name: str, index: int, replicas: tuple[int, ...] | None) -> None:
-        """Moves a partition to these brokers; None gives up a move that is on. Raises ApiError 3, 39 or 85."""
+        """Moves a partition to these brokers; None cancels a reassignment in progress. A broker alone has nowhere to move
+        it to: here it is only checked. Raises ApiError 3, 39 or 85."""
         self.cluster.partition(name, index)
         if replicas is None:
             raise ApiError(f"{name}-{index} is not being reassigned", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
@@ -395,7 +398,7 @@ class Topics:
         if dict(overrides) != topic.overrides:
             self._store_configs(name, overrides)
         topic.overrides = dict(overrides)
-        self._apply(topic, settings)
+        self._apply_settings(topic, settings)
 
     def _store_configs(self, name: str, overrides: Mapping[str, str]) -> None:
         with self.store.change(sync=False) as state:
@@ -415,7 +418,7 @@ class Topics:
         """Acts on settings that have changed."""
         self._core.settings = self.configuration.settings
         for topic in self.cluster.topics.values():
-            self._apply(topic, self.configuration.usable_topic_settings(topic.name, topic.overrides))
+            self._apply_settings(topic, self.configuration.usable_topic_settings(topic.name, topic.overrides))
         for tell in self.on_configured:
             tell()
 
@@ -424,7 +427,7 @@ class Topics:
         for tell in self.on_clients:
             tell()
 
-    def _apply(self, topic: Topic, settings: TopicSettings) -> None:
+    def _apply_settings(self, topic: Topic, settings: TopicSettings) -> None:
         topic.settings = settings
         config = log_config(settings)
         for partition in topic.partitions.values():
@@ -442,7 +445,7 @@ class Topics:
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
         try:
             gone = dict.fromkeys(names)
-            await self._store(gone, await self._encode(gone))
+            await self._store_topics(gone, await self._encode_topics(gone))
         except DiskFault as fault:
             return dict.fromkeys(names, fault)
         deleted = [self.cluster.remove(name) for name in names]
@@ -475,10 +478,10 @@ class Topics:
                 log.warning(
                     "%s-%d could not be deleted and will be set aside at the next start: %s", *partition.key, fault
                 )
-        self._core.wake_waiting(partition)
+        self._core.wake_waiting_requests(partition)
 
 
-def _new_topic(new: NewTopic) -> Topic:
+def _make_topic(new: NewTopic) -> Topic:
     return Topic(
         name=new.name,
         topic_id=new.topic_id,
@@ -496,5 +499,5 @@ def _apply_changes(topics: dict[str, StoredTopic], changes: Mapping[str, StoredT
             topics[name] = stored
 
 
-def _exists(name: str) -> ApiError:
+def _make_exists_error(name: str) -> ApiError:
     return ApiError(f"topic {name!r} exists already", ErrorCode.TOPIC_ALREADY_EXISTS)

@@ -10,9 +10,9 @@ from prometheus_client import ProcessCollector
 from ...network.metrics.instruments import GaugeRow, count_all
 from ...storage.directories.log_manager import LogManager
 from ...storage.log.log import Log
-from .cleaner_gauges import show_cleaner
-from .group_gauges import show_groups
-from .transaction_gauges import show_transactions
+from .cleaner_gauges import register_cleaner_gauges
+from .group_gauges import register_group_gauges
+from .transaction_gauges import register_transaction_gauges
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..transactions.coordinator import TransactionCoordinator
 
 
-def show_state(
+def register_gauges(
     core: "Core",
     connections: Callable[[], int],
     groups: "Callable[[], GroupCoordinator | None]",
@@ -59,7 +59,7 @@ def show_state(
         lambda: count_all(each.settings.stepdown_settings_unknown for each in tuple(core.cluster.topics.values())),
     )
     gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: _count_led(core.cluster))
-    gauge("stepdown_producer_ids", "Producer ids that logs remember", lambda: _producers(core))
+    gauge("stepdown_producer_ids", "Producer ids that logs remember", lambda: _count_producers(core))
     gauge(
         "stepdown_offline_log_directories",
         "Log directories with a failed write or sync",
@@ -70,10 +70,10 @@ def show_state(
         "Partitions whose files cannot be used until the broker is started again",
         lambda: _count_offline(core.cluster),
     )
-    _show_logs(core)
-    show_groups(core, groups)
-    show_transactions(core, transactions)
-    show_cleaner(core, cleaner)
+    _register_log_gauges(core)
+    register_group_gauges(core, groups)
+    register_transaction_gauges(core, transactions)
+    register_cleaner_gauges(core, cleaner)
     core.metrics.instruments.include(ProcessCollector(registry=None))
 
 
@@ -96,7 +96,7 @@ def _count_failed_directories(manager: LogManager) -> Iterator[GaugeRow | None]:
     yield (), float(len(found))
 
 
-def _show_logs(core: "Core") -> None:
+def _register_log_gauges(core: "Core") -> None:
     gauge = core.metrics.instruments.gauge
     shown: tuple[tuple[str, str, Callable[[Log], int]], ...] = (
         ("stepdown_log_size_bytes", "Bytes of a partition", attrgetter("size_bytes")),
@@ -105,17 +105,17 @@ def _show_logs(core: "Core") -> None:
         ("stepdown_log_end_offset", "Next offset", attrgetter("log_end_offset")),
     )
     for name, help, read in shown:
-        gauge(name, help, partial(_rows, core, read), "topic", "partition")
+        gauge(name, help, partial(_log_rows, core, read), "topic", "partition")
 
 
-def _rows(core: "Core", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
+def _log_rows(core: "Core", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
     return (
         ((partition.topic_name, str(partition.index)), float(read(partition.log)))
         for partition in core.cluster.each_partition()
     )
 
 
-def _producers(core: "Core") -> Iterable[GaugeRow | None]:
+def _count_producers(core: "Core") -> Iterable[GaugeRow | None]:
     return count_all(len(partition.log.producers.state.producers) for partition in core.cluster.each_partition())
 
 

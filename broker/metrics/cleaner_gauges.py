@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..maintenance.log_cleaner import Cleaner
 
 
-def show_cleaner(core: "Core", cleaner: "Cleaner") -> None:
+def register_cleaner_gauges(core: "Core", cleaner: "Cleaner") -> None:
     """Registers the gauges of the log cleaner, which have no value before its first round."""
     gauge = core.metrics.instruments.gauge
     gauge(

@@ -22,23 +22,23 @@ BY_STATE = ("type", "state")
 MOST_SHOWN = 500
 
 
-def show_groups(core: "Core", coordinator: "Groups") -> None:
+def register_group_gauges(core: "Core", coordinator: "Groups") -> None:
     """Registers the gauges; none of them makes the coordinator begin."""
     gauge, tally = core.metrics.instruments.gauge, core.metrics.instruments.tally
-    gauge("stepdown_groups", "Groups that the coordinator knows", lambda: _count(coordinator()))
+    gauge("stepdown_groups", "Groups that the coordinator knows", lambda: _count_groups(coordinator()))
     gauge(
         "stepdown_groups_by_state",
         "Groups, by type and state",
-        lambda: _by_state(coordinator(), lambda group: 1),
+        lambda: _sum_by_state(coordinator(), lambda group: 1),
         *BY_STATE,
     )
     gauge(
         "stepdown_group_members",
         "Members of groups, by the group's type and state",
-        lambda: _by_state(coordinator(), lambda group: len(group.members)),
+        lambda: _sum_by_state(coordinator(), lambda group: len(group.members)),
         *BY_STATE,
     )
-    gauge("stepdown_committed_offsets", "Committed offsets", lambda: _offsets(coordinator()))
+    gauge("stepdown_committed_offsets", "Committed offsets", lambda: _count_offsets(coordinator()))
     tally(
         "stepdown_group_rebalances",
         "Rebalances that gave a group a new generation or epoch",
@@ -54,21 +54,23 @@ def show_groups(core: "Core", coordinator: "Groups") -> None:
     gauge(
         "stepdown_group_lag",
         f"Records that a group has yet to commit, by topic; the {MOST_SHOWN} largest",
-        lambda: _lags(core, coordinator()),
+        lambda: _largest_lags(core, coordinator()),
         *("group", "topic"),
     )
 
 
-def _count(coordinator: "GroupCoordinator | None") -> int:
+def _count_groups(coordinator: "GroupCoordinator | None") -> int:
     return 0 if coordinator is None else len(coordinator.groups)
 
 
-def _by_state(coordinator: "GroupCoordinator | None", weight: "Callable[[Group], int]") -> Iterable[GaugeRow | None]:
+def _sum_by_state(
+    coordinator: "GroupCoordinator | None", weight: "Callable[[Group], int]"
+) -> Iterable[GaugeRow | None]:
     groups = () if coordinator is None else coordinator.groups
     return sum_rows(((group.type_name, group.state_name), float(weight(group))) for group in groups)
 
 
-def _offsets(coordinator: "GroupCoordinator | None") -> Iterable[GaugeRow | None]:
+def _count_offsets(coordinator: "GroupCoordinator | None") -> Iterable[GaugeRow | None]:
     return count_all(() if coordinator is None else coordinator.offsets.counts())
 
 
@@ -81,12 +83,12 @@ def _count_rows(
     return [((name,), float(count)) for name, count in counts.items()]
 
 
-def _lags(core: "Core", coordinator: "GroupCoordinator | None") -> Iterator[GaugeRow | None]:
+def _largest_lags(core: "Core", coordinator: "GroupCoordinator | None") -> Iterator[GaugeRow | None]:
     if coordinator is None:
         return
     largest: list[tuple[float, tuple[str, ...]]] = []  # a heap
     for group in coordinator.groups:
-        for row in sum_rows(_lags_of(core, coordinator.offsets, group.group_id)):
+        for row in sum_rows(_lags_of_group(core, coordinator.offsets, group.group_id)):
             if row is not None:
                 push = heappush if len(largest) < MOST_SHOWN else heappushpop
                 push(largest, (row[1], row[0]))
@@ -95,7 +97,7 @@ def _lags(core: "Core", coordinator: "GroupCoordinator | None") -> Iterator[Gaug
     yield from ((names, lag) for lag, names in sorted(largest, reverse=True))
 
 
-def _lags_of(core: "Core", offsets: "Offsets", group_id: str) -> Iterator[GaugeRow]:
+def _lags_of_group(core: "Core", offsets: "Offsets", group_id: str) -> Iterator[GaugeRow]:
     for (topic, index), committed in tuple(offsets.of_group(group_id).items()):
         found = core.cluster.topics.get(topic)
         partition = None if found is None else found.partitions.get(index)

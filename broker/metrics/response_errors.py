@@ -19,7 +19,7 @@ class ResponseErrors:
     """Adds the codes in responses of one class to counters with the labels request and error: `count`."""
 
     def __init__(self, counters: CounterFamily, request: str, response: type) -> None:
-        self._count = _counting(response)
+        self._count = _make_count_function(response)
         self._by_code = _ErrorCounters(counters, request)
         self.count: Callable[[Any], None] = partial(self._count, by_code=self._by_code)
 
@@ -51,15 +51,15 @@ def _name(code: int) -> str:
 
 
 @cache
-def _counting(cls: type) -> Callable[..., None]:
+def _make_count_function(cls: type) -> Callable[..., None]:
     """What counts the codes in values of a message class."""
     source = CodeBuffer({})
     with source.block("def count(value, by_code):"):
-        _write(source, cls, "value")
+        _write_count_code(source, cls, "value")
     return source.compile("count", f"errors of {cls.__name__}")
 
 
-def _write(source: CodeBuffer, cls: type, value: str) -> None:
+def _write_count_code(source: CodeBuffer, cls: type, value: str) -> None:
     for field in schema_of(cls).fields:
         if field.name == "error_code":
             source.line(f"by_code[{value}.error_code].value += 1")
@@ -67,11 +67,11 @@ def _write(source: CodeBuffer, cls: type, value: str) -> None:
             inner = source.new("inner")
             if field.item is not None:
                 with source.block(f"for {inner} in {value}.{field.name} or ():"):
-                    _write(source, cast(Any, field.element), inner)
+                    _write_count_code(source, cast(Any, field.element), inner)
             else:
                 source.line(f"{inner} = {value}.{field.name}")
                 with source.block(f"if {inner} is not None:"):
-                    _write(source, cast(Any, field.element), inner)
+                    _write_count_code(source, cast(Any, field.element), inner)
 
 
 @cache

@@ -10,13 +10,16 @@ if TYPE_CHECKING:
     from ..transactions.coordinator import TransactionCoordinator
 
 
-def show_transactions(core: "Core", coordinator: "Callable[[], TransactionCoordinator | None]") -> None:
+def register_transaction_gauges(core: "Core", coordinator: "Callable[[], TransactionCoordinator | None]") -> None:
     """Registers the gauge; it does not make the coordinator begin."""
     core.metrics.instruments.gauge(
-        "stepdown_transactional_ids", "Transactional ids, by state", lambda: _transactional_ids(coordinator()), "state"
+        "stepdown_transactional_ids",
+        "Transactional ids, by state",
+        lambda: _count_transactional_ids(coordinator()),
+        "state",
     )
 
 
-def _transactional_ids(coordinator: "TransactionCoordinator | None") -> Iterable[GaugeRow | None]:
+def _count_transactional_ids(coordinator: "TransactionCoordinator | None") -> Iterable[GaugeRow | None]:
     known = () if coordinator is None else coordinator.transactions
     return sum_rows(((each.now.state.label,), 1.0) for each in known)

@@ -126,13 +126,13 @@ def _decode(
 
 def _make_row(record: Record) -> tuple[dict[str, Any], int]:
     """A row and how many bytes of the record are in it."""
-    headers = [{"key": key[:200], "value": _show(value)} for key, value in record.headers[:MOST_HEADERS]]
+    headers = [{"key": key[:200], "value": _describe_field(value)} for key, value in record.headers[:MOST_HEADERS]]
     row = {
         "offset": record.offset,
         "timestamp": record.timestamp,
         "timestamp_type": "append" if record.timestamp_type is TimestampType.LOG_APPEND_TIME else "create",
-        "key": _show(record.key),
-        "value": _show(record.value),
+        "key": _describe_field(record.key),
+        "value": _describe_field(record.value),
         "headers": headers,
         "header_count": len(record.headers),
     }
@@ -140,7 +140,7 @@ def _make_row(record: Record) -> tuple[dict[str, Any], int]:
     return row, 100 + sum(min(len(field), MOST_FIELD_BYTES) for field in fields if field is not None)
 
 
-def _show(field: bytes | memoryview | None) -> dict[str, Any] | None:
+def _describe_field(field: bytes | memoryview | None) -> dict[str, Any] | None:
     """The size of a key or value and its first bytes: as text where they are UTF-8, else in base64."""
     if field is None:
         return None

@@ -68,7 +68,7 @@ class PartitionOutcome:
 def note_failure(core: "Core", outcome: PartitionOutcome, error: Exception, client_id: str) -> ApiError:
     """The error in the answer for a failure, which is logged and counted here."""
     if isinstance(error, DiskFault) or not isinstance(error, ApiError):
-        _report(core, outcome, error, client_id)
+        _log_failure(core, outcome, error, client_id)
     if not isinstance(error, ApiError):
         error = ApiError("unexpected failure, see the broker's log", ErrorCode.UNKNOWN_SERVER_ERROR)
     outcome.error = error
@@ -77,7 +77,7 @@ def note_failure(core: "Core", outcome: PartitionOutcome, error: Exception, clie
     return error
 
 
-def _report(core: "Core", outcome: PartitionOutcome, error: Exception, client_id: str) -> None:
+def _log_failure(core: "Core", outcome: PartitionOutcome, error: Exception, client_id: str) -> None:
     """Once a minute for each partition: a producer tries again many times a second."""
     left_out = core.failed_appends.count_left_out((outcome.place, type(error)))
     if left_out is not None:
@@ -107,10 +107,10 @@ def _try_to_settle(core: "Core", outcome: PartitionOutcome) -> None:
     assert partition is not None and info is not None
     if partition.leader_id != core.cluster.node_id or partition.high_watermark > info.last_offset:
         outcome.is_settled = True
-        outcome.error = _verdict(core, outcome, partition)
+        outcome.error = _final_error(core, outcome, partition)
 
 
-def _verdict(core: "Core", outcome: PartitionOutcome, partition: Partition) -> ApiError | None:
+def _final_error(core: "Core", outcome: PartitionOutcome, partition: Partition) -> ApiError | None:
     """None for a success; NOT_LEADER, or NOT_ENOUGH_REPLICAS_AFTER_APPEND, where the records stay all the same."""
     place = f"{outcome.topic}-{outcome.index}"
     if partition.leader_id != core.cluster.node_id:
@@ -151,16 +151,16 @@ def _partition_response(outcome: PartitionOutcome, version: int) -> PartitionPro
         error_code=error.code,
         base_offset=-1 if info is None else info.first_offset,
         log_append_time_ms=-1 if info is None else info.log_append_time_ms,
-        log_start_offset=_log_start(outcome, error),
+        log_start_offset=_log_start_offset(outcome, error),
         record_errors=tuple(
             BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=text) for i, text in errors
         ),
         error_message=error.message,
-        current_leader=_leader(outcome, version),
+        current_leader=_current_leader(outcome, version),
     )
 
 
-def _log_start(outcome: PartitionOutcome, error: ApiError) -> int:
+def _log_start_offset(outcome: PartitionOutcome, error: ApiError) -> int:
     """Known once the records reached the log's checks; left out for failures that a producer handles by itself."""
     if outcome.info is not None:
         return outcome.info.log_start_offset
@@ -169,7 +169,7 @@ def _log_start(outcome: PartitionOutcome, error: ApiError) -> int:
     return outcome.partition.log.log_start_offset
 
 
-def _leader(outcome: PartitionOutcome, version: int) -> LeaderIdAndEpoch:
+def _current_leader(outcome: PartitionOutcome, version: int) -> LeaderIdAndEpoch:
     """The leader of a partition that this broker does not lead; an id of -1 for any other outcome."""
     partition, error = outcome.partition, outcome.error
     moved = error is not None and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -182,7 +182,7 @@ def _new_leaders(core: "Core", outcomes: Sequence[PartitionOutcome], call: "Call
     """Where the leaders of moved partitions listen, on the caller's listener."""
     found = {}
     for outcome in outcomes:
-        node = core.cluster.brokers.get(_leader(outcome, call.version).leader_id)
+        node = core.cluster.brokers.get(_current_leader(outcome, call.version).leader_id)
         endpoint = None if node is None else node.endpoints.get(call.peer.listener)
         if node is not None and endpoint is not None:
             found[node.node_id] = NodeEndpoint(

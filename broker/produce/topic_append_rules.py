@@ -17,7 +17,7 @@ def append_rules(settings: TopicSettings, max_decompressed_bytes: int) -> Append
     """What these settings ask of appended records."""
     return AppendRules(
         max_message_bytes=settings.max_message_bytes,
-        codec=_codec(settings.compression_type),
+        codec=_codec_of(settings.compression_type),
         gzip_level=settings.compression_gzip_level,
         lz4_level=settings.compression_lz4_level,
         zstd_level=settings.compression_zstd_level,
@@ -29,7 +29,7 @@ def append_rules(settings: TopicSettings, max_decompressed_bytes: int) -> Append
     )
 
 
-def _codec(compression_type: str) -> Codec | None:
+def _codec_of(compression_type: str) -> Codec | None:
     if compression_type == "producer":
         return None
     return Codec.NONE if compression_type == "uncompressed" else Codec[compression_type.upper()]

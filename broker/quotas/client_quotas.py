@@ -23,7 +23,7 @@ MOST_BYTES = (1 << 63) - 1
 M = TypeVar("M")
 
 
-class PerEntity(Generic[M]):
+class MeterByEntity(Generic[M]):
     """The meter of each entity, made when it is first asked for."""
 
     def __init__(self, make: Callable[[], M]) -> None:
@@ -45,8 +45,10 @@ class ClientQuotas:
         self.samples = samples
         self.window_s = window_s
         self.on_change: Callable[[], None] | None = None
-        self.produced, self.fetched, self.busy = (PerEntity(lambda: Rate(samples, window_s * 1000)) for _ in range(3))
-        self.mutations = PerEntity(lambda: TokenBucket(samples * window_s))
+        self.produced, self.fetched, self.busy = (
+            MeterByEntity(lambda: Rate(samples, window_s * 1000)) for _ in range(3)
+        )
+        self.mutations = MeterByEntity(lambda: TokenBucket(samples * window_s))
         self._stored: Mapping[QuotaEntity, Mapping[str, float]] | None = None
         self.replace({})
 

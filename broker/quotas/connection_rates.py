@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from .client_quotas import ClientQuotas, PerEntity
+from .client_quotas import ClientQuotas, MeterByEntity
 from .rate import Rate
 
 NO_RATE = (1 << 31) - 1
@@ -17,7 +17,7 @@ class ConnectionRates:
         self._quotas = quotas
         self._most_by_second = most_by_second
         self._most_at_listener = most_at_listener
-        self._of_address = PerEntity(self._rate)
+        self._of_address = MeterByEntity(self._rate)
         self._of_all = self._rate()
         self._of_listener: dict[str, Rate] = {}
 
@@ -39,7 +39,7 @@ class ConnectionRates:
 
     def pause_ms(self) -> int:
         """Counts a connection that was taken; for how long no other one is to be."""
-        return self._count(self._of_all, self._most_by_second())
+        return self._count_and_wait_ms(self._of_all, self._most_by_second())
 
     def pause_at_ms(self, listener: str) -> int:
         """The same of one listener."""
@@ -49,9 +49,9 @@ class ConnectionRates:
         rate = self._of_listener.get(listener)
         if rate is None:
             rate = self._of_listener[listener] = self._rate()
-        return self._count(rate, bound)
+        return self._count_and_wait_ms(rate, bound)
 
-    def _count(self, rate: Rate, bound: int) -> int:
+    def _count_and_wait_ms(self, rate: Rate, bound: int) -> int:
         if bound >= NO_RATE:
             return 0
         now_ms = self._quotas.clock.monotonic_ms()

@@ -26,7 +26,7 @@ class RequestQuota:
         """
         return 0
 
-    def mutate(self, partitions: int, *, strict_from: int) -> None:
+    def count_mutations(self, partitions: int, *, strict_from: int) -> None:
         """Counts partitions that are to be made, or removed.
 
         Raises: ApiError THROTTLING_QUOTA_EXCEEDED in versions from `strict_from` on when the quota is used up; older
@@ -56,7 +56,7 @@ class LimitedRequest(RequestQuota):
             self._quotas.usage.count_throttling(*self._longest, self.throttle_ms)
         return self.throttle_ms
 
-    def _wait(self, throttle_ms: int, kind: str, entity: Entity) -> int:
+    def _note_wait(self, throttle_ms: int, kind: str, entity: Entity) -> int:
         if throttle_ms > self.throttle_ms:
             self.throttle_ms, self._longest = throttle_ms, (kind, entity)
         return throttle_ms
@@ -69,7 +69,7 @@ class LimitedRequest(RequestQuota):
             rate = self._quotas.produced.of(quota.entity)
             rate.record(size_bytes, now_ms)
             self._quotas.usage.count_bytes(PRODUCE, quota.entity, size_bytes)
-            self._wait(rate.excess_ms(quota.bound, now_ms), PRODUCE, quota.entity)
+            self._note_wait(rate.excess_ms(quota.bound, now_ms), PRODUCE, quota.entity)
 
     def fetch_limit(self, max_bytes: int) -> int:
         quota = self._quotas.consumer_byte_rate.find(self._user, self._client_id)
@@ -83,7 +83,7 @@ class LimitedRequest(RequestQuota):
         rate = self._quotas.fetched.of(quota.entity)
         is_idle = rate.measure(now_ms) <= 0
         rate.record(size_bytes, now_ms)
-        throttle_ms = self._wait(rate.excess_ms(quota.bound, now_ms), FETCH, quota.entity)
+        throttle_ms = self._note_wait(rate.excess_ms(quota.bound, now_ms), FETCH, quota.entity)
         if throttle_ms and not (is_idle and size_bytes > self._quotas.window_bytes(quota)):
             rate.record(-size_bytes, now_ms)
             return throttle_ms
@@ -98,19 +98,19 @@ class LimitedRequest(RequestQuota):
             rate = self._quotas.busy.of(quota.entity)
             rate.record(100 * seconds, now_ms)
             throttle_ms = min(rate.excess_ms(quota.bound, now_ms), self._quotas.window_s * 1000)
-            self._wait(throttle_ms, REQUEST, quota.entity)
+            self._note_wait(throttle_ms, REQUEST, quota.entity)
 
-    def mutate(self, partitions: int, *, strict_from: int) -> None:
+    def count_mutations(self, partitions: int, *, strict_from: int) -> None:
         quota = self._quotas.controller_mutation_rate.find(self._user, self._client_id)
         if quota is None:
             return
         now_ms = self._quotas.clock.monotonic_ms()
         bucket = self._quotas.mutations.of(quota.entity)
         is_strict = self._version >= strict_from
-        if is_strict and self._wait(bucket.debt_ms(quota.bound, now_ms), MUTATION, quota.entity):
+        if is_strict and self._note_wait(bucket.debt_ms(quota.bound, now_ms), MUTATION, quota.entity):
             raise ApiError(
                 "the quota of changes to partitions is used up; ask again later", ErrorCode.THROTTLING_QUOTA_EXCEEDED
             )
         bucket.record(partitions, quota.bound, now_ms)
         if not is_strict:
-            self._wait(bucket.debt_ms(quota.bound, now_ms), MUTATION, quota.entity)
+            self._note_wait(bucket.debt_ms(quota.bound, now_ms), MUTATION, quota.entity)

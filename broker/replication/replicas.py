@@ -67,15 +67,15 @@ class Replicas:
         if peer is not None and self.is_reachable:
             peer.fetcher.fetch_now(partition.key, written)
 
-    def wake_waiting(self, partition: ReplicatedPartition) -> None:
-        self._core.wake_waiting(partition)
+    def wake_waiting_requests(self, partition: ReplicatedPartition) -> None:
+        self._core.wake_waiting_requests(partition)
 
     # What the broker asks of its replicas
 
     def start(self) -> None:
         """Looks from time to time who lags."""
         interval_ms = max(1, self.max_lag_ms // CHECKS_A_LAG)
-        self._shrinking = Periodic("ISR", self._core.clock, self.shrink_all, interval_ms)
+        self._shrinking = Periodic("ISR", self._core.clock, self.shrink_isrs, interval_ms)
 
     async def stop(self) -> None:
         """Follows nobody any more, and answers no follower."""
@@ -103,17 +103,17 @@ class Replicas:
 
     def resume(self) -> None:
         self.is_reachable = True
-        for partition in self._led():
+        for partition in self._led_partitions():
             self._wake_followers(partition)
         self.fetcher.resume()
 
-    async def shrink_all(self) -> None:
+    async def shrink_isrs(self) -> None:
         """Takes out of each ISR who lags for longer than `replica.lag.time.max.ms`."""
         if self.is_reachable:
             turn = self._core.turns.begin()
-            for partition in self._led():
+            for partition in self._led_partitions():
                 with self._core.rounds.item("ISR", partition.log.name):
-                    partition.shrink()
+                    partition.shrink_isr()
                 await turn.next()
 
     def find(self, key: tuple[str, int]) -> ReplicatedPartition | None:
@@ -122,7 +122,7 @@ class Replicas:
         found = None if topic is None else topic.partitions.get(key[1])
         return found if isinstance(found, ReplicatedPartition) else None
 
-    def _led(self) -> Iterator[ReplicatedPartition]:
+    def _led_partitions(self) -> Iterator[ReplicatedPartition]:
         """The partitions that are led here, one after the other; they may come and go meanwhile."""
         here = self._core.cluster.each_partition()
         return (each for each in here if isinstance(each, ReplicatedPartition) and each.is_leader)

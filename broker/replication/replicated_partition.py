@@ -6,7 +6,7 @@
 | an append | the high watermark may move; waiting followers fetch | |
 | a follower's fetch | notes where it is; it may join the ISR; the high watermark may move | |
 | an answer to its fetch | | truncates, or appends and takes over the high watermark |
-| half of replica.lag.time.max.ms | who was not caught up for so long leaves the ISR | |
+| half of replica.lag.time.max.ms | followers that have lagged for longer than that setting leave the ISR | |
 
 The high watermark is the smallest log end of the ISR, and of others that are about to join it; it stands still while
 the ISR is smaller than min.insync.replicas (KAFKA-15583). A leader never lowers it, a follower that truncates does.
@@ -67,7 +67,7 @@ class ReplicaHost(Protocol):
         """
         ...
 
-    def wake_waiting(self, partition: "ReplicatedPartition") -> None:
+    def wake_waiting_requests(self, partition: "ReplicatedPartition") -> None:
         """Tells clients that wait here: the high watermark has moved, or the leader."""
         ...
 
@@ -147,15 +147,15 @@ class ReplicatedPartition(Partition):
         self.leader_id, self.leader_epoch = record.leader, record.leader_epoch
         self.replicas, self.isr = record.replicas, record.isr
         if self.is_leader:
-            self._lead(is_new=not led_before, begins=begins)
+            self._begin_to_lead(is_new=not led_before, begins=begins)
         else:
             self.followers = {}
             self.epoch_start = NOT_LEADING
         if begins:
-            self._host.wake_waiting(self)
+            self._host.wake_waiting_requests(self)
         return begins
 
-    def _lead(self, *, is_new: bool, begins: bool) -> None:
+    def _begin_to_lead(self, *, is_new: bool, begins: bool) -> None:
         now_ms, end = self._host.now_ms(), self.log.log_end_offset
         known = self.followers
         self.followers = {
@@ -198,17 +198,17 @@ class ReplicatedPartition(Partition):
         """Notes where a follower is, by the offset that it asks for."""
         before = follower.end_offset
         follower.note_fetch(fetch_offset, log_start_offset, self.log.log_end_offset, self._host.now_ms())
-        self._expand(follower)
+        self._expand_isr(follower)
         if follower.end_offset != before and self.is_leader:
             self._raise_high_watermark()
 
-    def _expand(self, follower: Follower) -> None:
+    def _expand_isr(self, follower: Follower) -> None:
         if follower.node_id in self.isr or not self._host.is_eligible(follower.node_id):
             return
         if follower.end_offset >= max(self._high_watermark, self.epoch_start):
             self._host.alter_isr(self, (*self.isr, follower.node_id))
 
-    def shrink(self) -> None:
+    def shrink_isr(self) -> None:
         """Removes replicas from the ISR that lag for too long."""
         if not self.is_leader:
             return
@@ -242,7 +242,7 @@ class ReplicatedPartition(Partition):
         self._high_watermark = lowest
         for follower in self.followers.values():
             self.answer_outdated_follower(follower)
-        self._host.wake_waiting(self)
+        self._host.wake_waiting_requests(self)
 
     def answer_outdated_follower(self, follower: Follower) -> None:
         """Answers a waiting follower that has an older high watermark, with whatever else there is to send."""
@@ -261,7 +261,7 @@ class ReplicatedPartition(Partition):
         if log_start_offset <= self._high_watermark:
             self.log.advance_log_start(log_start_offset)
         if has_moved:
-            self._host.wake_waiting(self)
+            self._host.wake_waiting_requests(self)
 
     def truncate(self, offset: int) -> None:
         """Drops what the leader does not have. Raises DiskFault."""
@@ -272,7 +272,7 @@ class ReplicatedPartition(Partition):
         """Drops all records: the leader's log begins after the end of this one. Raises DiskFault."""
         self.log.restart_at(offset)
         self._high_watermark = offset
-        self._host.wake_waiting(self)
+        self._host.wake_waiting_requests(self)
 
     def _lower_high_watermark(self) -> None:
         self._high_watermark = min(self._high_watermark, self.log.log_end_offset)

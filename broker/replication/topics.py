@@ -85,7 +85,7 @@ class ReplicatedTopics(Topics):
 
     # What the controller is asked
 
-    async def _put(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
+    async def _store_and_make(self, new: Collection[NewTopic], failed: dict[str, ApiError]) -> None:
         planned: dict[str, StoredTopic] = {}
         for topic in new:
             try:
@@ -98,7 +98,7 @@ class ReplicatedTopics(Topics):
     def _plan(self, new: NewTopic) -> StoredTopic:
         if new.name in self.controller.topics:
             raise ApiError(f"topic {new.name!r} exists already", ErrorCode.TOPIC_ALREADY_EXISTS)
-        assignment = new.assignment or self.controller.place(new.partitions, new.replication_factor)
+        assignment = new.assignment or self.controller.place_replicas(new.partitions, new.replication_factor)
         records = self.controller.new_records(assignment)
         return StoredTopic(topic_id=new.topic_id, configs=dict(new.overrides), replicas=records)
 
@@ -112,7 +112,7 @@ class ReplicatedTopics(Topics):
     async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
         stored = self.controller.topics[topic.name]
         added = partitions - len(stored.replicas)
-        lists = assignment or self.controller.place(added, len(stored.replicas[0].replicas))
+        lists = assignment or self.controller.place_replicas(added, len(stored.replicas[0].replicas))
         records = stored.replicas + self.controller.new_records(lists)
         self.controller.put_topics({topic.name: replace(stored, replicas=records)})
         await self.sync_metadata()
@@ -168,21 +168,21 @@ class ReplicatedTopics(Topics):
     def _sync_topic(self, name: str) -> None:
         stored, present = self.controller.topics.get(name), self.cluster.topics.get(name)
         if present is not None and (stored is None or stored.topic_id != present.topic_id):
-            self._drop(present)
+            self._drop_topic(present)
             present = None
         if stored is None:
             return
-        topic = present or self._add(name, stored)
+        topic = present or self._add_topic(name, stored)
         if dict(stored.configs) != topic.overrides:
             topic.overrides = dict(stored.configs)
-            self._apply(topic, self.configuration.usable_topic_settings(name, topic.overrides))
+            self._apply_settings(topic, self.configuration.usable_topic_settings(name, topic.overrides))
         is_news = len(stored.replicas) > len(topic.partitions)
         for index, record in enumerate(stored.replicas):
             self._sync_partition(topic, index, record)
         if is_news:
             self._notify_change(topic)
 
-    def _add(self, name: str, stored: StoredTopic) -> Topic:
+    def _add_topic(self, name: str, stored: StoredTopic) -> Topic:
         topic = Topic(
             name=name,
             topic_id=stored.topic_id,
@@ -194,7 +194,7 @@ class ReplicatedTopics(Topics):
         self.collisions.add(name)
         return topic
 
-    def _drop(self, topic: Topic) -> None:
+    def _drop_topic(self, topic: Topic) -> None:
         self.cluster.remove(topic.name)
         self.collisions.remove(topic.name)
         for partition in topic.partitions.values():
@@ -215,7 +215,7 @@ class ReplicatedTopics(Topics):
                 self._drop_replica(present)
                 topic.partitions[index] = AbsentPartition(topic.name, index, record)
         elif self._is_here(record):
-            topic.partitions[index] = opened = self._open(topic, index, record)
+            topic.partitions[index] = opened = self._open_replica(topic, index, record)
             begins = isinstance(opened, ReplicatedPartition) and opened.apply(record)
         elif isinstance(present, AbsentPartition):
             present.apply(record)
@@ -231,7 +231,7 @@ class ReplicatedTopics(Topics):
         for tell in self.on_epoch:
             tell(partition)
 
-    def _open(self, topic: Topic, index: int, record: PartitionRecord) -> Partition:
+    def _open_replica(self, topic: Topic, index: int, record: PartitionRecord) -> Partition:
         """The replica here; where its log cannot be made, a partition that says so."""
         config = log_config(topic.settings)
         try:

@@ -131,19 +131,19 @@ class MovableClock:
         self._end_ms, self._spread_ms = end, by_ms / MOST_SWEEPS
         was_running, self._stands_at_ms = self._stands_at_ms is None, self._now()
         self._wake_for_next()
-        await self._settle()
+        await self._await_idle()
         while self._timers and self._timers[0][0] <= end:
             due, _, timer = heapq.heappop(self._timers)
             self._stands_at_ms = max(self._stands_at_ms, due)
             if timer.callback is not None:
                 timer.callback()
-                await self._settle()
+                await self._await_idle()
         self._stands_at_ms = end
-        await self._settle()
+        await self._await_idle()
         if was_running:
             self.resume()
 
-    async def _settle(self) -> None:
+    async def _await_idle(self) -> None:
         begun = None
         while begun != self._works_begun:  # what ended in the last of the turns has turns of its own
             await self._nobody_works.wait()

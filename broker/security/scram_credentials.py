@@ -103,7 +103,7 @@ class ScramCredentials:
                     "A user credential cannot be altered twice in the same request", ErrorCode.DUPLICATE_RESOURCE
                 )
                 continue
-            errors[change.user] = self._fault(change)
+            errors[change.user] = self._find_fault(change)
             if errors[change.user] is None:
                 accepted[change.user] = change
         if accepted:
@@ -132,7 +132,7 @@ class ScramCredentials:
                 sync=True,
             )
 
-    def _fault(self, change: Change) -> ApiError | None:
+    def _find_fault(self, change: Change) -> ApiError | None:
         if not change.user:
             return ApiError("Username must not be empty", ErrorCode.UNACCEPTABLE_CREDENTIAL)
         if change.mechanism not in SCRAM_MECHANISMS:

@@ -26,7 +26,7 @@ from .state_topic import StateTopic
 from .transaction import TopicPartition, Transaction, TransactionMetadata, is_exhausted
 from .transaction_completer import TransactionCompleter
 from .transaction_loading import TransactionLoading
-from .transaction_status import PREPARED, TransactionStatus, end_answer
+from .transaction_status import PREPARED, TransactionStatus, end_error
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -156,7 +156,7 @@ class TransactionCoordinator:
         index = self._topic.partition_of(transactional_id)
         if self._loading.is_loading(index):
             raise ApiError(f"{TRANSACTION_TOPIC}-{index} is being loaded", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        self._topic.led(index)
+        self._topic.led_partition(index)
 
     def is_loading(self) -> bool:
         return self._loading.is_on
@@ -284,7 +284,7 @@ class TransactionCoordinator:
         transaction.check_not_pending()
         state = transaction.now.state
         if state is not TransactionStatus.ONGOING:
-            answer = end_answer(state, committed=committed)
+            answer = end_error(state, committed=committed)
             if answer:
                 wanted = "commit" if committed else "abort"
                 raise ApiError(f"{transactional_id} is {state.label}: nothing to {wanted}", answer)

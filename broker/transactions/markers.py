@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarkerOf:
+class ProducerMarker:
     """How a producer's transaction ends, and which coordinator says so."""
 
     producer_id: int
@@ -57,7 +57,7 @@ class Markers:
         self._groups = groups
         self._core = core
 
-    async def try_all(self, marker: MarkerOf, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+    async def try_all(self, marker: ProducerMarker, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         """Tries each once, leaving the loop to others in between. Returns those that have to be tried again."""
         left, turn = set(), self._core.turns.begin()
         for topic, index in sorted(partitions):
@@ -69,7 +69,7 @@ class Markers:
             await turn.next()
         return left
 
-    def _is_settled(self, error: ApiError, marker: MarkerOf, topic: str, index: int) -> bool:
+    def _is_settled(self, error: ApiError, marker: ProducerMarker, topic: str, index: int) -> bool:
         if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return True
         place = f"the marker of producer {marker.producer_id}, epoch {marker.producer_epoch}, in {topic}-{index}"
@@ -80,13 +80,13 @@ class Markers:
         log.warning("%s could not be written and is tried again: %s", place, error)
         return False
 
-    async def write_at_leader(self, marker: MarkerOf, topic_name: str, index: int, turn: Turn) -> None:
+    async def write_at_leader(self, marker: ProducerMarker, topic_name: str, index: int, turn: Turn) -> None:
         """Has the partition's leader append the marker. Raises: ApiError."""
         leader_id = self._core.cluster.partition(topic_name, index).leader_id
         leader = None if leader_id == self._core.cluster.node_id else self._markers_of(leader_id)
         await (leader or self).write_here(marker, topic_name, index, turn)
 
-    async def write_here(self, marker: MarkerOf, topic_name: str, index: int, turn: Turn) -> None:
+    async def write_here(self, marker: ProducerMarker, topic_name: str, index: int, turn: Turn) -> None:
         """Appends the marker; committed offsets of the producer count, or go. Raises: ApiError."""
         partition = self._core.cluster.partition(topic_name, index)
         self._core.cluster.check_led_here(partition)
@@ -98,7 +98,7 @@ class Markers:
                 marker.producer_id, marker.producer_epoch, committed=marker.committed, partition=index, turn=turn
             )
 
-    def _append(self, marker: MarkerOf, partition: Partition) -> None:
+    def _append(self, marker: ProducerMarker, partition: Partition) -> None:
         now_ms = self._core.clock.now_ms()
         data = build_control_marker(
             ControlType.COMMIT if marker.committed else ControlType.ABORT,

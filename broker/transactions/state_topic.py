@@ -72,7 +72,7 @@ class StateTopic:
         count = settings.transaction_state_log_num_partitions if topic is None else len(topic.partitions)
         return partition_of(transactional_id, count)
 
-    def led(self, index: int) -> Partition:
+    def led_partition(self, index: int) -> Partition:
         """The partition. Raises: ApiError NOT_COORDINATOR when another broker leads it, or none."""
         topic = self._core.cluster.topics.get(TRANSACTION_TOPIC)
         partition = None if topic is None else topic.partitions.get(index)
@@ -80,7 +80,7 @@ class StateTopic:
             raise ApiError(f"{TRANSACTION_TOPIC}-{index} is not led here", ErrorCode.NOT_COORDINATOR)
         return partition
 
-    def with_records(self) -> list[int]:
+    def partitions_with_records(self) -> list[int]:
         """Partitions that have something to load."""
         topic = self._core.cluster.topics.get(TRANSACTION_TOPIC)
         if topic is None:
@@ -96,7 +96,7 @@ class StateTopic:
         """Whether there is something to load of a partition that is led here."""
         if not self.leads(index):
             return False
-        source = self.led(index).log
+        source = self.led_partition(index).log
         return source.log_end_offset > source.log_start_offset
 
     # Writing
@@ -112,7 +112,7 @@ class StateTopic:
             raise ApiError(f"{TRANSACTION_TOPIC}-{index} could not be written: {error}", code) from error
 
     def _append(self, index: int, records: Sequence[TransactionRecord]) -> tuple[Partition, int]:
-        partition = self.led(index)
+        partition = self.led_partition(index)
         partition.check_enough_in_sync()
         topic = self._core.cluster.topics[TRANSACTION_TOPIC]
         now_ms = self._core.clock.now_ms()
@@ -126,12 +126,12 @@ class StateTopic:
 
     def read(self, index: int) -> AsyncIterator[TransactionRecord]:
         """All records of a partition in their order; others have the loop in between. Raises: ApiError."""
-        source = self.led(index).log
+        source = self.led_partition(index).log
         size, place = self._core.settings.transaction_state_log_load_buffer_bytes, f"{TRANSACTION_TOPIC}-{index}"
-        return read_back(self._core, source, size, lambda batch: _records(batch, place))
+        return read_back(self._core, source, size, lambda batch: _decode_records(batch, place))
 
 
-def _records(batch: Batch, place: str) -> list[TransactionRecord]:
+def _decode_records(batch: Batch, place: str) -> list[TransactionRecord]:
     """What a batch says; what cannot be read is skipped, as the rest is better than nothing."""
     if batch.is_control:
         return []

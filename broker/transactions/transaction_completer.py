@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...network.sasl.mechanism import for_log
 from ...protocol.errors import ApiError
 from ..scheduling.background_tasks import BackgroundTasks
-from .markers import MarkerOf, Markers
+from .markers import Markers, ProducerMarker
 from .state_topic import StateTopic
 from .transaction import Transaction, TransactionMetadata
 from .transaction_status import TransactionStatus
@@ -67,27 +67,27 @@ class TransactionCompleter:
         """Raises: ApiError NOT_COORDINATOR once another broker leads the partition of the id."""
         left = set(transaction.now.partitions)
         while left:
-            left = await self._markers.try_all(self._marker(transaction), left)
+            left = await self._markers.try_all(self._make_marker(transaction), left)
             if left:
                 await self._clock.sleep(RETRY_MS)
-        while not await self._is_written(transaction):
+        while not await self._try_to_complete(transaction):
             await self._clock.sleep(RETRY_MS)
 
-    def _marker(self, transaction: Transaction) -> MarkerOf:
+    def _make_marker(self, transaction: Transaction) -> ProducerMarker:
         now = transaction.now
         index = self._topic.partition_of(transaction.transactional_id)
-        return MarkerOf(
+        return ProducerMarker(
             producer_id=now.producer_id,
             producer_epoch=now.producer_epoch,
-            coordinator_epoch=self._topic.led(index).leader_epoch,
+            coordinator_epoch=self._topic.led_partition(index).leader_epoch,
             committed=now.state is TransactionStatus.PREPARE_COMMIT,
         )
 
-    async def _is_written(self, transaction: Transaction) -> bool:
+    async def _try_to_complete(self, transaction: Transaction) -> bool:
         try:
             await self._write(transaction, transaction.complete(self._clock.now_ms()))
         except ApiError as error:
-            self._topic.led(self._topic.partition_of(transaction.transactional_id))
+            self._topic.led_partition(self._topic.partition_of(transaction.transactional_id))
             log.warning(
                 "the transaction of %s cannot be completed and is tried again: %s", transaction.transactional_id, error
             )

@@ -36,7 +36,7 @@ class TransactionLoading(PartitionLoading):
 
     def start(self) -> None:
         """Begins to load what there is; with nothing there it is over at once."""
-        self.load(self._topic.with_records())
+        self.load(self._topic.partitions_with_records())
 
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()

@@ -89,7 +89,7 @@ END_ABORT: Final[Mapping[TransactionStatus, ErrorCode]] = {
 }
 
 
-def end_answer(state: TransactionStatus, *, committed: bool) -> ErrorCode:
+def end_error(state: TransactionStatus, *, committed: bool) -> ErrorCode:
     """What EndTxn is answered in a state other than Ongoing; NONE when the transaction has ended so already."""
     return (END_COMMIT if committed else END_ABORT).get(state, ErrorCode.INVALID_TXN_STATE)
 

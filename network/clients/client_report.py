@@ -32,7 +32,7 @@ class ClientReport:
     def __init__(self, most_clients: int, wall_ms: Callable[[float], int]) -> None:
         self.forgotten = 0
         self._most_clients = most_clients
-        self._wall_ms = wall_ms
+        self._time_of_request_ms = wall_ms
         self._clients: dict[Hashable, SeenClient] = {}
 
     def __len__(self) -> int:
@@ -77,12 +77,12 @@ class ClientReport:
 
     def copy_clients(self) -> list[tuple[SeenClient, int]]:
         """What was counted of each client up to now, and the time of day of its latest request."""
-        return [(client.copy(), self._wall_ms(client.latest_s)) for client in self._clients.values()]
+        return [(client.copy(), self._time_of_request_ms(client.latest_s)) for client in self._clients.values()]
 
     def rows_maker(self, start: int, count: int) -> Callable[[], list[dict[str, Any]]]:
         """Copies the counts of `count` clients after the first `start`, the latest first; returns what makes rows."""
         clients = sorted(self._clients.values(), key=lambda client: client.latest_s, reverse=True)
-        seen = [(client.copy(), self._wall_ms(client.latest_s)) for client in clients[start : start + count]]
+        seen = [(client.copy(), self._time_of_request_ms(client.latest_s)) for client in clients[start : start + count]]
         return lambda: [asdict(make_row(client, latest_ms)) for client, latest_ms in seen]
 
     def _forget_one(self) -> None:

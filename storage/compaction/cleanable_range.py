@@ -5,7 +5,7 @@
     the rest                    the active segment, what is not stable, and segments younger than min.compaction.lag.ms
 
 `end` is the start of the first segment that may not be cleaned. A log is cleaned when its dirty part of both exceeds
-`min.cleanable.dirty.ratio`, or when its first dirty record is older than `max.compaction.lag.ms`.
+`min.find_cleanable_range.dirty.ratio`, or when its first dirty record is older than `max.compaction.lag.ms`.
 Source: Kafka 3.9, LogCleanerManager.cleanableOffsets, LogToClean.
 """
 
@@ -39,7 +39,7 @@ class CleanableRange:
         return self.is_overdue or self.dirty_ratio > self.log.config.min_cleanable_dirty_ratio
 
 
-def cleanable(log: Log, checkpoint: int | None, last_stable_offset: int, now_ms: int) -> CleanableRange:
+def find_cleanable_range(log: Log, checkpoint: int | None, last_stable_offset: int, now_ms: int) -> CleanableRange:
     """What may be cleaned now; `checkpoint` is where the last cleaning ended, None when there was none."""
     start = log.log_start_offset
     first_dirty = start if checkpoint is None or not start <= checkpoint <= log.log_end_offset else checkpoint

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from stepdown.storage.compaction.cleanable_range import CleanableRange, cleanable
+from stepdown.storage.compaction.cleanable_range import CleanableRange, find_cleanable_range
 from stepdown.storage.compaction.compaction import Compaction, CompactionLimits, SegmentExchange
 from stepdown.storage.compaction.segment_replacement import swap_in
 from stepdown.storage.log.log import Log
@@ -17,7 +17,7 @@ def part(log: Log, checkpoint: int | None = None, now_ms: int | None = None) -> 
     """What may be cleaned now, up to the last stable offset."""
     unstable = log.first_unstable_offset
     stable = log.log_end_offset if unstable is None else unstable
-    return cleanable(log, checkpoint, stable, log.clock.now_ms() if now_ms is None else now_ms)
+    return find_cleanable_range(log, checkpoint, stable, log.clock.now_ms() if now_ms is None else now_ms)
 
 
 def clean(

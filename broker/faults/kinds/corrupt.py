@@ -7,7 +7,7 @@ from ....protocol.api import ApiKey
 from ....protocol.messages.fetch import FetchResponse
 from ....protocol.schema import Piece
 from ..armed_fault_state import ArmedFaultState
-from ..corrupt_responses import has_records, with_spoilt_records, wrong_frame
+from ..corrupt_responses import corrupt_frame, has_records, with_corrupt_records
 from ..fault import Fault, FaultPlace, field_with_parser
 from ..field_parsers import one_of
 from ..passing_request import PassingRequest
@@ -38,7 +38,7 @@ class CorruptFault(Fault):
         return isinstance(response, FetchResponse) and has_records(response, self.is_about, request.topic_name)
 
     async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
-        return with_spoilt_records(response, self.what, self.is_about, request.topic_name)
+        return with_corrupt_records(response, self.what, self.is_about, request.topic_name)
 
     def act_on_bytes(self, pieces: list[Piece]) -> list[Piece]:
-        return wrong_frame(pieces, self.what)
+        return corrupt_frame(pieces, self.what)

@@ -40,14 +40,16 @@ def _without_producer(request: ProduceRequest) -> ProduceRequest:
         topic_data=tuple(
             replace(
                 topic,
-                partition_data=tuple(replace(data, records=_anonymous(data.records)) for data in topic.partition_data),
+                partition_data=tuple(
+                    replace(data, records=_without_producer_id(data.records)) for data in topic.partition_data
+                ),
             )
             for topic in request.topic_data
         ),
     )
 
 
-def _anonymous(records: Buffer | None) -> Buffer | None:
+def _without_producer_id(records: Buffer | None) -> Buffer | None:
     if records is None or len(records) < RECORD_BATCH_OVERHEAD or records[MAGIC_OFFSET] != MAGIC_V2:
         return records
     header = read_header(records)

@@ -45,7 +45,7 @@ class ErrorFault(Fault):
         if call.key is ApiKey.FETCH:
             call.request = replace(call.request, max_wait_ms=0)
         if call.key is ApiKey.FETCH or (self.is_for_partitions and call.key not in FAILS_BY_PARTITION):
-            request.change_later(lambda response: self._change(request, response))
+            request.change_later(lambda response: self._change_response(request, response))
             return None
         error = ApiError(f"fault {state.number}", self.code)
         if not self.is_for_partitions:
@@ -53,9 +53,9 @@ class ErrorFault(Fault):
         return request.answer_part(self.is_about, lambda part: request.refuse(error, part))
 
     async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
-        return self._change(request, response)
+        return self._change_response(request, response)
 
-    def _change(self, request: PassingRequest, response: Any) -> Any:
+    def _change_response(self, request: PassingRequest, response: Any) -> Any:
         call = request.call
         if response is None:
             raise CloseConnection(f"a fault answers {self.code.name} to a request that has no answer")

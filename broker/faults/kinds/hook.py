@@ -12,7 +12,7 @@ from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, field_with_parser
 from ..field_parsers import positive
 from ..passing_request import PassingRequest
-from ..request_hook import CLOSE, PASS, SILENCE, Hook, HookedRequest, ask, async_function
+from ..request_hook import CLOSE, PASS, SILENCE, Hook, HookedRequest, parse_async_function, run_hook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +21,12 @@ class HookFault(Fault):
 
     kind: ClassVar[str] = "hook"
     times: int | None = field_with_parser(positive, None)
-    function: Hook = field_with_parser(async_function)
+    function: Hook = field_with_parser(parse_async_function)
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:
         """The function's response, None to go on. Raises: CloseConnection, also when the function fails."""
         try:
-            outcome = await ask(self.function, request.call.key, _describe(request))
+            outcome = await run_hook(self.function, request.call.key, _make_hooked_request(request))
         except CloseConnection:
             raise  # what the broker does with acks 0
         except Exception:
@@ -39,7 +39,7 @@ class HookFault(Fault):
         return None if outcome is PASS else outcome
 
 
-def _describe(request: PassingRequest) -> HookedRequest:
+def _make_hooked_request(request: PassingRequest) -> HookedRequest:
     call = request.call
 
     async def handle() -> Any:

@@ -25,10 +25,10 @@ class LoseRecordsFault(Fault):
     api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.PRODUCE,))
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:
-        return request.answer_part(self.is_about, lambda part: _acknowledge(request, part))
+        return request.answer_part(self.is_about, lambda part: _make_success(request, part))
 
 
-def _acknowledge(request: PassingRequest, part: ProduceRequest) -> ProduceResponse:
+def _make_success(request: PassingRequest, part: ProduceRequest) -> ProduceResponse:
     """A success for records that are written nowhere: each partition's log end offset, where they would have begun."""
     cluster = request.services.cluster
     return ProduceResponse(

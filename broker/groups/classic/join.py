@@ -9,13 +9,13 @@ import asyncio
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from ..caller import Caller
-from ..error_mapping import group_error
+from ..error_mapping import to_group_error
 from ..group_record_log import GroupRecordLog
 from ..group_settings import GroupSettings
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, JoinAnswer, join_error
 from .rebalance import Rebalancer
-from .state_table import ClassicGroupState, Rejoin, rejoin
+from .state_table import ClassicGroupState, Rejoin, decide_rejoin
 
 FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP = 4
 FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
@@ -90,7 +90,7 @@ class Joins:
         answer = new_answer()
         group.add(member, request.protocol_type, answer)
         self._rebalancer.await_new_member(group, member)
-        self._rebalancer.note_join(group, f"{member_id} joins{_reason(request)}")
+        self._rebalancer.note_join(group, f"{member_id} joins{_reason_text(request)}")
         return answer
 
     def _replace_static(
@@ -108,9 +108,9 @@ class Joins:
         answer = new_answer()
         group.update(member, request, answer)
         if group.state is not ClassicGroupState.STABLE:
-            self._rebalancer.note_join(group, f"static member {new_id} joins{_reason(request)}")
+            self._rebalancer.note_join(group, f"static member {new_id} joins{_reason_text(request)}")
         elif group.select_protocol() != group.protocol_name:
-            self._rebalancer.prepare(group, f"static member {new_id} changes the protocol{_reason(request)}")
+            self._rebalancer.prepare(group, f"static member {new_id} changes the protocol{_reason_text(request)}")
         else:
             self._store_replacement(group, member, old_id, old_leader, before, caller)
         return answer
@@ -131,7 +131,7 @@ class Joins:
             self._rebalancer.lines.warn(
                 group.group_id, "static member %s could not be stored: %s", member.member_id, error
             )
-            group.answer_join(member, join_error(group_error(error), UNKNOWN_MEMBER))
+            group.answer_join(member, join_error(to_group_error(error), UNKNOWN_MEMBER))
             group.set_protocols(member, before[0])
             _, member.rebalance_timeout_ms, member.session_timeout_ms = before
             self._rebalancer.forget_session(group, member.member_id)
@@ -155,16 +155,16 @@ class Joins:
         except ApiError as error:
             return answer_at_once(join_error(error.code, member_id))
         is_leader = member_id == group.leader_id
-        outcome = rejoin(group.state, is_leader=is_leader, is_unchanged=member.matches(request.protocols))
+        outcome = decide_rejoin(group.state, is_leader=is_leader, is_unchanged=member.has_protocols(request.protocols))
         if outcome is Rejoin.UNKNOWN:
             return answer_at_once(join_error(ErrorCode.UNKNOWN_MEMBER_ID, member_id))
         if outcome is Rejoin.SAME_GENERATION:
             return answer_at_once(group.join_response(member_id, with_members=is_leader))
         answer = new_answer()
         group.update(member, request, answer)
-        self._rebalancer.note_join(group, f"{member_id} rejoins{_reason(request)}")
+        self._rebalancer.note_join(group, f"{member_id} rejoins{_reason_text(request)}")
         return answer
 
 
-def _reason(request: JoinGroupRequest) -> str:
+def _reason_text(request: JoinGroupRequest) -> str:
     return f" ({request.reason})" if request.reason else ""

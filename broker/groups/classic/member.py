@@ -69,7 +69,7 @@ class ClassicMember:
         """The member's first choice of `candidates`, of which it knows at least one."""
         return next(protocol.name for protocol in self.protocols if protocol.name in candidates)
 
-    def matches(self, protocols: Sequence[JoinGroupRequestProtocol]) -> bool:
+    def has_protocols(self, protocols: Sequence[JoinGroupRequestProtocol]) -> bool:
         return self.protocols == tuple(protocols)
 
     @property

@@ -10,7 +10,7 @@ from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.messages.heartbeat import HeartbeatRequest
 from ....protocol.messages.leave_group import MemberIdentity, MemberResponse
 from ....protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from ..error_mapping import group_error
+from ..error_mapping import to_group_error
 from ..group_record_log import GroupRecordLog
 from .group import UNKNOWN_MEMBER, ClassicGroup
 from .member import ClassicMember, SyncAnswer
@@ -68,7 +68,7 @@ class Members:
             await self._record_log.await_replication(stored, self._store_timeout_ms)
         except ApiError as error:
             self._rebalancer.lines.warn(group.group_id, "its assignment could not be stored: %s", error)
-            failure = group_error(error)
+            failure = to_group_error(error)
         if group.state is not ClassicGroupState.COMPLETING_REBALANCE or request.generation_id != group.generation:
             return
         if failure is None:

@@ -158,7 +158,7 @@ class Rebalancer:
         elif group.have_all_joined:
             self.complete_join(group)
         else:
-            self._await_join(group)
+            self._schedule_join_timeout(group)
 
     def _delay_first_rebalance(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
         def expire() -> None:
@@ -175,7 +175,7 @@ class Rebalancer:
         if group.have_all_joined and group.previous_state is not ClassicGroupState.EMPTY:
             self.complete_join(group)
 
-    def _await_join(self, group: ClassicGroup) -> None:
+    def _schedule_join_timeout(self, group: ClassicGroup) -> None:
         self._timers.schedule(_join_phase_key(group), group.rebalance_timeout_ms, lambda: self.complete_join(group))
 
     def complete_join(self, group: ClassicGroup) -> None:
@@ -186,17 +186,17 @@ class Rebalancer:
             self.remove(group, member)
         if group.members and not group.elect_joining_leader():
             self.lines.warn(group.group_id, "no member has rejoined, waiting for another rebalance timeout")
-            self._await_join(group)
+            self._schedule_join_timeout(group)
             return
         group.start_generation(self._timers.now_ms())
         self.rebalances += 1
         if group.members:
-            self._announce(group)
+            self._answer_joins(group)
         else:
             self.lines.inform(group.group_id, "empty at generation %d", group.generation)
-            self.store_empty(group)
+            self.store_empty_group(group)
 
-    def _announce(self, group: ClassicGroup) -> None:
+    def _answer_joins(self, group: ClassicGroup) -> None:
         self.lines.inform(group.group_id, f"generation %d has {plural(len(group.members), 'member')}", group.generation)
         for member in tuple(group.members.values()):
             is_leader = member.member_id == group.leader_id
@@ -206,7 +206,7 @@ class Rebalancer:
             group.pending_syncs.add(member.member_id)
         self._timers.schedule(_sync_phase_key(group), group.rebalance_timeout_ms, lambda: self._expire_sync(group))
 
-    def store_empty(self, group: ClassicGroup) -> None:
+    def store_empty_group(self, group: ClassicGroup) -> None:
         """Should this fail, the generation before comes back after a restart, and its members expire."""
         try:
             self._record_log.append(group.group_id, [group.record()])

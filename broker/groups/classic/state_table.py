@@ -75,7 +75,7 @@ class Rejoin(Enum):
     UNKNOWN = "UNKNOWN_MEMBER_ID"
 
 
-def rejoin(state: ClassicGroupState, *, is_leader: bool, is_unchanged: bool) -> Rejoin:
+def decide_rejoin(state: ClassicGroupState, *, is_leader: bool, is_unchanged: bool) -> Rejoin:
     """What happens when a known member joins again; `is_unchanged`: its protocols and their metadata are as before.
 
     A leader's rejoin of a stable group always rebalances, so that it can react to what the broker cannot see.

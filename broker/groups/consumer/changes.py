@@ -57,7 +57,7 @@ class GroupChange:
 
 
 @dataclass(slots=True)
-class Plan(Generic[R]):
+class ChangePlan(Generic[R]):
     """A change, and what is done and answered when it is stored."""
 
     change: GroupChange
@@ -149,7 +149,7 @@ class GroupChangePlanner:
     ) -> dict[str, Assignment]:
         group = change.group
         name = group.choose_assignor(members.values()) or self._settings.assignors[0]
-        specs = _specs(group, members, topics)
+        specs = _member_specs(group, members, topics)
         partitions = {topic.topic_id: topic.num_partitions for topic in topics.values()}
         targets = ASSIGNORS[name](specs, partitions)
         for member_id in sorted(targets):
@@ -188,7 +188,7 @@ def _next_epoch(group: ConsumerGroup) -> int:
     return group.epoch + 1
 
 
-def _specs(group: ConsumerGroup, members: Mapping[str, ConsumerMember], topics: Topics) -> dict[str, MemberSpec]:
+def _member_specs(group: ConsumerGroup, members: Mapping[str, ConsumerMember], topics: Topics) -> dict[str, MemberSpec]:
     """The members as the assignor sees them. Members with the same subscription share one set of topics."""
     ids: dict[tuple[tuple[str, ...], str | None], frozenset[UUID]] = {}
     specs = {}

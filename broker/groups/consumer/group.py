@@ -171,12 +171,12 @@ class ConsumerGroup:
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self._static[member.instance_id] = member.member_id
-        for where in _partitions(member):
+        for where in _partitions_of(member):
             self._owners[where] = member.epoch
 
     def _disown(self, member: ConsumerMember) -> None:
         """Takes back what the member owns, unless a newer owner was written since."""
-        for where in _partitions(member):
+        for where in _partitions_of(member):
             if self._owners.get(where) == member.epoch:
                 del self._owners[where]
 
@@ -191,7 +191,7 @@ class ConsumerGroup:
         ]
 
 
-def _partitions(member: ConsumerMember) -> Iterable[tuple[UUID, int]]:
+def _partitions_of(member: ConsumerMember) -> Iterable[tuple[UUID, int]]:
     for owned in (member.assigned, member.revoking):
         for topic_id, partitions in owned.items():
             for partition in partitions:

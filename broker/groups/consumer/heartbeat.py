@@ -14,7 +14,7 @@ from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ..caller import Caller
 from ..consumer_group_store import ConsumerGroupStore
-from .changes import GroupChange, Plan
+from .changes import ChangePlan, GroupChange
 from .group import ConsumerGroup
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sort_topics
 
@@ -42,7 +42,7 @@ class ConsumerHeartbeats:
 
     def ensure_valid(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
         """Raises: ApiError for a request that makes no sense."""
-        fault = _fault(request, version)
+        fault = _find_fault(request, version)
         if fault is not None:
             raise ApiError(fault, ErrorCode.INVALID_REQUEST)
         assignor = request.server_assignor
@@ -52,7 +52,9 @@ class ConsumerHeartbeats:
 
     # Members that stay
 
-    def plan(self, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> Plan[ConsumerGroupHeartbeatResponse]:
+    def plan(
+        self, request: ConsumerGroupHeartbeatRequest, caller: Caller
+    ) -> ChangePlan[ConsumerGroupHeartbeatResponse]:
         """What a valid request of a member that stays changes, and its answer; it only reads, in any thread. Raises:
         ApiError."""
         consumers = self._consumers
@@ -60,15 +62,15 @@ class ConsumerHeartbeats:
         change = consumers.open(request.group_id, may_create=joins)
         consumers.check_room(change.group, request.member_id)
         owned = _partitions_of(request)
-        before = self._member(change, request, owned, joins=joins)
-        after = _update(before, request, caller)
+        before = self._find_or_make_member(change, request, owned, joins=joins)
+        after = _apply_request(before, request, caller)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
-        wants_assignment = joins or _is_full(request) or member.assigned != before.assigned
+        wants_assignment = joins or _is_full_request(request) or member.assigned != before.assigned
         response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
             heartbeat_interval_ms=self._settings.consumer_heartbeat_interval_ms,
-            assignment=_assignment(member.assigned) if wants_assignment else None,
+            assignment=_to_wire_assignment(member.assigned) if wants_assignment else None,
         )
 
         def finish() -> ConsumerGroupHeartbeatResponse:
@@ -77,24 +79,24 @@ class ConsumerHeartbeats:
                 consumers.timeouts.watch_revocation(change.group, member)
             return response
 
-        return Plan(change, finish)
+        return ChangePlan(change, finish)
 
-    def _member(
+    def _find_or_make_member(
         self, change: GroupChange, request: ConsumerGroupHeartbeatRequest, owned: Assignment | None, *, joins: bool
     ) -> ConsumerMember:
         group = change.group
         member_id = request.member_id or self._settings.random_id()
         if request.instance_id is not None:
-            return self._static_member(change, member_id, request, owned, joins=joins)
+            return self._find_or_replace_static(change, member_id, request, owned, joins=joins)
         member = group.members.get(member_id)
         if member is None:
             if not joins:
-                raise _unknown_member(group, member_id)
+                raise _make_unknown_member(group, member_id)
             member = ConsumerMember(member_id=member_id)
         _check_epoch(member, request.member_epoch, owned)
         return member
 
-    def _static_member(
+    def _find_or_replace_static(
         self,
         change: GroupChange,
         member_id: str,
@@ -108,7 +110,7 @@ class ConsumerHeartbeats:
         if joins and present is None:
             return group.members.get(member_id) or ConsumerMember(member_id=member_id)
         if present is None:
-            raise _unknown_member(group, request.instance_id or "")
+            raise _make_unknown_member(group, request.instance_id or "")
         if joins:
             if present.epoch != LEFT_FOR_NOW:
                 message = f"instance {request.instance_id} of group {group.group_id} is held by {present.member_id}"
@@ -130,7 +132,7 @@ class ConsumerHeartbeats:
         else:
             member = group.static_member(request.instance_id)
         if member is None:
-            raise _unknown_member(group, request.member_id)
+            raise _make_unknown_member(group, request.member_id)
         _check_holder(group, member, request.member_id)
         if request.member_epoch == LEFT_FOR_NOW:
             self._leave_for_now(group, member)
@@ -148,13 +150,13 @@ class ConsumerHeartbeats:
         self._consumers.store(change)
 
 
-def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+def _is_full_request(request: ConsumerGroupHeartbeatRequest) -> bool:
     """A member that lost an answer sends all it has."""
     says_all = request.subscribed_topic_names is not None and request.topic_partitions is not None
     return says_all and request.rebalance_timeout_ms != NOT_GIVEN
 
 
-def _fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
+def _find_fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
     """Why the request makes no sense, if it does not."""
     epoch = request.member_epoch
     if not request.group_id:
@@ -169,13 +171,13 @@ def _fault(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
     if has_to_have_id and not request.member_id.strip():
         return "the member id is empty"
     if epoch == JOINS:
-        return _fault_of_join(request)
+        return _find_fault_of_join(request)
     if epoch == LEFT_FOR_NOW and request.instance_id is None:
         return "who leaves for now needs an instance id"
     return None
 
 
-def _fault_of_join(request: ConsumerGroupHeartbeatRequest) -> str | None:
+def _find_fault_of_join(request: ConsumerGroupHeartbeatRequest) -> str | None:
     if request.rebalance_timeout_ms == NOT_GIVEN:
         return "who joins has to give a rebalance timeout"
     if request.topic_partitions is None or request.topic_partitions:
@@ -207,11 +209,11 @@ def _is_subset(owned: Assignment | None, assigned: Assignment) -> bool:
     )
 
 
-def _unknown_member(group: ConsumerGroup, member_id: str) -> ApiError:
+def _make_unknown_member(group: ConsumerGroup, member_id: str) -> ApiError:
     return ApiError(f"group {group.group_id} has no member {member_id!r}", ErrorCode.UNKNOWN_MEMBER_ID)
 
 
-def _update(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerMember:
+def _apply_request(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> ConsumerMember:
     """The member with what the request changes; what it leaves out stays."""
     topics, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
@@ -235,7 +237,7 @@ def _partitions_of(request: ConsumerGroupHeartbeatRequest) -> Assignment | None:
     return {each.topic_id: frozenset(each.partitions) for each in request.topic_partitions}
 
 
-def _assignment(assigned: Assignment) -> wire.Assignment:
+def _to_wire_assignment(assigned: Assignment) -> wire.Assignment:
     return wire.Assignment(
         topic_partitions=tuple(
             wire.TopicPartitions(topic_id=topic_id, partitions=tuple(sorted(partitions)))

@@ -13,7 +13,7 @@ from ....protocol.errors import ApiError
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ..classic.group import ClassicGroup
 from ..group_registry import GroupRegistry
-from .changes import Plan
+from .changes import ChangePlan
 from .group import ConsumerGroup
 from .topic_lookup import TopicLookup
 
@@ -27,7 +27,7 @@ class LongPlans:
 
     def __init__(
         self,
-        run_in_worker: Callable[[Callable[[], Plan[Any]]], Awaitable[Plan[Any]]],
+        run_in_worker: Callable[[Callable[[], ChangePlan[Any]]], Awaitable[ChangePlan[Any]]],
         groups: GroupRegistry,
         topics: TopicLookup,
         check_answerable: Callable[[str], Awaitable[None]],
@@ -62,10 +62,10 @@ class LongPlans:
                 return True
         return False
 
-    async def make(self, group_id: str, make_plan: Callable[[], Plan[R]]) -> Plan[R]:
+    async def make(self, group_id: str, make_plan: Callable[[], ChangePlan[R]]) -> ChangePlan[R]:
         """The plan for the group as it is when this returns. Raises: ApiError."""
 
-        def make_and_encode() -> Plan[R]:
+        def make_and_encode() -> ChangePlan[R]:
             plan = make_plan()
             plan.change.encode()
             return plan

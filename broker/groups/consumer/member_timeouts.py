@@ -56,17 +56,17 @@ class MemberTimeouts:
 
     def watch(self, group: ConsumerGroup, member_id: str, what: Watch, timeout_ms: int, failure: str) -> None:
         self._timers.schedule(
-            (what, group.group_id, member_id), timeout_ms, self._expiry(group, member_id, failure, timeout_ms)
+            (what, group.group_id, member_id), timeout_ms, self._make_expiry(group, member_id, failure, timeout_ms)
         )
 
     def watch_if_not_yet(
         self, group: ConsumerGroup, member_id: str, what: Watch, timeout_ms: int, failure: str
     ) -> None:
         self._timers.schedule_if_absent(
-            (what, group.group_id, member_id), timeout_ms, self._expiry(group, member_id, failure, timeout_ms)
+            (what, group.group_id, member_id), timeout_ms, self._make_expiry(group, member_id, failure, timeout_ms)
         )
 
-    def _expiry(self, group: ConsumerGroup, member_id: str, failure: str, timeout_ms: int) -> Callable[[], None]:
+    def _make_expiry(self, group: ConsumerGroup, member_id: str, failure: str, timeout_ms: int) -> Callable[[], None]:
         return lambda: self._expired(group, member_id, failure, timeout_ms)
 
     def unwatch(self, group: ConsumerGroup, member_id: str, *what: Watch) -> None:

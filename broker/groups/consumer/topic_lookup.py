@@ -25,7 +25,7 @@ class TopicLookup:
             topic_id=topic.topic_id,
             topic_name=name,
             num_partitions=len(topic.partitions),
-            partition_metadata=self._in_racks(topic) if self._knows_racks() else (),
+            partition_metadata=self._partition_racks(topic) if self._knows_racks() else (),
         )
 
     def count_partitions(self, name: str) -> int:
@@ -43,10 +43,10 @@ class TopicLookup:
     def _knows_racks(self) -> bool:
         return any(node.rack is not None for node in tuple(self._cluster.brokers.values()))
 
-    def _in_racks(self, topic: "Topic") -> tuple[PartitionMetadata, ...]:
-        racks = ((index, self._racks(partition)) for index, partition in sorted(topic.partitions.items()))
+    def _partition_racks(self, topic: "Topic") -> tuple[PartitionMetadata, ...]:
+        racks = ((index, self._racks_of(partition)) for index, partition in sorted(topic.partitions.items()))
         return tuple(PartitionMetadata(partition=index, racks=known) for index, known in racks if known)
 
-    def _racks(self, partition: "Partition") -> tuple[str, ...]:
+    def _racks_of(self, partition: "Partition") -> tuple[str, ...]:
         brokers = (self._cluster.brokers.get(node_id) for node_id in partition.replicas)
         return tuple(sorted({node.rack for node in brokers if node is not None and node.rack is not None}))

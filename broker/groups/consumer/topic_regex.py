@@ -58,7 +58,7 @@ class TopicPattern:
         for name in names:
             known[name] = self.matches(name)
             if perf_counter() - began > MAX_LEARN_S:
-                raise _invalid(self._text, f"takes more than {MAX_LEARN_S:g} s for the names of all topics")
+                raise _make_invalid(self._text, f"takes more than {MAX_LEARN_S:g} s for the names of all topics")
         self._known = known
 
 
@@ -76,17 +76,17 @@ def compile_pattern(text: str) -> TopicPattern:
     import re2  # on first use: few clients subscribe by expressions
 
     if len(text) > MAX_PATTERN_CHARS:
-        raise _invalid(text, f"has {len(text)} characters, {MAX_PATTERN_CHARS} are allowed")
+        raise _make_invalid(text, f"has {len(text)} characters, {MAX_PATTERN_CHARS} are allowed")
     if text.count("\\p") + text.count("\\P") > MAX_UNICODE_CLASSES:
-        raise _invalid(text, f"has more than {MAX_UNICODE_CLASSES} Unicode classes")
+        raise _make_invalid(text, f"has more than {MAX_UNICODE_CLASSES} Unicode classes")
     options = re2.Options()
     options.max_mem, options.log_errors = MAX_MEMORY_BYTES, False
     try:
         expression = re2.compile(text, options)
     except (re2.error, UnicodeEncodeError) as fault:
-        raise _invalid(text, f"cannot be read: {_reason(fault)}") from fault
+        raise _make_invalid(text, f"cannot be read: {_reason(fault)}") from fault
     if expression.programsize > MAX_PROGRAM:
-        raise _invalid(text, f"is too large: {expression.programsize} steps, {MAX_PROGRAM} are allowed")
+        raise _make_invalid(text, f"is too large: {expression.programsize} steps, {MAX_PROGRAM} are allowed")
     return TopicPattern(text, expression)
 
 
@@ -95,5 +95,5 @@ def _reason(fault: Exception) -> str:
     return told.decode(errors="replace") if isinstance(told, bytes) else str(told)
 
 
-def _invalid(text: str, why: str) -> ApiError:
+def _make_invalid(text: str, why: str) -> ApiError:
     return ApiError(f"the expression {text[:80]!r} {why}", ErrorCode.INVALID_REGULAR_EXPRESSION)

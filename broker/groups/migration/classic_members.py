@@ -19,7 +19,7 @@ from ..caller import Caller
 from ..classic.group import UNKNOWN_MEMBER
 from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
-from ..consumer.changes import GroupChange, Plan
+from ..consumer.changes import ChangePlan, GroupChange
 from ..consumer.group import NOT_OWNED, ConsumerGroup
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sort_topics
 from ..consumer_group_store import ConsumerGroupStore
@@ -41,7 +41,7 @@ class ClassicMembersInConsumerGroup:
         """The member's generation. Raises: ApiError."""
         return self._consumers.carry_out(self.plan_join(request, caller))
 
-    def plan_join(self, request: JoinGroupRequest, caller: Caller) -> Plan[JoinGroupResponse]:
+    def plan_join(self, request: JoinGroupRequest, caller: Caller) -> ChangePlan[JoinGroupResponse]:
         """What that changes, and the answer; it only reads, in any thread. Raises: ApiError."""
         consumers = self._consumers
         group = consumers.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)  # which has a client join again
@@ -53,11 +53,11 @@ class ClassicMembersInConsumerGroup:
         is_new = request.member_id == UNKNOWN_MEMBER
         change = GroupChange(group)
         if is_new and request.group_instance_id is None and caller.version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP:
-            return Plan(change, lambda: join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id))
-        before = self._member(change, member_id, request, is_new=is_new)
-        subscription = _subscription(request)
-        _ensure_sees(subscription.topics, caller)
-        after = _update(before, request, subscription, caller)
+            return ChangePlan(change, lambda: join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+        before = self._find_or_make_member(change, member_id, request, is_new=is_new)
+        subscription = _decode_subscription(request)
+        _check_may_see(subscription.topics, caller)
+        after = _apply_request(before, request, subscription, caller)
         owned = self._migration.by_id(subscription.owned_partitions)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
 
@@ -70,9 +70,9 @@ class ClassicMembersInConsumerGroup:
                 protocol_name=request.protocols[0].name,
             )
 
-        return Plan(change, finish)
+        return ChangePlan(change, finish)
 
-    def _member(
+    def _find_or_make_member(
         self, change: GroupChange, member_id: str, request: JoinGroupRequest, *, is_new: bool
     ) -> ConsumerMember:
         group, instance_id = change.group, request.group_instance_id
@@ -200,7 +200,7 @@ def _waits_for_partitions(group: ConsumerGroup, member: ConsumerMember) -> bool:
     )
 
 
-def _subscription(request: JoinGroupRequest) -> ConsumerSubscription:
+def _decode_subscription(request: JoinGroupRequest) -> ConsumerSubscription:
     try:
         return decode_subscription(request.protocols[0].metadata)
     except MalformedFrame as fault:
@@ -208,14 +208,14 @@ def _subscription(request: JoinGroupRequest) -> ConsumerSubscription:
         raise ApiError(message, ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from fault
 
 
-def _ensure_sees(topics: Iterable[str], caller: Caller) -> None:
+def _check_may_see(topics: Iterable[str], caller: Caller) -> None:
     """Raises: ApiError for a topic that the client may not describe: the broker would assign it."""
     for topic in topics:
         if not caller.may_see(topic):
             raise ApiError(f"DESCRIBE is not allowed on TOPIC {topic}", ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def _update(
+def _apply_request(
     member: ConsumerMember, request: JoinGroupRequest, subscription: ConsumerSubscription, caller: Caller
 ) -> ConsumerMember:
     return replace(

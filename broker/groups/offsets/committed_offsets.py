@@ -112,7 +112,7 @@ class Offsets:
         if value is None:
             self._remove(key.group, where)
             return
-        committed = _from_record(value, record_offset)
+        committed = _decode_offset(value, record_offset)
         if producer_id == NO_PRODUCER:
             self._committed.setdefault(key.group, {})[where] = committed
         else:
@@ -123,9 +123,9 @@ class Offsets:
         """A marker decided about what the producer's transaction would commit for the group."""
         pending = self._pending[producer_id]
         offsets = pending.pop(group_id)
-        self._close(group_id, producer_id)
+        self._forget_open_producer(group_id, producer_id)
         if committed:
-            self._settle(group_id, offsets)
+            self._take_over_offsets(group_id, offsets)
         if not pending:
             del self._pending[producer_id]
 
@@ -141,7 +141,7 @@ class Offsets:
         for producer_id in tuple(self._open_producers_of(group_id)):
             self.end_transaction(group_id, producer_id, committed=False)
 
-    def _settle(self, group_id: str, offsets: _OfPartition) -> None:
+    def _take_over_offsets(self, group_id: str, offsets: _OfPartition) -> None:
         settled = self._committed.setdefault(group_id, {})
         for where, offset in offsets.items():
             present = settled.get(where)
@@ -150,7 +150,7 @@ class Offsets:
         if not settled:
             del self._committed[group_id]
 
-    def _close(self, group_id: str, producer_id: int) -> None:
+    def _forget_open_producer(self, group_id: str, producer_id: int) -> None:
         producers = self._open_producers[group_id]
         producers.discard(producer_id)
         if not producers:
@@ -164,7 +164,7 @@ class Offsets:
             self._pending[producer][group_id].pop(where, None)
 
 
-def _from_record(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
+def _decode_offset(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
     return CommittedOffset(
         value.offset,
         value.leader_epoch,

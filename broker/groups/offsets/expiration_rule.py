@@ -34,7 +34,7 @@ def find_expired_offsets(
     retention_ms: int,
 ) -> list[TopicPartition]:
     """Which of `among` have offsets that may go now."""
-    base = _base(group)
+    base = _retention_base(group)
     if base is None:
         return []
     group_id = group.group_id
@@ -54,7 +54,7 @@ def _is_expired(offset: CommittedOffset, base: Base, now_ms: int, retention_ms: 
     return now_ms - base(offset) >= retention_ms
 
 
-def _base(group: ClassicGroup | ConsumerGroup) -> Base | None:
+def _retention_base(group: ClassicGroup | ConsumerGroup) -> Base | None:
     """From when on the retention of an offset counts; None: it never ends."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return _commit_ms_of

@@ -28,7 +28,7 @@ from ..classic.group import UNKNOWN_MEMBER, ClassicGroup
 from ..classic.rebalance import Rebalancer
 from ..classic.state_table import COMMIT, ClassicGroupState
 from ..consumer.group import ConsumerGroup
-from ..error_mapping import offset_error
+from ..error_mapping import to_offset_error
 from ..group_record_log import GroupRecordLog, StoredRecords, TransactionalProducer
 from ..group_registry import Group, GroupRegistry
 from ..group_settings import GroupSettings
@@ -78,7 +78,7 @@ NEVER_MS = (1 << 63) - 1
 UNKNOWN_OFFSET = CommittedOffset(NO_OFFSET, -1, "", -1, -1, -1)
 
 
-class Commits:
+class OffsetRequests:
     """Offsets of groups, from requests to records and back."""
 
     def __init__(
@@ -118,11 +118,11 @@ class Commits:
 
     async def _store_offsets(self, committer: Committer, new: Sequence[NewOffset]) -> ErrorCode:
         group_id = committer.group_id
-        records = [self._record(group_id, each) for each in new]
+        records = [self._make_record(group_id, each) for each in new]
         try:
             stored = self._record_log.append(group_id, records, committer.producer)
         except ApiError as error:
-            return offset_error(error)
+            return to_offset_error(error)
         self.apply(records, stored, committer.producer)
         self.committed += len(new)
         partitions = [(each.topic, each.partition) for each in new]
@@ -130,12 +130,12 @@ class Commits:
         try:
             await self._record_log.await_replication(stored, self._timeout_ms)
         except ApiError as error:
-            return offset_error(error)
+            return to_offset_error(error)
         finally:
             self._offsets.end_replication(group_id, partitions)
         return ErrorCode.NONE
 
-    def _record(self, group_id: str, new: NewOffset) -> GroupRecord:
+    def _make_record(self, group_id: str, new: NewOffset) -> GroupRecord:
         now_ms = self._rebalancer.now_ms()
         value = OffsetCommitValue(
             offset=new.offset,
@@ -166,7 +166,7 @@ class Commits:
                 is_new = committer.version >= FIRST_VERSION_WITH_MEMBER_EPOCH and not committer.is_transactional
                 code = ErrorCode.GROUP_ID_NOT_FOUND if is_new and offers_epochs else ErrorCode.ILLEGAL_GENERATION
                 raise ApiError(f"there is no group {committer.group_id!r}", code)
-            group = self._groups.offsets_only(committer.group_id, self._rebalancer.now_ms())
+            group = self._groups.find_or_make_for_offsets(committer.group_id, self._rebalancer.now_ms())
         if isinstance(group, ConsumerGroup):
             self._check_consumer_member(group, committer)
         else:
@@ -231,7 +231,7 @@ class Commits:
             raise ApiError(message, ErrorCode.UNSTABLE_OFFSET_COMMIT)
         return self._offsets.find(group_id, topic, partition) or UNKNOWN_OFFSET
 
-    def all_of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+    def offsets_of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         return self._offsets.of_group(group_id)
 
     # Deleting
@@ -249,16 +249,16 @@ class Commits:
                 raise ApiError(f"group {group_id} is gone", ErrorCode.GROUP_ID_NOT_FOUND)
             if group.members and not group.uses_consumer_protocol:
                 raise ApiError(f"group {group_id} has members", ErrorCode.NON_EMPTY_GROUP)
-        codes = {where: self._may_delete(group, where) for where in asked}
+        codes = {where: self._deletion_error(group, where) for where in asked}
         known = self._offsets.partitions_of(group_id)
         gone = [where for where, code in codes.items() if not code and where in known]
         self._delete(group_id, gone)
         goes_at_once = not all(codes.values()) and not self._settings.offers_consumer_protocol
-        if goes_at_once and isinstance(group, ClassicGroup) and group.is_empty and not self._is_used(group_id):
+        if goes_at_once and isinstance(group, ClassicGroup) and group.is_empty and not self._holds_offsets(group_id):
             self.delete_group(group)
         return codes
 
-    def _may_delete(self, group: Group, where: TopicPartition) -> ErrorCode:
+    def _deletion_error(self, group: Group, where: TopicPartition) -> ErrorCode:
         has_members = bool(group.members)
         subscribed = has_members and group.is_subscribed_to(where[0])
         return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
@@ -300,7 +300,7 @@ class Commits:
             found = sorted(where for where in self._offsets.partitions_of(group_id) if where[0] in names)
             end = ends.get(self._record_log.partition_of(group_id), 0) if found else 0
             try:
-                for batch in _batches(found):
+                for batch in _split_in_batches(found):
                     last_of = partial(self._offsets.last_record, group_id)
                     self._delete(group_id, [where for where in batch if 0 <= last_of(where) < end])
                     await turn.next()
@@ -321,7 +321,7 @@ class Commits:
     async def expire(self, group: Group, turn: Turn) -> int:
         """How many offsets were too old; a group without members that has none left goes too. Raises: ApiError."""
         group_id, count = group.group_id, 0
-        for batch in _batches(list(self._offsets.of_group(group_id))):
+        for batch in _split_in_batches(list(self._offsets.of_group(group_id))):
             expired = find_expired_offsets(
                 group,
                 self._offsets,
@@ -337,13 +337,13 @@ class Commits:
             if self._groups.find(group_id) is not group:
                 return count
         has_pending = isinstance(group, ClassicGroup) and bool(group.pending_members)
-        if group.is_empty and not self._is_used(group_id) and not has_pending:
+        if group.is_empty and not self._holds_offsets(group_id) and not has_pending:
             self.delete_group(group)
         return count
 
-    def _is_used(self, group_id: str) -> bool:
+    def _holds_offsets(self, group_id: str) -> bool:
         return bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)
 
 
-def _batches(partitions: Sequence[TopicPartition]) -> Iterator[Sequence[TopicPartition]]:
+def _split_in_batches(partitions: Sequence[TopicPartition]) -> Iterator[Sequence[TopicPartition]]:
     return (partitions[at : at + TOMBSTONES_A_BATCH] for at in range(0, len(partitions), TOMBSTONES_A_BATCH))

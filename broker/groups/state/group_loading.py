@@ -52,7 +52,7 @@ class GroupLoading(PartitionLoading):
 
     def start(self) -> None:
         """Begins to load what there is; with nothing there it is over at once."""
-        self.load(self._topic.with_records())
+        self.load(self._topic.partitions_with_records())
 
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()
@@ -95,7 +95,7 @@ class GroupLoading(PartitionLoading):
         for group_id in self._offsets.groups_of_producer(producer_id):
             if self._topic.partition_of(group_id) == partition:
                 self._offsets.end_transaction(group_id, producer_id, committed=is_commit)
-                self._groups.offsets_only(group_id, None)
+                self._groups.find_or_make_for_offsets(group_id, None)
 
     def _settle(self, group: Group) -> None:
         """A group that was only made for offsets which are gone by the end of the log is none."""

@@ -74,7 +74,7 @@ class OffsetsTopic:
         partition = None if topic is None else topic.partitions.get(index)
         return partition is not None and partition.leader_id == self._core.cluster.node_id
 
-    def with_records(self) -> list[int]:
+    def partitions_with_records(self) -> list[int]:
         """Partitions that have something to load."""
         topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
         if topic is None:
@@ -92,7 +92,7 @@ class OffsetsTopic:
         """Where the log of each partition ends that is led here."""
         topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
         led = [] if topic is None else [index for index in topic.partitions if self.leads(index)]
-        return {index: self._led(index).log.log_end_offset for index in led}
+        return {index: self._led_partition(index).log.log_end_offset for index in led}
 
     # Writing
 
@@ -109,22 +109,22 @@ class OffsetsTopic:
         producer: TransactionalProducer | None = None,
     ) -> StoredRecords:
         """The same for records that were encoded before. Raises: ApiError when nothing was written."""
-        partition = self._led(self.partition_of(group_id))
+        partition = self._led_partition(self.partition_of(group_id))
         partition.check_enough_in_sync()
         topic = self._core.cluster.topics[OFFSETS_TOPIC]
         now_ms = self._core.clock.now_ms()
-        data = self._batch(records, producer, now_ms)
+        data = self._build_batch(records, producer, now_ms)
         rules = self._core.append_rules.rules_of(topic)
         prepared = prepare(memoryview(data), rules, now_ms=now_ms, origin=AppendOrigin.COORDINATOR)
         info = self._core.append(partition, prepared)
         return StoredRecords(partition=partition.index, first_offset=info.first_offset, end_offset=info.last_offset + 1)
 
-    def _led(self, index: int) -> Partition:
+    def _led_partition(self, index: int) -> Partition:
         if not self.leads(index):
             raise ApiError(f"{OFFSETS_TOPIC}-{index} is not led here", ErrorCode.NOT_COORDINATOR)
         return self._core.cluster.partition(OFFSETS_TOPIC, index)
 
-    def _batch(
+    def _build_batch(
         self, records: Sequence[EncodedGroupRecord], producer: TransactionalProducer | None, now_ms: int
     ) -> bytes:
         if producer is None:
@@ -150,7 +150,7 @@ class OffsetsTopic:
         """All records and markers of a partition in their order; others have the loop in between. Raises: ApiError."""
         source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
         size, place = self._core.settings.offsets_load_buffer_bytes, f"{OFFSETS_TOPIC}-{index}"
-        return read_back(self._core, source, size, lambda batch: _entries(batch, place))
+        return read_back(self._core, source, size, lambda batch: _decode_entries(batch, place))
 
 
 class OffsetsTopicEntry:
@@ -165,7 +165,7 @@ class OffsetsTopicEntry:
         self.is_commit = is_commit
 
 
-def _entries(batch: Batch, place: str) -> list[OffsetsTopicEntry]:
+def _decode_entries(batch: Batch, place: str) -> list[OffsetsTopicEntry]:
     """What a batch says; what cannot be read is skipped, as the rest is better than nothing."""
     try:
         records = list(batch.records())
@@ -173,17 +173,17 @@ def _entries(batch: Batch, place: str) -> list[OffsetsTopicEntry]:
         log.warning("%s: the batch at offset %d cannot be read and is skipped: %s", place, batch.base_offset, fault)
         return []
     if batch.is_control:
-        return [_marker(batch, record) for record in records]
+        return [_decode_marker(batch, record) for record in records]
     producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER
-    return [entry for record in records if (entry := _entry(record, producer_id, place)) is not None]
+    return [entry for record in records if (entry := _decode_entry(record, producer_id, place)) is not None]
 
 
-def _marker(batch: Batch, record: Record) -> OffsetsTopicEntry:
+def _decode_marker(batch: Batch, record: Record) -> OffsetsTopicEntry:
     kind = _CONTROL_KEY.unpack_from(record.key or b"\0" * _CONTROL_KEY.size)[1]
     return OffsetsTopicEntry(record.offset, batch.producer_id, None, is_commit=kind == ControlType.COMMIT)
 
 
-def _entry(record: Record, producer_id: int, place: str) -> OffsetsTopicEntry | None:
+def _decode_entry(record: Record, producer_id: int, place: str) -> OffsetsTopicEntry | None:
     try:
         decoded = None if record.key is None else decode_group_record(record.key, record.value)
     except MalformedFrame as fault:

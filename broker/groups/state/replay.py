@@ -30,7 +30,7 @@ class Replay:
         key, value = record.key, record.value
         if isinstance(key, OffsetCommitKey):
             if value is not None:
-                self._groups.offsets_only(key.group, None)
+                self._groups.find_or_make_for_offsets(key.group, None)
             self._offsets.apply(key, value, record_offset, producer_id)
         elif isinstance(key, GroupMetadataKey):
             self._apply_classic(key.group, value)

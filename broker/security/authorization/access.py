@@ -81,10 +81,10 @@ class Access:
     def ensure_allows(self, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME) -> None:
         """Raises ApiError 29, 30, 31 or 53 when it is not allowed."""
         if not self.may(operation, kind, name):
-            raise denial(operation, kind, name)
+            raise make_denial(operation, kind, name)
 
-    def operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
-        """What may be done with a resource, as the bit field that responses have (KIP-430): bit n is operation n."""
+    def authorized_operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
+        """The bit field of `authorized_operations` in responses (KIP-430): bit n is operation n."""
         return ALL_OPERATIONS[kind]
 
 
@@ -92,7 +92,8 @@ EVERYTHING = Access()
 
 
 class RestrictedAccess(Access):
-    """What the authorizer allows to one request. Asked the same again it gives, and logs, nothing new."""
+    """What the authorizer allows to one request. Answers are kept: the same question has the same answer, and a denial
+    is logged once."""
 
     __slots__ = ("_authorizer", "_denied", "_host", "_known", "_lines", "_principal", "_request")
 
@@ -129,7 +130,7 @@ class RestrictedAccess(Access):
     def may_some(self, operation: AclOperation, kind: ResourceType) -> bool:
         return self._authorizer.allows_some(self._principal, self._host, operation, kind)
 
-    def operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
+    def authorized_operations(self, kind: ResourceType, name: str = CLUSTER_NAME) -> int:
         return _bit_field(each for each in OPERATIONS[kind] if self.may_see(each, kind, name))
 
 
@@ -138,9 +139,9 @@ def cluster_operations(access: Access, is_asked: bool) -> int:
     if not is_asked:
         return NOT_ASKED
     may_know = access.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
-    return access.operations(ResourceType.CLUSTER) if may_know else 0
+    return access.authorized_operations(ResourceType.CLUSTER) if may_know else 0
 
 
-def denial(operation: AclOperation, kind: ResourceType, name: str) -> ApiError:
+def make_denial(operation: AclOperation, kind: ResourceType, name: str) -> ApiError:
     """The error that says so."""
     return ApiError(f"{operation.name} is not allowed on {kind.name} {name}", CODES[kind])

@@ -9,7 +9,7 @@ from ....protocol.errors import ApiError, ErrorCode
 E = TypeVar("E", bound=IntEnum)
 
 
-def acl_of(creation: Any, pattern_type: int) -> Acl:
+def decode_acl(creation: Any, pattern_type: int) -> Acl:
     """The rule that CreateAcls has; not checked."""
     return Acl(
         resource_type=_decode(ResourceType, creation.resource_type),
@@ -22,7 +22,7 @@ def acl_of(creation: Any, pattern_type: int) -> Acl:
     )
 
 
-def filter_of(asked: Any) -> AclFilter:
+def decode_filter(asked: Any) -> AclFilter:
     """The filter that DescribeAcls and DeleteAcls have. Raises ApiError INVALID_REQUEST when a code is not known."""
     wanted = AclFilter(
         resource_type=_decode(ResourceType, asked.resource_type_filter),

@@ -60,7 +60,7 @@ class Acls:
 
     def add(self, acls: Iterable[Acl]) -> None:
         """Adds rules; those that are there already stay. Raises DiskFault."""
-        self._replace({acl: uuid4() for acl in acls} | self._present())
+        self._replace({acl: uuid4() for acl in acls} | self._copy_acls())
 
     async def add_in_turns(self, acls: Iterable[Acl], turn: Turn) -> None:
         """The same for very many: others have the loop until all are written. Raises DiskFault."""
@@ -69,18 +69,18 @@ class Acls:
             new[acl] = uuid4()
             await turn.next()
         async with self._changes:
-            await self._replace_in_turns(new | self._present(), turn)
+            await self._replace_in_turns(new | self._copy_acls(), turn)
 
     async def remove_in_turns(self, acls: Iterable[Acl], turn: Turn) -> None:
         """Removes rules; others have the loop until all are written. Raises DiskFault."""
         async with self._changes:
-            left = self._present()
+            left = self._copy_acls()
             for acl in acls:
                 left.pop(acl, None)
                 await turn.next()
             await self._replace_in_turns(left, turn)
 
-    def _present(self) -> dict[Acl, UUID]:
+    def _copy_acls(self) -> dict[Acl, UUID]:
         return dict(self._store.state.acls)
 
     async def _replace_in_turns(self, acls: dict[Acl, UUID], turn: Turn) -> None:

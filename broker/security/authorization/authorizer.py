@@ -57,12 +57,12 @@ class Authorizer:
         for acl in set(before).difference(acls):
             names = self._rules_by_name(acl)
             known = names[acl.resource_name]
-            known.remove(acl if acl.host == WILDCARD else _canonical(acl))
+            known.remove(acl if acl.host == WILDCARD else _with_canonical_host(acl))
             if not known:
                 del names[acl.resource_name]
         for acl in set(acls).difference(before):
             names = self._rules_by_name(acl)
-            names.setdefault(acl.resource_name, []).append(acl if acl.host == WILDCARD else _canonical(acl))
+            names.setdefault(acl.resource_name, []).append(acl if acl.host == WILDCARD else _with_canonical_host(acl))
         for index in self._indexes.values():
             index.lengths = tuple({len(name) for name in index.prefixed})
 
@@ -137,7 +137,7 @@ class Authorizer:
                         yield acl
 
 
-def _canonical(acl: Acl) -> Acl:
+def _with_canonical_host(acl: Acl) -> Acl:
     host = canonical_address(acl.host)
     return acl if host == acl.host else replace(acl, host=host)
 

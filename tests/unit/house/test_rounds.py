@@ -171,4 +171,4 @@ def test_the_rounds_of_the_broker_are_read() -> None:
         "abort_timed_out",
         "clean_all",
     }
-    assert read >= {"remove_expired_ids", "shrink_all", "load_all"}
+    assert read >= {"remove_expired_ids", "shrink_isrs", "load_all"}

@@ -100,7 +100,7 @@ async def test_a_fetch_waits_by_the_clock() -> None:
 def test_a_week_costs_what_its_timers_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A day took 94 s: each look for something due was done as often as in a day, though nothing was due."""
     looks = 0
-    settle = MovableClock._settle
+    settle = MovableClock._await_idle
 
     async def count(clock: MovableClock) -> None:
         nonlocal looks
@@ -112,7 +112,7 @@ def test_a_week_costs_what_its_timers_cost(monkeypatch: pytest.MonkeyPatch) -> N
         kafka.create_topic("kept", config={"retention.ms": -1})
         kafka.produce("t", b"old", timestamp=kafka.clock.now_ms)
         kafka.produce("kept", b"old", timestamp=kafka.clock.now_ms)
-        monkeypatch.setattr(MovableClock, "_settle", count)
+        monkeypatch.setattr(MovableClock, "_await_idle", count)
         kafka.clock.advance("7d")
         assert looks < 15 * MOST_SWEEPS
         assert kafka.records("t") == []

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from ..member import Assignment
-from .spec import MemberSpec, readers_of
+from .spec import MemberSpec, subscribers_by_topic
 
 
 def assign_ranges(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:
     """What each member is to own."""
-    order = sorted(members, key=lambda member_id: _rank(member_id, members[member_id]))
+    order = sorted(members, key=lambda member_id: _sort_key(member_id, members[member_id]))
     assigned: dict[str, dict[UUID, frozenset[int]]] = {member_id: {} for member_id in order}
-    readers_by_topic = readers_of(order, members, partitions)
+    readers_by_topic = subscribers_by_topic(order, members, partitions)
     for topic_id, count in partitions.items():
         readers = readers_by_topic[topic_id]
         start = 0
@@ -26,7 +26,7 @@ def assign_ranges(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, i
     return dict(assigned)
 
 
-def _rank(member_id: str, member: MemberSpec) -> tuple[bool, str]:
+def _sort_key(member_id: str, member: MemberSpec) -> tuple[bool, str]:
     if member.instance_id is not None:
         return False, member.instance_id
     return True, member_id

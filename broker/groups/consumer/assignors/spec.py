@@ -24,7 +24,7 @@ def has_one_subscription(members: Mapping[str, MemberSpec]) -> bool:
     return len({member.topics for member in members.values()}) <= 1
 
 
-def readers_of(
+def subscribers_by_topic(
     members: Iterable[str], specs: Mapping[str, MemberSpec], topics: Iterable[UUID]
 ) -> dict[UUID, Sequence[str]]:
     """Who subscribes to each topic, in the order of `members`; topics with the same readers share one sequence."""

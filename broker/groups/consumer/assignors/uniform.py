@@ -16,7 +16,7 @@ from typing import Final
 from uuid import UUID
 
 from ..member import Assignment
-from .spec import MemberSpec, has_one_subscription, readers_of
+from .spec import MemberSpec, has_one_subscription, subscribers_by_topic
 
 Partition = tuple[UUID, int]
 Owned = dict[str, set[Partition]]
@@ -31,13 +31,13 @@ MOST_ROUNDS: Final = 16
 def assign_uniformly(members: Mapping[str, MemberSpec], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:
     """What each member is to own."""
     owned = _keep_current(members, partitions)
-    readers = readers_of(members, members, partitions)
+    readers = subscribers_by_topic(members, members, partitions)
     is_even = has_one_subscription(members)
     if is_even:
         _trim_to_share(owned, sum(count for topic_id, count in partitions.items() if readers[topic_id]))
-    _hand_out(owned, readers, partitions)
+    _assign_free_partitions(owned, readers, partitions)
     if not is_even:
-        _level(owned, readers)
+        _balance(owned, readers)
     return {member_id: _as_assignment(owned[member_id]) for member_id in members}
 
 
@@ -65,7 +65,7 @@ def _trim_to_share(owned: Owned, total: int) -> None:
             mine.difference_update(nlargest(surplus, mine))
 
 
-def _hand_out(owned: Owned, readers: Readers, partitions: Mapping[UUID, int]) -> None:
+def _assign_free_partitions(owned: Owned, readers: Readers, partitions: Mapping[UUID, int]) -> None:
     """Topics with few readers first, so that those who can read anything take what is left."""
     taken = set[Partition]().union(*owned.values())
     last: Sequence[str] = ()
@@ -73,7 +73,7 @@ def _hand_out(owned: Owned, readers: Readers, partitions: Mapping[UUID, int]) ->
     for topic_id in sorted(partitions, key=lambda each: (len(readers[each]), each.int)):
         if readers[topic_id] is not last:
             last = readers[topic_id]
-            by_size = _by_size(owned, last)
+            by_size = _heap_by_size(owned, last)
         for index in range(partitions[topic_id] if last else 0):
             if (topic_id, index) not in taken:
                 size, poorest = by_size[0]
@@ -81,16 +81,16 @@ def _hand_out(owned: Owned, readers: Readers, partitions: Mapping[UUID, int]) ->
                 heapreplace(by_size, (size + 1, poorest))
 
 
-def _level(owned: Owned, readers: Readers) -> None:
+def _balance(owned: Owned, readers: Readers) -> None:
     """Every move makes the sum of squares smaller. Who only has what others may not read keeps more than they have."""
-    by_topic = _by_topic(owned)
+    by_topic = _group_by_topic(owned)
     for _ in range(MOST_ROUNDS):
-        moves = sum(_level_topic(owned, by_topic.get(topic_id, {}), readers[topic_id]) for topic_id in readers)
+        moves = sum(_balance_topic(owned, by_topic.get(topic_id, {}), readers[topic_id]) for topic_id in readers)
         if not moves:
             return
 
 
-def _by_topic(owned: Owned) -> dict[UUID, OfTopic]:
+def _group_by_topic(owned: Owned) -> dict[UUID, OfTopic]:
     found: dict[UUID, OfTopic] = {}
     for member_id, partitions in owned.items():
         for partition in sorted(partitions):
@@ -98,14 +98,14 @@ def _by_topic(owned: Owned) -> dict[UUID, OfTopic]:
     return found
 
 
-def _level_topic(owned: Owned, mine: OfTopic, readers: Sequence[str]) -> int:
+def _balance_topic(owned: Owned, mine: OfTopic, readers: Sequence[str]) -> int:
     """How many of the topic's partitions went from who has most to the reader that has least; `mine` are those of each
     reader, and changed with `owned`."""
     if not readers or max(len(owned[each]) for each in readers) - min(len(owned[each]) for each in readers) < 2:
         return 0
     givers = [(-len(owned[each]), each) for each in readers if mine.get(each)]
     heapify(givers)
-    takers = _by_size(owned, readers)
+    takers = _heap_by_size(owned, readers)
     moved: list[tuple[str, Partition]] = []
     while givers:
         giver, taker = givers[0][1], takers[0][1]
@@ -130,7 +130,7 @@ def _level_topic(owned: Owned, mine: OfTopic, readers: Sequence[str]) -> int:
     return len(moved)
 
 
-def _by_size(owned: Owned, readers: Iterable[str]) -> list[Ranked]:
+def _heap_by_size(owned: Owned, readers: Iterable[str]) -> list[Ranked]:
     """A heap: who has least comes first."""
     ranked = [(len(owned[each]), each) for each in readers]
     heapify(ranked)

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from stepdown.broker.faults.armed_faults import ArmedFault, describe_near
-from stepdown.broker.faults.fault_fields import fault_of
+from stepdown.broker.faults.armed_faults import ArmedFault, describe_near_misses
+from stepdown.broker.faults.fault_fields import make_fault
 from stepdown.broker.faults.request_log import RequestEvent
 
 
@@ -35,11 +35,11 @@ CAME = [request("Produce", "orders"), request("Produce", "orders"), request("Fet
     ],
 )
 def test_what_differs_least_is_named(fields: dict[str, Any], said: str) -> None:
-    armed = ArmedFault(number=1, fault=fault_of({"kind": "drop", **fields}))
-    assert describe_near(armed, CAME).startswith(said)
+    armed = ArmedFault(number=1, fault=make_fault({"kind": "drop", **fields}))
+    assert describe_near_misses(armed, CAME).startswith(said)
 
 
 def test_requests_that_matched_and_passed_are_counted() -> None:
-    armed = ArmedFault(number=1, fault=fault_of({"kind": "drop", "api": "Produce", "after": 3}))
+    armed = ArmedFault(number=1, fault=make_fault({"kind": "drop", "api": "Produce", "after": 3}))
     armed.seen = 2
-    assert describe_near(armed, CAME) == "2 requests matched, after=3 and probability=1 let them pass"
+    assert describe_near_misses(armed, CAME) == "2 requests matched, after=3 and probability=1 let them pass"

@@ -1,7 +1,7 @@
 """Fields to a fault and back; what is wrong with them is said."""
 
 import pytest
-from stepdown.broker.faults.fault_fields import WrongFault, fault_of, fields_of, fields_of_kind
+from stepdown.broker.faults.fault_fields import WrongFault, fault_to_fields, fields_of_kind, make_fault
 from stepdown.broker.faults.kinds import KINDS
 from stepdown.broker.faults.kinds.delay import DelayFault
 from stepdown.broker.faults.kinds.error import ErrorFault
@@ -22,11 +22,11 @@ def test_fields_become_values_and_fields_again() -> None:
         "after": 1,
         "code": "NOT_LEADER_OR_FOLLOWER",
     }
-    fault = fault_of(fields)
+    fault = make_fault(fields)
     assert isinstance(fault, ErrorFault)
     assert fault.api == (ApiKey.PRODUCE, ApiKey.OFFSET_COMMIT)
     assert (fault.versions, fault.code) == ((3, 7), ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    assert fields_of(fault) == fields
+    assert fault_to_fields(fault) == fields
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_fields_become_values_and_fields_again() -> None:
     [("45s", 45_000), ("500ms", 500), ("1h30m", 5_400_000), ("1.5s", 1500), (20, 20), ("2d", 172_800_000)],
 )
 def test_times_have_units(text: str | int, ms: int) -> None:
-    fault = fault_of({"kind": "delay", "delay": text})
+    fault = make_fault({"kind": "delay", "delay": text})
     assert isinstance(fault, DelayFault) and fault.delay == ms
 
 
@@ -70,7 +70,7 @@ def test_times_have_units(text: str | int, ms: int) -> None:
 )
 def test_what_is_wrong_is_said(fields: dict[str, object], said: str) -> None:
     with pytest.raises(WrongFault, match=said):
-        fault_of(fields)
+        make_fault(fields)
 
 
 NONSENSE: dict[str, list[object]] = {
@@ -105,7 +105,7 @@ def test_nonsense_in_any_field_of_any_kind_is_an_error(kind: str, name: str) -> 
     """A fault that fires 0 times, answers NONE, or is for versions 7 to 0 was armed and never did anything."""
     for value in NONSENSE[name]:
         with pytest.raises(WrongFault, match=f"^{name}: expected .*, found"):
-            fault_of({"kind": kind, name: value})
+            make_fault({"kind": kind, name: value})
 
 
 @pytest.mark.parametrize("key", API, ids=lambda key: key.name)
@@ -114,10 +114,10 @@ def test_a_fault_for_a_topic_or_a_group_is_for_requests_that_can_name_one(key: A
     for name, is_known in (("topic", names_topics(API[key].request)), ("group", names_groups(API[key].request))):
         fields = {"kind": "drop", "api": API[key].name, name: "x"}
         if is_known:
-            assert fault_of(fields)
+            assert make_fault(fields)
         else:
             with pytest.raises(WrongFault, match=f"{API[key].name} names no {name}"):
-                fault_of(fields)
+                make_fault(fields)
 
 
 def test_a_transactional_id_is_found_in_every_version_that_names_it() -> None:

@@ -17,7 +17,7 @@ from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset
 from stepdown.broker.handlers import SERVED
 from stepdown.broker.handlers.delete_acls import MOST_REMOVED
 from stepdown.broker.quotas.quota_types import CLIENT_KEYS
-from stepdown.broker.security.authorization.acl_decoding import acl_of
+from stepdown.broker.security.authorization.acl_decoding import decode_acl
 from stepdown.protocol.acls import PatternType
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
@@ -168,12 +168,12 @@ def rules(count: int) -> list[AclCreation]:
 
 
 async def rules_of_a_user(broker: Broker) -> None:
-    broker.acls.add(acl_of(each, PatternType.LITERAL) for each in rules(MOST_REMOVED))
+    broker.acls.add(decode_acl(each, PatternType.LITERAL) for each in rules(MOST_REMOVED))
 
 
 async def rules_of_others(broker: Broker) -> None:
     """Many, which every change of the rules meets."""
-    broker.acls.add(acl_of(replace(each, principal="User:other"), PatternType.LITERAL) for each in rules(20_000))
+    broker.acls.add(decode_acl(replace(each, principal="User:other"), PatternType.LITERAL) for each in rules(20_000))
 
 
 def quotas() -> list[EntryData]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from stepdown.broker.faults.control_operation import ControlOperation
 from stepdown.broker.faults.fault import Fault
-from stepdown.broker.faults.fault_fields import fault_of
+from stepdown.broker.faults.fault_fields import make_fault
 from stepdown.broker.http.openapi import OVER_HTTP, openapi
 from stepdown.testing.control_client import HttpControl
 from stepdown.testing.make_brokers import make_brokers
@@ -63,7 +63,7 @@ def test_each_kind_of_fault_is_described_with_its_fields(kind: type[Fault]) -> N
     }
     fields = {name: needed[name] for name in schema["required"] if name != "kind"}
     more = {"high_watermark": 1} if "high_watermark" in schema["properties"] else {}
-    assert fault_of({"kind": schema["properties"]["kind"]["const"], **fields, **more}).kind == kind.kind
+    assert make_fault({"kind": schema["properties"]["kind"]["const"], **fields, **more}).kind == kind.kind
 
 
 async def test_the_page_has_all_of_it(operations: list[ControlOperation]) -> None:

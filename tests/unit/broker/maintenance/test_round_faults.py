@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.broker.groups.offsets.offset_requests import Commits, Committer, NewOffset
+from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset, OffsetRequests
 from stepdown.broker.metadata.partition import Partition
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.broker.transactions.transaction import Transaction
@@ -39,7 +39,7 @@ def break_one(monkeypatch: pytest.MonkeyPatch) -> Callable[[type, str, Callable[
         original = getattr(where, name)
 
         def broken(self: Any, *args: Any, **named: Any) -> Any:
-            if is_faulty(args[0] if where is Commits else self):
+            if is_faulty(args[0] if where is OffsetRequests else self):
                 raise OverflowError("a fault of the test")
             return original(self, *args, **named)
 
@@ -104,12 +104,12 @@ async def test_cleaning_goes_on_when_a_number_lies_at_the_end_of_its_type(tmp_pa
         assert await value(broker, "stepdown_cleaner_uncleanable_partitions") == 0
 
 
-@pytest.mark.parametrize("step", ["cleanable", "Compaction"])
+@pytest.mark.parametrize("step", ["find_cleanable_range", "Compaction"])
 async def test_a_log_whose_cleaning_fails_is_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, step: str
 ) -> None:
     clock = ManualClock()
-    module = "log_cleaner" if step == "cleanable" else "single_log_cleaning"
+    module = "log_cleaner" if step == "find_cleanable_range" else "single_log_cleaning"
     place = f"stepdown.broker.maintenance.{module}.{step}"
     async with running_broker(tmp_path, clock=clock, log_cleaner_backoff_ms=1000) as broker:
         partitions = await make_partitions(broker, cleanup_policy="compact", min_cleanable_dirty_ratio="0.1")
@@ -169,7 +169,7 @@ async def test_offsets_of_other_groups_expire(tmp_path: Path, break_one: Any) ->
         await make_partitions(broker)
         for name in NAMES:
             await broker.groups.commit(Committer(group_id=name), [NewOffset(topic="a", partition=0, offset=5)])
-        break_one(Commits, "expire", lambda group: group.group_id == FAULTY)
+        break_one(OffsetRequests, "expire", lambda group: group.group_id == FAULTY)
         clock.now += 2 * HOUR_MS
         await broker.groups.expire_offsets()
         assert [broker.groups.fetch(name, "a", 0).offset for name in NAMES] == [5, -1, -1]

@@ -212,7 +212,7 @@ async def test_a_copy_that_a_crash_left_unfinished_is_removed(directories: list[
 async def test_a_move_under_way_is_shown_and_given_up_with_its_topic(broker: Broker, client: RawClient) -> None:
     destination = other(broker)
     broker.topics.moves.request("orders", 0, destination)  # has not had the loop yet
-    (shown,) = broker.topics.moves.under_way()
+    (shown,) = broker.topics.moves.moves_under_way()
     assert shown.destination == destination
     await broker.topics.delete(["orders"])
     await broker.topics.moves.idle()

@@ -174,7 +174,7 @@ async def test_a_restart_begins_the_minute_again(
                 broker.stop = broker.kill  # type: ignore[method-assign]
     async with running_broker(tmp_path, clock=clock) as broker:
         await broker._upkeep._delete_old_segments()
-        assert broker.deletion_notice._waiting == set()
+        assert broker.first_deletion_delay._waiting == set()
     assert len(notices(caplog)) == 3
 
 
@@ -185,7 +185,7 @@ async def test_a_topic_that_is_made_again_under_the_name_has_no_notice(tmp_path:
         await broker.topics.delete(["orders"])
         await broker.topics.create([NewTopic(name="orders", partitions=1, settings=settings)])
         partition = broker.cluster.topics["orders"].partitions[0]
-        assert broker.deletion_notice.is_over(partition, lambda: ["something"])
+        assert broker.first_deletion_delay.is_over(partition, lambda: ["something"])
 
 
 async def test_a_change_of_another_setting_keeps_the_rest(tmp_path: Path) -> None:

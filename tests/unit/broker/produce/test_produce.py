@@ -266,7 +266,7 @@ async def test_acks_all_is_answered_when_the_replicas_have_it(broker: Broker, cl
         await settle()
     replicated_up_to(partition, 3, 88)
     partition.isr = (partition.leader_id,)
-    broker.wake_waiting(partition)
+    broker.wake_waiting_requests(partition)
     (topic,) = (await client.finish(request, 11, sent)).responses
     assert codes(topic.partition_responses) == [ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND]
 

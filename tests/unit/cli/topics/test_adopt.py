@@ -181,7 +181,7 @@ async def test_what_is_adopted_at_rest_waits_for_its_notice_at_the_next_start(tm
     assert done.exit_code == 0
     async with running_broker(tmp_path / "data", log_initial_task_delay_ms=10**9) as broker:
         partition = broker.cluster.topics["orders"].partitions[0]
-        assert not broker.deletion_notice.is_over(partition, lambda: ["all of it"])
+        assert not broker.first_deletion_delay.is_over(partition, lambda: ["all of it"])
 
 
 EXAMPLE = "Topic:{}\tPartitionCount:1\tReplicationFactor:1\tConfigs:\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.faults.fault import Fault, FaultPlace
-from stepdown.broker.faults.fault_fields import fault_of, fields_of
+from stepdown.broker.faults.fault_fields import fault_to_fields, make_fault
 from stepdown.broker.faults.kinds import KINDS
 from stepdown.protocol.api import ApiKey
 
@@ -39,9 +39,9 @@ def test_each_kind_is_on_the_page(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", every_kind_but_hooks())
 def test_each_kind_comes_back_from_what_it_is_shown_as(kind: str) -> None:
-    fault = fault_of({"kind": kind, **NEEDED.get(kind, {})})
+    fault = make_fault({"kind": kind, **NEEDED.get(kind, {})})
     assert type(fault) is KINDS[kind]
-    assert fault_of(fields_of(fault)) == fault
+    assert make_fault(fault_to_fields(fault)) == fault
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -51,7 +51,7 @@ def test_each_kind_does_something_at_the_place_where_it_fires(kind: str, when: s
     fields = {"kind": kind, **NEEDED.get(kind, {})}
     if hasattr(KINDS[kind], "when"):
         fields["when"] = when
-    place = fault_of(fields).acts_at(key)
+    place = make_fault(fields).acts_at(key)
     if "api" not in KINDS[kind].missing_fields:
         name = STEPS[place].__name__
         assert getattr(KINDS[kind], name) is not getattr(Fault, name)

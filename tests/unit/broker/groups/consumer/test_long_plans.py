@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from stepdown.broker.groups.caller import Caller
-from stepdown.broker.groups.consumer.changes import Plan
+from stepdown.broker.groups.consumer.changes import ChangePlan
 from stepdown.broker.groups.consumer.long_plans import LongPlans
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -46,7 +46,7 @@ class Workers:
         self.happens: Callable[[], object] = lambda: None
         self.done = 0
 
-    async def run_in_worker(self, work: Callable[[], Plan[Any]]) -> Plan[Any]:
+    async def run_in_worker(self, work: Callable[[], ChangePlan[Any]]) -> ChangePlan[Any]:
         plan = work()
         self.done += 1
         happens, self.happens = self.happens, lambda: None
@@ -71,7 +71,7 @@ async def check_answerable(group_id: str) -> None:
     pass
 
 
-def join(world: GroupWorld, plans: LongPlans, member_id: str) -> Awaitable[Plan[Any]]:
+def join(world: GroupWorld, plans: LongPlans, member_id: str) -> Awaitable[ChangePlan[Any]]:
     plan = partial(world.heartbeats.plan, joining(member_id), Caller(version=1))
     return plans.make(GROUP, plan)
 

@@ -1,9 +1,9 @@
-"""What retention and compaction are about to delete of topics that were taken over is said a minute before.
+"""Before retention or compaction first deletes records of a topic that was taken over, a minute passes.
 
-Such a topic was kept whole while its settings were not known. Once they are, its first deletion in each partition has
-a line in the log, and happens a minute later at the earliest: time to say that the settings are wrong. A checkpoint of
-each log directory has the partitions that wait for their first deletion, so that a restart ends no waiting: the minute
-begins again. What was deleted is noted there at a clean stop.
+Such a topic was kept whole while its settings were not known. Once they are known, the broker logs what it will delete
+first in each partition, and waits a minute before it deletes: time to mend wrong settings. Each log directory has a
+checkpoint of the partitions that still wait; after a restart their minute starts again. The checkpoint is written when
+topics without settings are loaded, and at a clean stop.
 """
 
 import logging
@@ -22,8 +22,8 @@ NOTICE_MS = 60_000
 log = logging.getLogger(__name__)
 
 
-class DeletionNotice:
-    """Asked before each deletion."""
+class FirstDeletionDelay:
+    """Retention and compaction ask it before each deletion."""
 
     def __init__(self, clock: Clock, log_manager: LogManager) -> None:
         self._clock = clock
@@ -33,25 +33,28 @@ class DeletionNotice:
         self._given_ms: dict[tuple[str, int], int] = {}
 
     def watch(self, topics: Iterable["Topic"]) -> None:
-        """These topics are without settings now; it is on the disk when this returns. Raises: DiskFault."""
+        """The first deletions of these topics, which have no settings now, will be delayed.
+
+        The checkpoints are on the disk when this returns. Raises: DiskFault.
+        """
         self._waiting.update(each.key for topic in topics for each in topic.partitions.values() if each.is_here)
         self.save()
 
     def forget(self, topics: Iterable["Topic"]) -> None:
-        """These topics are deleted."""
+        """The topics are deleted: their partitions wait no more."""
         for key in [partition.key for topic in topics for partition in topic.partitions.values()]:
             self._waiting.discard(key)
             self._given_ms.pop(key, None)
 
     def save(self) -> None:
-        """Write which partitions wait, where that has changed. Raises: DiskFault."""
+        """Writes the checkpoints, if other partitions wait than were last written. Raises: DiskFault."""
         waiting = frozenset(self._waiting)
         if waiting != self._saved:
             self._log_manager.checkpoints.write_first_deletions(waiting)
             self._saved = waiting
 
     def is_over(self, partition: Partition, describe: Callable[[], Sequence[str]]) -> bool:
-        """Whether the partition's records may be deleted; `describe` says which, and why."""
+        """Whether records of the partition may be deleted now; `describe` tells which would be, and why."""
         if partition.key not in self._waiting:
             return True
         given_ms = self._given_ms.get(partition.key)
