@@ -75,9 +75,8 @@ class Fault:
         if not self.api:
             return
         if self.only_apis and not set(self.api) <= set(self.only_apis):
-            raise ValueError(
-                f"a fault of kind {self.kind} is for {_join_api_names(self.only_apis)}, not for {_join_api_names(self.api)}"
-            )
+            own, found = _join_api_names(self.only_apis), _join_api_names(self.api)
+            raise ValueError(f"a fault of kind {self.kind} is for {own}, not for {found}")
         if self.versions is not None and not any(_overlaps_versions(self.versions, key) for key in self.api):
             raise ValueError(
                 f"there are no versions {self.versions[0]}-{self.versions[1]} of {_join_api_names(self.api)}"

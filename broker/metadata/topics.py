@@ -375,8 +375,10 @@ class Topics:
         raise ApiError(f"{name}-{index} has its preferred leader", ErrorCode.ELECTION_NOT_NEEDED)
 
     def reassign(self, name: str, index: int, replicas: tuple[int, ...] | None) -> None:
-        """Moves a partition to these brokers; None cancels a reassignment in progress. A broker alone has nowhere to move
-        it to: here it is only checked. Raises ApiError 3, 39 or 85."""
+        """Moves a partition to these brokers; None cancels a reassignment in progress. Raises ApiError 3, 39 or 85.
+
+        The only broker of a cluster checks it and has nothing to move.
+        """
         self.cluster.partition(name, index)
         if replicas is None:
             raise ApiError(f"{name}-{index} is not being reassigned", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)

@@ -85,7 +85,7 @@ class Chunk:
         window = read_window(source, 0, source.size_bytes)
         try:
             if has_to_be_decompressed(first, rules.target):
-                self._add_batches(window, _decompressed_limit(first, source.size_bytes))
+                self._add_batches(window, _most_decompressed_bytes(first, source.size_bytes))
                 if self.size_bytes:  # one wrapper message
                     self.first_bytes = FRAME.unpack_from(self._out)[1] + LOG_OVERHEAD
             else:
@@ -194,7 +194,7 @@ class Chunk:
         self.temporary_bytes += temporary_bytes
 
 
-def _decompressed_limit(first: BatchHeader, stored_bytes: int) -> int:
+def _most_decompressed_bytes(first: BatchHeader, stored_bytes: int) -> int:
     """What the batches of a small slice may open to."""
     if first.attributes & CODEC_MASK != Codec.GZIP:
         return SMALL_OPENED_BYTES

@@ -44,7 +44,7 @@ class EntryIndex:
     def path(self) -> str:
         return self._file.path
 
-    def filled_bytes(self) -> int:
+    def size_of_entries(self) -> int:
         """As `size_bytes`, of a file that may have preallocated zeros behind its entries, as after an unclean stop."""
         low, high = 0, self._count
         if high and any(self.entry(high - 1)):

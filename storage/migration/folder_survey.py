@@ -85,7 +85,7 @@ def _summarize_batches(files: Files, path: str, base: int, found: _BatchSummary,
     try:
         found.most_bytes = max(found.most_bytes, segment.size)
         if is_last:
-            found.index_bytes = max(segment.offset_index.filled_bytes(), segment.time_index.filled_bytes())
+            found.index_bytes = max(segment.offset_index.size_of_entries(), segment.time_index.size_of_entries())
         for header in islice(segment.batches(0), 1):
             found.add(header)
         for header in segment.batches(_last_indexed_position(segment)) if is_last else ():

@@ -21,7 +21,7 @@ from stepdown.broker.groups.group_settings import GroupSettings
 from stepdown.broker.groups.migration.classic_members import ClassicMembersInConsumerGroup
 from stepdown.broker.groups.migration.migration import Migration
 from stepdown.broker.groups.offsets.committed_offsets import Offsets
-from stepdown.broker.groups.offsets.offset_requests import Commits, Committer, NewOffset
+from stepdown.broker.groups.offsets.offset_requests import OffsetRequests, Committer, NewOffset
 from stepdown.broker.groups.state.replay import Replay
 from stepdown.broker.scheduling.keyed_timers import Timers
 from stepdown.broker.scheduling.round_guard import RoundGuard
@@ -112,7 +112,7 @@ class GroupWorld:
         self.rebalancer = Rebalancer(self.settings, self.timers, self.store, GroupLines(PeerLogLimit(self.clock)))
         self.joins = Joins(self.settings, self.rebalancer, self.store)
         self.members = Members(self.rebalancer, self.store, 5000)
-        self.commits = Commits(self.settings, self.groups, self.offsets, self.rebalancer, self.store, 5000)
+        self.commits = OffsetRequests(self.settings, self.groups, self.offsets, self.rebalancer, self.store, 5000)
         self.replay = Replay(self.groups, self.offsets)
         self.migration = Migration(self.settings, self.topics.get, self._name_of)
         planner = GroupChangePlanner(self.settings, self.topics.get, self.topics.keys)

@@ -20,7 +20,7 @@ async def test_many_aborted_transactions_are_named_in_order_and_hold_the_loop_fo
     async with running_broker(tmp_path) as broker, await connect(broker) as client:
         await create(client, "t")
         await produce(client, "t", build_batch(records(100)))
-        index = broker.cluster.partition("t", 0).log.segments.active.transactions()
+        index = broker.cluster.partition("t", 0).log.segments.active.ensure_transaction_index()
         aborted = [(number, (number * 37) % 97) for number in range(MANY)]
         for producer_id, first_offset in aborted:
             index.append(AbortedTransaction(producer_id, first_offset, 98, 1))

@@ -237,9 +237,9 @@ async def test_the_members_of_a_group_have_few_expressions(world):
     """Each heartbeat that looked at a group's topics compiled all of them, hundreds, on the loop."""
     for number in range(MOST_EXPRESSIONS):
         world.consumer_heartbeat(f"m{number}", 0, subscribed_topic_regex=f"t{number}")
-    assert len(world.consumers.expressions(GROUP, "t0")) == MOST_EXPRESSIONS
+    assert len(world.consumers.expressions_to_match(GROUP, "t0")) == MOST_EXPRESSIONS
     with pytest.raises(ApiError) as refusal:
-        world.consumers.expressions(GROUP, "another")
+        world.consumers.expressions_to_match(GROUP, "another")
     assert refusal.value.code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 

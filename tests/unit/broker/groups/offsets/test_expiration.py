@@ -19,7 +19,7 @@ async def expire(world):
     group = world.groups.find(GROUP)
     if group is not None:
         await world.commits.expire(group, Turns().begin())
-    return dict(world.commits.all_of(GROUP))
+    return dict(world.commits.offsets_of_group(GROUP))
 
 
 async def test_offsets_without_a_group_expire_by_their_commit_time(world):
