@@ -21,7 +21,7 @@ from stepdown.broker.groups.group_settings import GroupSettings
 from stepdown.broker.groups.migration.classic_members import ClassicMembersInConsumerGroup
 from stepdown.broker.groups.migration.migration import Migration
 from stepdown.broker.groups.offsets.committed_offsets import Offsets
-from stepdown.broker.groups.offsets.offset_requests import OffsetRequests, Committer, NewOffset
+from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset, OffsetRequests
 from stepdown.broker.groups.state.replay import Replay
 from stepdown.broker.scheduling.keyed_timers import Timers
 from stepdown.broker.scheduling.round_guard import RoundGuard
