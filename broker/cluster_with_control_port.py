@@ -18,7 +18,7 @@ from .faults.control_operation import Answer, ControlOperation, Given, Reader
 from .faults.control_requests import Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
-from .faults.field_parsers import count, duration_ms, flag, name, number, text
+from .faults.field_parsers import count, name, number, parse_duration_ms, parse_flag, text
 from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 from .security.scram_credentials import ScramCredentials
@@ -132,7 +132,7 @@ class ControlledCluster:
         resume = "Has a follower fetch again."
         self._add_operation("followers/resume", resume, self._with_follower(cluster.resume_follower), REPLICA)
         slow = "Puts off each fetch by `delay`, or lets `bytes_per_second` through; with neither it ends that."
-        slowness = {**BROKER, "delay": duration_ms, "bytes_per_second": count}
+        slowness = {**BROKER, "delay": parse_duration_ms, "bytes_per_second": count}
         self._add_operation("followers/slow", slow, self._slow_follower, slowness)
         shrink, expand = "Takes a follower out of the ISR.", "Takes a replica into the ISR."
         self._add_operation("isr/shrink", shrink, self._with_replica(cluster.shrink_isr), REPLICA, "topic")
@@ -150,7 +150,7 @@ class ControlledCluster:
         bump = "Begins a new epoch of the same leader."
         self._add_operation("leaders/bump-epoch", bump, _with_partition(cluster.bump_epoch), PARTITION, "topic")
         elect = "Holds a preferred election, or an `unclean` one."
-        self._add_operation("leaders/elect", elect, self._elect, {**PARTITION, "unclean": flag}, "topic")
+        self._add_operation("leaders/elect", elect, self._elect, {**PARTITION, "unclean": parse_flag}, "topic")
         hold = "Leaves partitions that lose their leader without one."
         self._add_operation("elections/hold", hold, lambda given: cluster.hold_elections(), {})
         self._add_operation("elections/release", "Elects leaders again.", lambda given: cluster.release_elections(), {})

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import h11
 
 from ..broker.faults.control_requests import Control
-from ..broker.faults.field_parsers import duration_ms
+from ..broker.faults.field_parsers import parse_duration_ms
 from ..config.keys.endpoints import parse_host_port
 from .blocking_front import BlockingFront
 from .loop_thread import run_in
@@ -100,7 +100,7 @@ class BlockingControl(BlockingFront[ControlClient]):
 def _longest_wait_s(body: Mapping[str, Any]) -> float:
     """How long the control may wait for a fault or a group; 0 for a time that it will refuse."""
     try:
-        return duration_ms(body.get("timeout", 0)) / 1000
+        return parse_duration_ms(body.get("timeout", 0)) / 1000
     except ValueError:
         return 0
 

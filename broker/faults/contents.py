@@ -17,7 +17,7 @@ from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .control_operation import Answer, ControlOperation, Given, Reader
 from .fault_fields import WrongFault
 from .fetched_partitions import FetchedPartitions, TopicPartition
-from .field_parsers import count, duration_ms, name, number, positive
+from .field_parsers import count, name, number, parse_duration_ms, parse_positive
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -70,7 +70,12 @@ class Contents:
                 path="topics/create",
                 what="Creates a topic, of one partition where no number is given.",
                 act=self._create_topic,
-                fields={"topic": name, "partitions": positive, "replication_factor": number, "config": _parse_configs},
+                fields={
+                    "topic": name,
+                    "partitions": parse_positive,
+                    "replication_factor": number,
+                    "config": _parse_configs,
+                },
                 needs=("topic",),
             ),
             ControlOperation(
@@ -91,7 +96,7 @@ class Contents:
                 path="groups/wait",
                 what="Waits until a group has `members` (1) that fetch from all partitions, for `timeout` (10s).",
                 act=self._wait_for_group,
-                fields={**group, "members": count, "timeout": duration_ms},
+                fields={**group, "members": count, "timeout": parse_duration_ms},
                 needs=("group",),
             ),
         ]

@@ -19,7 +19,7 @@ from .control_operation import ID, Answer, ControlOperation, Given
 from .disk_faults import FaultyDisk, corrupt_last_batch
 from .fault import Fault
 from .fault_fields import WrongFault, make_fault
-from .field_parsers import count, duration_ms, flag, text
+from .field_parsers import count, parse_duration_ms, parse_flag, text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
 from .request_log import OtherEvent, RequestLog, time_line
@@ -120,7 +120,7 @@ class Control:
                 path=f"faults/{ID}/wait",
                 what="Waits until a fault has fired `hits` times (1), for `timeout` (10s).",
                 act=self._wait_for_hits,
-                fields={"hits": count, "timeout": duration_ms},
+                fields={"hits": count, "timeout": parse_duration_ms},
             ),
             post(
                 path="faults/reset",
@@ -145,7 +145,7 @@ class Control:
                 path="clock/advance",
                 what="Moves the clock on; answers when what falls due on the way has happened.",
                 act=self._advance_clock,
-                fields={"by": duration_ms},
+                fields={"by": parse_duration_ms},
                 needs=("by",),
             ),
             post(path="clock/resume", what="Starts the clock again.", act=self._resume_clock),
@@ -170,7 +170,7 @@ class Control:
                 what="Makes topics, groups, transactions, faults, clock and log as new; answers as faults/reset."
                 " With `keep_contents` topics, groups, transactions and log stay, and the clock runs on.",
                 act=self._reset_all,
-                fields={"keep_contents": flag},
+                fields={"keep_contents": parse_flag},
             ),
             *self.contents.operations(),
         )

@@ -12,7 +12,7 @@ from ...protocol.api import API, ApiKey
 from ...protocol.schema import Piece
 from . import field_parsers
 from .armed_fault_state import ArmedFaultState
-from .field_parsers import Parser, apis, count, flag, name, number, positive, share, text
+from .field_parsers import Parser, count, name, number, parse_apis, parse_flag, parse_positive, parse_probability, text
 from .passing_request import PassingRequest
 from .request_topics_and_groups import names_groups, names_topics
 
@@ -54,7 +54,7 @@ class Fault:
     exclusive: ClassVar[tuple[str, ...]] = ()
     """Fields of which one at most is given."""
 
-    api: tuple[ApiKey, ...] = field_with_parser(apis, ())
+    api: tuple[ApiKey, ...] = field_with_parser(parse_apis, ())
     versions: Versions | None = field_with_parser(field_parsers.versions, None)
     broker: int | None = field_with_parser(number, None)
     topic: str | None = field_with_parser(name, None)
@@ -62,12 +62,12 @@ class Fault:
     client_id: str | None = field_with_parser(text, None)
     group: str | None = field_with_parser(name, None)
     """A group or a transactional id."""
-    times: int | None = field_with_parser(positive, 1)
+    times: int | None = field_with_parser(parse_positive, 1)
     """How often it fires; None: until it is removed."""
     after: int = field_with_parser(count, 0)
     """How many matching requests pass first."""
-    probability: float = field_with_parser(share, 1.0)
-    optional: bool = field_with_parser(flag, False)
+    probability: float = field_with_parser(parse_probability, 1.0)
+    optional: bool = field_with_parser(parse_flag, False)
     """A test does not fail when the fault never fires."""
 
     def ensure_can_fire(self) -> None:

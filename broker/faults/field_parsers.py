@@ -18,23 +18,23 @@ NO_VERSIONS: Final = (0, -1)
 BY_NAME: Final = {spec.name.lower(): key for key, spec in API.items()}
 
 
-def duration_ms(value: Any) -> int:
+def parse_duration_ms(value: Any) -> int:
     """Milliseconds, of a number of them or of a text such as 45s or 1h30m; at most a hundred years."""
-    found = _milliseconds(value)
+    found = _parse_milliseconds(value)
     if found is None or not 0 <= found <= LONGEST_MS:
         raise ValueError("a time such as 45s, 500ms or 1h30m, or a number of milliseconds")
     return round(found)
 
 
-def delay_ms(value: Any) -> int:
-    """As `duration_ms`, but not 0: a fault that delays nothing is none."""
-    found = duration_ms(value)
+def parse_delay_ms(value: Any) -> int:
+    """As `parse_duration_ms`, but not 0: a fault that delays nothing is none."""
+    found = parse_duration_ms(value)
     if not found:
         raise ValueError("a time of at least 1ms")
     return found
 
 
-def _milliseconds(value: Any) -> float | None:
+def _parse_milliseconds(value: Any) -> float | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", value):
@@ -43,7 +43,7 @@ def _milliseconds(value: Any) -> float | None:
     return None
 
 
-def apis(value: Any) -> tuple[ApiKey, ...]:
+def parse_apis(value: Any) -> tuple[ApiKey, ...]:
     """The APIs of a name, or of a list of names."""
     names = value if isinstance(value, list | tuple) else [value]
     found = [BY_NAME.get(str(name).lower().replace("_", "")) for name in names]
@@ -84,14 +84,14 @@ def number(value: Any) -> int:
 
 
 def count(value: Any) -> int:
-    return _at_least(0, value)
+    return _parse_at_least(0, value)
 
 
-def positive(value: Any) -> int:
-    return _at_least(1, value)
+def parse_positive(value: Any) -> int:
+    return _parse_at_least(1, value)
 
 
-def _at_least(low: int, value: Any) -> int:
+def _parse_at_least(low: int, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise ValueError(f"a whole number of at least {low}")
     return value
@@ -103,13 +103,13 @@ def leader(value: Any) -> int:
     return value
 
 
-def share(value: Any) -> float:
+def parse_probability(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("a number from 0 to 1")
     return float(value)
 
 
-def flag(value: Any) -> bool:
+def parse_flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("true or false")
     return value

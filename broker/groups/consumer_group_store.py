@@ -86,7 +86,7 @@ class ConsumerGroupStore:
             found.add(new)
         return found
 
-    def open(self, group_id: str, *, may_create: bool) -> GroupChange:
+    def begin_change(self, group_id: str, *, may_create: bool) -> GroupChange:
         """A change of the group, which is made, or made of a classic one, if need be. Raises: ApiError."""
         group = self._groups.find(group_id)
         if isinstance(group, ConsumerGroup):
@@ -119,15 +119,15 @@ class ConsumerGroupStore:
 
     def carry_out(self, plan: ChangePlan[R]) -> R:
         """Stores the change; the answer. Raises: ApiError; nothing has changed then."""
-        self.store(plan.change)
+        self.store_change(plan.change)
         return plan.finish()
 
-    def store(self, change: GroupChange) -> None:
+    def store_change(self, change: GroupChange) -> None:
         """Writes a change, then makes it. Raises: ApiError; nothing has changed then."""
         group, epoch = change.group, change.group.epoch
         if change.prelude or change.records:
             if not change.encoded:
-                change.encode()
+                change.encode_records()
             try:
                 stored = self._record_log.append_pairs(group.group_id, change.encoded)
             except ApiError as error:
@@ -152,12 +152,12 @@ class ConsumerGroupStore:
             return
         self.lines.inform(group.group_id, f"%s {failure} for %d ms, it is removed", member_id, timeout_ms)
         try:
-            self.remove(group, member)
+            self.remove_member(group, member)
         except ApiError as error:
             self.lines.warn(group.group_id, "%s could not be removed: %s", member_id, error)
             self.timeouts.watch_session(group, member)
 
-    def remove(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+    def remove_member(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """Takes a member out. If only classic members stay, the group may become a classic one. Raises: ApiError."""
         if self._migration.is_to_downgrade(group, member):
             self._downgrade(group, member)
@@ -165,7 +165,7 @@ class ConsumerGroupStore:
         change = GroupChange(group)
         self.planner.remove(change, [member])
         change.stored.append(lambda: self.timeouts.unwatch(group, member.member_id))
-        self.store(change)
+        self.store_change(change)
 
     def _downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> None:
         classic = self._migration.downgrade(group, leaving, self.now_ms())

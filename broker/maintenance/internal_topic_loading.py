@@ -23,7 +23,7 @@ class PartitionLoading(ABC):
 
     @abstractmethod
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
-        """Loads those that are wanted, and says that they are `done`."""
+        """Loads those that are wanted, and says that they are `finish_loading`."""
 
     @property
     def is_on(self) -> bool:
@@ -36,7 +36,7 @@ class PartitionLoading(ABC):
         """Whether the partition still waits for this loading: it may be led by another broker now, or again by ours."""
         return self._waiting.get(partition) is loading
 
-    def done(self, partition: int, loading: object) -> None:
+    def finish_loading(self, partition: int, loading: object) -> None:
         """The partition is loaded."""
         if self.is_current(partition, loading):
             del self._waiting[partition]

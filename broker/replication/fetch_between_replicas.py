@@ -137,8 +137,8 @@ def _truncate_to_shared_end(partition: ReplicatedPartition, epoch: int, end_offs
     partition.truncate(min(cut, log.log_end_offset))
 
 
-def reset(partition: ReplicatedPartition, leader: ReplicatedPartition) -> None:
-    """The leader has not that offset: truncates to the leader's end, or restarts at its start. Raises DiskFault."""
+def truncate_or_restart(partition: ReplicatedPartition, leader: ReplicatedPartition) -> None:
+    """After OFFSET_OUT_OF_RANGE: truncates to the leader's end, or restarts at its start. Raises DiskFault."""
     end, leaders = partition.log.log_end_offset, leader.log
     if leaders.log_end_offset < end:
         partition.truncate(leaders.log_end_offset)

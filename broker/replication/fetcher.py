@@ -11,7 +11,14 @@ from collections.abc import Callable
 
 from ...network.clock import Clock, Timer
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault, ErrorCode
-from .fetch_between_replicas import answer_fetch, append_written_batch, apply_answer, fetch_next, make_fetch, reset
+from .fetch_between_replicas import (
+    answer_fetch,
+    append_written_batch,
+    apply_answer,
+    fetch_next,
+    make_fetch,
+    truncate_or_restart,
+)
 from .replicated_partition import ReplicatedPartition, WrittenBatch
 
 Key = tuple[str, int]
@@ -60,7 +67,7 @@ class Fetcher:
         self._following[partition.key] = partition
         self.wake(partition.key)
 
-    def leave(self, key: Key) -> None:
+    def unfollow(self, key: Key) -> None:
         """Fetches the partition no more."""
         self._following.pop(key, None)
         self._due.pop(key, None)
@@ -151,10 +158,10 @@ class Fetcher:
                 and self._parks_again(partition, written)
             ):
                 return False
-            return all(self.step(partition) for _ in range(1 if self._is_slow else STEPS_A_RUN))
+            return all(self.fetch_once(partition) for _ in range(1 if self._is_slow else STEPS_A_RUN))
         except (ApiError, DiskFault, CorruptRecord) as fault:
             log.error("broker %d cannot follow %s-%d any more: %s", self._node_id, *partition.key, fault)
-            self.leave(partition.key)
+            self.unfollow(partition.key)
             return False
 
     def _parks_again(self, partition: ReplicatedPartition, written: WrittenBatch) -> bool:
@@ -165,7 +172,7 @@ class Fetcher:
             log.warning("broker %d cannot fetch %s-%d: %s", self._node_id, *partition.key, error)
             return True
 
-    def step(self, partition: ReplicatedPartition) -> bool:
+    def fetch_once(self, partition: ReplicatedPartition) -> bool:
         """Whether there may be more, after one fetch. Raises what stands against writing to the follower's log."""
         leader = self._leader_of(partition)
         if leader is None:
@@ -176,7 +183,7 @@ class Fetcher:
             answer = answer_fetch(leader, ask, self._max_bytes)
         except ApiError as error:
             if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                reset(partition, leader)
+                truncate_or_restart(partition, leader)
                 return partition.log.log_end_offset != ask.offset
             if error.code not in UNSETTLED:
                 log.warning("broker %d cannot fetch %s-%d: %s", self._node_id, *partition.key, error)

@@ -62,7 +62,7 @@ class Replicas:
         if peer is not None and self.is_reachable:
             peer.fetcher.wake(partition.key)
 
-    def answer(self, follower: int, partition: ReplicatedPartition, written: WrittenBatch | None) -> None:
+    def answer_parked_fetch(self, follower: int, partition: ReplicatedPartition, written: WrittenBatch | None) -> None:
         peer = self._peers.get(follower)
         if peer is not None and self.is_reachable:
             peer.fetcher.fetch_now(partition.key, written)
@@ -87,14 +87,14 @@ class Replicas:
     def follow_or_lead(self, partition: ReplicatedPartition) -> None:
         """A new epoch has begun: fetches from its leader, or wakes the followers."""
         if partition.is_leader:
-            self.fetcher.leave(partition.key)
+            self.fetcher.unfollow(partition.key)
             self._wake_followers(partition)
         else:
             self.fetcher.follow(partition)
 
     def stop_following(self, partition: ReplicatedPartition) -> None:
         """This broker has no replica of the partition any more: stops fetching it."""
-        self.fetcher.leave(partition.key)
+        self.fetcher.unfollow(partition.key)
 
     def pause(self) -> None:
         """Does nothing for others until `resume`."""

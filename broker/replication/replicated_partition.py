@@ -60,7 +60,9 @@ class ReplicaHost(Protocol):
         """Has that broker fetch the partition from here, in a turn of its own."""
         ...
 
-    def answer(self, follower: int, partition: "ReplicatedPartition", written: WrittenBatch | None) -> None:
+    def answer_parked_fetch(
+        self, follower: int, partition: "ReplicatedPartition", written: WrittenBatch | None
+    ) -> None:
         """Answers the fetch that this broker has parked here, with what was written if that is why.
 
         It has fetched again when this returns.
@@ -192,7 +194,7 @@ class ReplicatedPartition(Partition):
         for follower in self.followers.values():
             if follower.is_waiting:
                 follower.stop_waiting(now_ms)
-                self._host.answer(follower.node_id, self, written)
+                self._host.answer_parked_fetch(follower.node_id, self, written)
 
     def note_fetch(self, follower: Follower, fetch_offset: int, log_start_offset: int) -> None:
         """Notes where a follower is, by the offset that it asks for."""

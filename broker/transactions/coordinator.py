@@ -336,7 +336,7 @@ class TransactionCoordinator:
         for transaction in expired:
             with self._core.rounds.item("transactional id expiry", transaction.transactional_id):
                 if self._has_expired(transaction):
-                    transaction.begin(transaction.dead())
+                    transaction.begin(transaction.as_dead())
                     gone.append(transaction)
         records = [TransactionRecord(transactional_id=each.transactional_id, value=None) for each in gone]
         if not records:

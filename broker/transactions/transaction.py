@@ -221,6 +221,6 @@ class Transaction:
         """Over: every partition has its marker."""
         return replace(self.now, state=COMPLETE[self.now.state], partitions=frozenset(), updated_ms=now_ms)
 
-    def dead(self) -> TransactionMetadata:
+    def as_dead(self) -> TransactionMetadata:
         """On the way out, as the id has expired."""
         return replace(self.now, state=TransactionStatus.DEAD)

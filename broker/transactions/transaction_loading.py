@@ -48,7 +48,7 @@ class TransactionLoading(PartitionLoading):
         self._settle()
         loaded = [partition for partition in partitions if self.is_current(partition, loading)]
         for partition in loaded:
-            self.done(partition, loading)
+            self.finish_loading(partition, loading)
         await self._resume(loaded)
 
     async def _load(self, partition: int, loading: object) -> None:

@@ -26,7 +26,7 @@ class ConversionRules:
     shows_too_large: bool = False
     most_bytes: int = 0
 
-    def promised_bytes(self, slice_bytes: int, stored_bytes: int, converted_bytes: int) -> int:
+    def size_to_promise(self, slice_bytes: int, stored_bytes: int, converted_bytes: int) -> int:
         """The size of a slice, by the bytes that its first batch has as it is stored, and converted."""
         if self.most_bytes and stored_bytes > self.most_bytes:  # messages before the offset are not sent
             return min(converted_bytes, self.most_bytes)

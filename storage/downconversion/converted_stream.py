@@ -189,7 +189,7 @@ class ConvertedStream:
     def _promise(self, first: BatchHeader, converted_bytes: int) -> None:
         """Promise a size if something comes of the first batch."""
         if converted_bytes:
-            self.size_bytes = self.rules.promised_bytes(self.source.size_bytes, first.size_bytes, converted_bytes)
+            self.size_bytes = self.rules.size_to_promise(self.source.size_bytes, first.size_bytes, converted_bytes)
             self.is_size_known = True
 
     def _fill_small(self, out: memoryview) -> int:

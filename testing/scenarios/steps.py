@@ -21,7 +21,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from ...broker.faults.field_parsers import duration_ms
+from ...broker.faults.field_parsers import parse_duration_ms
 from ...producer import Delivery, Producer, ProducerError
 from ...protocol.plural import plural
 from .simulation import Sent, Simulation
@@ -73,7 +73,7 @@ async def send(simulation: Simulation, what: Mapping[str, Any]) -> None:
 
 
 async def _send_many(simulation: Simulation, producer: Producer, what: Mapping[str, Any]) -> None:
-    count, every_ms = what["count"], duration_ms(what.get("every", 0))
+    count, every_ms = what["count"], parse_duration_ms(what.get("every", 0))
     simulation.add_line(
         f"{what['producer']} sends {plural(count, 'record')} to {what['topic']}, one every {every_ms} ms"
     )
@@ -139,7 +139,7 @@ async def crash(simulation: Simulation, names: list[str]) -> None:
 
 
 async def work(simulation: Simulation, what: Mapping[str, Any]) -> None:
-    simulation.member(what["member"]).work(duration_ms(what["for"]))
+    simulation.member(what["member"]).work(parse_duration_ms(what["for"]))
 
 
 async def expect(simulation: Simulation, wanted: Mapping[str, Any]) -> None:

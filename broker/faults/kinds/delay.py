@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from ....protocol.api import ApiKey
 from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..field_parsers import WHEN, delay_ms
+from ..field_parsers import WHEN, parse_delay_ms
 from ..passing_request import PassingRequest
 
 
@@ -15,7 +15,7 @@ class DelayFault(Fault):
     """The request, or its answer, waits for the time `delay`."""
 
     kind: ClassVar[str] = "delay"
-    delay: int = field_with_parser(delay_ms)
+    delay: int = field_with_parser(parse_delay_ms)
     when: str = field_with_parser(WHEN, "before")
 
     def acts_at(self, key: ApiKey) -> FaultPlace:

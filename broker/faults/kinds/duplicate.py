@@ -11,7 +11,7 @@ from ....protocol.records.v2_header import read_header, write_header
 from ..armed_fault_state import ArmedFaultState
 from ..error_responses import split
 from ..fault import Fault, field_with_parser
-from ..field_parsers import apis
+from ..field_parsers import parse_apis
 from ..passing_request import PassingRequest
 
 
@@ -22,7 +22,7 @@ class DuplicateFault(Fault):
     kind: ClassVar[str] = "duplicate"
     only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.PRODUCE,)
     missing_fields: ClassVar[tuple[str, ...]] = ("group",)
-    api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.PRODUCE,))
+    api: tuple[ApiKey, ...] = field_with_parser(parse_apis, (ApiKey.PRODUCE,))
 
     def is_for(self, request: PassingRequest) -> bool:
         return Fault.is_for(self, request) and not request.call.request.transactional_id

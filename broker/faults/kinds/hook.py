@@ -10,7 +10,7 @@ from ....protocol.errors import ApiError
 from ....protocol.messages.produce import ProduceResponse
 from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, field_with_parser
-from ..field_parsers import positive
+from ..field_parsers import parse_positive
 from ..passing_request import PassingRequest
 from ..request_hook import CLOSE, PASS, SILENCE, Hook, HookedRequest, parse_async_function, run_hook
 
@@ -20,7 +20,7 @@ class HookFault(Fault):
     """What an async function of Python decides: a response, PASS, CLOSE or SILENCE."""
 
     kind: ClassVar[str] = "hook"
-    times: int | None = field_with_parser(positive, None)
+    times: int | None = field_with_parser(parse_positive, None)
     function: Hook = field_with_parser(parse_async_function)
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:

@@ -12,7 +12,7 @@ from ....protocol.messages.produce import (
 )
 from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, field_with_parser
-from ..field_parsers import apis
+from ..field_parsers import parse_apis
 from ..passing_request import PassingRequest
 
 
@@ -22,7 +22,7 @@ class LoseRecordsFault(Fault):
 
     kind: ClassVar[str] = "lose"
     only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.PRODUCE,)
-    api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.PRODUCE,))
+    api: tuple[ApiKey, ...] = field_with_parser(parse_apis, (ApiKey.PRODUCE,))
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:
         return request.answer_part(self.is_about, lambda part: _make_success(request, part))

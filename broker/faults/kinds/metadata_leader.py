@@ -7,7 +7,7 @@ from ....protocol.api import ApiKey
 from .. import field_parsers
 from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..field_parsers import apis, positive
+from ..field_parsers import parse_apis, parse_positive
 from ..metadata_responses import with_leader
 from ..passing_request import PassingRequest
 
@@ -18,8 +18,8 @@ class MetadataLeaderFault(Fault):
 
     kind: ClassVar[str] = "metadata"
     only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.METADATA,)
-    api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.METADATA,))
-    times: int | None = field_with_parser(positive, None)
+    api: tuple[ApiKey, ...] = field_with_parser(parse_apis, (ApiKey.METADATA,))
+    times: int | None = field_with_parser(parse_positive, None)
     leader: int = field_with_parser(field_parsers.leader)
 
     def acts_at(self, key: ApiKey) -> FaultPlace:

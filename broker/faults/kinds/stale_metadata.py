@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ....protocol.api import ApiKey
 from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..field_parsers import apis, positive
+from ..field_parsers import parse_apis, parse_positive
 from ..metadata_responses import leaders_now, with_old_leaders
 from ..passing_request import PassingRequest
 
@@ -20,8 +20,8 @@ class StaleMetadataFault(Fault):
 
     kind: ClassVar[str] = "stale_metadata"
     only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.METADATA,)
-    api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.METADATA,))
-    times: int | None = field_with_parser(positive, None)
+    api: tuple[ApiKey, ...] = field_with_parser(parse_apis, (ApiKey.METADATA,))
+    times: int | None = field_with_parser(parse_positive, None)
 
     def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER

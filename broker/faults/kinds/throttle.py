@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from ....protocol.api import ApiKey
 from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..field_parsers import delay_ms, flag
+from ..field_parsers import parse_delay_ms, parse_flag
 from ..passing_request import PassingRequest
 
 
@@ -15,8 +15,8 @@ class ThrottleFault(Fault):
     """The answer has a throttle time; with `mute` the connection's next request is read after that time."""
 
     kind: ClassVar[str] = "throttle"
-    delay: int = field_with_parser(delay_ms)
-    mute: bool = field_with_parser(flag, True)
+    delay: int = field_with_parser(parse_delay_ms)
+    mute: bool = field_with_parser(parse_flag, True)
 
     def acts_at(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER

@@ -8,7 +8,7 @@ from ....protocol.api import API, ApiKey
 from .. import field_parsers
 from ..armed_fault_state import ArmedFaultState
 from ..fault import Fault, FaultPlace, Versions, field_with_parser
-from ..field_parsers import NO_VERSIONS, apis, positive
+from ..field_parsers import NO_VERSIONS, parse_apis, parse_positive
 from ..passing_request import PassingRequest
 
 
@@ -18,8 +18,8 @@ class VersionsFault(Fault):
 
     kind: ClassVar[str] = "versions"
     missing_fields: ClassVar[tuple[str, ...]] = ("versions", "topic", "partition", "group")
-    api: tuple[ApiKey, ...] = field_with_parser(apis)
-    times: int | None = field_with_parser(positive, None)
+    api: tuple[ApiKey, ...] = field_with_parser(parse_apis)
+    times: int | None = field_with_parser(parse_positive, None)
     only: Versions = field_with_parser(field_parsers.versions, NO_VERSIONS)
 
     def ensure_can_fire(self) -> None:

@@ -8,7 +8,7 @@ from ....protocol.messages.fetch import FetchResponse
 from ..armed_fault_state import ArmedFaultState
 from ..corrupt_responses import with_watermarks
 from ..fault import Fault, FaultPlace, field_with_parser
-from ..field_parsers import apis, number
+from ..field_parsers import number, parse_apis
 from ..passing_request import PassingRequest
 
 
@@ -18,7 +18,7 @@ class WatermarkFault(Fault):
 
     kind: ClassVar[str] = "watermark"
     only_apis: ClassVar[tuple[ApiKey, ...]] = (ApiKey.FETCH,)
-    api: tuple[ApiKey, ...] = field_with_parser(apis, (ApiKey.FETCH,))
+    api: tuple[ApiKey, ...] = field_with_parser(parse_apis, (ApiKey.FETCH,))
     high_watermark: int = field_with_parser(number, 0)
     last_stable_offset: int = field_with_parser(number, 0)
 

@@ -51,7 +51,7 @@ class GroupChange:
     refresh_at_ms: int | None = None
     encoded: list[EncodedGroupRecord] = field(default_factory=list)
 
-    def encode(self) -> None:
+    def encode_records(self) -> None:
         """Has all records ready to be written."""
         self.encoded = [encode_group_record(each) for each in (*self.prelude, *self.records)]
 

@@ -59,7 +59,7 @@ class ConsumerHeartbeats:
         ApiError."""
         consumers = self._consumers
         joins = request.member_epoch == JOINS
-        change = consumers.open(request.group_id, may_create=joins)
+        change = consumers.begin_change(request.group_id, may_create=joins)
         consumers.check_room(change.group, request.member_id)
         owned = _partitions_of(request)
         before = self._find_or_make_member(change, request, owned, joins=joins)
@@ -138,7 +138,7 @@ class ConsumerHeartbeats:
             self._leave_for_now(group, member)
         else:
             self._consumers.lines.inform(group.group_id, "%s leaves", member.member_id)
-            self._consumers.remove(group, member)
+            self._consumers.remove_member(group, member)
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def _leave_for_now(self, group: ConsumerGroup, member: ConsumerMember) -> None:
@@ -147,7 +147,7 @@ class ConsumerHeartbeats:
         change = GroupChange(group)
         gone = replace(member, epoch=LEFT_FOR_NOW, revoking={})
         change.records.append(gone.assignment_record(group.group_id))
-        self._consumers.store(change)
+        self._consumers.store_change(change)
 
 
 def _is_full_request(request: ConsumerGroupHeartbeatRequest) -> bool:

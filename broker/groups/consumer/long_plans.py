@@ -67,7 +67,7 @@ class LongPlans:
 
         def make_and_encode() -> ChangePlan[R]:
             plan = make_plan()
-            plan.change.encode()
+            plan.change.encode_records()
             return plan
 
         lock = self._locks.setdefault(group_id, asyncio.Lock())

@@ -58,7 +58,7 @@ class ClassicMembersInConsumerGroup:
         subscription = _decode_subscription(request)
         _check_may_see(subscription.topics, caller)
         after = _apply_request(before, request, subscription, caller)
-        owned = self._migration.by_id(subscription.owned_partitions)
+        owned = self._migration.assignment_by_id(subscription.owned_partitions)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
 
         def finish() -> JoinGroupResponse:
@@ -120,7 +120,7 @@ class ClassicMembersInConsumerGroup:
         return SyncGroupResponse(
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
-            assignment=self._migration.encode(member.assigned, protocol.metadata),
+            assignment=self._migration.encode_assignment(member.assigned, protocol.metadata),
         )
 
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
@@ -159,7 +159,7 @@ class ClassicMembersInConsumerGroup:
         if gone:
             change = GroupChange(group)
             self._consumers.planner.remove(change, gone.values())
-            self._consumers.store(change)
+            self._consumers.store_change(change)
             for member_id in gone:
                 self._consumers.timeouts.unwatch(group, member_id)
         return responses

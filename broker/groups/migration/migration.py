@@ -78,7 +78,7 @@ class Migration:
             classic=classic_metadata(member.session_timeout_ms, member.protocols),
             epoch=group.generation,
             previous_epoch=group.generation,
-            assigned=self.by_id(decode_assignment(member.assignment).assigned_partitions),
+            assigned=self.assignment_by_id(decode_assignment(member.assignment).assigned_partitions),
         )
 
     def records_of(self, group: ConsumerGroup) -> list[GroupRecord]:
@@ -120,19 +120,19 @@ class Migration:
         classic.subscribed_topics = classic.find_subscribed_topics()
         for each in classic.members.values():
             target = group.targets.get(each.member_id, NOTHING)
-            each.assignment = self.encode(target, each.metadata(classic.protocol_name))
+            each.assignment = self.encode_assignment(target, each.metadata(classic.protocol_name))
         return classic
 
     # Assignments by topic id and by name
 
-    def by_id(self, named: Iterable[ConsumerTopicPartitions]) -> Assignment:
+    def assignment_by_id(self, named: Iterable[ConsumerTopicPartitions]) -> Assignment:
         """Partitions of those topics that exist."""
         found = ((self._find_topic(each.topic), each.partitions) for each in named)
         return {
             topic.topic_id: frozenset(partitions) for topic, partitions in found if topic is not None and partitions
         }
 
-    def encode(self, assignment: Assignment, metadata: bytes) -> bytes:
+    def encode_assignment(self, assignment: Assignment, metadata: bytes) -> bytes:
         """The assignment as the consumer reads it that sent `metadata` as its subscription."""
         named = ((self._find_name(topic_id), partitions) for topic_id, partitions in assignment.items())
         topics = tuple(

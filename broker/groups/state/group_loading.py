@@ -85,7 +85,7 @@ class GroupLoading(PartitionLoading):
             )
         if not self.is_current(partition, loading):
             return
-        self.done(partition, loading)
+        self.finish_loading(partition, loading)
         for group in self._groups:
             with self._rounds.item("loading", f"group {group.group_id}"):
                 if self._topic.partition_of(group.group_id) == partition:

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 BROKER = sorted((ROOT / "broker").rglob("*.py"))
 LOADERS = {"load_all"}  # of PartitionLoading, called in the background
-HARMLESS = {"append", "add", "begin", "done", "range", "setdefault", "len", "min", "max", "next"}
+HARMLESS = {"append", "add", "begin", "finish_loading", "range", "setdefault", "len", "min", "max", "next"}
 Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 

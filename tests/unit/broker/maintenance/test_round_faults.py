@@ -207,7 +207,7 @@ async def test_transactions_time_out_on(tmp_path: Path, break_one: Any, clock: M
             await producer.client.close()
 
 
-@pytest.mark.parametrize("step", ["has_expired", "dead"])
+@pytest.mark.parametrize("step", ["has_expired", "as_dead"])
 async def test_transactional_ids_expire_on(tmp_path: Path, break_one: Any, clock: ManualClock, step: str) -> None:
     async with running_broker(tmp_path, clock=clock, transactional_id_expiration_ms=1000, **SETTINGS) as broker:
         await make_partitions(broker)
