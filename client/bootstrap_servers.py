@@ -1,13 +1,15 @@
 """The addresses that a client has been given for a cluster, of which any will do."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from ..config.keys.endpoints import HostPort
 
 S = TypeVar("S")
 MOST_NAMED: Final = 3
-"""Servers whose reasons a sentence has; it counts the others."""
+"""Servers, and reasons, that a sentence has; it counts the others."""
+_PLACE: Final = "\0"
+"""Stands for the servers in a reason."""
 
 
 class BootstrapServers:
@@ -23,7 +25,7 @@ class BootstrapServers:
 
         Raises: a failure as that of the last server, with what each of them came to.
         """
-        reasons: list[str] = []
+        reasons: list[tuple[HostPort, str]] = []
         tried = tuple(self._addresses)  # those who ask meanwhile change the order
         for address in tried:
             try:
@@ -31,13 +33,22 @@ class BootstrapServers:
             except failure as fault:
                 if self._addresses[0] == address:
                     self._addresses.append(self._addresses.pop(0))
-                reasons.append(str(fault))
+                reasons.append((address, str(fault)))
                 if len(reasons) == len(tried):
                     raise type(fault)(join_reasons(reasons)) from fault
         raise AssertionError("there is a server")
 
 
-def join_reasons(reasons: Sequence[str]) -> str:
-    """One sentence with the first `MOST_NAMED` of them, and how many more there are."""
-    more = len(reasons) - MOST_NAMED
-    return "; ".join([*reasons[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
+def join_reasons(reasons: Iterable[tuple[HostPort, str]]) -> str:
+    """One sentence with the first `MOST_NAMED` reasons, each once with the servers that it is of, and how many more
+    there are."""
+    servers: dict[str, list[str]] = {}
+    for address, reason in reasons:
+        servers.setdefault(reason.replace(str(address), _PLACE), []).append(str(address))
+    told = [reason.replace(_PLACE, _join(of, ", ")) for reason, of in servers.items()]
+    return _join(told, "; ")
+
+
+def _join(texts: Sequence[str], between: str) -> str:
+    more = len(texts) - MOST_NAMED
+    return between.join([*texts[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..config.keys.endpoints import HostPort
-from ..protocol.errors import ErrorCode, MalformedFrame
+from ..protocol.errors import ErrorCode, MalformedFrame, TlsInFrame
 from .errors import (
     AuthenticationFailed,
     ClientError,
     ConnectionBroken,
     MalformedAnswer,
     NoAnswer,
+    TlsExpected,
     TlsFailed,
     Unreachable,
     connect_reason,
@@ -47,6 +48,8 @@ def asking_faults(address: HostPort, name: str) -> Iterator[None]:
         raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
     except OSError as fault:
         raise ConnectionBroken(f"the connection to {address} broke: {fault.strerror or fault}") from fault
+    except TlsInFrame as fault:
+        raise TlsExpected(f"{address} speaks TLS, which security.protocol SSL or SASL_SSL is for") from fault
     except MalformedFrame as fault:
         text = f"{address} answered {name} with something else than a Kafka response: {printable(str(fault))}"
         raise MalformedAnswer(text) from fault

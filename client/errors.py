@@ -40,6 +40,10 @@ class MalformedAnswer(ClientError):
     """What came back is not Kafka's protocol."""
 
 
+class TlsExpected(MalformedAnswer):
+    """The broker speaks TLS, and the client does not."""
+
+
 class UnsupportedVersion(ClientError):
     """The broker does not offer an API, or no version of it that both sides speak."""
 

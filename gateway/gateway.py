@@ -285,6 +285,7 @@ class Gateway:
             self.metrics.upstream_failures.of("bootstrap").add()
             return str(fault)
         self.upstream.note_answer()
+        self.ports.open_missing(self.upstream.alive or self.upstream.brokers)
         return ""
 
     async def _keep_refreshing(self) -> None:
@@ -444,12 +445,18 @@ class Gateway:
 
     async def show_ready(self) -> Page:
         """/readyz"""
-        reason = "shutting down" if self._is_stopping else self._find_cluster_fault()
+        reason = "shutting down" if self._is_stopping else self._find_cluster_fault() or self._find_port_fault()
         return unready_page(reason) if reason else Page(body=b"ready\n")
 
     def list_faults(self) -> list[str]:
         """What is wrong, also while the gateway is ready."""
-        return [*filter(None, [self._find_cluster_fault() or self._fault])]
+        return [*filter(None, [self._find_cluster_fault() or self._fault]), *self.ports.faults.values()]
+
+    def _find_port_fault(self) -> str:
+        """Why a broker cannot be reached by clients, "" if each can."""
+        faults = self.ports.faults
+        others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        return f"{next(iter(faults.values()))}{others}" if faults else ""
 
     def _find_cluster_fault(self) -> str:
         """Why no request would be answered by the cluster, "" if it would."""

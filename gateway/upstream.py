@@ -8,7 +8,7 @@ from ..client.async_client import AsyncClient
 from ..client.async_connection import AsyncConnection
 from ..client.bootstrap_servers import BootstrapServers
 from ..client.connection_faults import asking_faults, connecting_faults
-from ..client.errors import AuthenticationFailed, ClientError
+from ..client.errors import AuthenticationFailed, ClientError, TlsExpected
 from ..client.operation import Coordinator, Operation, ask
 from ..client.security.login import LoginRequest, LoginStep, log_in
 from ..client.security.settings import SaslSettings, SecuritySettings, TlsSettings
@@ -22,6 +22,7 @@ from ..protocol.api import API, ApiKey
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import decode_response, encode_request
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
+from ..protocol.tls_faults import is_of_unknown_signer
 from .offered_versions import true_ranges
 from .upstream_connection import UpstreamConnection
 from .upstream_logins import UpstreamLogin
@@ -222,8 +223,12 @@ class Upstream:
                 await self._open_tcp(lambda: connection, address)
             with asking_faults(address, "ApiVersions"):
                 await connection.agree_on_versions()
+        except TlsExpected:
+            protocol = "SASL_SSL" if self.sasl is not None else "SSL"
+            raise UpstreamFailed(f"{address} speaks TLS: set upstream.security.protocol to {protocol}") from None
         except ClientError as fault:
-            raise UpstreamFailed(str(fault)) from None
+            advice = "; see upstream.ssl.truststore.location" if is_of_unknown_signer(fault.__cause__) else ""
+            raise UpstreamFailed(f"{fault}{advice}") from None
         finally:
             connection.close()
         self._versions[address] = versions = true_ranges(connection.versions)

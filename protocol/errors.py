@@ -193,6 +193,10 @@ class MalformedFrame(Exception):
     """The peer's frame, header or body cannot be read: the connection closes, no answer is possible."""
 
 
+class TlsInFrame(MalformedFrame):
+    """The peer speaks TLS where none is spoken."""
+
+
 class TooManyItems(MalformedFrame):
     """The arrays of a message have more items than its reader allows."""
 

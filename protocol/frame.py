@@ -17,7 +17,7 @@ from struct import Struct
 from typing import Any, Final
 
 from .api import ApiKey, ApiSpec, UnsupportedApi, spec_of
-from .errors import MalformedFrame
+from .errors import MalformedFrame, TlsInFrame
 from .primitives import MAX_ITEMS, MAX_STRING_BYTES, Piece, size_of, skip_tagged_fields
 from .schema import decoder_of, encode, encoder_of
 
@@ -128,7 +128,7 @@ class FrameParser:
         if 0 <= size <= self.max_bytes:
             return size
         if size >> 16 in _TLS_RECORDS:
-            raise MalformedFrame("TLS comes where a frame begins, and is not spoken here")
+            raise TlsInFrame("TLS comes where a frame begins, and is not spoken here")
         raise MalformedFrame(f"a frame of {size} bytes is announced, {self.max_bytes} is the most")
 
 

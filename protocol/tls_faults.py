@@ -47,6 +47,11 @@ def describe_tls_fault(fault: ssl.SSLError, peer: str) -> str:
     return known.format(peer=peer) if known else reason.lower().replace("_", " ") or text
 
 
+def is_of_unknown_signer(fault: object) -> bool:
+    """Whether a certificate was refused since nobody who is trusted here has signed it."""
+    return isinstance(fault, ssl.SSLCertVerificationError) and fault.verify_code in _UNKNOWN_SIGNER
+
+
 def _describe_refusal(code: int, message: str) -> str:
     if code in _EXPIRED:
         return "has expired"

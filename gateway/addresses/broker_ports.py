@@ -5,7 +5,7 @@ refused, as by the broker's own machine, and sends no request that would be lost
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from ...config.keys.endpoints import HIGHEST_PORT, HostPort
 from ...network.clock import Clock
@@ -13,6 +13,7 @@ from ...network.line_limit import LineLimit, repetition_text
 from ..upstream import MOST_KNOWN_BROKERS
 
 BOOTSTRAP_LISTENER = "bootstrap"
+MOST_FAULTS = 100
 _PREFIX = "broker-"
 
 log = logging.getLogger(__name__)
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 
 class BrokerPorts:
     """`listen` opens a port under a name and returns where that is, `stop_listening` closes it; `learn` takes the
-    cluster's address of a broker."""
+    cluster's address of a broker. `faults`: why brokers that have no port have none."""
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class BrokerPorts:
         clock: Clock,
     ) -> None:
         self.ports: dict[int, int] = {}
+        self.faults: dict[int, str] = {}
         self._bind_host = bind_host
         self._advertised_host = advertised_host
         self._first_port = first_port
@@ -53,14 +55,24 @@ class BrokerPorts:
         """The port of a broker, which listens from now on, unless it was closed. Raises: OSError."""
         port = self.ports.get(broker)
         if port is None:
-            if len(self.ports) >= MOST_KNOWN_BROKERS:
-                raise OSError(f"no port for broker {broker}: the cluster has named {MOST_KNOWN_BROKERS} others already")
-            wanted = self._first_port + broker if self._first_port else 0
-            if wanted > HIGHEST_PORT:
-                raise OSError(f"broker {broker} would be at port {wanted}; lower first.port")
-            port = self.ports[broker] = self._listen_for(broker, wanted)
+            try:
+                port = self._open_first(broker)
+            except OSError as fault:
+                if len(self.faults) < MOST_FAULTS:
+                    self.faults[broker] = str(fault)
+                raise
+            self.ports[broker] = port
+            self.faults.pop(broker, None)
             log.info("broker %d is at %s", broker, HostPort(self._advertised_host, port))
         return port
+
+    def _open_first(self, broker: int) -> int:
+        if len(self.ports) >= MOST_KNOWN_BROKERS:
+            raise OSError(f"no port for broker {broker}: the cluster has named {MOST_KNOWN_BROKERS} others already")
+        wanted = self._first_port + broker if self._first_port else 0
+        if wanted > HIGHEST_PORT:
+            raise OSError(f"broker {broker} would be at port {wanted}; lower first.port")
+        return self._listen_for(broker, wanted)
 
     def _listen_for(self, broker: int, port: int) -> int:
         try:
@@ -83,6 +95,14 @@ class BrokerPorts:
             self._closed.discard(broker)
             log.info("broker %d takes connections again", broker)
         return True
+
+    def open_missing(self, known: Container[int]) -> None:
+        """Tries again to open the ports that could not be had, of the brokers that are `known`."""
+        for broker in list(self.faults):
+            if broker in known:
+                self.try_open(broker)
+            else:
+                del self.faults[broker]
 
     def try_open(self, broker: int) -> None:
         """As `open`; a port that cannot be had is named in the log, once a minute."""

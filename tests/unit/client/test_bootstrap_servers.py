@@ -19,12 +19,23 @@ def test_each_server_is_named_with_its_reason_and_of_many_the_first() -> None:
     """The last one alone was named."""
     for count, told in (
         (1, "nobody at a:9092"),
-        (2, "nobody at a:9092; nobody at b:9092"),
-        (5, "nobody at a:9092; nobody at b:9092; nobody at c:9092; and 2 more"),
+        (2, "nobody at a:9092, b:9092"),
+        (5, "nobody at a:9092, b:9092, c:9092, and 2 more"),
     ):
         with pytest.raises(Unreachable) as raised:
             take_steps(BootstrapServers(SERVERS[:count]).try_each(lambda address: address), refuse)
         assert str(raised.value) == told
+
+
+def test_other_reasons_stand_by_themselves() -> None:
+    """A reason that two servers had was said twice."""
+    reasons = {"a": "a:9092 is silent", "b": "b:9092 hung up", "c": "c:9092 is silent"}
+
+    def fail(address: HostPort) -> None:
+        raise NoAnswer(reasons[address.host])
+
+    with pytest.raises(NoAnswer, match=r"^a:9092, c:9092 is silent; b:9092 hung up$"):
+        take_steps(BootstrapServers(SERVERS[:3]).try_each(lambda address: address, NoAnswer), fail)
 
 
 def test_another_failure_is_not_tried_elsewhere() -> None:

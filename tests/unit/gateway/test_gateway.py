@@ -242,7 +242,7 @@ async def test_a_gateway_without_any_broker_names_each_of_them() -> None:
             why = await gateway.start()
         finally:
             await gateway.stop()
-    assert why == "; ".join(f"no broker answers at {address}: Connection refused" for address in addresses)
+    assert why == f"no broker answers at {', '.join(addresses)}: Connection refused"
 
 
 async def test_a_gateway_whose_cluster_is_gone_says_since_when_and_why() -> None:

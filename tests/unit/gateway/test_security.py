@@ -1,5 +1,6 @@
 """Logins through the gateway and at it, and TLS on both sides."""
 
+import asyncio
 import ssl
 import struct
 from collections.abc import AsyncIterator
@@ -181,3 +182,33 @@ async def test_a_password_that_was_changed_is_found_by_the_first_client(tmp_path
         await set_password(broker, USER, PASSWORD)
         assert await gateway._refresh_brokers() == ""
         assert (await gateway.show_ready()).status == 200
+
+
+async def test_a_cluster_with_another_authority_names_the_setting(tmp_path: Path) -> None:
+    """A certificate was said to be signed by nobody who is trusted, and not where the trusted ones are named."""
+    trusted = {"upstream_ssl_truststore_location": Authority(tmp_path, "other").file}
+    authority = Authority(tmp_path)
+    async with secure_broker(tmp_path / "log", secure_settings(authority)) as broker:
+        gateway = gateway_to(f"127.0.0.1:{broker.addresses['SASL_SSL'].port}", **swap_with(PASSWORD), **trusted)
+        try:
+            assert (await gateway.start()).endswith("; see upstream.ssl.truststore.location")
+        finally:
+            await gateway.stop(drain_ms=0)
+
+
+async def test_a_cluster_that_speaks_tls_names_the_setting() -> None:
+    """It was said to answer something else than a Kafka response, since TLS came where a frame begins."""
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(5)
+        writer.write(bytes.fromhex("15 0303 0002 0228"))  # an alert, as Kafka's listeners with TLS send it
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1") as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        gateway = gateway_to(address, **swap_with("x") | {"upstream_security_protocol": "SASL_PLAINTEXT"})
+        try:
+            assert await gateway.start() == f"{address} speaks TLS: set upstream.security.protocol to SASL_SSL"
+        finally:
+            await gateway.stop(drain_ms=0)

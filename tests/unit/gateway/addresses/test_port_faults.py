@@ -1,0 +1,25 @@
+"""A broker whose port cannot be had is what is wrong with a gateway."""
+
+import socket
+from pathlib import Path
+
+from support.gateway import gateway_to, started
+from support.http_page import get_json
+from support.running import running_broker
+
+
+async def test_a_gateway_without_the_port_of_a_broker_is_not_ready_until_it_has_it(tmp_path: Path) -> None:
+    """It was ready, and nothing was wrong, while no client could reach that broker."""
+    async with running_broker(tmp_path) as broker:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            gateway = gateway_to(str(broker.address), first_port=port - broker.cluster.node_id)
+            async with started(gateway):
+                why = f"cannot listen on port {port} for broker {broker.cluster.node_id}: Address already in use"
+                page = await gateway.show_ready()
+                assert (page.status, page.body.decode()) == (503, f"not ready: {why}\n")
+                (problem,) = (await get_json(gateway.http_address, "overview"))["problems"]
+                assert problem["names"] == [why]
+                taken.close()
+                await gateway._refresh_brokers()
+                assert (await gateway.show_ready()).status == 200
