@@ -7,7 +7,7 @@ from ..config import BrokerSettings, HostPort, Layers
 from ..network.listener import naming_address
 from .broker import Broker
 from .dispatch.suspended_broker import Suspension
-from .faults.control_operation import FIELDS_OF_CLUSTERS, PATHS_OF_CLUSTERS, Answer, ControlOperation, Given
+from .faults.control_operation import FIELDS_OF_CLUSTERS, PATHS_OF_CLUSTERS, Answer, ControlOperation, Fields
 from .faults.control_requests import Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
@@ -129,10 +129,10 @@ class ControlledBroker:
     # What tests ask
 
     def _add_operation(self, name: str, act: Callable[[], Awaitable[None]], what: str) -> None:
-        async def answer(given: Given) -> Answer:
+        async def answer(fields: Fields) -> Answer:
             node_id = self.broker.cluster.node_id
-            if given.get("broker", node_id) != node_id:
-                raise WrongFault(f"there is no broker {given['broker']}, only [{node_id}]")
+            if fields.get("broker", node_id) != node_id:
+                raise WrongFault(f"there is no broker {fields['broker']}, only [{node_id}]")
             await act()
             self.control.log_event(name)
             return {"brokers": [node_id] if self._is_running else []}

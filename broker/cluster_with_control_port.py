@@ -14,7 +14,7 @@ from ..storage.files.files import Files
 from .broker import Broker
 from .broker_cluster import BrokerCluster, Election
 from .failed_brokers import FailedBrokers
-from .faults.control_operation import Answer, ControlOperation, Given, Reader
+from .faults.control_operation import Answer, ControlOperation, Fields, Reader
 from .faults.control_requests import Control
 from .faults.disk_faults import FaultyDisk
 from .faults.fault_fields import WrongFault
@@ -23,7 +23,7 @@ from .http.control_port import ControlPort
 from .scheduling.movable_clock import MovableClock
 from .security.scram_credentials import ScramCredentials
 
-Act = Callable[[Given], Any]
+Act = Callable[[Fields], Any]
 BROKER: Mapping[str, Reader] = {"broker": number, "leader_of": text, "follower_of": text}
 PARTITION: Mapping[str, Reader] = {"topic": text, "partition": count}
 REPLICA: Mapping[str, Reader] = {**BROKER, **PARTITION}
@@ -152,54 +152,56 @@ class ControlledCluster:
         elect = "Holds a preferred election, or an `unclean` one."
         self._add_operation("leaders/elect", elect, self._elect, {**PARTITION, "unclean": parse_flag}, "topic")
         hold = "Leaves partitions that lose their leader without one."
-        self._add_operation("elections/hold", hold, lambda given: cluster.hold_elections(), {})
-        self._add_operation("elections/release", "Elects leaders again.", lambda given: cluster.release_elections(), {})
+        self._add_operation("elections/hold", hold, lambda fields: cluster.hold_elections(), {})
+        self._add_operation(
+            "elections/release", "Elects leaders again.", lambda fields: cluster.release_elections(), {}
+        )
 
     def _with_broker(self, act: Callable[[int], Any]) -> Act:
-        return lambda given: act(self._read_broker_id(given))
+        return lambda fields: act(self._read_broker_id(fields))
 
     def _with_follower(self, act: Callable[[int, str | None, int], Any]) -> Act:
-        def act_on_each(given: Given) -> None:
-            if "topic" in given:
-                self.cluster.leader(*_read_partition(given))  # raises where there is no such partition
-            elif "partition" in given:
+        def act_on_each(fields: Fields) -> None:
+            if "topic" in fields:
+                self.cluster.leader(*_read_partition(fields))  # raises where there is no such partition
+            elif "partition" in fields:
                 raise ValueError("topic is missing, of which the partition is")
-            brokers = [self._read_broker_id(given)] if _names_broker(given) else sorted(self.cluster.brokers)
+            brokers = [self._read_broker_id(fields)] if _names_broker(fields) else sorted(self.cluster.brokers)
             for broker in brokers:
-                act(broker, given.get("topic"), given.get("partition", 0))
+                act(broker, fields.get("topic"), fields.get("partition", 0))
 
         return act_on_each
 
     def _with_replica(self, act: Callable[[str, int, int], Any]) -> Act:
-        return lambda given: act(*_read_partition(given), self._read_broker_id(given))
+        return lambda fields: act(*_read_partition(fields), self._read_broker_id(fields))
 
     def _add_operation(self, path: str, what: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
-        async def answer(given: Given) -> Answer:
+        async def answer(fields: Fields) -> Answer:
             try:
-                done = act(given)
+                done = act(fields)
                 if isinstance(done, Coroutine):
                     await done
                 await self.cluster.sync_metadata()
             except ValueError as fault:  # no such broker, or not in that state
                 raise WrongFault(str(fault)) from None
-            self.control.log_event(f"{path}{''.join(f' {key} {value}' for key, value in given.items())}")
+            self.control.log_event(f"{path}{''.join(f' {key} {value}' for key, value in fields.items())}")
             return {"brokers": sorted(self.cluster.brokers)}
 
         self.control.add(ControlOperation(path=path, what=what, act=answer, fields=readers, needs=needs))
 
     # What the fields name
 
-    def _read_broker_id(self, given: Given) -> int:
+    def _read_broker_id(self, fields: Fields) -> int:
         """The id of the broker that is meant. Raises: ValueError."""
-        named = [each for each in BROKER if each in given]
+        named = [each for each in BROKER if each in fields]
         if len(named) > 1:
             raise ValueError(f"one of {', '.join(named)} names the broker, not {len(named)}")
-        if "broker" in given:
-            return int(given["broker"])
-        if "leader_of" in given:
-            return self.cluster.leader(given["leader_of"], 0)
-        if "follower_of" in given:
-            return self._in_sync_followers(given["follower_of"], 0)[0]
+        if "broker" in fields:
+            return int(fields["broker"])
+        if "leader_of" in fields:
+            return self.cluster.leader(fields["leader_of"], 0)
+        if "follower_of" in fields:
+            return self._in_sync_followers(fields["follower_of"], 0)[0]
         raise ValueError("broker is missing, or leader_of, or follower_of")
 
     def _in_sync_followers(self, topic: str, partition: int) -> list[int]:
@@ -210,26 +212,28 @@ class ControlledCluster:
             raise ValueError(f"no follower of {topic}-{partition} is in sync")
         return others
 
-    def _move_leader(self, given: Given) -> None:
+    def _move_leader(self, fields: Fields) -> None:
         broker = (
-            self._read_broker_id(given) if _names_broker(given) else self._in_sync_followers(*_read_partition(given))[0]
+            self._read_broker_id(fields)
+            if _names_broker(fields)
+            else self._in_sync_followers(*_read_partition(fields))[0]
         )
-        self.cluster.move_leader(*_read_partition(given), broker)
+        self.cluster.move_leader(*_read_partition(fields), broker)
 
-    def _move_coordinator(self, given: Given) -> None:
-        topic, partition = self.control.contents.coordinating_partition(given)
-        broker = given["broker"] if "broker" in given else self._in_sync_followers(topic, partition)[0]
+    def _move_coordinator(self, fields: Fields) -> None:
+        topic, partition = self.control.contents.coordinating_partition(fields)
+        broker = fields["broker"] if "broker" in fields else self._in_sync_followers(topic, partition)[0]
         self.cluster.move_leader(topic, partition, broker)
 
-    def _slow_follower(self, given: Given) -> None:
+    def _slow_follower(self, fields: Fields) -> None:
         self.cluster.slow_follower(
-            self._read_broker_id(given),
-            delay_ms=given.get("delay", 0),
-            bytes_per_second=given.get("bytes_per_second", 0),
+            self._read_broker_id(fields),
+            delay_ms=fields.get("delay", 0),
+            bytes_per_second=fields.get("bytes_per_second", 0),
         )
 
-    def _elect(self, given: Given) -> None:
-        self.cluster.elect(*_read_partition(given), Election.UNCLEAN if given.get("unclean") else Election.PREFERRED)
+    def _elect(self, fields: Fields) -> None:
+        self.cluster.elect(*_read_partition(fields), Election.UNCLEAN if fields.get("unclean") else Election.PREFERRED)
 
     async def _run_again(self) -> None:
         """Has every broker run, know everything, and fetch."""
@@ -241,20 +245,20 @@ class ControlledCluster:
             self.cluster.unfence_broker(broker)
             self.cluster.slow_follower(broker)
 
-    async def _start_brokers(self, given: Given) -> None:
+    async def _start_brokers(self, fields: Fields) -> None:
         stopped = [each for each in self.cluster.node_ids if each not in self.cluster.brokers]
-        wanted = [self._read_broker_id(given)] if _names_broker(given) else stopped
+        wanted = [self._read_broker_id(fields)] if _names_broker(fields) else stopped
         for broker in wanted:
             await self.cluster.start_broker(broker)
 
 
-def _names_broker(given: Given) -> bool:
-    return any(each in given for each in BROKER)
+def _names_broker(fields: Fields) -> bool:
+    return any(each in fields for each in BROKER)
 
 
 def _with_partition(act: Callable[[str, int], Any]) -> Act:
-    return lambda given: act(*_read_partition(given))
+    return lambda fields: act(*_read_partition(fields))
 
 
-def _read_partition(given: Given) -> tuple[str, int]:
-    return given["topic"], given.get("partition", 0)
+def _read_partition(fields: Fields) -> tuple[str, int]:
+    return fields["topic"], fields.get("partition", 0)

@@ -14,7 +14,7 @@ from ..groups.classic.group import ClassicGroup
 from ..handlers.create_topics import create_topic
 from ..metadata.partition import Partition
 from ..metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
-from .control_operation import Answer, ControlOperation, Given, Reader
+from .control_operation import Answer, ControlOperation, Fields, Reader
 from .fault_fields import WrongFault
 from .fetched_partitions import FetchedPartitions, TopicPartition
 from .field_parsers import count, name, number, parse_duration_ms, parse_positive
@@ -108,25 +108,25 @@ class Contents:
 
     # Topics
 
-    async def _create_topic(self, wanted: Given) -> Answer:
+    async def _create_topic(self, fields: Fields) -> Answer:
         topic = CreatableTopic(
-            name=wanted["topic"],
-            num_partitions=wanted.get("partitions", 1),
-            replication_factor=wanted.get("replication_factor", -1),
-            configs=tuple(CreatableTopicConfig(name=key, value=text) for key, text in wanted.get("config", {}).items()),
+            name=fields["topic"],
+            num_partitions=fields.get("partitions", 1),
+            replication_factor=fields.get("replication_factor", -1),
+            configs=tuple(CreatableTopicConfig(name=key, value=text) for key, text in fields.get("config", {}).items()),
         )
         await create_topic(self._any_broker(), topic)
         return {"topic": topic.name, "partitions": topic.num_partitions}
 
-    async def _delete_topic(self, given: Given) -> Answer:
-        topic, broker = given["topic"], self._any_broker()
+    async def _delete_topic(self, fields: Fields) -> Answer:
+        topic, broker = fields["topic"], self._any_broker()
         if topic not in broker.cluster.topics:
             raise ApiError(f"there is no topic {topic}", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         _raise_first(await broker.topics.delete([topic]))
         return {"topic": topic}
 
-    async def _describe_topic(self, given: Given) -> Answer:
-        topic, brokers = given["topic"], [self._any_broker(), *self._running()]
+    async def _describe_topic(self, fields: Fields) -> Answer:
+        topic, brokers = fields["topic"], [self._any_broker(), *self._running()]
         indexes = {index for each in brokers if topic in each.cluster.topics for index in _partitions(each, topic)}
         return {"topic": topic, "partitions": [self._describe_partition(topic, index) for index in sorted(indexes)]}
 
@@ -158,22 +158,22 @@ class Contents:
             ],
         }
 
-    async def _list_brokers(self, given: Given) -> Answer:
+    async def _list_brokers(self, fields: Fields) -> Answer:
         running = list(self._running())
         shown = [{"broker": each.cluster.node_id, "rack": each.settings.broker_rack} for each in running]
         return {"controller": running[0].cluster.controller_id if running else -1, "brokers": shown}
 
-    async def _find_coordinator(self, given: Given) -> Answer:
-        topic, index = self.coordinating_partition(given)
+    async def _find_coordinator(self, fields: Fields) -> Answer:
+        topic, index = self.coordinating_partition(fields)
         found = (await self._describe_topic({"topic": topic}))["partitions"]
         return {"coordinator": found[index]["leader"] if found else -1}
 
-    def coordinating_partition(self, given: Given) -> TopicPartition:
+    def coordinating_partition(self, fields: Fields) -> TopicPartition:
         """The partition whose leader coordinates a `group` or a `transactional_id`. Raises: WrongFault."""
-        if ("group" in given) == ("transactional_id" in given):
+        if ("group" in fields) == ("transactional_id" in fields):
             raise WrongFault("group or transactional_id is to be given, and one of them only")
         own, topic = (
-            (given["group"], OFFSETS_TOPIC) if "group" in given else (given["transactional_id"], TRANSACTION_TOPIC)
+            (fields["group"], OFFSETS_TOPIC) if "group" in fields else (fields["transactional_id"], TRANSACTION_TOPIC)
         )
         known = self._any_broker().cluster.topics.get(topic)
         return topic, 0 if known is None else partition_of(own, len(known.partitions))
@@ -188,8 +188,8 @@ class Contents:
 
     # Groups
 
-    async def _delete_group(self, given: Given) -> Answer:
-        group = given["group"]
+    async def _delete_group(self, fields: Fields) -> Answer:
+        group = fields["group"]
         broker = self._coordinator_of(group)
         if broker is None:
             raise ApiError(f"there is no group {group}", ErrorCode.RESOURCE_NOT_FOUND)
@@ -200,10 +200,10 @@ class Contents:
             raise ApiError(f"group {group} cannot be deleted: {ErrorCode(code).name}", ErrorCode(code))
         return {"group": group}
 
-    async def _wait_for_group(self, wanted: Given) -> Answer:
-        group, members = wanted["group"], wanted.get("members", 1)
+    async def _wait_for_group(self, fields: Fields) -> Answer:
+        group, members = fields["group"], fields.get("members", 1)
         try:
-            async with asyncio.timeout(wanted.get("timeout", TIMEOUT_MS) / 1000):
+            async with asyncio.timeout(fields.get("timeout", TIMEOUT_MS) / 1000):
                 while (reason := await self._reason_to_wait(group, members)) is not None:
                     await self.fetched.await_change()
         except TimeoutError:

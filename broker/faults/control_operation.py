@@ -8,7 +8,7 @@ from ...config.similar_names import nearest
 from .fault_fields import WrongFault
 
 Answer = dict[str, Any]
-Given = Mapping[str, Any]
+Fields = Mapping[str, Any]
 Reader = Callable[[Any], Any]
 ID = "{id}"
 PATHS_OF_CLUSTERS = frozenset(
@@ -45,14 +45,14 @@ class ControlOperation:
     method: str = "POST"
     path: str
     what: str
-    act: Callable[[Given], Awaitable[Answer]]
+    act: Callable[[Fields], Awaitable[Answer]]
     fields: Mapping[str, Reader] | None = field(default_factory=dict)
     needs: tuple[str, ...] = ()
 
-    async def answer(self, number: int | None, body: Given) -> Answer:
+    async def answer(self, number: int | None, body: Fields) -> Answer:
         """What it answers. Raises: WrongFault, ApiError."""
-        given = body if self.fields is None else parse_fields(body, self.fields, needs=self.needs)
-        return await self.act(given if number is None else {**given, "id": number})
+        fields = body if self.fields is None else parse_fields(body, self.fields, needs=self.needs)
+        return await self.act(fields if number is None else {**fields, "id": number})
 
     def to_json(self) -> Answer:
         """As it is listed."""
@@ -72,7 +72,7 @@ def describe_expectation(reader: Reader) -> str:
     return "anything"
 
 
-def parse_fields(body: Given, parsers: Mapping[str, Reader], *, needs: tuple[str, ...] = ()) -> dict[str, Any]:
+def parse_fields(body: Fields, parsers: Mapping[str, Reader], *, needs: tuple[str, ...] = ()) -> dict[str, Any]:
     """The fields of a body. Raises: WrongFault for one that there is not, or that is missing or wrong."""
     for name in body:
         if name not in parsers:

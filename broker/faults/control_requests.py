@@ -15,7 +15,7 @@ from ...storage.files.file_names import parse_log_directory
 from ..scheduling.movable_clock import MovableClock
 from .armed_faults import ArmedFault, ArmedFaults, describe_near_misses
 from .contents import Contents
-from .control_operation import ID, Answer, ControlOperation, Given
+from .control_operation import ID, Answer, ControlOperation, Fields
 from .disk_faults import FaultyDisk, corrupt_last_batch
 from .fault import Fault
 from .fault_fields import WrongFault, make_fault
@@ -175,7 +175,7 @@ class Control:
             *self.contents.operations(),
         )
 
-    async def _list_operations(self, given: Given) -> Answer:
+    async def _list_operations(self, fields: Fields) -> Answer:
         return {"operations": [each.to_json() for each in self.operations.values()], "openapi": "/openapi.json"}
 
     # Faults
@@ -187,19 +187,19 @@ class Control:
         self.log_event(f"fault {armed.number} armed: {armed.fault.kind}")
         return armed.to_json()
 
-    async def _list_faults(self, given: Given) -> Answer:
+    async def _list_faults(self, fields: Fields) -> Answer:
         return {"faults": [armed.to_json() for armed in self.faults]}
 
-    async def _show_fault(self, given: Given) -> Answer:
-        return self.faults.find(given["id"]).to_json()
+    async def _show_fault(self, fields: Fields) -> Answer:
+        return self.faults.find(fields["id"]).to_json()
 
-    async def _remove_fault(self, given: Given) -> Answer:
-        return self._log_and_show(self.faults.remove(given["id"]), "removed")
+    async def _remove_fault(self, fields: Fields) -> Answer:
+        return self._log_and_show(self.faults.remove(fields["id"]), "removed")
 
-    async def _release_fault(self, given: Given) -> Answer:
-        return self._log_and_show(self.faults.release(given["id"]), "released")
+    async def _release_fault(self, fields: Fields) -> Answer:
+        return self._log_and_show(self.faults.release(fields["id"]), "released")
 
-    async def _reset_faults(self, given: Given) -> Answer:
+    async def _reset_faults(self, fields: Fields) -> Answer:
         failed = [armed.to_json() for armed in self.faults if armed.failure]
         unfired = [
             {**armed.to_json(), "near": describe_near_misses(armed, self.events.requests())}
@@ -214,8 +214,8 @@ class Control:
             raise WrongFault(f"there is no broker {fault.broker}, only {sorted(self._brokers)}")
         return fault
 
-    async def _wait_for_hits(self, given: Given) -> Answer:
-        armed = await self.faults.wait(given["id"], given.get("hits", 1), given.get("timeout", 10_000) / 1000)
+    async def _wait_for_hits(self, fields: Fields) -> Answer:
+        armed = await self.faults.wait(fields["id"], fields.get("hits", 1), fields.get("timeout", 10_000) / 1000)
         return armed.to_json()
 
     def _log_and_show(self, armed: ArmedFault, how: str) -> Answer:
@@ -243,45 +243,45 @@ class Control:
 
     # The log
 
-    async def _list_requests(self, given: Given) -> Answer:
+    async def _list_requests(self, fields: Fields) -> Answer:
         return {"requests": [event.to_json() for event in self.events.requests()]}
 
-    async def _list_events(self, given: Given) -> Answer:
+    async def _list_events(self, fields: Fields) -> Answer:
         return {"events": [event.to_json() for event in self.events]}
 
-    async def _show_last_events(self, given: Given) -> Answer:
+    async def _show_last_events(self, fields: Fields) -> Answer:
         return {"lines": time_line(self.events)}
 
-    async def _forget_events(self, given: Given) -> Answer:
+    async def _forget_events(self, fields: Fields) -> Answer:
         self.events.clear()
         return {}
 
     # The clock
 
-    async def _show_time(self, given: Given) -> Answer:
+    async def _show_time(self, fields: Fields) -> Answer:
         return self._describe_time()
 
     def _describe_time(self) -> Answer:
         return {"now_ms": self.clock.now_ms(), "paused": self.clock.is_paused}
 
-    async def _pause_clock(self, given: Given) -> Answer:
+    async def _pause_clock(self, fields: Fields) -> Answer:
         self.clock.pause()
         self.log_event("the clock stands")
         return self._describe_time()
 
-    async def _advance_clock(self, given: Given) -> Answer:
-        self.log_event(f"the clock moves on by {given['by']} ms")
-        await self.clock.advance(given["by"])
+    async def _advance_clock(self, fields: Fields) -> Answer:
+        self.log_event(f"the clock moves on by {fields['by']} ms")
+        await self.clock.advance(fields["by"])
         return self._describe_time()
 
-    async def _resume_clock(self, given: Given) -> Answer:
+    async def _resume_clock(self, fields: Fields) -> Answer:
         self.clock.resume()
         self.log_event("the clock runs")
         return self._describe_time()
 
-    async def _reset_all(self, given: Given) -> Answer:
+    async def _reset_all(self, fields: Fields) -> Answer:
         """Between two tests; what never fired is answered."""
-        answer, keeps = await self._reset_faults({}), given.get("keep_contents", False)
+        answer, keeps = await self._reset_faults({}), fields.get("keep_contents", False)
         # First: what begins again begins in the machine's time. What is kept would see time go back.
         self.clock.resume() if keeps else self.clock.reset()
         await self.on_reset()
@@ -299,8 +299,8 @@ class Control:
 
     # What happens at once
 
-    async def _corrupt_segment(self, given: Given) -> Answer:
-        topic, index = given["topic"], given.get("partition", 0)
+    async def _corrupt_segment(self, fields: Fields) -> Answer:
+        topic, index = fields["topic"], fields.get("partition", 0)
         for broker in self.running():
             if (log := broker.log_manager.logs.get((topic, index))) is not None:
                 offset = corrupt_last_batch(broker.log_manager.files, log)
@@ -310,8 +310,8 @@ class Control:
         self.log_event(f"{topic}-{index} is corrupt at offset {offset}")
         return {"topic": topic, "partition": index, "offset": offset}
 
-    async def _fence_producer(self, given: Given) -> Answer:
-        name = given["transactional_id"]
+    async def _fence_producer(self, fields: Fields) -> Answer:
+        name = fields["transactional_id"]
         coordinator = self._coordinator_of(name).transactions
         timeout_ms = coordinator.find(name).now.timeout_ms
         try:
@@ -332,13 +332,13 @@ class Control:
                 return broker
         raise ApiError(f"no producer has used {transactional_id}", ErrorCode.RESOURCE_NOT_FOUND)
 
-    async def _hold_markers(self, given: Given) -> Answer:
+    async def _hold_markers(self, fields: Fields) -> Answer:
         for broker in self.running():
             broker.transactions.hold_markers()
         self.log_event("transaction markers are held")
         return {}
 
-    async def _release_markers(self, given: Given) -> Answer:
+    async def _release_markers(self, fields: Fields) -> Answer:
         for broker in self.running():
             broker.transactions.release_markers()
         self.log_event("transaction markers are released")
