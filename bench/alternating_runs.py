@@ -192,9 +192,9 @@ class AlternatingRun:
         )
         if self.journal.wants_events:
             for plan, result in self._heard:
-                self.journal.note_events(self._events(server, number, plan, result))
+                self.journal.note_events(self._make_events(server, number, plan, result))
 
-    def _events(self, server: Contender, number: int, plan: LoadPlan, result: LoadResult) -> Iterator[Event]:
+    def _make_events(self, server: Contender, number: int, plan: LoadPlan, result: LoadResult) -> Iterator[Event]:
         config = config_of(server.name, server.version, self.case)
         sent = len(plan.connections[0].requests[0]) if plan.connections and plan.asking.kind == "produce" else 0
         rate = round(1 / plan.connections[0].pace_s) if plan.connections and plan.connections[0].pace_s else 0

@@ -17,7 +17,7 @@ from ..network.answerer import Answerer
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Connection
 from ..network.http.server import HttpServer
-from ..network.listener import ConnectionLimits, Server, naming_address
+from ..network.listener import ConnectionLimits, Server, address_in_bind_errors
 from ..network.loop_watch import LoopWatch
 from ..network.peer import Peer
 from ..network.sender import Sender
@@ -149,12 +149,12 @@ class Broker(Services):
     async def _listen(self) -> None:
         self._secure_listeners()
         for listener in self.settings.listeners:
-            with naming_address(listener.host, listener.port):
+            with address_in_bind_errors(listener.host, listener.port):
                 host, port = self._server.listen(listener.listener_name, listener.host, listener.port)
             self.addresses[listener.listener_name] = HostPort(host, port)
         self.cluster.brokers[self.cluster.node_id] = self._as_broker_node()
         wanted = self.settings.stepdown_http_listen
-        with naming_address(wanted.host, wanted.port):
+        with address_in_bind_errors(wanted.host, wanted.port):
             self.http_address = HostPort(*await self._http.start(wanted.host, wanted.port))
 
     async def stop(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from ..config import BrokerSettings, HostPort, Layers
-from ..network.listener import naming_address
+from ..network.listener import address_in_bind_errors
 from .broker import Broker
 from .dispatch.suspended_broker import Suspension
 from .faults.control_operation import FIELDS_OF_CLUSTERS, PATHS_OF_CLUSTERS, Answer, ControlOperation, Fields
@@ -93,7 +93,7 @@ class ControlledBroker:
         await create_missing_topics(self.broker)
         wanted = self._settings.stepdown_control_listen
         if wanted is not None:
-            with naming_address(wanted.host, wanted.port):
+            with address_in_bind_errors(wanted.host, wanted.port):
                 self.control_address = HostPort(*await self._port.start(wanted.host, wanted.port))
 
     async def stop(self) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ..config import Endpoint
-from ..network.listener import bind, naming_address
+from ..network.listener import address_in_bind_errors, bind
 
 
 class HeldPorts:
@@ -25,7 +25,7 @@ class HeldPorts:
             return
         for listener in self.listeners:
             try:
-                with naming_address(listener.host, listener.port):
+                with address_in_bind_errors(listener.host, listener.port):
                     self._sockets.append(bind(listener.host, listener.port))
             except OSError:
                 self.release()

@@ -55,7 +55,7 @@ TAKES_ALL = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CompletionCandidate:
     """What a shell is offered; Typer asks these of it."""
 
     value: str
@@ -69,7 +69,7 @@ class SelfParsingCommand(TyperCommand):
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         found = NEXT[str(self.name)](ctx.args, incomplete)
         try:
-            return [Candidate(value, text) for value, text in found]
+            return [CompletionCandidate(value, text) for value, text in found]
         except ImportError:
             return []  # the command itself says what is missing
 
@@ -95,7 +95,7 @@ def _list_next_of_pipeline(words: Sequence[str], begin: str) -> Iterator[tuple[s
 NEXT = {"serve": _list_next_of_serve, "gateway": _list_next_of_gateway, "pipeline": _list_next_of_pipeline}
 
 
-def _offer_values(command: Any) -> None:
+def _complete_metavar_values(command: Any) -> None:
     """Have a command and those below it offer the values of each parameter whose metavar lists them."""
     from ..config.sources.command_parser import list_values
 
@@ -103,11 +103,11 @@ def _offer_values(command: Any) -> None:
         if values := list_values(parameter.metavar or ""):
             parameter.shell_complete = partial(_filter_by_prefix, values)
     for each in getattr(command, "commands", {}).values():
-        _offer_values(each)
+        _complete_metavar_values(each)
 
 
-def _filter_by_prefix(values: Sequence[str], ctx: Any, incomplete: str) -> list[Candidate]:
-    return [Candidate(value, "") for value in values if value.startswith(incomplete)]
+def _filter_by_prefix(values: Sequence[str], ctx: Any, incomplete: str) -> list[CompletionCandidate]:
+    return [CompletionCandidate(value, "") for value in values if value.startswith(incomplete)]
 
 
 class _LazyCommands(TyperGroup):
@@ -123,7 +123,7 @@ class _LazyCommands(TyperGroup):
         command = get_command(getattr(import_module(module, __package__), application))
         command.name = cmd_name
         if COMPLETION_VARIABLE in os.environ:
-            _offer_values(command)
+            _complete_metavar_values(command)
         from .support.user_config import read_user_config
 
         if defaults := read_user_config():

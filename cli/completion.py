@@ -26,7 +26,7 @@ def completion_command(
     typer.echo(get_completion_script(prog_name="stepdown", complete_var=COMPLETION_VARIABLE, shell=shell))
 
 
-def answer_shells() -> None:
+def enable_shell_completion() -> None:
     """Make Typer answer the scripts; it does so by itself only with its own options, which install them."""
     from typer._completion_classes import completion_init
 

@@ -27,9 +27,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """The status of a command line; a command that fails has said why on stderr."""
     from .support.command_ending import EXIT_INTERRUPTED, end, end_with
-    from .support.stop_signals import StopSignals, end_in_order, unhandled_signals
+    from .support.stop_signals import StopSignals, end_as_by_interrupt, signals_with_default_action
 
-    with StopSignals(end_in_order, unhandled_signals()) as signals:
+    with StopSignals(end_as_by_interrupt, signals_with_default_action()) as signals:
         try:
             status = end_with(_run(arguments))
         except BaseException as fault:
@@ -49,8 +49,8 @@ def _run(arguments: Sequence[str]) -> int:
     from .commands import COMPLETION_VARIABLE, app
 
     if COMPLETION_VARIABLE in os.environ:
-        from .completion import answer_shells
+        from .completion import enable_shell_completion
 
-        answer_shells()
+        enable_shell_completion()
     status = app(arguments, prog_name="stepdown", standalone_mode=False)
     return status if isinstance(status, int) else 0

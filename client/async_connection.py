@@ -11,7 +11,7 @@ from typing import Any, cast
 from .. import __version__
 from ..protocol.api import ApiSpec, spec_of_request
 from ..protocol.errors import MalformedFrame
-from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request, encode_request_around
+from ..protocol.frame import SIZE_BYTES, FrameParser, decode_response, encode_request, encode_request_head_and_body
 from ..protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from .connection import MAX_BYTES_BEFORE_LOGIN, MAX_RESPONSE_BYTES, TIMEOUT_S
 from .security.login import LoginRequest, LoginStep, RawSaslToken, log_in
@@ -82,7 +82,7 @@ class AsyncConnection(asyncio.Protocol):
     ) -> Frame:
         """The answer to a request whose body is encoded already: what follows the correlation id, tags included."""
         correlation_id = self._next_id()
-        pieces = encode_request_around(spec, version, correlation_id, self._client_id, body)
+        pieces = encode_request_head_and_body(spec, version, correlation_id, self._client_id, body)
         return (await self._send(spec.name, correlation_id, pieces, timeout_s))[CORRELATION_BYTES:]
 
     def retire(self) -> None:

@@ -69,7 +69,7 @@ class Cluster:
                 return result
             response = fault = None
             try:
-                response = (yield step) if isinstance(step, Pause) else (yield from self._answer(step))
+                response = (yield step) if isinstance(step, Pause) else (yield from self._ask_with_retries(step))
             except ClientError as error:
                 fault = error
 
@@ -79,7 +79,7 @@ class Cluster:
         if (controller := self.nodes.get(response.controller_id)) is not None:
             self._found[CONTROLLER] = controller
 
-    def _answer(self, ask: Ask) -> Steps[Any]:
+    def _ask_with_retries(self, ask: Ask) -> Steps[Any]:
         for left in reversed(range(self._tries)):
             try:
                 response = yield from self._send(ask)
@@ -91,14 +91,14 @@ class Cluster:
                     return response
             self._found.pop(ask.to, None)
             yield Pause(RETRY_MS)
-            yield from self._find(ask.to)
+            yield from self._look_up_target(ask.to)
         raise AssertionError("the last try returns")
 
     def _send(self, ask: Ask) -> Steps[Any]:
         if isinstance(ask.to, int) and ask.to not in self.nodes:
             yield from self._look_up_nodes()
         elif isinstance(ask.to, Coordinator) and ask.to.looked_up_first and ask.to not in self._found:
-            yield from self._find(ask.to)
+            yield from self._look_up_target(ask.to)
         address = self.nodes.get(ask.to) if isinstance(ask.to, int) else self._found.get(ask.to)
         if address is None:
             return (yield from self._send_to_any(ask))
@@ -113,7 +113,7 @@ class Cluster:
             self.learn(response)
         return response
 
-    def _find(self, target: Target) -> Steps[None]:
+    def _look_up_target(self, target: Target) -> Steps[None]:
         if isinstance(target, Coordinator):
             yield from self._find_coordinator(target)
         elif target == CONTROLLER:

@@ -107,7 +107,7 @@ class Connection:
         self._correlation_id += 1
         pieces = encode_request(spec, version, self._correlation_id, self._client_id, request)
         sent = b"".join(piece for piece in pieces if isinstance(piece, bytes | bytearray | memoryview))
-        correlation_id, response = decode_response(spec, version, self._answer(spec.name, sent))
+        correlation_id, response = decode_response(spec, version, self._send_and_receive(spec.name, sent))
         if correlation_id != self._correlation_id:
             raise MalformedFrame(f"request {correlation_id} is answered instead of {self._correlation_id}")
         return response
@@ -124,10 +124,10 @@ class Connection:
             return self.exchange(step.request, step.version)
         if isinstance(step, RawSaslToken):
             sized = len(step.token).to_bytes(SIZE_BYTES, "big") + step.token
-            return bytes(self._answer("the login", sized))
+            return bytes(self._send_and_receive("the login", sized))
         return step()
 
-    def _answer(self, name: str, sent: bytes) -> memoryview:
+    def _send_and_receive(self, name: str, sent: bytes) -> memoryview:
         self._socket.sendall(sent)
         while (frame := self._parser.next_frame()) is None:
             data = self._socket.recv(READ_BYTES)

@@ -72,11 +72,11 @@ class GroupMember:
         """The partitions that are this member's now; None where it has to join again, at once."""
         joined = yield self._ask(self._join_request(), JOIN_TIMEOUT_S)
         self.member_id = joined.member_id or self.member_id
-        if not self._is_accepted("joining", joined.error_code):
+        if not self._check_code("joining", joined.error_code):
             return None
         self.generation = joined.generation_id
         synced = yield self._ask((yield from self._sync_request(joined)), JOIN_TIMEOUT_S)
-        if not self._is_accepted("joining", synced.error_code):
+        if not self._check_code("joining", synced.error_code):
             return None
         try:
             assigned = decode_assignment(bytes(synced.assignment)).assigned_partitions
@@ -94,7 +94,7 @@ class GroupMember:
             group_instance_id=self._membership.instance_id,
         )
         answer = yield self._ask(request)
-        return self._is_accepted("staying", answer.error_code)
+        return self._check_code("staying", answer.error_code)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> Operation[dict[TopicPartition, str]]:
         """Commits offsets; returns the errors by partition. A rebalance is none: the member joins anyway."""
@@ -129,7 +129,7 @@ class GroupMember:
         key = ApiKey(spec_of_request(request).key)
         return Ask(key=key, make_request=lambda version: request, to=self._to, timeout_s=timeout_s)
 
-    def _is_accepted(self, doing: str, code: int) -> bool:
+    def _check_code(self, doing: str, code: int) -> bool:
         """Whether there was no error; False for one that joining again mends."""
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self.forget()

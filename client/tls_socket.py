@@ -30,7 +30,7 @@ class TlsSocket:
             try:
                 self._send_unsent()
             except ConnectionError:
-                self._look_for_alert()
+                self._raise_alert_of_peer()
                 raise
 
     def recv(self, most_bytes: int) -> bytes:
@@ -48,7 +48,7 @@ class TlsSocket:
             with suppress(OSError):  # the next read fails as well; a fault of the handshake says more
                 self._send_unsent()
 
-    def _look_for_alert(self) -> None:
+    def _raise_alert_of_peer(self) -> None:
         """Of TLS 1.3: a client that is refused for its certificate has sent its first request by then.
 
         Raises: ssl.SSLError.

@@ -53,7 +53,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
                 self._records.seal(view[at : at + CHUNK_BYTES])
                 self._send_unsent()
             except ssl.SSLError as fault:
-                self._fail(fault)
+                self._abort_with_fault(fault)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._tcp.set_write_buffer_limits(high, low)
@@ -115,10 +115,10 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
                 self._finish_handshake()
             self._send_own_records()
         except (ssl.SSLError, MalformedFrame) as fault:
-            self._fail(fault)
+            self._abort_with_fault(fault)
             return
         if data:
-            self._deliver(data)
+            self._pass_to_protocol(data)
         if self._records.is_at_end:
             self.abort()
 
@@ -128,7 +128,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._protocol.connection_made(self)
             self._handshake.set_result(None)
 
-    def _deliver(self, data: bytes) -> None:
+    def _pass_to_protocol(self, data: bytes) -> None:
         protocol = self._protocol
         if not isinstance(protocol, asyncio.BufferedProtocol):
             cast(asyncio.Protocol, protocol).data_received(data)
@@ -151,7 +151,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         if unsent := self._records.take_unsent():
             self._tcp.write(unsent)
 
-    def _fail(self, fault: Exception) -> None:
+    def _abort_with_fault(self, fault: Exception) -> None:
         """Hangs up; an alert goes out first, if the socket takes it."""
         self._fault = self._fault or fault
         self._send_unsent()

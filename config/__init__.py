@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .alterations import Alteration, Operation, alter, lay_over
+    from .alterations import Alteration, Operation, alter, with_dynamic_values
     from .broker_settings_builder import broker_settings
     from .describe_configs import ConfigRow, Synonym, describe_broker, describe_cluster_defaults, describe_topic
     from .errors import ConfigError, Problem
@@ -48,10 +48,10 @@ __all__ = [
     "describe_broker",
     "describe_cluster_defaults",
     "describe_topic",
-    "lay_over",
     "load",
     "settings_of",
     "topic_settings",
+    "with_dynamic_values",
 ]
 
 _HOMES = {
@@ -77,7 +77,7 @@ _HOMES = {
     "describe_broker": ".describe_configs",
     "describe_cluster_defaults": ".describe_configs",
     "describe_topic": ".describe_configs",
-    "lay_over": ".alterations",
+    "with_dynamic_values": ".alterations",
     "load": ".startup_settings",
     "settings_of": ".startup_settings",
     "topic_settings": ".topic_settings_builder",

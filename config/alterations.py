@@ -1,7 +1,7 @@
 """Changes of settings while the broker runs (KIP-226, KIP-339).
 
-The tables say which keys may change. `lay_over` returns layers with the new dynamic values, or raises all problems.
-Thread counts may at most double or halve at a time, as in Kafka's DynamicThreadPool and LogCleaner.
+The tables say which keys may change. `with_dynamic_values` returns layers with the new dynamic values, or raises all
+problems. Thread counts may at most double or halve at a time, as in Kafka's DynamicThreadPool and LogCleaner.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .errors import ConfigError, Problem, wrong_value
 from .keys.key import AT_START, PER_BROKER, Key
 from .keys.value_types import ValueType, render
 from .layered_values import Layers
-from .listener_security import key_of_listener, refuse_capitals
+from .listener_security import find_problem_of_capitals, key_of_listener
 from .sources.origin import NOWHERE, Given
 from .tables.all_keys import BROKER_KEYS
 from .unknown_keys import is_foreign, unknown_key
@@ -83,7 +83,7 @@ def alter(current: Mapping[str, str], alterations: Iterable[Alteration], keys: M
 
 def _change_items(texts: Mapping[str, str], key: Key, alteration: Alteration) -> list[str]:
     """Both lists may have thousands of items, so none is looked for in a list."""
-    present, named = _split(texts.get(key.name, render(key.default) or "")), _split(alteration.text)
+    present, named = _split_items(texts.get(key.name, render(key.default) or "")), _split_items(alteration.text)
     if alteration.operation is Operation.APPEND:
         known = frozenset(present)
         return [*present, *(each for each in dict.fromkeys(named) if each not in known)]
@@ -97,11 +97,11 @@ def _change_items(texts: Mapping[str, str], key: Key, alteration: Alteration) ->
     return items
 
 
-def _split(text: str) -> list[str]:
+def _split_items(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
-def lay_over(
+def with_dynamic_values(
     layers: Layers, *, cluster: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None
 ) -> Layers:
     """The layers with the cluster's dynamic defaults, or the broker's own dynamic values, replaced by these.
@@ -112,10 +112,10 @@ def lay_over(
     problems: list[Problem] = []
     changed = layers
     if cluster is not None:
-        problems += _faults(layers, cluster, layers.cluster, for_one_broker=False)
+        problems += _find_problems(layers, cluster, layers.cluster, for_one_broker=False)
         changed = replace(changed, cluster=dict(cluster))
     if broker is not None:
-        problems += _faults(layers, broker, layers.broker, for_one_broker=True)
+        problems += _find_problems(layers, broker, layers.broker, for_one_broker=True)
         changed = replace(changed, broker=dict(broker))
     if problems:
         raise ConfigError(problems)
@@ -123,21 +123,21 @@ def lay_over(
     return changed
 
 
-def _faults(
+def _find_problems(
     layers: Layers, texts: Mapping[str, str], before: Mapping[str, str], *, for_one_broker: bool
 ) -> Iterable[Problem]:
     for name, text in texts.items():
         if before.get(name) == text:
             continue
-        fault = _fault(layers, Given(name, text, NOWHERE), for_one_broker=for_one_broker)
+        fault = _find_problem(layers, Given(name, text, NOWHERE), for_one_broker=for_one_broker)
         if fault is not None:
             yield fault
 
 
-def _fault(layers: Layers, given: Given, *, for_one_broker: bool) -> Problem | None:
+def _find_problem(layers: Layers, given: Given, *, for_one_broker: bool) -> Problem | None:
     key = BROKER_KEYS.get(given.key) or key_of_listener(given.key)
     if key is None:
-        return refuse_capitals(given) or (None if is_foreign(given.key) else unknown_key(given.key))
+        return find_problem_of_capitals(given) or (None if is_foreign(given.key) else unknown_key(given.key))
     if key.change is AT_START:
         return Problem(
             key=given.key, expected="cannot change while the broker runs; set it where the broker is started"

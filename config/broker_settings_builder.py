@@ -60,7 +60,7 @@ def broker_settings(layers: Layers) -> BrokerSettings:
         for key in BROKER_KEYS.values()
         if key.attribute
     }
-    values.update(_identity(collector), **_listeners(collector), **_directories(collector))
+    values.update(_build_ids(collector), **_build_listeners(collector), **_build_log_dirs(collector))
     values["log_flush_scheduler_interval_ms"] = layers.value("log.flush.scheduler.interval.ms")
     values["listener_security"] = {
         endpoint.listener_name: listener_security(layers, endpoint, collector.problems)
@@ -77,7 +77,7 @@ def broker_settings(layers: Layers) -> BrokerSettings:
     values["stepdown_http_listen"] = collector.parse("stepdown.http.listen", parse_host_port, HostPort("127.0.0.1", 0))
     nobody: frozenset[str] = frozenset()
     values["super_users"] = collector.parse("super.users", _super_users, nobody)
-    values["stepdown_control_listen"] = _control_address(collector)
+    values["stepdown_control_listen"] = _build_control_address(collector)
     _check_bounds(collector, values)
     _check_consumer_groups(collector)
     _check_topic_defaults(collector)
@@ -93,7 +93,7 @@ def _super_users(text: str) -> frozenset[str]:
     return names
 
 
-def _identity(collector: _SettingsCollector) -> dict[str, Any]:
+def _build_ids(collector: _SettingsCollector) -> dict[str, Any]:
     """broker.id and node.id are one setting; given both, they have to agree."""
     ids = {
         name: collector.layers.value(name) for name in ("broker.id", "node.id") if any(collector.layers.texts_of(name))
@@ -103,7 +103,7 @@ def _identity(collector: _SettingsCollector) -> dict[str, Any]:
     return {"broker_id": next(iter(ids.values()), -1)}
 
 
-def _directories(collector: _SettingsCollector) -> dict[str, Any]:
+def _build_log_dirs(collector: _SettingsCollector) -> dict[str, Any]:
     name = "log.dirs" if collector.text("log.dirs") else "log.dir"
     directories = tuple(filter(None, (item.strip() for item in collector.text(name).split(","))))
     if not directories:
@@ -113,9 +113,9 @@ def _directories(collector: _SettingsCollector) -> dict[str, Any]:
     return {"log_dirs": directories}
 
 
-def _listeners(collector: _SettingsCollector) -> dict[str, Any]:
+def _build_listeners(collector: _SettingsCollector) -> dict[str, Any]:
     named: dict[str, str] = collector.parse("listener.security.protocol.map", parse_protocol_map, {})
-    controllers = _names(collector.text("controller.listener.names"))
+    controllers = _split_names(collector.text("controller.listener.names"))
     protocols = {**dict.fromkeys(controllers, "PLAINTEXT"), **named}
     bound = _endpoints_without_controllers(collector, "listeners", protocols, controllers)
     if not any(problem.key == "listeners" for problem in collector.problems) and not bound:
@@ -147,7 +147,7 @@ def _check_ports(collector: _SettingsCollector, bound: tuple[Endpoint, ...]) -> 
             )
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _split_names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip().upper() for name in text.split(","))))
 
 
@@ -171,7 +171,7 @@ def _check_addresses(
         )
 
 
-def _control_address(collector: _SettingsCollector) -> HostPort | None:
+def _build_control_address(collector: _SettingsCollector) -> HostPort | None:
     """Only this machine may reach the control port, unless a token is asked for."""
     name, none = "stepdown.control.listen", None
     address = collector.parse(name, parse_host_port, none) if collector.text(name) else none

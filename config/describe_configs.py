@@ -76,7 +76,7 @@ def _topic_row(layers: Layers, overrides: Mapping[str, str], key: Key) -> Config
         value = render(key.value_of(overrides[key.name]))
         synonyms = (Synonym(name=key.name, value=value, source=Source.TOPIC), *synonyms)
     source = synonyms[0].source if synonyms else Source.DEFAULT
-    return _row(key, value, source, synonyms, read_only=False)
+    return _make_row(key, value, source, synonyms, read_only=False)
 
 
 def _broker_row(layers: Layers, key: Key) -> ConfigRow:
@@ -84,10 +84,12 @@ def _broker_row(layers: Layers, key: Key) -> ConfigRow:
     synonyms = tuple(synonym for name in names for synonym in _synonyms(layers, BROKER_KEYS[name]))
     own = next((synonym.source for synonym in _synonyms(layers, key)), Source.DEFAULT)
     ordered = tuple(sorted(synonyms, key=lambda synonym: synonym.source))
-    return _row(key, render(layers.value(key.name)), own, ordered, read_only=not key.dynamic)
+    return _make_row(key, render(layers.value(key.name)), own, ordered, read_only=not key.dynamic)
 
 
-def _row(key: Key, value: str | None, source: Source, synonyms: tuple[Synonym, ...], *, read_only: bool) -> ConfigRow:
+def _make_row(
+    key: Key, value: str | None, source: Source, synonyms: tuple[Synonym, ...], *, read_only: bool
+) -> ConfigRow:
     return ConfigRow(
         name=key.name,
         value=None if key.sensitive else value,

@@ -113,7 +113,7 @@ def is_of_protocol(name: str, protocol: str) -> bool:
     return protocol.endswith("SSL") if key.name.startswith("ssl.") else protocol.startswith("SASL")
 
 
-def refuse_capitals(given: Given) -> Problem | None:
+def find_problem_of_capitals(given: Given) -> Problem | None:
     """The problem of a setting of a listener that has capitals, with which it would have no effect, as in Kafka."""
     small = given.key.lower()
     if small == given.key or key_of_listener(small) is None:
@@ -181,12 +181,12 @@ def listener_security(layers: Layers, endpoint: Endpoint, problems: list[Problem
     """What the settings ask for at a listener; what is wrong with them goes to `problems`."""
     listener = _ListenerKeys(layers, endpoint, problems)
     return ListenerSecurity(
-        tls=_tls(listener) if endpoint.protocol.endswith("SSL") else None,
-        sasl=_sasl(listener) if endpoint.protocol.startswith("SASL") else None,
+        tls=_build_tls(listener) if endpoint.protocol.endswith("SSL") else None,
+        sasl=_build_sasl(listener) if endpoint.protocol.startswith("SASL") else None,
     )
 
 
-def _tls(listener: _ListenerKeys) -> TlsSettings:
+def _build_tls(listener: _ListenerKeys) -> TlsSettings:
     settings = TlsSettings(
         own_file=listener.text("ssl.keystore.location"),
         own_key=listener.text("ssl.keystore.key"),
@@ -227,7 +227,7 @@ def _client_auth(listener: _ListenerKeys) -> str:
     return listener.text("ssl.client.auth") or "none"
 
 
-def _sasl(listener: _ListenerKeys) -> SaslSettings:
+def _build_sasl(listener: _ListenerKeys) -> SaslSettings:
     mechanisms = listener.items("sasl.enabled.mechanisms")
     unknown = [name for name in mechanisms if name not in MECHANISMS]
     if unknown or not mechanisms:
@@ -238,15 +238,15 @@ def _sasl(listener: _ListenerKeys) -> SaslSettings:
         )
     return SaslSettings(
         mechanisms=mechanisms,
-        passwords=_plain_passwords(listener) if "PLAIN" in mechanisms else {},
+        passwords=_parse_plain_passwords(listener) if "PLAIN" in mechanisms else {},
         max_session_ms={name: listener.number("connections.max.reauth.ms", name) for name in mechanisms},
         failure_delay_ms=listener.number("connection.failed.authentication.delay.ms"),
         max_token_bytes=max(1, listener.number("sasl.server.max.receive.size")),
-        oauth=_oauth(listener) if "OAUTHBEARER" in mechanisms else None,
+        oauth=_build_oauth(listener) if "OAUTHBEARER" in mechanisms else None,
     )
 
 
-def _plain_passwords(listener: _ListenerKeys) -> dict[str, str]:
+def _parse_plain_passwords(listener: _ListenerKeys) -> dict[str, str]:
     given = listener.own(JAAS, "PLAIN")
     options = None if given is None else parse_jaas(given.text, LOGIN_MODULES["PLAIN"])
     if options is None:
@@ -255,7 +255,7 @@ def _plain_passwords(listener: _ListenerKeys) -> dict[str, str]:
     return {name.removeprefix("user_"): text for name, text in options.items() if name.startswith("user_")}
 
 
-def _oauth(listener: _ListenerKeys) -> OAuthSettings:
+def _build_oauth(listener: _ListenerKeys) -> OAuthSettings:
     mechanism = "OAUTHBEARER"
     url = listener.text("sasl.oauthbearer.jwks.endpoint.url", mechanism)
     unsecured = bool(listener.value("stepdown.oauthbearer.unsecured"))

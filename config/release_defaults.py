@@ -16,16 +16,16 @@ NONE = "-"
 @cache
 def defaults_of(release: str) -> Mapping[str, str]:
     """The broker settings whose defaults are not the same in all releases, with the default of this one."""
-    return {name: text for name, text in _column(DEFAULTS, release).items() if text != NONE}
+    return {name: text for name, text in _column_of_release(DEFAULTS, release).items() if text != NONE}
 
 
 @cache
 def missing_topic_settings(release: str) -> frozenset[str]:
     """The settings of topics that a release does not have and others have."""
-    return frozenset(name for name, text in _column(TOPIC_SETTINGS, release).items() if text == NONE)
+    return frozenset(name for name, text in _column_of_release(TOPIC_SETTINGS, release).items() if text == NONE)
 
 
-def _column(table: str, release: str) -> dict[str, str]:
+def _column_of_release(table: str, release: str) -> dict[str, str]:
     (_, *releases), *rows = (line.split() for line in table.splitlines())
     column = releases.index(release)
     return {name: cells[column] for name, *cells in rows}

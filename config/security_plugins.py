@@ -31,7 +31,7 @@ KAFKAS_OWN = (
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.(?:(?:plain|scram-sha-256|scram-sha-512|oauthbearer|gssapi)\.)?")
 
 
-def refuse_plugin(given: Given) -> Problem | None:
+def find_problem_of_plugin(given: Given) -> Problem | None:
     """The problem of a setting that names such a class; None for every other one."""
     instead = SECURITY_PLUGINS.get(_OF_LISTENER.sub("", given.key, count=1))
     if instead is None or given.text.strip() in KAFKAS_OWN:

@@ -15,9 +15,9 @@ from .errors import ConfigError, Problem, wrong_value
 from .keys.endpoints import listener_names
 from .keys.key import Key, Status
 from .layered_values import Layers
-from .listener_security import is_of_protocol, key_of_listener, listener_of, refuse_capitals
+from .listener_security import find_problem_of_capitals, is_of_protocol, key_of_listener, listener_of
 from .remark import Remark, without_effect
-from .security_plugins import refuse_plugin
+from .security_plugins import find_problem_of_plugin
 from .settings import BrokerSettings
 from .similar_names import nearest
 from .sources.command_line import OVERRIDE, parse_override
@@ -134,7 +134,7 @@ class _SourceMerge:
     def add(self, givens: Iterable[Given], *, from_environment: bool = False) -> None:
         for given in givens:
             key = BROKER_KEYS.get(given.key)
-            refused = refuse_plugin(given) or refuse_capitals(given)
+            refused = find_problem_of_plugin(given) or find_problem_of_capitals(given)
             if refused is not None:
                 self.problems.append(refused)
             elif key_of_listener(given.key) is not None:

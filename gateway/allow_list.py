@@ -40,13 +40,13 @@ def parse_allowed_network(text: str) -> AllowedNetwork:
     return AllowedNetwork(ip_network(network.strip()), date.fromisoformat(day.strip()) if word else None)
 
 
-def list_past_entries(networks: Sequence[AllowedNetwork], now_ms: int) -> Sequence[AllowedNetwork]:
+def list_ended_entries(networks: Sequence[AllowedNetwork], now_ms: int) -> Sequence[AllowedNetwork]:
     """The entries whose last day is over."""
-    today = _day_of(now_ms)
+    today = _utc_date(now_ms)
     return [each for each in networks if each.has_ended(today)]
 
 
-def _day_of(now_ms: int) -> date:
+def _utc_date(now_ms: int) -> date:
     return datetime.fromtimestamp(now_ms / 1000, UTC).date()
 
 
@@ -60,7 +60,7 @@ class AllowList:
 
     def refuse_ms(self, address: str) -> int:
         """0: a connection from there is welcome; else it is closed after that time, and a line says why."""
-        why = self._reason(address)
+        why = self._reason_to_refuse(address)
         if not why:
             return 0
         left_out = self._lines.count_left_out(address)
@@ -74,21 +74,21 @@ class AllowList:
     def pause_at_ms(self, listener: str) -> int:
         return 0
 
-    def _reason(self, address: str) -> str:
+    def _reason_to_refuse(self, address: str) -> str:
         """Why an address may not connect, "" if it may."""
         if not self.networks:
             return ""
         ip = ip_address(address.partition("%")[0])
         ip = getattr(ip, "ipv4_mapped", None) or ip
         found = [each for each in self.networks if each.network.version == ip.version and ip in each.network]
-        today = _day_of(self._clock.now_ms())
+        today = _utc_date(self._clock.now_ms())
         if any(not each.has_ended(today) for each in found):
             return ""
         days = [each.until for each in found if each.until is not None]
         return f"it was allowed until {max(days)}" if days else "it is in no network that is allowed"
 
 
-class AllowWatch:
+class AllowListWatch:
     """Logs which entries have ended: at the start, when the list is replaced, and when one ends. A gateway has one,
     however many workers it has."""
 
@@ -100,7 +100,7 @@ class AllowWatch:
         instruments.gauge(
             "stepdown_gateway_allow_ended",
             "Entries of allow whose last day is over.",
-            lambda: len(list_past_entries(self._networks, clock.now_ms())),
+            lambda: len(list_ended_entries(self._networks, clock.now_ms())),
         )
 
     def start(self) -> None:
@@ -110,7 +110,7 @@ class AllowWatch:
         """Watches a new list, and logs its entries that have ended."""
         self.stop()
         self._networks, self._warned = networks, ()
-        self._warn_of_past_entries()
+        self._warn_of_ended_entries()
         if any(each.until is not None and each not in self._warned for each in networks):
             self._watching = asyncio.create_task(self._watch())
 
@@ -122,10 +122,10 @@ class AllowWatch:
     async def _watch(self) -> None:
         while True:
             await self._clock.sleep(DAY_MS - self._clock.now_ms() % DAY_MS)
-            self._warn_of_past_entries()
+            self._warn_of_ended_entries()
 
-    def _warn_of_past_entries(self) -> None:
-        ended = list_past_entries(self._networks, self._clock.now_ms())
+    def _warn_of_ended_entries(self) -> None:
+        ended = list_ended_entries(self._networks, self._clock.now_ms())
         for each in ended:
             if each not in self._warned:
                 log.warning(ENDED, each)

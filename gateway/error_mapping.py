@@ -71,23 +71,23 @@ TOPIC_IDS = frozenset((100, 103))
 FATAL = frozenset((29, 30, 31, 32, 44, 45, 47, 76, 87))
 
 
-def map_code(key: int, version: int, code: int) -> int:
+def map_error_code(key: int, version: int, code: int) -> int:
     """What to answer to a client of that version of an API, whom the cluster answers `code`."""
     family = FAMILIES.get(ApiKey(key), OTHERS)
     if code == ErrorCode.UNSUPPORTED_VERSION:  # made here for a time that no version 0 has, as Kafka 3.9 answers it
         return code
-    if _knows(OLDEST[key][version], code) or (family is GROUPS and code in COORDINATOR_FAULTS):
+    if _is_known_to(OLDEST[key][version], code) or (family is GROUPS and code in COORDINATOR_FAULTS):
         return code
     if family is GROUPS and code in MEMBER_FAULTS:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    return _replacement(family, code)
+    return _replace_code(family, code)
 
 
-def _knows(highest: int, code: int) -> bool:
+def _is_known_to(highest: int, code: int) -> bool:
     return code <= highest and not (highest == V0_8 and code in UNKNOWN_TO_0_8)
 
 
-def _replacement(family: ErrorFamily, code: int) -> int:
+def _replace_code(family: ErrorFamily, code: int) -> int:
     if code in STORAGE_FAULTS:
         return family.storage
     if code in THROTTLED:
@@ -103,16 +103,16 @@ def _replacement(family: ErrorFamily, code: int) -> int:
     return family.retriable if code_of(code).retriable else ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-async def map_errors(value: T, known: Callable[[int], int], turn: Turn) -> T:
+async def map_errors(value: T, map_code: Callable[[int], int], turn: Turn) -> T:
     """A response with each `error_code` in it replaced by what `known` gives."""
     response, kind = cast(Any, value), cast(Any, type(value))
-    has_code, lists = _places_of_errors(kind)
+    has_code, lists = _find_error_fields(kind)
     changes: dict[str, Any] = {}
-    if has_code and (code := known(response.error_code)) != response.error_code:
+    if has_code and (code := map_code(response.error_code)) != response.error_code:
         changes["error_code"] = code
     for name in lists:
         found = getattr(response, name) or ()
-        mapped = [await map_errors(each, known, turn) for each in found]
+        mapped = [await map_errors(each, map_code, turn) for each in found]
         if any(map(is_not, mapped, found)):
             changes[name] = mapped
     await turn.next()
@@ -121,9 +121,9 @@ async def map_errors(value: T, known: Callable[[int], int], turn: Turn) -> T:
 
 
 @cache
-def _places_of_errors(cls: type) -> tuple[bool, Sequence[str]]:
+def _find_error_fields(cls: type) -> tuple[bool, Sequence[str]]:
     """Whether such a message has an `error_code` of its own, and which of its lists have messages with some."""
     fields = schema_of(cls).fields
     has_code = any(field.name == "error_code" for field in fields)
     elements = {field.name: field.element for field in fields if field.kind is Primitive.ARRAY}
-    return has_code, [name for name, each in elements.items() if each is not None and any(_places_of_errors(each))]
+    return has_code, [name for name, each in elements.items() if each is not None and any(_find_error_fields(each))]

@@ -29,7 +29,7 @@ from ..network.connection import Connection
 from ..network.http.clients_page import ClientsPage, render_report
 from ..network.http.metrics_page import MetricsPage
 from ..network.http.server import HttpServer, Page
-from ..network.listener import ConnectionLimits, Server, bind_alone, naming_address
+from ..network.listener import ConnectionLimits, Server, address_in_bind_errors, bind_without_name
 from ..network.memory_budget import MemoryBudget
 from ..network.page.page_access import PageAccess
 from ..network.page.page_site import PageSite
@@ -41,24 +41,24 @@ from ..network.worker_threads import WorkerThreads
 from ..protocol.acls import WILDCARD, AclFilter
 from ..protocol.frame import FrameParser
 from .addresses.broker_names import BrokerNames
-from .addresses.broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of
+from .addresses.broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of_listener
 from .addresses.broker_watch import BrokerWatch
-from .addresses.one_address import OneAddress
-from .allow_list import AllowList, AllowWatch
+from .addresses.one_address import SingleAddress
+from .allow_list import AllowList, AllowListWatch
 from .gateway_metrics import GatewayMetrics
-from .offered_versions import LOWERED, offer
+from .offered_versions import LOWERED, range_to_offer
 from .page_views import PageViews
 from .proxy_header_reader import ProxyHeaderReader
 from .report_file import ReportFile
 from .routes import newest_version
-from .routes.locator import Locator
+from .routes.locator import BrokerLocator
 from .sessions.client_session import ClientSession
 from .sessions.relayed_answer import RelayingSender
 from .sessions.request_decoder import RequestDecoder
 from .sessions.session_tools import SessionTools
 from .setting_keys import LISTENER, OFF, PORTS, REQUIRED, SINGLE, SNI
 from .settings import GatewaySettings
-from .translations.held_answers import HeldAnswers
+from .translations.held_answers import HeldAnswerMemory
 from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
 from .upstream_logins import UpstreamLogin, find_login
 
@@ -84,7 +84,7 @@ class Gateway:
         settings: GatewaySettings,
         clock: Clock | None = None,
         *,
-        bind: Callable[[str, str, int], socket.socket] = bind_alone,
+        bind: Callable[[str, str, int], socket.socket] = bind_without_name,
         has_http: bool = True,
     ) -> None:
         """Raises: ConfigError for certificates that cannot be read."""
@@ -100,34 +100,38 @@ class Gateway:
             network.stepdown_request_memory_bytes, clock=self.clock, patience_ms=PATIENCE_MS
         )
         unread = unread_answers(self.clock, self._request_memory.limit_bytes)
-        self._shared = SharedByConnections.of(self.clock, self._request_memory, unread, PATIENCE_MS, self._rules)
+        self._shared = SharedByConnections.of(
+            self.clock, self._request_memory, unread, PATIENCE_MS, self._request_rules
+        )
         self._answer_memory = AddressBudget(settings.answer_memory_bytes, clock=self.clock, patience_ms=PATIENCE_MS)
         self.upstream = Upstream(
             settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
         )
         self._allowed = AllowList(settings.allowed, self.clock)
         at_accept = self._allowed if settings.proxy_protocol == OFF else AllowList((), self.clock)
-        self._server = Server(self._limits, self.clock, self._connect, self._count_end, at_accept, bind)
+        self._server = Server(
+            self._connection_limits, self.clock, self._make_connection, self._count_end, at_accept, bind
+        )
         self.ports = BrokerPorts(
             settings.listen.host,
             settings.advertised_host,
             settings.first_port,
             self._server.listen,
             self._server.stop_listening,
-            self.upstream.learn,
+            self.upstream.learn_broker,
             self.clock,
         )
         self._broker_watch = BrokerWatch(self.ports, self.upstream.takes_connections, self.clock)
-        self._one_address = OneAddress(self._advertise, self.upstream.learn)
-        self._names = BrokerNames(settings.broker_host, self._advertise, self.upstream.learn)
+        self._one_address = SingleAddress(self._address_to_advertise, self.upstream.learn_broker)
+        self._names = BrokerNames(settings.broker_host, self._address_to_advertise, self.upstream.learn_broker)
         is_single = settings.addresses == SINGLE
         translate = {PORTS: self.ports.translate, SINGLE: self._one_address.translate, SNI: self._names.translate}
         self._tools = SessionTools(
             upstream=self.upstream,
             decoder=RequestDecoder(self._workers, network.stepdown_request_max_items),
             turns=self._turns,
-            locator=Locator(self.upstream.run, self.upstream.learn_brokers) if is_single else None,
-            offer=self._offer_one_address if is_single else offer,
+            locator=BrokerLocator(self.upstream.run_operation, self.upstream.learn_brokers) if is_single else None,
+            offer=self._offer_one_address if is_single else range_to_offer,
             metrics=self.metrics,
             clock=self.clock,
             min_bytes_a_second=network.stepdown_request_min_bytes_per_second,
@@ -139,8 +143,10 @@ class Gateway:
             suspect=self._suspect,
         )
         self._admission: ListenerAdmission | None = None
-        self._allow_watch = AllowWatch(settings.allowed, self.clock, self.metrics.instruments) if has_http else None
-        self._report = ReportFile(settings.report if has_http else "", self._make_report, self.clock, self._workers)
+        self._allow_watch = AllowListWatch(settings.allowed, self.clock, self.metrics.instruments) if has_http else None
+        self._report = ReportFile(
+            settings.report if has_http else "", self._render_client_report, self.clock, self._workers
+        )
         self.views = self._make_views()
         self._http = self._make_http() if has_http else None
         self._connections: Counter[str] = Counter()
@@ -149,7 +155,7 @@ class Gateway:
         self._is_stopping = False
         self._fault = ""
         """Why the cluster did not answer when it was asked last."""
-        self.metrics.show(self._count_connections, self._answer_memory)
+        self.metrics.add_gauges(self._count_connections, self._answer_memory)
 
     async def start(self) -> str:
         """Returns when clients are served: "" if the cluster was reached, else why it was not.
@@ -157,16 +163,16 @@ class Gateway:
         Raises: OSError when an address cannot be bound, DiskFault when keys or certificates cannot be used.
         """
         try:
-            self._secure()
+            self._make_admission()
             settings = self.settings
-            with naming_address(settings.listen.host, settings.listen.port):
+            with address_in_bind_errors(settings.listen.host, settings.listen.port):
                 host, port = self._server.listen(BOOTSTRAP_LISTENER, settings.listen.host, settings.listen.port)
             self.address = HostPort(host, port)
             for broker, address in settings.brokers.items():
-                self.upstream.learn(broker, address)
+                self.upstream.learn_broker(broker, address)
             fault = await self._refresh_brokers()
             if self._http is not None:
-                with naming_address(settings.http.host, settings.http.port):
+                with address_in_bind_errors(settings.http.host, settings.http.port):
                     self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
         except BaseException:
             await self.stop(drain_ms=0)
@@ -176,7 +182,7 @@ class Gateway:
         if self._allow_watch is not None:
             self._allow_watch.start()
         if self._http is not None and not fault:
-            self.warn_of_hosts()
+            self.start_warning_of_acls_by_host()
         return fault
 
     async def stop(self, drain_ms: int | None = None) -> None:
@@ -201,7 +207,7 @@ class Gateway:
 
     @property
     def release(self) -> str:
-        return self.upstream.release
+        return self.upstream.describe_release
 
     def reload(self, settings: GatewaySettings) -> None:
         """Takes the allow list, the logins to the cluster and the time to drain of new settings; connections live on.
@@ -213,7 +219,7 @@ class Gateway:
         if self._allow_watch is not None:
             self._allow_watch.replace(settings.allowed)
         self.upstream.replace_login(settings.security.sasl)
-        self.upstream.forget_clients()
+        self.upstream.close_clients_of_logins()
         self.settings = replace(
             self.settings,
             allowed=settings.allowed,
@@ -226,19 +232,19 @@ class Gateway:
         """Runs a function in a worker thread."""
         return self._workers.run(function)
 
-    async def read_metrics(self) -> AsyncIterator[Callable[[], Metric]]:
-        """A snapshot of each family of metrics, which makes the family, in any thread."""
+    async def snapshot_metrics(self) -> AsyncIterator[Callable[[], Metric]]:
+        """Of each family of metrics, a function that makes it of its values now; it may be called in any thread."""
         async for family in self.metrics.instruments.read(self._turns.begin()):
             yield family
 
-    def warn_of_hosts(self) -> None:
-        """Looks for rules of the cluster that name hosts, and has a line for them."""
+    def start_warning_of_acls_by_host(self) -> None:
+        """Starts to look for ACLs of the cluster that name hosts, and logs a line about them."""
         self._acl_warning = asyncio.create_task(self._warn_of_acls_by_host())
 
     async def _warn_of_acls_by_host(self) -> None:
         """A line for rules of the cluster that name addresses, which are the gateway's there."""
         try:
-            found = await self.upstream.run(ask_for_acls(AclFilter()))
+            found = await self.upstream.run_operation(ask_for_acls(AclFilter()))
         except ClientError:
             return  # there are none, or they are not for the gateway to know
         named = [acl for resource in found.resources for acl in resource.acls if acl.host != WILDCARD]
@@ -249,12 +255,12 @@ class Gateway:
                 *(len(named), named[0].principal, named[0].host),
             )
 
-    async def _make_report(self) -> bytes:
+    async def _render_client_report(self) -> bytes:
         return await self.run_in_worker(partial(render_report, self.clients.document_maker()))
 
     # Starting
 
-    def _secure(self) -> None:
+    def _make_admission(self) -> None:
         """Raises: DiskFault."""
         security = self.settings.network.listener_security[LISTENER]
         if security == ListenerSecurity():
@@ -266,17 +272,17 @@ class Gateway:
             lambda name, version: self.metrics.meter_of(36, version, version),
             self.clock,
             self.settings.network.stepdown_authentication_timeout_ms,
-            refuse_login,
+            find_no_credential,
             self._shared.lines,
         )
         self._admission = shared.listener(LISTENER, lambda: security)
 
     async def _refresh_brokers(self) -> str:
         """Asks the cluster for its brokers; "" or why it did not answer."""
-        self._fault = await self._ask_cluster()
+        self._fault = await self._try_to_reach_cluster()
         return self._fault
 
-    async def _ask_cluster(self) -> str:
+    async def _try_to_reach_cluster(self) -> str:
         try:
             await self.upstream.fetch_versions()
             if self.upstream.sasl is not None or not self.settings.brokers:  # else clients log in, the gateway cannot
@@ -308,15 +314,15 @@ class Gateway:
 
     # Serving
 
-    def _advertise(self) -> HostPort:
+    def _address_to_advertise(self) -> HostPort:
         """The address by which clients reach the bootstrap port."""
         return HostPort(self.settings.advertised_host, self.settings.advertised_port or self.address.port)
 
     def _offer_one_address(self, key: int, taken: VersionRange) -> VersionRange:
-        low, high = offer(key, taken)
+        low, high = range_to_offer(key, taken)
         return low, min(high, newest_version(key), LOWERED.get(key, high))
 
-    def _connect(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
+    def _make_connection(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
         loop, network = asyncio.get_running_loop(), self.settings.network
         wire = PlainTransport(sock, loop) if self._admission is None else self._admission.wire(sock, loop)
         peer.turn = Turn(self._turns)
@@ -327,7 +333,7 @@ class Gateway:
             self._tools,
             partial(self._broker_of, peer),
             partial(self._login_of, peer),
-            lambda: HeldAnswers(self._answer_memory, peer.network),
+            lambda: HeldAnswerMemory(self._answer_memory, peer.network),
             connection.close,
         )
         answerer: Answerer = session
@@ -341,7 +347,7 @@ class Gateway:
 
     def _broker_of(self, peer: Peer) -> int:
         """The broker that a client means."""
-        broker = broker_of(peer.listener)
+        broker = broker_of_listener(peer.listener)
         if broker is None and self.settings.addresses == SNI:
             broker = self._names.broker_of(peer.server_name)
         return BOOTSTRAP if broker is None else broker
@@ -372,14 +378,14 @@ class Gateway:
         if before is not None:
             before()
 
-    def _rules(self) -> RequestRules:
+    def _request_rules(self) -> RequestRules:
         network = self.settings.network
         return RequestRules(
             min_bytes_a_second=network.stepdown_request_min_bytes_per_second,
             max_bytes_without_records=network.stepdown_request_max_bytes,
         )
 
-    def _limits(self) -> ConnectionLimits:
+    def _connection_limits(self) -> ConnectionLimits:
         network = self.settings.network
         return ConnectionLimits(
             connections=network.max_connections,
@@ -409,10 +415,10 @@ class Gateway:
         """With the page for people, where the settings allow it."""
         access = self._make_access()
         return HttpServer(
-            {"/metrics": self._metrics_page(), "/healthz": show_health, "/readyz": self.show_ready},
+            {"/metrics": self._make_metrics_page(), "/healthz": health_page, "/readyz": self.show_ready},
             {"/clients": ClientsPage(self.clients, lambda work, value: self._workers.run(lambda: work(value)))},
             access,
-            site=PageSite(self.views.by_name, access) if self.settings.network.stepdown_page_enabled else None,
+            site=PageSite(self.views.views_by_name, access) if self.settings.network.stepdown_page_enabled else None,
         )
 
     def _make_access(self) -> PageAccess:
@@ -438,7 +444,7 @@ class Gateway:
             started_ms=self.clock.now_ms(),
         )
 
-    def _metrics_page(self) -> MetricsPage:
+    def _make_metrics_page(self) -> MetricsPage:
         return MetricsPage(
             self.metrics.instruments, self._turns, lambda work, value: self._workers.run(lambda: work(value))
         )
@@ -470,12 +476,12 @@ class Gateway:
         return ""
 
 
-def refuse_login(user: str, mechanism: str) -> LoginCredential:
+def find_no_credential(user: str, mechanism: str) -> LoginCredential:
     """No user has stored credentials here: the settings allow mechanisms that need none."""
     raise AssertionError(mechanism)
 
 
-async def show_health() -> Page:
+async def health_page() -> Page:
     """/healthz"""
     return Page(body=b"alive\n")
 

@@ -38,7 +38,7 @@ class GatewayMetrics:
         self.closed_connections = counter(
             "stepdown_gateway_closed_connections", "Connections of clients that ended.", "reason"
         )
-        self.failed_authentications = count_failed_logins(self.instruments)
+        self.failed_authentications = make_failed_logins_counter(self.instruments)
         self.upstream_failures = counter(
             "stepdown_gateway_upstream_failures", "Connections and questions to the cluster that failed.", "broker"
         )
@@ -54,7 +54,9 @@ class GatewayMetrics:
         self.sendfile_bytes = self.copied_bytes = Counter()  # of files and conversions, which are none of a gateway
         self._meters: dict[tuple[int, int, int], GatewayMeter] = {}
 
-    def show(self, connections: Callable[[], Iterable[tuple[tuple[str, ...], float]]], answers: MemoryBudget) -> None:
+    def add_gauges(
+        self, connections: Callable[[], Iterable[tuple[tuple[str, ...], float]]], answers: MemoryBudget
+    ) -> None:
         """Shows gauges of the gateway's parts."""
         gauge = self.instruments.gauge
         gauge("stepdown_gateway_connections", "Connections of clients.", connections, "listener")
@@ -78,7 +80,7 @@ class GatewayMetrics:
         return meter
 
 
-def count_failed_logins(instruments: Instruments) -> CounterFamily:
+def make_failed_logins_counter(instruments: Instruments) -> CounterFamily:
     """Counters of logins of clients, and of wrong passwords of the page."""
     return instruments.counter(
         "stepdown_gateway_failed_authentications", "Logins that failed.", "listener", "mechanism"

@@ -95,7 +95,7 @@ TOKEN_REQUESTS = frozenset(
 """Anybody may make a token for the user he is, and log in with it past the gateway until it ends."""
 
 
-def true_ranges(advertised: VersionRanges) -> VersionRanges:
+def correct_advertised_ranges(advertised: VersionRanges) -> VersionRanges:
     """What a broker takes, where that differs from what it says: Kafka 4 says Produce 0 and means 3."""
     low, high = advertised.get(ApiKey.PRODUCE, NOT_OFFERED)
     if low == 0 and high >= TRANSLATED[ApiKey.PRODUCE].sent_as:
@@ -112,7 +112,7 @@ def is_translated(key: int, version: int, taken: VersionRange) -> bool:
     return known is not None and 0 <= version <= known.last and version < low <= known.sent_as <= high
 
 
-def offer(key: int, taken: VersionRange) -> VersionRange:
+def range_to_offer(key: int, taken: VersionRange) -> VersionRange:
     """The versions that a client may use of an API of which the cluster takes these."""
     low, high = taken
     low = max(low, OLDEST.get(key, low))
@@ -122,7 +122,7 @@ def offer(key: int, taken: VersionRange) -> VersionRange:
 
 
 def rewrite_api_versions(
-    version: int, body: bytes, offer: Callable[[int, VersionRange], VersionRange] = offer
+    version: int, body: bytes, offer: Callable[[int, VersionRange], VersionRange] = range_to_offer
 ) -> bytes:
     """The body of an ApiVersions answer of that version, with the ranges that are offered here.
 
@@ -135,7 +135,7 @@ def rewrite_api_versions(
     is_flexible = version >= FLEXIBLE_FROM
     if len(view) < _ERROR.size + _COUNT.size or _ERROR.unpack_from(view)[0] == ErrorCode.UNSUPPORTED_VERSION:
         return body
-    count, at = _read_count(view, is_flexible)
+    count, at = _read_range_count(view, is_flexible)
     if not 0 <= count <= MOST_APIS:
         raise MalformedFrame(f"an ApiVersions answer with {count} APIs")
     entries = []
@@ -147,7 +147,7 @@ def rewrite_api_versions(
         end = skip_tagged_fields(view, at) if is_flexible else at
         entries.append((key, (low, high), view[at:end]))
         at = end
-    taken = true_ranges({key: versions for key, versions, _ in entries})
+    taken = correct_advertised_ranges({key: versions for key, versions, _ in entries})
     kept = []
     for key, _, tags in entries:
         low, high = offer(key, taken[key])
@@ -170,13 +170,13 @@ def _without_transaction_version(version: int, body: bytes) -> bytes:
     return b"".join(cast("list[bytes]", pieces))[_RESPONSE_HEAD.size :]
 
 
-def refuse_api_versions(newest: int) -> bytes:
+def encode_unsupported_api_versions(newest: int) -> bytes:
     """The body by which a client learns that it has to ask in an older version (KIP-511): the layout of v0."""
     only = _RANGE.pack(ApiKey.API_VERSIONS, 0, newest)
     return _ERROR.pack(ErrorCode.UNSUPPORTED_VERSION) + _COUNT.pack(1) + only
 
 
-def _read_count(view: memoryview, is_flexible: bool) -> tuple[int, int]:
+def _read_range_count(view: memoryview, is_flexible: bool) -> tuple[int, int]:
     if is_flexible:
         count, at = read_uvarint(view, _ERROR.size)
         return count - 1, at

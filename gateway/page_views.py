@@ -45,7 +45,7 @@ class PageViews:
     work: Work
     started_ms: int
 
-    def by_name(self) -> Mapping[str, View]:
+    def views_by_name(self) -> Mapping[str, View]:
         """What answers below /api/."""
         return {"overview": self.overview, "clients": ClientRows(self.clients, self.work).show}
 

@@ -45,12 +45,12 @@ def parse_v1(line: bytes) -> ProxyAddress | None:
         if "%" in source:  # a zone, which may be any text
             raise ValueError(source)
         address = {"TCP4": IPv4Address, "TCP6": IPv6Address}[family](source)
-        return ProxyAddress(str(address), _port_of(port))
+        return ProxyAddress(str(address), _parse_port(port))
     except (ValueError, KeyError):
         raise MalformedFrame("its PROXY header of version 1 names no address and port") from None
 
 
-def rest_of_v2(head: bytes) -> int:
+def size_of_v2_rest(head: bytes) -> int:
     """The bytes that follow the first 16 of a header of version 2. Raises: MalformedFrame."""
     size = int.from_bytes(head[14:V2_HEAD_BYTES], "big")
     if head[:12] != SIGNATURE or head[12] not in (LOCAL, PROXY):
@@ -70,7 +70,7 @@ def parse_v2(head: bytes, rest: bytes) -> ProxyAddress | None:
     return ProxyAddress(str(ip_address(rest[:size])), _PORTS.unpack_from(rest, 2 * size)[0])
 
 
-def _port_of(text: str) -> int:
+def _parse_port(text: str) -> int:
     """Raises: ValueError."""
     if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
         raise ValueError(text)

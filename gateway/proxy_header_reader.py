@@ -12,7 +12,7 @@ from .proxy_header import (
     ProxyAddress,
     parse_v1,
     parse_v2,
-    rest_of_v2,
+    size_of_v2_rest,
 )
 
 
@@ -35,7 +35,7 @@ class ProxyHeaderReader:
         if not SIGNATURE.startswith(start):
             return parse_v1(start)
         head = start + await self._read_exactly(V2_HEAD_BYTES - len(start))
-        return parse_v2(head, await self._read_exactly(rest_of_v2(head)))
+        return parse_v2(head, await self._read_exactly(size_of_v2_rest(head)))
 
     async def _read_line(self, start: bytes) -> bytes:
         line = start

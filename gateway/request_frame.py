@@ -34,7 +34,7 @@ def read_head(frame: memoryview) -> RequestHead:
     return RequestHead(*HEAD.unpack_from(frame))
 
 
-def client_id_of(frame: memoryview) -> str:
+def read_client_id(frame: memoryview) -> str:
     """The client id, "" where there is none. Raises: MalformedFrame."""
     end = _client_id_end(frame)
     return str(frame[HEAD.size + INT16.size : end], "utf-8", "replace")
@@ -55,24 +55,24 @@ def acks_of_produce(frame: memoryview, version: int) -> int:
     return acks
 
 
-def drop_cluster_and_node(frame: memoryview) -> memoryview:
+def drop_cluster_and_node_id(frame: memoryview) -> memoryview:
     """An ApiVersions request from v5 on that names no cluster and broker, which the client took for those at this
     address (KIP-1242). Raises: MalformedFrame."""
     return memoryview(b"".join((frame[: _read_software(frame)[1]], NO_NODE)))
 
 
-def software_of(frame: memoryview) -> tuple[str, str]:
+def read_software_text(frame: memoryview) -> tuple[str, str]:
     """Name and version of the client's software, in an ApiVersions request from v3 on. Raises: MalformedFrame."""
     name, version = (str(text, "utf-8", "replace") for text in _read_software(frame)[0])
     return name, version
 
 
-def with_size(frame: memoryview) -> list[bytes | memoryview]:
+def frame_with_size(frame: memoryview) -> list[bytes | memoryview]:
     """The frame as it goes on the wire."""
     return [SIZE.pack(len(frame)), frame]
 
 
-def renumber(frame: memoryview, version: int) -> list[bytes | memoryview]:
+def replace_version(frame: memoryview, version: int) -> list[bytes | memoryview]:
     """The frame of a request whose body is the same in both versions, in the other one."""
     key, _, correlation_id = HEAD.unpack_from(frame)
     return [SIZE.pack(len(frame)) + HEAD.pack(key, version, correlation_id), frame[HEAD.size :]]

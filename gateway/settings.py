@@ -101,12 +101,12 @@ def load_settings(file: Path | None, environ: Mapping[str, str], flags: Iterable
 
 def read_sources(file: Path | None, environ: Mapping[str, str], flags: Iterable[Given]) -> Sequence[Given]:
     """The given settings, in the order of the sources: a later one wins. Raises: ConfigError for an unreadable file."""
-    return (*(read_yaml(file, _is_secret) if file is not None else ()), *_variables(environ), *flags)
+    return (*(read_yaml(file, _is_secret) if file is not None else ()), *_read_environment(environ), *flags)
 
 
 def make_settings(given: Iterable[Given], *, opens_files: bool = False) -> GatewaySettings:
     """With `opens_files`, a file that cannot be used is a fault too. Raises: ConfigError with every fault."""
-    return _Builder({each.key: each for each in given}, []).build(opens_files=opens_files)
+    return _SettingsBuilder({each.key: each for each in given}, []).build(opens_files=opens_files)
 
 
 def list_settings_for_restart(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
@@ -116,7 +116,7 @@ def list_settings_for_restart(started: Iterable[Given], given: Iterable[Given]) 
     return sorted(key for key in changed if not key.startswith(AT_ONCE))
 
 
-def divide_settings(settings: GatewaySettings) -> GatewaySettings:
+def divide_memory_by_workers(settings: GatewaySettings) -> GatewaySettings:
     """The settings of one of the workers: its part of the memory."""
     network = settings.network
     request_bytes = network.stepdown_request_memory_bytes // settings.workers
@@ -137,46 +137,46 @@ def _is_secret(name: str) -> bool:
     return key is not None and key.sensitive
 
 
-def _variables(environ: Mapping[str, str]) -> Iterable[Given]:
+def _read_environment(environ: Mapping[str, str]) -> Iterable[Given]:
     for variable in sorted(environ):
         if variable.startswith(VARIABLES):
             name = variable.removeprefix(VARIABLES).lower().replace("_", ".").replace("...", "-").replace("..", "_")
             yield Given(name, environ[variable], Origin(f"environment variable {variable}"))
 
 
-class _Builder:
+class _SettingsBuilder:
     """Makes the settings of what is given, and collects problems."""
 
     def __init__(self, given: Mapping[str, Given], problems: list[Problem]) -> None:
         self._given = given
         self._problems = problems
-        self._values = {name: self._value(key) for name, key in KEYS.items()}
+        self._values = {name: self._parse_value(key) for name, key in KEYS.items()}
 
     def build(self, *, opens_files: bool) -> GatewaySettings:
-        self._refuse_unknown()
-        listen = self._address("listen")
-        security = self._security()
+        self._add_problems_of_unknown()
+        listen = self._parse_address_of("listen")
+        security = self._parse_upstream_security()
         settings = GatewaySettings(
             listen=listen,
-            http=self._address("http"),
-            bootstrap=self._bootstrap(),
-            advertised_host=self._find_host(listen),
-            advertised_port=self._number("advertised.port"),
+            http=self._parse_address_of("http"),
+            bootstrap=self._parse_bootstrap(),
+            advertised_host=self._find_advertised_host(listen),
+            advertised_port=self._int_value("advertised.port"),
             addresses=str(self._values["addresses"]),
             broker_host=self._find_broker_host(),
             proxy_protocol=str(self._values["proxy.protocol"]),
-            first_port=self._first_port(listen),
-            brokers=self._brokers(),
+            first_port=self._find_first_port(listen),
+            brokers=self._parse_brokers(),
             security=security,
-            swaps=self._check_swap(security),
-            network=self._network(listen),
-            allowed=self._networks(),
-            refresh_ms=self._number("refresh.interval.ms"),
-            drain_ms=self._number("drain.timeout.ms"),
-            answer_memory_bytes=self._number("answer.memory.bytes"),
+            swaps=self._parse_authentication(security),
+            network=self._parse_network(listen),
+            allowed=self._parse_allowed_networks(),
+            refresh_ms=self._int_value("refresh.interval.ms"),
+            drain_ms=self._int_value("drain.timeout.ms"),
+            answer_memory_bytes=self._int_value("answer.memory.bytes"),
             workers=self._count_workers(),
             report=str(self._values["report"]),
-            logins=self._logins(security),
+            logins=self._parse_logins(security),
         )
         self._check_own_ports(settings)
         if opens_files:
@@ -189,25 +189,25 @@ class _Builder:
         """Refuses settings that give one port to two things, as far as they name them."""
         taken = {settings.listen.port: "listen", settings.http.port: "http"}
         if settings.listen.port == settings.http.port != 0 and settings.listen.host == settings.http.host:
-            self._refuse("http", "expected another port than that of listen", str(settings.http))
+            self._add_problem("http", "expected another port than that of listen", str(settings.http))
         if settings.addresses == PORTS and settings.first_port:
             for broker in settings.brokers:
                 if (port := settings.first_port + broker) in taken:
                     expected = f"expected another one: broker {broker} would be at port {port}, which is that of "
-                    self._refuse("first.port", f"{expected}{taken[port]}", str(settings.first_port))
+                    self._add_problem("first.port", f"{expected}{taken[port]}", str(settings.first_port))
 
     def _open_files(self, settings: GatewaySettings) -> None:
         try:
             open_security(settings.security)
         except ConfigError as fault:
             for each in fault.problems:
-                self._refuse(UPSTREAM + each.key, each.expected)
+                self._add_problem(UPSTREAM + each.key, each.expected)
         listener = settings.network.listener_security.get(LISTENER, ListenerSecurity())
         for key, why in find_unusable_files(LISTENER, listener):
             names = (LISTENER_PREFIX + key, LISTENER_PREFIX + f"oauthbearer.{key}", key)
-            self._refuse(next((name for name in names if name in self._given), key), why)
+            self._add_problem(next((name for name in names if name in self._given), key), why)
 
-    def _value(self, key: Key) -> Value | None:
+    def _parse_value(self, key: Key) -> Value | None:
         given = self._given.get(key.name)
         if given is None:
             return key.default
@@ -217,20 +217,20 @@ class _Builder:
             self._problems.append(wrong_value(given, key.expected))
             return key.default
 
-    def _number(self, name: str) -> int:
+    def _int_value(self, name: str) -> int:
         value = self._values[name]
         return value if isinstance(value, int) else 0
 
-    def _items(self, name: str) -> tuple[str, ...]:
+    def _list_value(self, name: str) -> tuple[str, ...]:
         value = self._values[name]
         return value if isinstance(value, tuple) else ()
 
-    def _refuse(self, name: str, expected: str, found: str | None = None) -> None:
+    def _add_problem(self, name: str, expected: str, found: str | None = None) -> None:
         origin = self._given[name].origin if name in self._given else Origin("")
         self._problems.append(Problem(key=name, expected=expected, found=found, origin=origin))
 
-    def _refuse_unknown(self) -> None:
-        known = [*KEYS, *(UPSTREAM + name for name in SECURITY_KEYS), *filter(_is_of_network, BROKER_KEYS)]
+    def _add_problems_of_unknown(self) -> None:
+        known = [*KEYS, *(UPSTREAM + name for name in SECURITY_KEYS), *filter(_is_network_setting, BROKER_KEYS)]
         for name, given in self._given.items():
             is_known = name.startswith(LOGINS) or (name.startswith(LISTENER_PREFIX) and key_of_listener(name.lower()))
             if name not in known and not is_known:
@@ -242,22 +242,22 @@ class _Builder:
         try:
             return parse_host_port(text)
         except ValueError as fault:
-            self._refuse(name, f"expected {fault}", text)
+            self._add_problem(name, f"expected {fault}", text)
             return HostPort("127.0.0.1", 0)
 
-    def _address(self, name: str) -> HostPort:
+    def _parse_address_of(self, name: str) -> HostPort:
         return self._parse_address(name, str(self._values[name]))
 
-    def _bootstrap(self) -> tuple[HostPort, ...]:
-        texts = tuple(filter(None, self._items("upstream.bootstrap.servers")))
+    def _parse_bootstrap(self) -> tuple[HostPort, ...]:
+        texts = tuple(filter(None, self._list_value("upstream.bootstrap.servers")))
         if not texts:
-            self._refuse("upstream.bootstrap.servers", "expected HOST:PORT of at least one broker of the cluster")
+            self._add_problem("upstream.bootstrap.servers", "expected HOST:PORT of at least one broker of the cluster")
         return tuple(self._parse_address("upstream.bootstrap.servers", text) for text in texts)
 
-    def _find_host(self, listen: HostPort) -> str:
+    def _find_advertised_host(self, listen: HostPort) -> str:
         host = str(self._values["advertised.host"]) or listen.host
         if host in ("", "0.0.0.0", "::"):
-            self._refuse(
+            self._add_problem(
                 "advertised.host",
                 "expected a host that clients can connect to, since `listen` names none; without a file it is given as "
                 "STEPDOWN_GATEWAY_ADVERTISED_HOST",
@@ -269,13 +269,15 @@ class _Builder:
         if self._values["addresses"] == SNI:
             if name.count(PLACE) != 1:
                 expected = f"expected a host name with {PLACE} in it, such as broker-{PLACE}.kafka.example"
-                self._refuse("broker.host", expected, name)
+                self._add_problem("broker.host", expected, name)
             if "SSL" not in str(self._values["security.protocol"]):
-                self._refuse("addresses", "sni needs security.protocol SSL or SASL_SSL: TLS says which broker is meant")
+                self._add_problem(
+                    "addresses", "sni needs security.protocol SSL or SASL_SSL: TLS says which broker is meant"
+                )
         return name
 
-    def _first_port(self, listen: HostPort) -> int:
-        port = self._number("first.port")
+    def _find_first_port(self, listen: HostPort) -> int:
+        port = self._int_value("first.port")
         if port < 0:
             return listen.port + 1 if listen.port else 0
         return port
@@ -287,39 +289,41 @@ class _Builder:
         else:
             wanted = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0
         if not 1 <= wanted <= MOST_WORKERS:
-            self._refuse("workers", f"expected {AUTO}, or a number from 1 to {MOST_WORKERS}", text)
-        elif self._number("answer.memory.bytes") < wanted * LEAST_ANSWER_MEMORY_BYTES:
-            self._refuse("answer.memory.bytes", f"expected {LEAST_ANSWER_MEMORY_BYTES} for each of {wanted} workers")
+            self._add_problem("workers", f"expected {AUTO}, or a number from 1 to {MOST_WORKERS}", text)
+        elif self._int_value("answer.memory.bytes") < wanted * LEAST_ANSWER_MEMORY_BYTES:
+            self._add_problem(
+                "answer.memory.bytes", f"expected {LEAST_ANSWER_MEMORY_BYTES} for each of {wanted} workers"
+            )
         return wanted
 
-    def _brokers(self) -> dict[int, HostPort]:
+    def _parse_brokers(self) -> dict[int, HostPort]:
         found = {}
-        for text in filter(None, self._items("brokers")):
+        for text in filter(None, self._list_value("brokers")):
             number, _, address = text.partition("=")
             if number.strip().isdecimal():
                 found[int(number)] = self._parse_address("brokers", address)
             else:
-                self._refuse("brokers", "expected ID=HOST:PORT", text)
+                self._add_problem("brokers", "expected ID=HOST:PORT", text)
         return found
 
-    def _networks(self) -> tuple[AllowedNetwork, ...]:
+    def _parse_allowed_networks(self) -> tuple[AllowedNetwork, ...]:
         found = []
-        for text in filter(None, self._items("allow")):
+        for text in filter(None, self._list_value("allow")):
             try:
                 found.append(parse_allowed_network(text))
             except ValueError:
-                self._refuse("allow", "expected NETWORK or NETWORK until YYYY-MM-DD", text)
+                self._add_problem("allow", "expected NETWORK or NETWORK until YYYY-MM-DD", text)
         return tuple(found)
 
     @property
-    def _relay_hint(self) -> str:
+    def _describe_relay_setting(self) -> str:
         """A hint for a relay without a login of its own: the setting to use in place of a SASL protocol."""
         protocol = self._given.get(f"{UPSTREAM}security.protocol")
         if self._values["authentication"] == "swap" or protocol is None:
             return ""
-        return f"; or, where clients log in to the cluster, {protocol.key}={without_login(protocol.text)}, and brokers"
+        return f"; or, where clients log in to the cluster, {protocol.key}={without_sasl(protocol.text)}, and brokers"
 
-    def _security(self) -> SecuritySettings:
+    def _parse_upstream_security(self) -> SecuritySettings:
         texts = {
             name.removeprefix(UPSTREAM): given.text
             for name, given in self._given.items()
@@ -331,7 +335,7 @@ class _Builder:
             self._problems += [
                 Problem(
                     key=UPSTREAM + each.key,
-                    expected=each.expected + (self._relay_hint if each.key == JAAS else ""),
+                    expected=each.expected + (self._describe_relay_setting if each.key == JAAS else ""),
                     found=each.found,
                     nearest=each.nearest,
                 )
@@ -339,7 +343,7 @@ class _Builder:
             ]
             return SecuritySettings()
 
-    def _logins(self, own: SecuritySettings) -> tuple[UpstreamLogin, ...]:
+    def _parse_logins(self, own: SecuritySettings) -> tuple[UpstreamLogin, ...]:
         """In the order in which they are given first."""
         by_name: dict[str, dict[str, Given]] = {}
         for key, given in self._given.items():
@@ -347,11 +351,11 @@ class _Builder:
                 name, _, field = key.removeprefix(LOGINS).partition(".")
                 by_name.setdefault(name, {})[field] = given
         if by_name and self._values["authentication"] != "swap":
-            self._refuse(next(iter(by_name.values())).popitem()[1].key, "logins need authentication=swap")
-        found = (self._login(name, fields, own) for name, fields in by_name.items())
+            self._add_problem(next(iter(by_name.values())).popitem()[1].key, "logins need authentication=swap")
+        found = (self._parse_login(name, fields, own) for name, fields in by_name.items())
         return tuple(login for login in found if login is not None)
 
-    def _login(self, name: str, fields: Mapping[str, Given], own: SecuritySettings) -> UpstreamLogin | None:
+    def _parse_login(self, name: str, fields: Mapping[str, Given], own: SecuritySettings) -> UpstreamLogin | None:
         clients = fields.get("clients")
         try:
             principals, networks = parse_clients("" if clients is None else clients.text)
@@ -359,7 +363,7 @@ class _Builder:
             principals, networks = frozenset(), ()
         if not principals and not networks:
             expected = "expected User:NAME or an address or network of each client that has this login"
-            self._refuse(f"{LOGINS}{name}.clients", expected, None if clients is None else clients.text)
+            self._add_problem(f"{LOGINS}{name}.clients", expected, None if clients is None else clients.text)
             return None
         mechanism = {} if own.sasl is None else {"sasl.mechanism": own.sasl.mechanism}
         given = {field: each.text for field, each in fields.items() if field != "clients"}
@@ -371,19 +375,19 @@ class _Builder:
         assert security.sasl is not None
         return UpstreamLogin(name=name, sasl=security.sasl, principals=principals, networks=networks)
 
-    def _check_swap(self, security: SecuritySettings) -> bool:
+    def _parse_authentication(self, security: SecuritySettings) -> bool:
         swaps = self._values["authentication"] == "swap"
         protocol = str(self._values["security.protocol"])
         if swaps and security.sasl is None and not self._has_upstream_fault():
-            self._refuse("authentication", "swap needs upstream.security.protocol SASL_PLAINTEXT or SASL_SSL")
+            self._add_problem("authentication", "swap needs upstream.security.protocol SASL_PLAINTEXT or SASL_SSL")
         if not swaps and protocol.startswith("SASL"):
             expected = (
-                f"with relay clients log in to the cluster, as {protocol}: expected {without_login(protocol)} here"
+                f"with relay clients log in to the cluster, as {protocol}: expected {without_sasl(protocol)} here"
             )
-            self._refuse("security.protocol", expected, protocol)
+            self._add_problem("security.protocol", expected, protocol)
         if not swaps and security.sasl is not None and self._values["addresses"] == SINGLE:
             expected = "single needs authentication=swap: a client's login cannot be repeated at each broker"
-            self._refuse("addresses", expected)
+            self._add_problem("addresses", expected)
         return swaps
 
     def _has_upstream_fault(self) -> bool:
@@ -391,15 +395,15 @@ class _Builder:
         names = (problem.key for problem in self._problems)
         return any(name.startswith(UPSTREAM) and name != "upstream.bootstrap.servers" for name in names)
 
-    def _network(self, listen: HostPort) -> BrokerSettings:
+    def _parse_network(self, listen: HostPort) -> BrokerSettings:
         protocol = str(self._values["security.protocol"])
         if self._values["authentication"] != "swap":
-            protocol = without_login(protocol)
+            protocol = without_sasl(protocol)
         flags = [
             Given("listeners", f"{LISTENER}://{listen}", Origin("listen")),
             Given("listener.security.protocol.map", f"{LISTENER}:{protocol}", Origin("security.protocol")),
             Given("inter.broker.listener.name", LISTENER, Origin("listen")),
-            *(given for name, given in self._given.items() if _is_of_network(name)),
+            *(given for name, given in self._given.items() if _is_network_setting(name)),
         ]
         client_auth = self._given.get("ssl.client.auth")
         if client_auth is not None:  # without the prefix it is not for SASL_SSL in Kafka, which has several listeners
@@ -412,7 +416,7 @@ class _Builder:
             sasl = settings.listener_security[LISTENER].sasl
             if sasl is not None and (stored := set(sasl.mechanisms) - WITHOUT_STORE):
                 expected = f"expected {' or '.join(sorted(WITHOUT_STORE))}: the gateway stores no passwords of SCRAM"
-                self._refuse("sasl.enabled.mechanisms", expected, ",".join(sorted(stored)))
+                self._add_problem("sasl.enabled.mechanisms", expected, ",".join(sorted(stored)))
             return settings
         except ConfigError as fault:
             is_named_twice = CLIENT_AUTH not in self._given
@@ -420,10 +424,10 @@ class _Builder:
             return load().settings
 
 
-def without_login(protocol: str) -> str:
+def without_sasl(protocol: str) -> str:
     """The security protocol without SASL, for a connection on which clients log in themselves."""
     return {"SASL_SSL": "SSL", "SASL_PLAINTEXT": "PLAINTEXT"}.get(protocol, protocol)
 
 
-def _is_of_network(name: str) -> bool:
+def _is_network_setting(name: str) -> bool:
     return name.startswith(NETWORK)

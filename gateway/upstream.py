@@ -23,7 +23,7 @@ from ..protocol.errors import MalformedFrame
 from ..protocol.frame import decode_response, encode_request
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ..protocol.tls_faults import is_of_unknown_signer
-from .offered_versions import true_ranges
+from .offered_versions import correct_advertised_ranges
 from .upstream_connection import UpstreamConnection
 from .upstream_logins import UpstreamLogin
 
@@ -79,9 +79,9 @@ class Upstream:
 
     def close(self) -> None:
         self._client.close()
-        self.forget_clients()
+        self.close_clients_of_logins()
 
-    def forget_clients(self) -> None:
+    def close_clients_of_logins(self) -> None:
         """Closes the connections of logins that are not the gateway's own."""
         while self._clients:
             self._clients.popitem()[1].close()
@@ -96,7 +96,7 @@ class Upstream:
         self._client.close()
         self._client = self._make_client(self.sasl)
 
-    def _client_of(self, login: UpstreamLogin) -> AsyncClient:
+    def _get_or_make_client(self, login: UpstreamLogin) -> AsyncClient:
         client = self._clients.get(login)
         if client is None:
             client = self._clients[login] = self._make_client(login.sasl)
@@ -113,7 +113,7 @@ class Upstream:
             connect=self._connect,
         )
 
-    def learn(self, broker: int, address: HostPort) -> None:
+    def learn_broker(self, broker: int, address: HostPort) -> None:
         """Takes the address of a broker from an answer of the cluster."""
         if self.brokers.get(broker) != address and (broker in self.brokers or len(self.brokers) < MOST_KNOWN_BROKERS):
             self.brokers[broker] = address
@@ -124,7 +124,7 @@ class Upstream:
         if self.login_fault:  # connections that logged in before would still be answered
             self._log_in_again()
         try:
-            self.learn_brokers(await self.run(ask(MetadataRequest(topics=()), within=(1, 12))))
+            self.learn_brokers(await self.run_operation(ask(MetadataRequest(topics=()), within=(1, 12))))
         except AuthenticationFailed as fault:
             self.login_fault = str(fault)
             raise
@@ -139,16 +139,16 @@ class Upstream:
         self.cluster_id = response.cluster_id or self.cluster_id
         self.alive = frozenset(broker.node_id for broker in response.brokers)
         for broker in response.brokers:
-            self.learn(broker.node_id, HostPort(broker.host, broker.port))
+            self.learn_broker(broker.node_id, HostPort(broker.host, broker.port))
 
-    async def run(self, operation: Operation[T], login: UpstreamLogin | None = None) -> T:
+    async def run_operation(self, operation: Operation[T], login: UpstreamLogin | None = None) -> T:
         """The result of an operation that is carried out by a login, None: the gateway's own. Raises: ClientError."""
-        client = self._client if login is None else self._client_of(login)
+        client = self._client if login is None else self._get_or_make_client(login)
         return await client.run(operation)
 
     async def fetch_versions(self) -> VersionRanges:
         """The versions that a broker of the bootstrap list offers. Raises: UpstreamFailed."""
-        versions: VersionRanges = (await self._try_each(self._ask_for_versions))[1]
+        versions: VersionRanges = (await self._try_bootstrap_servers(self._get_or_ask_versions))[1]
         return versions
 
     async def ask_coordinator(
@@ -156,7 +156,7 @@ class Upstream:
     ) -> Any:
         """The answer of a group's coordinator to a login, None: the gateway's own. Raises: ClientError."""
         to = Coordinator(group, looked_up_first=True)
-        return await self.run(ask(request, to=to, within=(version, version)), login)
+        return await self.run_operation(ask(request, to=to, within=(version, version)), login)
 
     async def connect(
         self, broker: int, on_lost: Callable[[], None], login: UpstreamLogin | None = None
@@ -164,10 +164,10 @@ class Upstream:
         """A connection for one client, logged in if the gateway does that. Raises: UpstreamFailed."""
 
         async def open_one(address: HostPort) -> tuple[UpstreamConnection, VersionRanges]:
-            return await self._open(address, on_lost, self.sasl if login is None else login.sasl)
+            return await self._open_connection(address, on_lost, self.sasl if login is None else login.sasl)
 
         if broker == BOOTSTRAP:
-            address, (connection, versions) = await self._try_each(open_one)
+            address, (connection, versions) = await self._try_bootstrap_servers(open_one)
             return connection, versions, address
         known = self.brokers.get(broker)
         if known is None:
@@ -188,7 +188,7 @@ class Upstream:
         return True
 
     @property
-    def release(self) -> str:
+    def describe_release(self) -> str:
         """The generation of the brokers, by what they take."""
         versions = next(iter(self._versions.values()), None)
         if versions is None:
@@ -203,8 +203,8 @@ class Upstream:
         """So that they are asked for again."""
         self._versions.clear()
 
-    async def _try_each(self, work: Callable[[HostPort], Any]) -> tuple[HostPort, Any]:
-        """What works with the first broker of the bootstrap list that is there. Raises: UpstreamFailed."""
+    async def _try_bootstrap_servers(self, work: Callable[[HostPort], Any]) -> tuple[HostPort, Any]:
+        """The first bootstrap server that answers, and what `work` made of it. Raises: UpstreamFailed."""
 
         async def work_there(address: HostPort) -> tuple[HostPort, Any]:
             return address, await work(address)
@@ -213,7 +213,7 @@ class Upstream:
         found: tuple[HostPort, Any] = await await_steps(steps, work_there)
         return found
 
-    async def _ask_for_versions(self, address: HostPort) -> VersionRanges:
+    async def _get_or_ask_versions(self, address: HostPort) -> VersionRanges:
         known = self._versions.get(address)
         if known is not None:
             return known
@@ -231,23 +231,23 @@ class Upstream:
             raise UpstreamFailed(f"{fault}{advice}") from None
         finally:
             connection.close()
-        self._versions[address] = versions = true_ranges(connection.versions)
+        self._versions[address] = versions = correct_advertised_ranges(connection.versions)
         return versions
 
     async def _open_tcp(self, protocol: Callable[[], asyncio.BaseProtocol], address: HostPort) -> None:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             await self._connect(protocol, address.host or "127.0.0.1", address.port, tls=self._tls)
 
-    async def _open(
+    async def _open_connection(
         self, address: HostPort, on_lost: Callable[[], None], sasl: SaslSettings | None
     ) -> tuple[UpstreamConnection, VersionRanges]:
-        versions = await self._ask_for_versions(address)
+        versions = await self._get_or_ask_versions(address)
         connection = UpstreamConnection(address, on_lost)
         try:
             await self._open_tcp(lambda: connection, address)
             if self._logs_clients_in and sasl is not None:
                 async with asyncio.timeout(ASK_TIMEOUT_S):
-                    await await_steps(log_in(sasl, versions), _Login(connection).do_step)
+                    await await_steps(log_in(sasl, versions), _LoginSteps(connection).do_step)
         except (OSError, ValueError, MalformedFrame, ClientError) as fault:  # a ValueError of a host that no name is
             connection.close()
             self.forget_versions(address)
@@ -261,7 +261,7 @@ class Upstream:
         return connection, versions
 
 
-class _Login:
+class _LoginSteps:
     """Takes the steps of a login on a connection."""
 
     def __init__(self, connection: UpstreamConnection) -> None:

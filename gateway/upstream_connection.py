@@ -42,7 +42,7 @@ class UpstreamConnection(asyncio.Protocol):
         if not self._writable.is_set():
             await self._writable.wait()
         if self.is_lost or self._transport is None:
-            raise self._loss()
+            raise self._make_loss_error()
         self._transport.writelines(cast("Iterable[bytes]", pieces))
         if not self._writable.is_set():
             await self._writable.wait()
@@ -55,7 +55,7 @@ class UpstreamConnection(asyncio.Protocol):
         if len(data) < _HEAD.size or _SIZE.unpack_from(data)[0] + _SIZE.size != len(data):
             return None
         self._received.popleft()
-        self._let_go(len(data))
+        self._count_taken_bytes(len(data))
         return data
 
     async def read_head(self) -> tuple[int, int]:
@@ -91,7 +91,7 @@ class UpstreamConnection(asyncio.Protocol):
         if len(data) > most_bytes:
             self._received.appendleft(data[most_bytes:])
             data = data[:most_bytes]
-        self._let_go(len(data))
+        self._count_taken_bytes(len(data))
         return data
 
     async def skip(self, size_bytes: int) -> None:
@@ -104,7 +104,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._on_lost = None
         if self._transport is not None:
             self._transport.abort()
-        self._end()
+        self._note_loss()
 
     # asyncio.Protocol
 
@@ -125,7 +125,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         is_waited_for = self._arrival is not None
-        self._end()
+        self._note_loss()
         if self._on_lost is not None and not is_waited_for:
             self._on_lost()
 
@@ -137,25 +137,25 @@ class UpstreamConnection(asyncio.Protocol):
 
     async def _await_arrival(self) -> None:
         if self.is_lost:
-            raise self._loss()
+            raise self._make_loss_error()
         self._arrival = asyncio.get_running_loop().create_future()
         try:
             await self._arrival
         finally:
             self._arrival = None
 
-    def _let_go(self, size_bytes: int) -> None:
+    def _count_taken_bytes(self, size_bytes: int) -> None:
         """Counts what has been taken, so that the broker may send more."""
         self._held_bytes -= size_bytes
         if self._is_paused and self._held_bytes < HELD_BYTES and self._transport is not None and not self.is_lost:
             self._is_paused = False
             self._transport.resume_reading()
 
-    def _end(self) -> None:
+    def _note_loss(self) -> None:
         self.is_lost = True
         self._writable.set()
         if self._arrival is not None and not self._arrival.done():
-            self._arrival.set_exception(self._loss())
+            self._arrival.set_exception(self._make_loss_error())
 
-    def _loss(self) -> ConnectionResetError:
+    def _make_loss_error(self) -> ConnectionResetError:
         return ConnectionResetError(f"the broker at {self._address} closed the connection")

@@ -26,7 +26,7 @@ class UpstreamLogin:
     principals: frozenset[str]
     networks: tuple[Network, ...]
 
-    def is_of(self, principal: str, address: str) -> bool:
+    def is_for_client(self, principal: str, address: str) -> bool:
         """Whether a client has this login."""
         if principal in self.principals:
             return True
@@ -61,4 +61,4 @@ def _continues_name(before: str, part: str) -> bool:
 
 def find_login(logins: Sequence[UpstreamLogin], principal: str, address: str) -> UpstreamLogin | None:
     """None: the gateway's own."""
-    return next((login for login in logins if login.is_of(principal, address)), None)
+    return next((login for login in logins if login.is_for_client(principal, address)), None)

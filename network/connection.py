@@ -24,10 +24,10 @@ from .admission.shared_by_connections import RequestRules, SharedByConnections
 from .admission.unread_answer import UnreadAnswer
 from .answerer import Answerer, CloseConnection, Reply
 from .memory_budget import Claim, MemoryBudget, NoRoomToWait
-from .peer import Peer, ignore_frame
+from .peer import Peer, do_nothing_with_frame
 from .sender import Sender
 from .transport import PlainTransport
-from .worker_threads import forget_frames
+from .worker_threads import drop_traceback
 
 READ_BYTES = 128 * 1024
 READ_AHEAD_BYTES = 64 * 1024
@@ -140,7 +140,7 @@ class Connection:
             self._log_close(str(fault))
             self.is_waiting = False
             self._release()
-            forget_frames(fault)  # with the request in them, while the held answers are sent
+            drop_traceback(fault)  # with the request in them, while the held answers are sent
             with suppress(OSError):
                 await self._send_held_replies(answerer)
                 if isinstance(fault, CloseConnection) and fault.last:
@@ -155,8 +155,8 @@ class Connection:
             self.close()
             if self.at_end is not None:
                 self.at_end()
-            self.peer.release_frame = self.peer.pass_frame = self.peer.offer_frame = ignore_frame
-            self._unread.give_up = ignore_frame
+            self.peer.release_frame = self.peer.pass_frame = self.peer.offer_frame = do_nothing_with_frame
+            self._unread.give_up = do_nothing_with_frame
             self.first = self.at_end = None  # these know this connection: what it holds is to be free now
 
     def restrict(self, most_frame_bytes: int | None, memory: MemoryBudget) -> None:
@@ -305,7 +305,7 @@ class Connection:
         if size > self._free_frame_bytes and self._frame_claim is None:
             self._check_size(size, self._shared.rules())
             self._frame_claim = await self._claim_for_frame(size)
-            self._ms_a_byte = self._shared.rules().grace_ms_a_byte(size)
+            self._ms_a_byte = self._shared.rules().grace_ms_per_byte(size)
             self._frame_claim.offer(self._give_up_frame)
 
     async def _claim_for_parsed_request(self, size_bytes: int, answerer: Answerer) -> None:

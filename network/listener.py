@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..config.keys.ip_address import address_forms
-from .admission.descriptor_reserve import check_descriptors
+from .admission.descriptor_reserve import check_free_descriptors
 from .admission.strangers import Strangers
 from .answerer import Answerer
 from .clock import Clock, Timer
@@ -87,7 +87,7 @@ def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
 
 
 @contextlib.contextmanager
-def naming_address(host: str, port: int) -> Iterator[None]:
+def address_in_bind_errors(host: str, port: int) -> Iterator[None]:
     """Says which address it was that cannot be bound. Raises: OSError."""
     try:
         yield
@@ -96,7 +96,7 @@ def naming_address(host: str, port: int) -> Iterator[None]:
         raise OSError(f"cannot listen on {host}:{port}: {reason}") from error
 
 
-def bind_alone(name: str, host: str, port: int) -> socket.socket:
+def bind_without_name(name: str, host: str, port: int) -> socket.socket:
     """As `bind`, whatever the listener's name."""
     return bind(host, port)
 
@@ -114,7 +114,7 @@ class Server:
         connect: Callable[[socket.socket, Peer], tuple[Connection, Answerer]],
         on_closed: Callable[[str], None],
         rates: ConnectionRates,
-        bind: Callable[[str, str, int], socket.socket] = bind_alone,
+        bind: Callable[[str, str, int], socket.socket] = bind_without_name,
     ) -> None:
         self._bind = bind
         self._limits_now = limits
@@ -177,7 +177,7 @@ class Server:
 
     def stop_accepting(self) -> None:
         """Closes the listeners; connections stay."""
-        self._unwatch()
+        self._stop_watching()
         for sock in self._listeners:
             sock.close()
         self._listeners.clear()
@@ -187,18 +187,18 @@ class Server:
             held.cancel()
         self._paused.clear()
 
-    def _watch(self) -> None:
+    def _watch_for_connections(self) -> None:
         for sock, name in self._listeners.items():
             asyncio.get_running_loop().add_reader(sock.fileno(), self._accept, sock, name)
 
-    def _unwatch(self) -> None:
+    def _stop_watching(self) -> None:
         for sock in self._listeners:
             asyncio.get_running_loop().remove_reader(sock.fileno())
         if self._retry is not None:
             self._retry.cancel()
             self._retry = None
 
-    def _wait_at_ms(self, name: str) -> int:
+    def _ms_until_accept(self, name: str) -> int:
         """How long a listener accepts nothing, since it has all its connections or got them too fast."""
         if self._per_listener[name] >= self._limits.at_listener[name]:
             return RETRY_MS
@@ -215,13 +215,13 @@ class Server:
         if held is not None:
             held.cancel()
             if not self._is_full:
-                self._watch()
+                self._watch_for_connections()
 
     def _pause(self, duration_ms: int = RETRY_MS) -> None:
         """Stops accepting for a while: new connections wait in the kernel's backlog, or the loop would spin."""
         if not self._is_full:
             self._is_full = True
-            self._unwatch()
+            self._stop_watching()
             self._retry = self._clock.call_later(duration_ms, self._resume)
 
     def _pause_for_rate(self, duration_ms: int) -> None:
@@ -232,8 +232,8 @@ class Server:
     def _resume(self) -> None:
         if self._is_full and self._clock.monotonic_ms() >= self._pause_end_ms:
             self._is_full = False
-            self._unwatch()
-            self._watch()
+            self._stop_watching()
+            self._watch_for_connections()
 
     async def drain(self, grace_ms: int) -> None:
         """Lets requests in flight be answered, for at most `grace_ms`; then hangs up on everybody."""
@@ -269,12 +269,12 @@ class Server:
             if len(self._open) + len(self._refused) >= self._limits.connections:
                 self._pause()
                 return
-            wait_ms = self._wait_at_ms(name)
+            wait_ms = self._ms_until_accept(name)
             if wait_ms:
                 self._pause_listener(listener, name, wait_ms)
                 return
             try:
-                check_descriptors(listener.fileno())
+                check_free_descriptors(listener.fileno())
                 sock, address = listener.accept()
             except (BlockingIOError, InterruptedError):
                 return
@@ -306,9 +306,9 @@ class Server:
         """Closes the connection after a delay: without one, the client would reconnect immediately."""
         log.debug("refusing %s in %d ms: connections from there come faster than their quota", peer, refuse_ms)
         self._refused.add(sock)
-        self._clock.call_later(refuse_ms, lambda: self._hang_up(sock))
+        self._clock.call_later(refuse_ms, lambda: self._close_refused_socket(sock))
 
-    def _hang_up(self, sock: socket.socket) -> None:
+    def _close_refused_socket(self, sock: socket.socket) -> None:
         self._refused.discard(sock)
         sock.close()
         self._resume()
@@ -334,11 +334,11 @@ class Server:
         self._per_listener[peer.listener] += 1
         self._open[connection] = loop.create_task(self._serve(connection, answerer))
         self._strangers.add(connection)
-        self._close_strangers()
+        self._close_surplus_strangers()
 
-    def _close_strangers(self) -> None:
+    def _close_surplus_strangers(self) -> None:
         """Closes connections without a request yet, or in their login, if there are too many."""
-        for closed in self._strangers.take_surplus(self._limits.silent):
+        for closed in self._strangers.remove_surplus(self._limits.silent):
             left_out = self._lines.count_left_out(SILENT_SETTING)
             if left_out is not None:
                 log.warning(

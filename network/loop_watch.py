@@ -42,7 +42,7 @@ class LoopWatch:
         self._peer_of = peer_of
         self._now_s = now_s
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._look_again_and_again, name="loop watch", daemon=True)
+        self._thread = threading.Thread(target=self._keep_looking, name="loop watch", daemon=True)
         self._loop_thread = 0
         self._due_s = 0.0
         self._found: tuple[str, str] | None = None
@@ -68,7 +68,7 @@ class LoopWatch:
             self._held.of(api).add()
             log.warning("the event loop was held for %d ms: %s", late_s * 1000, told)
 
-    def _look_again_and_again(self) -> None:
+    def _keep_looking(self) -> None:
         while not self._stopped.wait(LOOK_S):
             self.look()
 

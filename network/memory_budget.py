@@ -133,13 +133,13 @@ class MemoryBudget:
 
     def try_claim(self, size_bytes: int, owner: str = "") -> Claim | None:
         """A claim if there is room and nobody is waiting before."""
-        if self._queue or not self._fits(size_bytes):
+        if self._queue or not self._has_room_for(size_bytes):
             return None
-        return self._take(size_bytes, owner)
+        return self._make_claim(size_bytes, owner)
 
     def take(self, size_bytes: int) -> Claim:
         """A claim of what is there already, whether there is room or not."""
-        return self._take(size_bytes, "")
+        return self._make_claim(size_bytes, "")
 
     @property
     def is_full(self) -> bool:
@@ -170,10 +170,10 @@ class MemoryBudget:
             if self._on_wait is not None:
                 self._on_wait(perf_counter() - began)
 
-    def _fits(self, size_bytes: int) -> bool:
+    def _has_room_for(self, size_bytes: int) -> bool:
         return self.in_use_bytes == 0 or self.in_use_bytes + size_bytes <= self.limit_bytes
 
-    def _take(self, size_bytes: int, owner: str) -> Claim:
+    def _make_claim(self, size_bytes: int, owner: str) -> Claim:
         self.in_use_bytes += size_bytes
         self.peak_bytes = max(self.peak_bytes, self.in_use_bytes)
         return Claim(self, size_bytes, owner)
@@ -189,18 +189,18 @@ class MemoryBudget:
         """Again is harmless."""
         self._queue.pop(waiter, None)
 
-    def _first(self) -> Waiter | None:
+    def _first_waiter(self) -> Waiter | None:
         """The claim to be served next."""
         return next(iter(self._queue), None)
 
     def _serve_queue(self) -> None:
-        while (first := self._first()) is not None:
+        while (first := self._first_waiter()) is not None:
             if first.turn.done():
                 self._leave(first)
-            elif self._fits(first.size_bytes):
+            elif self._has_room_for(first.size_bytes):
                 self._leave(first)
-                first.turn.set_result(self._take(first.size_bytes, first.owner))
-            elif not self._reclaim(first):
+                first.turn.set_result(self._make_claim(first.size_bytes, first.owner))
+            elif not self._ask_a_holder_to_release(first):
                 return
 
     def _offer(self, claim: Claim, drop: Callable[[], None]) -> None:
@@ -219,7 +219,7 @@ class MemoryBudget:
     def _monotonic_ms(self) -> int:
         return 0 if self._clock is None else self._clock.monotonic_ms()
 
-    def _reclaim(self, first: Waiter) -> bool:
+    def _ask_a_holder_to_release(self, first: Waiter) -> bool:
         """Asks a stalled holder to release for the first in line; whether one did."""
         if self._reclaiming or sum(each.size_bytes for each in self._leaving) >= first.size_bytes:
             return False
@@ -239,9 +239,9 @@ class MemoryBudget:
         """The holder to ask for its memory; if none yet, a timer tries again."""
         if not self._offers:
             return None
-        return self._if_patience_is_over(min(self._offers, key=stalled_since_ms), self._patience_ms)
+        return self._only_after_patience(min(self._offers, key=stalled_since_ms), self._patience_ms)
 
-    def _if_patience_is_over(self, claim: Claim, patience_ms: int) -> Claim | None:
+    def _only_after_patience(self, claim: Claim, patience_ms: int) -> Claim | None:
         if self._clock is None:
             return claim
         left_ms = stalled_since_ms(claim) + patience_ms - self._clock.monotonic_ms()
@@ -249,10 +249,10 @@ class MemoryBudget:
             return claim
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._clock.call_later(left_ms, self._ask_again)
+        self._timer = self._clock.call_later(left_ms, self._serve_queue_on_timer)
         return None
 
-    def _ask_again(self) -> None:
+    def _serve_queue_on_timer(self) -> None:
         self._timer = None
         self._serve_queue()
 

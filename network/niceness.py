@@ -8,7 +8,7 @@ from contextlib import suppress
 NICEST = 19
 
 
-def be_nice(by: int) -> None:
+def raise_niceness_of_thread(by: int) -> None:
     """Makes this thread nicer than its process, where the system knows such a thing (Linux)."""
     if sys.platform == "linux":  # elsewhere the number of a thread may be that of another process
         with suppress(OSError):

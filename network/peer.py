@@ -11,7 +11,7 @@ from .sasl.exchange import SaslExchange
 from .turn import Turn, Turns
 
 
-def ignore_frame(end_wait: Callable[[], None] | None = None) -> None:
+def do_nothing_with_frame(end_wait: Callable[[], None] | None = None) -> None:
     """There is no frame."""
 
 
@@ -45,9 +45,11 @@ class Peer:
     seen: SeenClient = field(default_factory=SeenClient, repr=False, compare=False)
     on_leave: Callable[[], None] | None = None
     has_left: bool = False
-    release_frame: Callable[[], None] = field(default=ignore_frame, repr=False, compare=False)
-    pass_frame: Callable[[], None] = field(default=ignore_frame, repr=False, compare=False)
-    offer_frame: Callable[[Callable[[], None] | None], None] = field(default=ignore_frame, repr=False, compare=False)
+    release_frame: Callable[[], None] = field(default=do_nothing_with_frame, repr=False, compare=False)
+    pass_frame: Callable[[], None] = field(default=do_nothing_with_frame, repr=False, compare=False)
+    offer_frame: Callable[[Callable[[], None] | None], None] = field(
+        default=do_nothing_with_frame, repr=False, compare=False
+    )
     turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)
 
     @property

@@ -99,9 +99,9 @@ class Sender:
             self._file_bytes.add(taken)
             if taken < size:
                 await self._wait_for_room()
-            elif self._is_turn_over(taken):
+            elif self._count_and_check_turn(taken):
                 await asyncio.sleep(0)
-        if self._is_turn_over(SLICE_BYTES):
+        if self._count_and_check_turn(SLICE_BYTES):
             await asyncio.sleep(0)
 
     async def _send_converted(self, piece: ConvertedPiece) -> None:
@@ -118,17 +118,17 @@ class Sender:
                     await self._wait_for_room()
                     piece.withdraw()
                     if not piece.data:
-                        await self._fill_again(piece, size)
+                        await self._refill(piece, size)
                 self._metrics.copied_bytes.add(passed + size)
                 piece.consume()
-                if self._is_turn_over(passed + size):
+                if self._count_and_check_turn(passed + size):
                     await asyncio.sleep(0)
         finally:
             piece.close()
-        if self._is_turn_over(SLICE_BYTES):
+        if self._count_and_check_turn(SLICE_BYTES):
             await asyncio.sleep(0)
 
-    async def _fill_again(self, piece: ConvertedPiece, size: int) -> None:
+    async def _refill(self, piece: ConvertedPiece, size: int) -> None:
         """Make what was dropped. Raises EOFError when it has become less, since its file has changed."""
         await self._fill(piece, 0)
         if len(piece.data) < size:
@@ -166,7 +166,7 @@ class Sender:
         piece.keep(size)
         return passed, sent
 
-    def _is_turn_over(self, size_bytes: int) -> bool:
+    def _count_and_check_turn(self, size_bytes: int) -> bool:
         """Whether others have their turn, after that many bytes were sent."""
         self._turn_left -= size_bytes
         if self._turn_left > 0:

@@ -94,7 +94,7 @@ class PlainTransport:
         self._room = room = self._loop.create_future()
         if not self._writing:
             self._writing = True
-            self._loop.add_writer(self._fd, self._has_room)
+            self._loop.add_writer(self._fd, self._on_room)
         await room
 
     async def wait_for_bytes(self) -> None:
@@ -103,18 +103,18 @@ class PlainTransport:
         if self._closed:
             raise ConnectionResetError("closed")
         self._bytes_wait = wait = self._loop.create_future()
-        self.watch(self._has_bytes)
+        self.watch(self._on_bytes)
         try:
             await wait
         finally:
             self.unwatch()
             self._bytes_wait = None
 
-    def _has_bytes(self) -> None:
+    def _on_bytes(self) -> None:
         if self._bytes_wait is not None and not self._bytes_wait.done():
             self._bytes_wait.set_result(None)
 
-    def _fail(self, fault: Exception) -> None:
+    def _fail_waits(self, fault: Exception) -> None:
         """What waits for the wire ends so."""
         for wait in (self._bytes_wait, self._room):
             if wait is not None and not wait.done():
@@ -126,7 +126,7 @@ class PlainTransport:
             self._loop.remove_writer(self._fd)
         self._writing = False
 
-    def _has_room(self) -> None:
+    def _on_room(self) -> None:
         room = self._room
         if room is None or room.done():
             self.stop_watching_room()
@@ -154,6 +154,6 @@ class PlainTransport:
         self.unwatch()
         self.stop_watching_room()
         self._closed = True
-        self._fail(ConnectionResetError("closed"))
+        self._fail_waits(ConnectionResetError("closed"))
         if not self._is_lent:
             self._sock.close()

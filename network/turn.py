@@ -1,11 +1,12 @@
 """How long one piece of work may have the event loop before the others have it.
 
 Whatever loops over items asks its `Turn` after each of them; a connection asks it after each request. A turn lasts
-`TURN_S`. Who has used it up waits in one queue for the next one, first come first served, and of that queue at most
-`TURNS_A_PASS` go on in one pass of the event loop. So a pass takes a few milliseconds however many have much to do,
-and who has little to do, which begins when its bytes come, waits for no more than that.
+`TURN_S`. Work that has used it up waits in one queue for its next turn, first come first served, and of that queue at
+most `TURNS_A_PASS` go on in one pass of the event loop. So a pass takes a few milliseconds however much work waits. A
+short request starts as soon as its bytes arrive, and waits for one pass at most.
 
-Where many wait, what begins has a shorter turn, or five hundred beginnings in one pass were five hundred turns.
+When many wait, new work gets a shorter first turn; otherwise 500 pieces of work that start in one pass would take 500
+full turns.
 """
 
 import asyncio
@@ -49,7 +50,7 @@ class Turns:
             try:
                 await asyncio.sleep(0)
             finally:
-                self._hand_on()
+                self._grant_next()
             return
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append(granted)
@@ -58,11 +59,11 @@ class Turns:
         except asyncio.CancelledError:
             if granted.cancelled():  # it was not granted: nothing is to be handed on
                 raise
-            self._hand_on()
+            self._grant_next()
             raise
-        self._hand_on()
+        self._grant_next()
 
-    def _hand_on(self) -> None:
+    def _grant_next(self) -> None:
         """The place in the pass that is over goes to the first in the queue."""
         while self._queue:
             granted = self._queue.popleft()
@@ -112,9 +113,9 @@ class Turn:
     async def next(self) -> None:
         """One item is done: others have the loop if the turn is over."""
         if self.is_over():
-            await self._go_on()
+            await self._wait_for_next_turn()
 
-    async def _go_on(self) -> None:
+    async def _wait_for_next_turn(self) -> None:
         if self._is_second and not self.has_place and self._places is not None:
             await self._places.acquire(self._network)
             self.has_place = True
@@ -139,13 +140,13 @@ class Turn:
         for item in items:
             yield item
             if self.is_over():
-                await self._go_on()
+                await self._wait_for_next_turn()
 
     async def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """What `work` makes of each item."""
         made: list[R] = []
         for item in items:
             if made and self.is_over():
-                await self._go_on()
+                await self._wait_for_next_turn()
             made.append(work(item))
         return made

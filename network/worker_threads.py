@@ -11,12 +11,12 @@ from functools import partial
 from typing import TypeVar
 
 from .clock import Clock
-from .niceness import be_nice
+from .niceness import raise_niceness_of_thread
 
 T = TypeVar("T")
 
 
-def forget_frames(fault: BaseException) -> None:
+def drop_traceback(fault: BaseException) -> None:
     """Lets go of what the functions held that it came through. One of them may hold the fault itself, in a list of
     answers or by the future of a worker: a request of 20 MB would stay until the collector comes by.
     """
@@ -29,7 +29,9 @@ class WorkerThreads:
     def __init__(self, most: int, name: str, clock: Clock, *, nicer_by: int = 0) -> None:
         self.most = most
         self._clock = clock
-        self._threads = ThreadPoolExecutor(most, name, partial(be_nice, nicer_by) if nicer_by else None)
+        self._threads = ThreadPoolExecutor(
+            most, name, partial(raise_niceness_of_thread, nicer_by) if nicer_by else None
+        )
 
     def shutdown(self) -> None:
         """Returns when all that was begun is over."""

@@ -38,18 +38,18 @@ class Job(Protocol):
 
 def main(words: Sequence[str]) -> int:
     """Run the job that the command line names; return the exit code. Raises: SystemExit for --help and bad usage."""
-    prepared = prepare(words, PROGRAM)
+    prepared = parse_command_line(words, PROGRAM)
     return prepared if isinstance(prepared, int) else run(*prepared, PROGRAM)
 
 
-def prepare(words: Sequence[str], program: str) -> tuple[Job, argparse.Namespace] | int:
+def parse_command_line(words: Sequence[str], program: str) -> tuple[Job, argparse.Namespace] | int:
     """Import the job that the command line names and read its arguments; the exit code where a library is missing.
 
     `program` is what the help and failures call it. Raises: SystemExit for --help and bad usage.
     """
     name = words[0] if words else ""
     try:
-        parser, job = _parser(program, name)
+        parser, job = _make_parser_and_job(program, name)
     except ImportError as missing:
         if (missing.name or "").partition(".")[0] not in {"pyspark", "py4j", "pandas", "pyarrow", "numpy"}:
             raise
@@ -61,7 +61,7 @@ def prepare(words: Sequence[str], program: str) -> tuple[Job, argparse.Namespace
 
 def list_next(program: str, words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
     """As of a `CommandParser`. Raises: ImportError where a job's module needs what is not installed."""
-    parser, _ = _parser(program, words[0] if words else "")
+    parser, _ = _make_parser_and_job(program, words[0] if words else "")
     return parser.list_next(words, begin)
 
 
@@ -74,7 +74,7 @@ def _explain_missing(module: str) -> str:
     return f"Spark {pyspark.__version__} has no {module} as Spark 4.2 has it, which the pipeline needs"
 
 
-def _parser(program: str, name: str) -> tuple[CommandParser, Job | None]:
+def _make_parser_and_job(program: str, name: str) -> tuple[CommandParser, Job | None]:
     parser = CommandParser(program, "Read, count, convert and keep Kafka segments with Spark.")
     jobs = parser.add_subparsers(metavar="JOB", required=True)
     found: Job | None = None
@@ -97,7 +97,7 @@ def run(job: Job, given: argparse.Namespace, program: str) -> int:
     try:
         job.run(given)
     except BrokenPipeError:
-        drop_output()  # the reader has gone, as `| head` does
+        send_output_to_null()  # the reader has gone, as `| head` does
         return EXIT_FAILED
     except Exception as error:
         failure = failure_of(error)
@@ -112,6 +112,6 @@ def _print_failure(program: str, line: str, exit_code: int) -> int:
     return exit_code
 
 
-def drop_output() -> None:
+def send_output_to_null() -> None:
     """Have what standard output still holds go nowhere: Python would complain of it at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

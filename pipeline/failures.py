@@ -44,13 +44,13 @@ def failure_of(error: BaseException) -> PipelineFailure | None:
     if found is not None:
         return (BadUsage if found[1] == BadUsage.__name__ else PipelineFailure)(found[2])
     if type(error).__module__.partition(".")[0] in {"pyspark", "py4j"}:
-        return PipelineFailure(_of_spark(str(error).strip()))
+        return PipelineFailure(_first_line_of_spark_error(str(error).strip()))
     if isinstance(error, OSError | ApiError):
         return PipelineFailure(str(error).strip().partition("\n")[0])
     return None
 
 
-def _of_spark(text: str) -> str:
+def _first_line_of_spark_error(text: str) -> str:
     """Spark's first line that says something and, where a task failed, what Python or Java said there."""
     first, *others = text.splitlines() or ["Spark failed"]
     if first.startswith("An error occurred while calling") and others:

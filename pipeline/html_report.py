@@ -46,15 +46,15 @@ class ReportSection:
 def write_page(path: Path, title: str, sections: Sequence[ReportSection], answers: Sequence[ReportAnswer] = ()) -> None:
     """Write the report: answers on its first screen, then sections; those without rows are left out."""
     title = html.escape(title)
-    body = "".join(_section(section) for section in sections if section.rows)
+    body = "".join(_section_html(section) for section in sections if section.rows)
     path.write_text(
         f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>{title}</title>"
-        f"<style>{STYLE}</style><h1>{title}</h1>{_answers(answers)}{body}</html>\n"
+        f"<style>{STYLE}</style><h1>{title}</h1>{_answers_html(answers)}{body}</html>\n"
     )
 
 
-def _answers(answers: Sequence[ReportAnswer]) -> str:
+def _answers_html(answers: Sequence[ReportAnswer]) -> str:
     if not answers:
         return ""
     cards = (
@@ -65,13 +65,13 @@ def _answers(answers: Sequence[ReportAnswer]) -> str:
     return f"<div class=answers>{''.join(cards)}</div>"
 
 
-def _section(section: ReportSection) -> str:
+def _section_html(section: ReportSection) -> str:
     picture = section.picture.svg() if section.picture is not None else ""
     place = "side" if len(section.rows[0]) <= BESIDE_COLUMNS else "below"
     hidden = _describe_rows_left_out(len(section.rows) - MAX_ROWS)
     return (
         f"<h2>{html.escape(section.title)}</h2><p class=about>{html.escape(section.about)}</p>"
-        f"<div class={place}>{picture}{_table(section.rows[:MAX_ROWS])}</div>{hidden}"
+        f"<div class={place}>{picture}{_table_html(section.rows[:MAX_ROWS])}</div>{hidden}"
     )
 
 
@@ -79,13 +79,13 @@ def _describe_rows_left_out(rows: int) -> str:
     return f"<p class=about>{rows:,} more rows are not shown.</p>" if rows > 0 else ""
 
 
-def _table(rows: Sequence[Mapping[str, object]]) -> str:
-    head = "".join(f"<th>{html.escape(_head(name))}" for name in rows[0])
+def _table_html(rows: Sequence[Mapping[str, object]]) -> str:
+    head = "".join(f"<th>{html.escape(_column_words(name))}" for name in rows[0])
     lines = ("<tr>" + "".join(f"<td>{html.escape(_cell_text(value))}" for value in row.values()) for row in rows)
     return f"<table><tr>{head}{''.join(lines)}</table>"
 
 
-def _head(name: str) -> str:
+def _column_words(name: str) -> str:
     """`first_offset` and `firstOffset` as words."""
     return re.sub("(?<=[a-z])[A-Z]", lambda found: f" {found[0].lower()}", name.replace("_", " "))
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .failures import BadUsage
-from .layouts.partition_logs import partition_logs
-from .places.place_files import PlaceFiles, join_places, normalize, split_places, store_options
+from .layouts.partition_logs import find_partition_logs
+from .places.place_files import PlaceFiles, complete_store_options, join_places, normalize, split_places
 from .reading.partition_segments import PartitionSegments
 
 
@@ -24,17 +24,17 @@ class Source:
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
-    def place(self) -> str:
+    def joined_directories(self) -> str:
         """The directories as one option or argument names them."""
         return join_places((self.path, *self.beside))
 
-    def logs(self, files: PlaceFiles) -> list[PartitionSegments]:
+    def find_logs(self, files: PlaceFiles) -> list[PartitionSegments]:
         """The logs to read. Raises: BadUsage, also where there are none; DiskFault."""
-        return partition_logs(files, self.path, self.topics, beside=self.beside, tiered_path=self.tiered_path)
+        return find_partition_logs(files, self.path, self.topics, beside=self.beside, tiered_path=self.tiered_path)
 
     def spark_options(self) -> dict[str, str]:
         """The options of `kafka-segments` and `kafka-batches` that read the same."""
-        options = {"path": self.place} | {f"store.{name}": value for name, value in self.store.items()}
+        options = {"path": self.joined_directories} | {f"store.{name}": value for name, value in self.store.items()}
         if self.topics is not None:
             options["subscribe"] = ",".join(self.topics)
         if self.tiered_path is not None:
@@ -42,7 +42,7 @@ class Source:
         return options
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     """The argument LOG_DIR and the options that go with it."""
     parser.add_argument(
         "log_dir",
@@ -80,7 +80,7 @@ def source_of(arguments: argparse.Namespace, *others: str) -> Source:
         beside=tuple(beside),
         topics=[topic for topic in (arguments.topics or "").split(",") if topic] or None,
         tiered_path=tiered,
-        store=store_options([path, *beside, tiered or "", *others], given),
+        store=complete_store_options([path, *beside, tiered or "", *others], given),
     )
 
 

@@ -40,7 +40,7 @@ def write_options(bootstrap: str, *, codec: str = "none", idempotent: bool = Tru
     }
 
 
-def check_reachable(bootstrap: str) -> None:
+def check_one_address_listens(bootstrap: str) -> None:
     """Return when one of the addresses takes connections; Kafka's client would try for minutes.
 
     Raises: BadUsage for what is no address, PipelineFailure when nobody listens.
@@ -59,7 +59,7 @@ def check_reachable(bootstrap: str) -> None:
 
 
 @contextmanager
-def broker_errors() -> Iterator[None]:
+def one_line_kafka_errors() -> Iterator[None]:
     """Turn what Kafka's client says inside Spark's errors into one line. Raises: PipelineFailure."""
     try:
         yield

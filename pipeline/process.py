@@ -32,10 +32,10 @@ def _run_to_end(words: Sequence[str], program: str) -> int:
             status = int(ending.code or 0)
         sys.stdout.flush()
     except OSError as fault:
-        from .command import drop_output
+        from .command import send_output_to_null
         from .failures import EXIT_FAILED
 
-        drop_output()
+        send_output_to_null()
         if not isinstance(fault, BrokenPipeError):
             sys.stderr.write(f"{program}: standard output: {fault.strerror or fault}\n")
         return EXIT_FAILED
@@ -60,36 +60,36 @@ def run_process(words: Sequence[str], program: str) -> int:
     def stop(number: int, frame: object) -> None:
         nonlocal ended_by
         ended_by = signal.Signals(number)
-        _interrupt()
+        _raise_interrupt()
 
     try:
-        _handle(heard, leave)
-        from .command import prepare, run
-        from .temporary_files import spark_files
+        _set_signal_handlers(heard, leave)
+        from .command import parse_command_line, run
+        from .temporary_files import spark_temporary_folder
 
-        prepared = prepare(words, program)
+        prepared = parse_command_line(words, program)
         if isinstance(prepared, int):
             return prepared
-        with spark_files():
+        with spark_temporary_folder():
             try:
-                _handle(heard, stop)
+                _set_signal_handlers(heard, stop)
                 return run(*prepared, program)
             except KeyboardInterrupt:
                 sys.stderr.write(sentence)
                 return EXIT_BY_SIGNAL + ended_by
             finally:
-                _handle(ENDING, signal.SIG_IGN)  # Spark ends in a second or two
+                _set_signal_handlers(ENDING, signal.SIG_IGN)  # Spark ends in a second or two
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _handle(numbers: Sequence[signal.Signals], handler: Any) -> None:
+def _set_signal_handlers(numbers: Sequence[signal.Signals], handler: Any) -> None:
     for number in numbers:
         signal.signal(number, handler)
 
 
-def _interrupt() -> None:
+def _raise_interrupt() -> None:
     """Raises: KeyboardInterrupt, of which no library prints a traceback, as py4j does."""
     import logging
 
@@ -99,7 +99,7 @@ def _interrupt() -> None:
 
     logging.disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ^C once more ends it at once
-    _handle(HANG_UPS, signal.SIG_IGN)  # `timeout` sends its own twice
+    _set_signal_handlers(HANG_UPS, signal.SIG_IGN)  # `timeout` sends its own twice
     if SparkContext._gateway is None:  # a JVM that starts would print that it misses what Spark removes now
         end_processes(child_processes())
     raise KeyboardInterrupt

@@ -12,7 +12,7 @@ LOOK_EVERY_S = 0.5
 
 
 @contextmanager
-def progress(session: SparkSession, job: str, *, segments: int, size_bytes: int) -> Iterator[None]:
+def show_progress(session: SparkSession, job: str, *, segments: int, size_bytes: int) -> Iterator[None]:
     """Show how far the stages of the block are; nothing where stderr is no terminal.
 
     Bytes are reckoned from the share of tasks that are done: tasks of the sources are about equally large.
@@ -35,7 +35,7 @@ def progress(session: SparkSession, job: str, *, segments: int, size_bytes: int)
 
         def follow() -> None:
             while not ended.wait(LOOK_EVERY_S):
-                shown.update(task, completed=int(size_bytes * share_done(session)))
+                shown.update(task, completed=int(size_bytes * share_of_tasks_done(session)))
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
@@ -46,7 +46,7 @@ def progress(session: SparkSession, job: str, *, segments: int, size_bytes: int)
             thread.join()
 
 
-def share_done(session: SparkSession) -> float:
+def share_of_tasks_done(session: SparkSession) -> float:
     """The share of tasks that are done of the largest stage that runs; 0 where none does."""
     tracker = session.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]

@@ -26,7 +26,7 @@ END_WITHIN_S = 10.0
 
 
 @contextmanager
-def spark_files() -> Iterator[Path]:
+def spark_temporary_folder() -> Iterator[Path]:
     """A folder for all temporary files that this process, and those that it starts, make in the block.
 
     As the block ends, Spark is stopped and the processes that were started in it are ended, and the folder is removed.
@@ -40,11 +40,11 @@ def spark_files() -> Iterator[Path]:
         finally:
             started = SparkContext._active_spark_context
             if started is not None and started is not context:
-                _stop(started)
+                _stop_spark(started)
             end_processes(child_processes() - before)
 
 
-def _stop(context: "SparkContext") -> None:
+def _stop_spark(context: "SparkContext") -> None:
     """Stop Spark in order: else it prints that the other end of its connections has gone."""
     logging.disable()  # py4j prints a traceback where the JVM has died before
     with suppress(Exception), warnings.catch_warnings(action="ignore"):
@@ -56,7 +56,7 @@ def temporary_folder() -> Iterator[Path]:
     """A folder in which `tempfile` and the processes that are started in the block make their files."""
     remove_leftovers()
     before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
-    folder, lock = _make_folder()
+    folder, lock = _make_locked_folder()
     try:
         tempfile.tempdir = os.environ["TMPDIR"] = folder
         yield Path(folder)
@@ -69,7 +69,7 @@ def temporary_folder() -> Iterator[Path]:
         os.close(lock)
 
 
-def _make_folder() -> tuple[str, int]:
+def _make_locked_folder() -> tuple[str, int]:
     """A folder, and the descriptor that has its lock; one without its lock another process may take for a leftover."""
     while True:
         folder = tempfile.mkdtemp(prefix=PREFIX)
@@ -105,15 +105,15 @@ def child_processes(of: str = "self") -> set[int]:
 def end_processes(processes: set[int]) -> None:
     """End processes that this one has started in order or, after a while, at once; then what they had started."""
     below = {each for process in processes for each in child_processes(str(process))}
-    own, others = _descriptors(processes), _descriptors(below)
+    own, others = _open_process_descriptors(processes), _open_process_descriptors(below)
     for descriptor in own:
-        _send(descriptor, signal.SIGTERM)
+        _send_signal(descriptor, signal.SIGTERM)
     for descriptor in own:
         has_ended, _, _ = select.select([descriptor], [], [], END_WITHIN_S)
         if not has_ended:
-            _send(descriptor, signal.SIGKILL)
+            _send_signal(descriptor, signal.SIGKILL)
     for descriptor in others:
-        _send(descriptor, signal.SIGKILL)
+        _send_signal(descriptor, signal.SIGKILL)
     for descriptor in (*own, *others):
         select.select([descriptor], [], [])
         os.close(descriptor)
@@ -122,7 +122,7 @@ def end_processes(processes: set[int]) -> None:
             os.waitpid(process, 0)
 
 
-def _descriptors(processes: set[int]) -> list[int]:
+def _open_process_descriptors(processes: set[int]) -> list[int]:
     """Of those that run, whatever process has such a number later; readable when they have ended."""
     found = []
     for process in processes:
@@ -131,6 +131,6 @@ def _descriptors(processes: set[int]) -> list[int]:
     return found
 
 
-def _send(descriptor: int, number: signal.Signals) -> None:
+def _send_signal(descriptor: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         signal.pidfd_send_signal(descriptor, number)

@@ -92,7 +92,7 @@ class Metadata:
         return topic in self._new
 
     @property
-    def update_wanted(self) -> bool:
+    def is_update_wanted(self) -> bool:
         return self._wanted or bool(self._new)
 
     def update_due_ms(self, now_ms: int) -> int:
@@ -102,11 +102,11 @@ class Metadata:
         if self._new and not self._fruitless:
             return 0
         waited = self._attempted_ms + self._backoff.delay_ms(self._fruitless) - now_ms if self._fruitless else 0
-        if self.update_wanted or self._updated_ms is None:
+        if self.is_update_wanted or self._updated_ms is None:
             return max(0, waited)
         return max(0, waited, self._updated_ms + self._max_age_ms - now_ms)
 
-    def topics_to_ask(self, now_ms: int) -> list[str]:
+    def take_topics_to_ask(self, now_ms: int) -> list[str]:
         """The topics of the next request: only new ones if no other is out of date. Forgets idle topics."""
         for topic in [t for t, used in self.used.items() if now_ms - used >= self._max_idle_ms]:
             del self.used[topic]
@@ -154,7 +154,7 @@ class Metadata:
         if leader.node_id in nodes and (leader.node_id in self.nodes or len(self.nodes) < MAX_BROKERS):
             self.nodes = {**self.nodes, leader.node_id: nodes[leader.node_id]}
         leaders = [*known.leaders[:partition], leader, *known.leaders[partition + 1 :]]
-        self.topics[topic] = _topic(topic, known.topic_id, leaders)
+        self.topics[topic] = _make_topic(topic, known.topic_id, leaders)
         return True
 
     def _update_topic(self, name: str, answer: MetadataResponseTopic) -> None:
@@ -173,13 +173,13 @@ class Metadata:
         leaders = []
         for index in range(max(by_index, default=-1) + 1):
             partition = by_index.get(index)
-            leaders.append(_newer(old[index] if index < len(old) else None, partition))
+            leaders.append(_newer_leader(old[index] if index < len(old) else None, partition))
             if partition is None or code_of(partition.error_code) is ErrorCode.LEADER_NOT_AVAILABLE:
                 self._wanted = True
-        self.topics[name] = _topic(name, answer.topic_id, leaders)
+        self.topics[name] = _make_topic(name, answer.topic_id, leaders)
 
 
-def _newer(old: Leader | None, partition: MetadataResponsePartition | None) -> Leader:
+def _newer_leader(old: Leader | None, partition: MetadataResponsePartition | None) -> Leader:
     if partition is None:
         return old or Leader(node_id=NO_LEADER)
     if old is not None and -1 < partition.leader_epoch < old.epoch:
@@ -187,7 +187,7 @@ def _newer(old: Leader | None, partition: MetadataResponsePartition | None) -> L
     return Leader(node_id=partition.leader_id, epoch=partition.leader_epoch)
 
 
-def _topic(name: str, topic_id: UUID, leaders: Sequence[Leader]) -> Topic:
+def _make_topic(name: str, topic_id: UUID, leaders: Sequence[Leader]) -> Topic:
     available = tuple(index for index, leader in enumerate(leaders) if leader.node_id != NO_LEADER)
     view = TopicView(topic=name, partitions=len(leaders), available=available)
     return Topic(topic_id=topic_id, leaders=tuple(leaders), view=view)

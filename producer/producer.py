@@ -74,7 +74,7 @@ class Producer(FastSend, TransactionCalls):
         **settings: Unpack[Settings],
     ) -> None:
         given: dict[str, Setting] = {
-            "bootstrap.servers": _join(bootstrap_servers),
+            "bootstrap.servers": _join_servers(bootstrap_servers),
             **(configs or {}),
             **cast(dict[str, Setting], settings),
         }
@@ -192,7 +192,7 @@ class Producer(FastSend, TransactionCalls):
         self._fast_appends = {}  # nobody opens another one
         self._wakeup.set()
         try:
-            await self._all_done(self._accumulator.last_number)
+            await self._wait_for_batches(self._accumulator.last_number)
             if self._transactions is not None:
                 await self._transactions.end_open()
         finally:
@@ -249,7 +249,7 @@ class Producer(FastSend, TransactionCalls):
 
         Raises: Timeout when the topic is not known after `max.block.ms`, BrokerError where it may not be looked up.
         """
-        self._ensure_taking()
+        self._ensure_is_open()
         self._ensure_own_loop()
         ensure_valid(topic, None, None)
         topic = str.__str__(topic)
@@ -266,7 +266,7 @@ class Producer(FastSend, TransactionCalls):
         callback: Callback | None,
     ) -> Delivery:
         """What `send` does with a record whose topic has no short way."""
-        self._ensure_taking()
+        self._ensure_is_open()
         self._ensure_own_thread()
         if callback is not None:
             ensure_callable(callback)
@@ -309,14 +309,14 @@ class Producer(FastSend, TransactionCalls):
         delivery = Delivery(topic, timestamp, key_size, value_size, callback)
         error = self._call_source.refusal() if self._call_source is not None else None
         if error is None and bound > self._most_bytes:
-            error = self._too_large(topic, bound)
+            error = self._make_too_large_error(topic, bound)
         if error is not None:
             self._appender.refuse(delivery, partition, error)
         else:
             self._appender.append(PendingRecord(partition, key, value, headers, bound, delivery), now_ms)
         return delivery
 
-    def _ensure_taking(self) -> None:
+    def _ensure_is_open(self) -> None:
         if not self._taking:
             raise ProducerClosed("the producer is closed" if self._closed else "the producer has not been started")
 
@@ -331,7 +331,7 @@ class Producer(FastSend, TransactionCalls):
         if asyncio.get_running_loop() is not self._loop:
             raise WrongState("a producer is used in the event loop that it was started in")
 
-    def _too_large(self, topic: str, bound: int) -> ProducerError:
+    def _make_too_large_error(self, topic: str, bound: int) -> ProducerError:
         limits = {"max.request.size": self.settings.max_request_size, "buffer.memory": self.settings.buffer_memory}
         name, most = next((name, most) for name, most in limits.items() if bound > most)
         error = RecordTooLarge(f"a record for {topic} takes up to {bound} bytes, {name} is {most}")
@@ -395,7 +395,7 @@ class Producer(FastSend, TransactionCalls):
     async def _wait_for_all(self) -> None:
         for entry in self._appender.waiting:
             await entry.delivery.accepted()
-        await self._all_done(self._accumulator.last_number)
+        await self._wait_for_batches(self._accumulator.last_number)
 
     async def _wait_for_all_within(self, timeout_ms: int) -> None:
         result = AwaitedResult()
@@ -406,7 +406,7 @@ class Producer(FastSend, TransactionCalls):
         finally:
             task.cancel()
 
-    async def _all_done(self, last_number: int) -> None:
+    async def _wait_for_batches(self, last_number: int) -> None:
         """Waits for the batches up to that number, and what became of them by splits."""
         while self._appender.waiting and self._closed:
             await self._appender.waiting[0].delivery.accepted()
@@ -443,7 +443,7 @@ class Producer(FastSend, TransactionCalls):
         return self.meters.topic_snapshot()
 
 
-def _join(servers: str | Sequence[str]) -> str:
+def _join_servers(servers: str | Sequence[str]) -> str:
     if isinstance(servers, str):
         return servers
     if isinstance(servers, bytes) or not isinstance(servers, Sequence) or not all(isinstance(s, str) for s in servers):

@@ -32,7 +32,7 @@ MAX_WAIT_MS = MAX_LONG // 2  # the end of such a wait still fits 64 bits
 SHORT_NAMES = {"compression": "compression.type", "bootstrap": "bootstrap.servers", "partitioner": "partitioner.class"}
 
 
-def _key(name: str, kind: ValueType, default: Value | None, check: Check | None, doc: str) -> Key:
+def _make_key(name: str, kind: ValueType, default: Value | None, check: Check | None, doc: str) -> Key:
     return active(name, kind, default, check, AT_START, doc)
 
 
@@ -43,37 +43,49 @@ CODEC_MODULES = {"gzip": "isal", "snappy": "snappy", "lz4": "lz4", "zstd": "zsta
 KEYS: dict[str, Key] = {
     key.name: key
     for key in (
-        _key("bootstrap.servers", LIST, (), None, "Brokers to ask first, as host:port."),
-        _key("client.id", STRING, "", None, "The name that brokers see; producer-1 and so on unless given."),
-        _key("acks", STRING, "all", OneOf(("all", "-1", "0", "1")), "Who must have a record before it counts."),
-        _key("batch.size", INT, 16384, AT_LEAST_0, "Bytes of a batch; 0 puts each record into its own."),
-        _key("linger.ms", LONG, 0, AT_LEAST_0, "How long a batch waits for more records, from its creation."),
-        _key("buffer.memory", LONG, 33554432, AT_LEAST_0, "Bytes of all batches that are not acknowledged."),
-        _key("max.block.ms", LONG, 60000, AT_LEAST_0, "How long a send waits for metadata and memory."),
-        _key("max.request.size", INT, 1048576, AT_LEAST_0, "Bytes of one record uncompressed, and of a request."),
-        _key("request.timeout.ms", INT, 30000, AT_LEAST_0, "How long an answer may take."),
-        _key("delivery.timeout.ms", LONG, 120000, AT_LEAST_0, "How long after its batch began a record may be open."),
-        _key("retries", INT, MAX_INT, Between(0, MAX_INT), "How often a batch is sent again."),
-        _key("retry.backoff.ms", LONG, 100, AT_LEAST_0, "The wait before the first retry; it doubles."),
-        _key("retry.backoff.max.ms", LONG, 1000, AT_LEAST_0, "The longest wait before a retry."),
-        _key("reconnect.backoff.ms", LONG, 50, AT_LEAST_0, "The wait before connecting again; it doubles."),
-        _key("reconnect.backoff.max.ms", LONG, 1000, AT_LEAST_0, "The longest wait before connecting again."),
-        _key("socket.connection.setup.timeout.ms", LONG, 10000, AT_LEAST_0, "How long connecting may take."),
-        _key("max.in.flight.requests.per.connection", INT, 5, AtLeast(1), "Requests without answer on a connection."),
-        _key("enable.idempotence", BOOLEAN, True, None, "Whether brokers drop what a retry repeats."),
-        _key("transactional.id", STRING, None, NOT_EMPTY, "The name under which transactions outlive the process."),
-        _key("transaction.timeout.ms", INT, 60000, None, "When the coordinator aborts a transaction by itself."),
-        _key("compression.type", STRING, "none", OneOf(CODECS), "The codec of batches."),
-        _key("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), "The level of gzip; -1 is its default."),
-        _key("compression.lz4.level", INT, 9, Between(1, 17), "The level of lz4."),
-        _key("compression.zstd.level", INT, 3, Between(-131072, 22), "The level of zstd."),
-        _key("partitioner.class", CLASS, None, None, "sticky, uniform-sticky, round-robin or an object."),
-        _key("partitioner.adaptive.partitioning.enable", BOOLEAN, True, None, "Prefer partitions with short queues."),
-        _key("partitioner.availability.timeout.ms", LONG, 0, AT_LEAST_0, "Leave out brokers that stall for so long."),
-        _key("partitioner.ignore.keys", BOOLEAN, False, None, "Let the built-in partitioner choose for keys too."),
-        _key("metadata.max.age.ms", LONG, 300000, AT_LEAST_0, "How old metadata may get."),
-        _key("metadata.max.idle.ms", LONG, 300000, AtLeast(5000), "When a topic is forgotten that gets no records."),
-        _key("connections.max.idle.ms", LONG, 540000, None, "When an idle connection is closed; below 0: never."),
+        _make_key("bootstrap.servers", LIST, (), None, "Brokers to ask first, as host:port."),
+        _make_key("client.id", STRING, "", None, "The name that brokers see; producer-1 and so on unless given."),
+        _make_key("acks", STRING, "all", OneOf(("all", "-1", "0", "1")), "Who must have a record before it counts."),
+        _make_key("batch.size", INT, 16384, AT_LEAST_0, "Bytes of a batch; 0 puts each record into its own."),
+        _make_key("linger.ms", LONG, 0, AT_LEAST_0, "How long a batch waits for more records, from its creation."),
+        _make_key("buffer.memory", LONG, 33554432, AT_LEAST_0, "Bytes of all batches that are not acknowledged."),
+        _make_key("max.block.ms", LONG, 60000, AT_LEAST_0, "How long a send waits for metadata and memory."),
+        _make_key("max.request.size", INT, 1048576, AT_LEAST_0, "Bytes of one record uncompressed, and of a request."),
+        _make_key("request.timeout.ms", INT, 30000, AT_LEAST_0, "How long an answer may take."),
+        _make_key(
+            "delivery.timeout.ms", LONG, 120000, AT_LEAST_0, "How long after its batch began a record may be open."
+        ),
+        _make_key("retries", INT, MAX_INT, Between(0, MAX_INT), "How often a batch is sent again."),
+        _make_key("retry.backoff.ms", LONG, 100, AT_LEAST_0, "The wait before the first retry; it doubles."),
+        _make_key("retry.backoff.max.ms", LONG, 1000, AT_LEAST_0, "The longest wait before a retry."),
+        _make_key("reconnect.backoff.ms", LONG, 50, AT_LEAST_0, "The wait before connecting again; it doubles."),
+        _make_key("reconnect.backoff.max.ms", LONG, 1000, AT_LEAST_0, "The longest wait before connecting again."),
+        _make_key("socket.connection.setup.timeout.ms", LONG, 10000, AT_LEAST_0, "How long connecting may take."),
+        _make_key(
+            "max.in.flight.requests.per.connection", INT, 5, AtLeast(1), "Requests without answer on a connection."
+        ),
+        _make_key("enable.idempotence", BOOLEAN, True, None, "Whether brokers drop what a retry repeats."),
+        _make_key(
+            "transactional.id", STRING, None, NOT_EMPTY, "The name under which transactions outlive the process."
+        ),
+        _make_key("transaction.timeout.ms", INT, 60000, None, "When the coordinator aborts a transaction by itself."),
+        _make_key("compression.type", STRING, "none", OneOf(CODECS), "The codec of batches."),
+        _make_key("compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), "The level of gzip; -1 is its default."),
+        _make_key("compression.lz4.level", INT, 9, Between(1, 17), "The level of lz4."),
+        _make_key("compression.zstd.level", INT, 3, Between(-131072, 22), "The level of zstd."),
+        _make_key("partitioner.class", CLASS, None, None, "sticky, uniform-sticky, round-robin or an object."),
+        _make_key(
+            "partitioner.adaptive.partitioning.enable", BOOLEAN, True, None, "Prefer partitions with short queues."
+        ),
+        _make_key(
+            "partitioner.availability.timeout.ms", LONG, 0, AT_LEAST_0, "Leave out brokers that stall for so long."
+        ),
+        _make_key("partitioner.ignore.keys", BOOLEAN, False, None, "Let the built-in partitioner choose for keys too."),
+        _make_key("metadata.max.age.ms", LONG, 300000, AT_LEAST_0, "How old metadata may get."),
+        _make_key(
+            "metadata.max.idle.ms", LONG, 300000, AtLeast(5000), "When a topic is forgotten that gets no records."
+        ),
+        _make_key("connections.max.idle.ms", LONG, 540000, None, "When an idle connection is closed; below 0: never."),
     )
 }
 KEYS |= security_settings.KEYS
@@ -127,28 +139,28 @@ def producer_settings(
 
     Raises: ConfigError with all that is wrong.
     """
-    values, custom, problems = _read(given)
+    values, custom, problems = _read_values(given)
     if problems:
         raise ConfigError(problems)
     asked = set(values)
     values = {name: key.default for name, key in KEYS.items()} | values
     warnings: list[str] = []
-    servers, problems = _addresses(values["bootstrap.servers"])
-    idempotent = _idempotence(values, asked, problems, warnings)
+    servers, problems = _parse_addresses(values["bootstrap.servers"])
+    idempotent = _decide_idempotence(values, asked, problems, warnings)
     if values["transactional.id"] is not None and not idempotent:
         problems.append(Problem(key="transactional.id", expected="transactions need idempotence"))
-    delivery_timeout_ms = _delivery_timeout(values, asked, problems, warnings)
+    delivery_timeout_ms = _decide_delivery_timeout(values, asked, problems, warnings)
     _check_memory(values, problems)
     _check_codec(values, problems)
     if custom is None and values["partitioner.class"]:
-        custom = _partitioner(str(values["partitioner.class"]), problems)
+        custom = _parse_partitioner(str(values["partitioner.class"]), problems)
     security = security_of(values, asked, problems, ssl_context=ssl_context, token_provider=token_provider)
     if problems:
         raise ConfigError(problems)
-    return _assemble(values, servers, security, idempotent, delivery_timeout_ms, custom, tuple(warnings))
+    return _make_settings(values, servers, security, idempotent, delivery_timeout_ms, custom, tuple(warnings))
 
 
-def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partitioner | None, list[Problem]]:
+def _read_values(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partitioner | None, list[Problem]]:
     values: dict[str, Value | None] = {}
     custom: Partitioner | None = None
     problems: list[Problem] = []
@@ -156,7 +168,9 @@ def _read(given: Mapping[str, Setting]) -> tuple[dict[str, Value | None], Partit
         name = SHORT_NAMES.get(written, written.replace("_", "."))
         key = KEYS.get(name)
         if key is None:
-            problems.append(Problem(key=written, expected="no producer has this setting", nearest=_nearest(name)))
+            problems.append(
+                Problem(key=written, expected="no producer has this setting", nearest=_describe_nearest(name))
+            )
         elif name == "partitioner.class" and value is not None and not isinstance(value, str):
             if not all(callable(getattr(value, method, None)) for method in ("partition", "on_new_batch")):
                 wanted = "expected an object with partition(view, key, value) and on_new_batch(view, previous)"
@@ -179,7 +193,7 @@ def _check_codec(values: dict[str, Value | None], problems: list[Problem]) -> No
         problems.append(Problem(key="compression.type", expected=wanted, found=str(values["compression.type"])))
 
 
-def _addresses(servers: object) -> tuple[tuple[HostPort, ...], list[Problem]]:
+def _parse_addresses(servers: object) -> tuple[tuple[HostPort, ...], list[Problem]]:
     addresses, problems = [], []
     for text in servers if isinstance(servers, tuple) else ():
         try:
@@ -191,7 +205,7 @@ def _addresses(servers: object) -> tuple[tuple[HostPort, ...], list[Problem]]:
     return tuple(addresses), problems
 
 
-def _idempotence(
+def _decide_idempotence(
     values: dict[str, Value | None], asked: set[str], problems: list[Problem], warnings: list[str]
 ) -> bool:
     if not values["enable.idempotence"]:
@@ -215,7 +229,7 @@ def _idempotence(
     return not found
 
 
-def _delivery_timeout(
+def _decide_delivery_timeout(
     values: dict[str, Value | None], asked: set[str], problems: list[Problem], warnings: list[str]
 ) -> int:
     timeout_ms = _number(values, "delivery.timeout.ms")
@@ -243,7 +257,7 @@ def _check_memory(values: dict[str, Value | None], problems: list[Problem]) -> N
         )
 
 
-def _nearest(name: str) -> str | None:
+def _describe_nearest(name: str) -> str | None:
     """The setting that was probably meant: one that differs by letters, or the only one that has these words in it."""
     words = set(name.split("."))
     having = [key for key in KEYS if words <= set(key.split("."))]
@@ -256,14 +270,14 @@ def _number(values: dict[str, Value | None], name: str) -> int:
     return value
 
 
-def _partitioner(name: str, problems: list[Problem]) -> Partitioner | None:
+def _parse_partitioner(name: str, problems: list[Problem]) -> Partitioner | None:
     if name not in BY_NAME:
         problems.append(Problem(key="partitioner.class", expected=f"expected one of {', '.join(BY_NAME)}", found=name))
         return None
     return BY_NAME[name]()
 
 
-def _assemble(
+def _make_settings(
     values: dict[str, Value | None],
     servers: tuple[HostPort, ...],
     security: SecuritySettings,

@@ -16,33 +16,33 @@ class CodeBuffer:
         self._taken = 0
         self.scope = dict(scope)
 
-    def line(self, text: str) -> None:
+    def add_line(self, text: str) -> None:
         self._lines.append("    " * self._depth + text)
 
     @contextmanager
-    def block(self, head: str) -> Iterator[None]:
+    def indent_block(self, head: str) -> Iterator[None]:
         """Lines written inside stand indented below `head`."""
-        self.line(head)
+        self.add_line(head)
         self._depth += 1
         begun = len(self._lines)
         yield
         if len(self._lines) == begun:
-            self.line("pass")
+            self.add_line("pass")
         self._depth -= 1
 
-    def new(self, stem: str) -> str:
+    def new_local(self, stem: str) -> str:
         """A local name that nothing else here has."""
         self._taken += 1
         return f"{stem}{self._taken}"
 
-    def constant(self, stem: str, value: Any) -> str:
+    def global_for(self, stem: str, value: Any) -> str:
         """A global name for `value`; simple values stand for themselves."""
         if value is None or type(value) in (int, bool, str, bytes, float) or value == ():
             return repr(value)
         for name, known in self.scope.items():
             if known is value:
                 return name
-        name = self.new(f"{stem}_")
+        name = self.new_local(f"{stem}_")
         self.scope[name] = value
         return name
 

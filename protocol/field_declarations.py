@@ -60,7 +60,7 @@ class Field:
         return version in self.nullable
 
 
-def _specifier(kind: Primitive, zero: Any) -> Callable[..., Any]:
+def _make_field_function(kind: Primitive, zero: Any) -> Callable[..., Any]:
     def specify(
         versions: str = "0+",
         *,
@@ -83,17 +83,17 @@ def _specifier(kind: Primitive, zero: Any) -> Callable[..., Any]:
     return specify
 
 
-int8 = _specifier(Primitive.INT8, 0)
-int16 = _specifier(Primitive.INT16, 0)
-uint16 = _specifier(Primitive.UINT16, 0)
-int32 = _specifier(Primitive.INT32, 0)
-int64 = _specifier(Primitive.INT64, 0)
-float64 = _specifier(Primitive.FLOAT64, 0.0)
-boolean = _specifier(Primitive.BOOLEAN, False)
-uuid = _specifier(Primitive.UUID, NO_UUID)
-string = _specifier(Primitive.STRING, "")
-binary = _specifier(Primitive.BYTES, b"")
-record_set = _specifier(Primitive.RECORDS, None)
+int8 = _make_field_function(Primitive.INT8, 0)
+int16 = _make_field_function(Primitive.INT16, 0)
+uint16 = _make_field_function(Primitive.UINT16, 0)
+int32 = _make_field_function(Primitive.INT32, 0)
+int64 = _make_field_function(Primitive.INT64, 0)
+float64 = _make_field_function(Primitive.FLOAT64, 0.0)
+boolean = _make_field_function(Primitive.BOOLEAN, False)
+uuid = _make_field_function(Primitive.UUID, NO_UUID)
+string = _make_field_function(Primitive.STRING, "")
+binary = _make_field_function(Primitive.BYTES, b"")
+record_set = _make_field_function(Primitive.RECORDS, None)
 
 _KIND_OF: Final = {
     int8: Primitive.INT8,

@@ -92,7 +92,7 @@ class FrameParser:
         Raises: MalformedFrame when the announced size is negative or above `max_bytes`.
         """
         if self._partial:
-            return self._complete()
+            return self._complete_partial_frame()
         fed, at = self._fed, self._at
         left = len(fed) - at
         if left >= SIZE_BYTES:
@@ -101,22 +101,22 @@ class FrameParser:
                 self._at = end
                 return fed[at + SIZE_BYTES : end]
         if left:
-            self._take(left)
+            self._move_to_partial(left)
         self._fed, self._at = _NOTHING, 0
         return None
 
-    def _complete(self) -> memoryview | None:
-        self._take(SIZE_BYTES - len(self._partial))
+    def _complete_partial_frame(self) -> memoryview | None:
+        self._move_to_partial(SIZE_BYTES - len(self._partial))
         if len(self._partial) < SIZE_BYTES:
             return None
         end = SIZE_BYTES + self._read_size(self._partial)
-        self._take(end - len(self._partial))
+        self._move_to_partial(end - len(self._partial))
         if len(self._partial) < end:
             return None
         frame, self._partial = self._partial, bytearray()
         return memoryview(frame)[SIZE_BYTES:]
 
-    def _take(self, count: int) -> None:
+    def _move_to_partial(self, count: int) -> None:
         """Moves up to `count` bytes from what was fed to the incomplete frame."""
         if count > 0:
             taken = self._fed[self._at : self._at + count]
@@ -244,7 +244,7 @@ def encode_request(
     return _write_size(encode(request, version, head), head)
 
 
-def encode_request_around(
+def encode_request_head_and_body(
     spec: ApiSpec, version: int, correlation_id: int, client_id: str | None, body: bytes | memoryview
 ) -> list[Piece]:
     """The frame of a request whose body is encoded already."""
@@ -258,13 +258,13 @@ def _request_head(spec: ApiSpec, version: int, correlation_id: int, client_id: s
     head += _FIXED_HEADER.pack(spec.key, version, correlation_id)
     header_version = request_header_version(spec, version)
     if header_version >= 1:
-        head += _client_id(client_id)
+        head += _encode_client_id(client_id)
     if header_version == 2:
         head.append(0)
     return head
 
 
-def _client_id(client_id: str | None) -> bytes:
+def _encode_client_id(client_id: str | None) -> bytes:
     if client_id is None:
         return _CLIENT_ID_LENGTH.pack(-1)
     text = client_id.encode()

@@ -13,27 +13,27 @@ NO_VERSIONS = range(0)
 
 
 @cache
-def _rows(table: str) -> tuple[tuple[str, ...], dict[int, tuple[str, ...]]]:
+def _parse_table(table: str) -> tuple[tuple[str, ...], dict[int, tuple[str, ...]]]:
     """The names of the columns, and each API's name and cells by its key."""
     head, *lines = (line.split() for line in table.splitlines())
     return tuple(head[2:]), {int(key): tuple(cells) for key, *cells in lines}
 
 
 @cache
-def _versions(release: str) -> dict[int, range]:
-    releases, rows = _rows(BROKER_VERSIONS)
+def _versions_by_api_key(release: str) -> dict[int, range]:
+    releases, rows = _parse_table(BROKER_VERSIONS)
     column = releases.index(release) + 1
-    return {key: _range(cells[column]) for key, cells in rows.items()}
+    return {key: _parse_range(cells[column]) for key, cells in rows.items()}
 
 
-def _range(cell: str) -> range:
+def _parse_range(cell: str) -> range:
     first, _, last = cell.partition("-")
     return range(int(first), int(last) + 1) if first else NO_VERSIONS
 
 
 def broker_releases() -> tuple[str, ...]:
     """The releases and lines whose brokers are known, the oldest first."""
-    return _rows(BROKER_VERSIONS)[0]
+    return _parse_table(BROKER_VERSIONS)[0]
 
 
 def release_of(name: str) -> str:
@@ -51,7 +51,7 @@ def kafka_4_releases() -> tuple[str, ...]:
 
 def versions_of(release: str, api_key: int) -> range:
     """The versions that brokers of a release answer; empty where they have none. Raises: ValueError."""
-    return _versions(release).get(api_key, NO_VERSIONS)
+    return _versions_by_api_key(release).get(api_key, NO_VERSIONS)
 
 
 def removals(release: str, api_key: int) -> range:
@@ -62,34 +62,34 @@ def removals(release: str, api_key: int) -> range:
 
 def is_known(api_key: int) -> bool:
     """Whether clients may ask for it; the other keys are for brokers and controllers among themselves."""
-    return api_key in _rows(BROKER_VERSIONS)[1]
+    return api_key in _parse_table(BROKER_VERSIONS)[1]
 
 
 def api_name(api_key: int) -> str:
     """Kafka's name of a request, or its number."""
-    cells = _rows(BROKER_VERSIONS)[1].get(api_key)
+    cells = _parse_table(BROKER_VERSIONS)[1].get(api_key)
     return cells[0] if cells else f"API {api_key}"
 
 
 def api_key_of(name: str) -> int | None:
     """The key of Kafka's name of a request, also in capitals with `_`, as logs have it; None if there is none."""
-    return _keys().get(name.replace("_", "").lower())
+    return _api_keys_by_name().get(name.replace("_", "").lower())
 
 
 @cache
-def _keys() -> dict[str, int]:
-    return {cells[0].lower(): key for key, cells in _rows(BROKER_VERSIONS)[1].items()}
+def _api_keys_by_name() -> dict[str, int]:
+    return {cells[0].lower(): key for key, cells in _parse_table(BROKER_VERSIONS)[1].items()}
 
 
 def client_releases() -> tuple[str, ...]:
     """The lines whose clients are known, the oldest first."""
-    return _rows(CLIENT_VERSIONS)[0]
+    return _parse_table(CLIENT_VERSIONS)[0]
 
 
 @cache
-def first_client_with(api_key: int, version: int) -> int:
+def first_client_index_with(api_key: int, version: int) -> int:
     """The place in `client_releases` of the oldest Java clients that know this version, the last where none does."""
-    releases, rows = _rows(CLIENT_VERSIONS)
+    releases, rows = _parse_table(CLIENT_VERSIONS)
     cells = rows.get(api_key, ("",))[1:]
     known = [at for at, cell in enumerate(cells) if cell != "-" and int(cell) >= version]
     return known[0] if known else len(releases) - 1

@@ -113,7 +113,7 @@ def read_uvarint(data: memoryview, position: int) -> tuple[int, int]:
     raise MalformedFrame(f"byte {position} of {len(data)}: no uvarint of 32 bits ends here")
 
 
-def too_many_tags(count: int) -> MalformedFrame:
+def make_too_many_tags_error(count: int) -> MalformedFrame:
     return MalformedFrame(f"a struct with {count} tagged fields, {MAX_TAGGED_FIELDS} is the most")
 
 
@@ -124,7 +124,7 @@ def skip_tagged_fields(data: memoryview, position: int) -> int:
     """
     count, position = read_uvarint(data, position)
     if count > MAX_TAGGED_FIELDS:
-        raise too_many_tags(count)
+        raise make_too_many_tags_error(count)
     for _ in range(count):
         _tag, position = read_uvarint(data, position)
         size, position = read_uvarint(data, position)
@@ -140,7 +140,7 @@ def read_uuid(data: bytes) -> UUID:
     return UUID(bytes=data)
 
 
-def struct_of_many(code: str) -> Callable[[int], struct.Struct]:
+def struct_by_count(code: str) -> Callable[[int], struct.Struct]:
     """A function from a count to the `struct` of that many values; the last 64 are cached."""
 
     @lru_cache(maxsize=64)

@@ -128,7 +128,7 @@ def maker(cls: type[T]) -> type[T]:
     """A function that makes values of `cls` when it is called as the class is: in a third of the time, for what is made
     for each partition of each request."""
     schema = schema_of(cls)
-    make: type[T] = _constructor(cls, tuple(field.name for field in schema.fields), schema)
+    make: type[T] = _make_constructor(cls, tuple(field.name for field in schema.fields), schema)
     return make
 
 
@@ -148,7 +148,7 @@ def decoder_of(cls: type, version: int) -> Decode:
     """
     decoder = schema_of(cls).decoders.get(version)
     if decoder is None:
-        decoder = _compile(cls, version, compile_decoder, schema_of(cls).decoders, MalformedFrame)
+        decoder = _compile_version(cls, version, compile_decoder, schema_of(cls).decoders, MalformedFrame)
     return decoder
 
 
@@ -167,11 +167,11 @@ def encoder_of(cls: type, version: int) -> Encode:
     """
     encoder = schema_of(cls).encoders.get(version)
     if encoder is None:
-        encoder = _compile(cls, version, compile_encoder, schema_of(cls).encoders, ValueError)
+        encoder = _compile_version(cls, version, compile_encoder, schema_of(cls).encoders, ValueError)
     return encoder
 
 
-def _compile(
+def _compile_version(
     cls: type, version: int, compiler: Callable[..., Any], codecs: dict[int, Any], error: type[Exception]
 ) -> Any:
     schema = schema_of(cls)
@@ -185,8 +185,8 @@ def _compile(
 
 def _add_methods(cls: Any, names: tuple[str, ...], schema: Schema) -> None:
     cls.__schema__ = schema
-    cls.__new__ = _constructor(cls, names, schema, "cls")
-    values = _values_getter(names)
+    cls.__new__ = _make_constructor(cls, names, schema, "cls")
+    values = _make_values_getter(names)
 
     def __eq__(self: Any, other: object) -> bool:
         if other.__class__ is not self.__class__:
@@ -203,13 +203,13 @@ def _add_methods(cls: Any, names: tuple[str, ...], schema: Schema) -> None:
     cls.__eq__, cls.__hash__, cls.__repr__ = __eq__, __hash__, __repr__
 
 
-def _values_getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+def _make_values_getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     if len(names) > 1:
         return attrgetter(*names)
     return lambda value: tuple(getattr(value, name) for name in names)
 
 
-def _constructor(cls: type, names: tuple[str, ...], schema: Schema, *first: str) -> Any:
+def _make_constructor(cls: type, names: tuple[str, ...], schema: Schema, *first: str) -> Any:
     parameters = ", ".join([*first, *(["*"] if names else []), *(f"{name}=_{name}" for name in names)])
     lines = [
         f"def __new__({parameters}):",

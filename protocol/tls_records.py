@@ -61,7 +61,7 @@ class TlsRecords:
     def shake_hands(self, data: memoryview) -> bool:
         """Takes `wanted_bytes` at most; whether the handshake is done. Raises: ssl.SSLError, for other bytes too."""
         try:
-            self._feed(data)
+            self._give_to_openssl(data)
             self.tls.do_handshake()
             with suppress(ssl.SSLWantReadError):  # there is nothing: OpenSSL lets go of its buffer for records
                 self.tls.read(DATA_BYTES)
@@ -71,7 +71,7 @@ class TlsRecords:
         except MalformedFrame as fault:
             raise ssl.SSLError(ssl.SSL_ERROR_SSL, str(fault)) from None
         finally:
-            self._collect()
+            self._collect_output()
 
     def open(self, data: memoryview) -> bytes:
         """Takes `wanted_bytes` at most; the data of the record that ends in them, b"" if none ends or it has none.
@@ -79,15 +79,15 @@ class TlsRecords:
         Raises: MalformedFrame for too many records without data, and for what is no TLS, ssl.SSLError.
         """
         try:
-            if not self._feed(data):
+            if not self._give_to_openssl(data):
                 return b""
             opened = self.tls.read(DATA_BYTES)
         except ssl.SSLWantReadError:
             if not self._left or self._header:
-                self._count_without_data()
+                self._check_credit_without_data()
             return b""
         finally:
-            self._collect()
+            self._collect_output()
         self.is_at_end = not opened
         self._credit_bytes = min(MOST_WITHOUT_DATA * DATA_BYTES_FOR_ANOTHER, self._credit_bytes + len(opened))
         return opened
@@ -95,7 +95,7 @@ class TlsRecords:
     def seal(self, data: memoryview) -> int:
         """Adds the records of `data`, of CHUNK_BYTES at most, to `unsent`; how many bytes of it they hold."""
         sealed = self.tls.write(data)
-        self._collect()
+        self._collect_output()
         return sealed
 
     def take_unsent(self) -> bytes:
@@ -108,13 +108,13 @@ class TlsRecords:
         try:
             self.tls.unwrap()
         finally:
-            self._collect()
+            self._collect_output()
 
     def close(self) -> None:
         """Frees what OpenSSL holds now, even if something, such as a traceback, still refers to this object."""
         del self.tls
 
-    def _feed(self, data: memoryview) -> bool:
+    def _give_to_openssl(self, data: memoryview) -> bool:
         """Hands OpenSSL what belongs to the record that has begun, and keeps the header of the next; whether there was
         anything for OpenSSL."""
         size = min(self._left, len(data))
@@ -127,21 +127,21 @@ class TlsRecords:
         if size < len(data):
             self._header += data[size:]
             if len(self._header) == HEADER_BYTES:
-                self._begin_record()
+                self._parse_record_header()
         return size > 0
 
-    def _begin_record(self) -> None:
+    def _parse_record_header(self) -> None:
         self._left = int.from_bytes(self._header[3:], "big")
         if self._header[0] not in RECORD_TYPES or not 0 < self._left <= MOST_BYTES - HEADER_BYTES:
             raise MalformedFrame(f"{NO_RECORD} {self._header.hex(' ')}")
 
-    def _collect(self) -> None:
+    def _collect_output(self) -> None:
         if self._outgoing.pending:
             self.unsent += self._outgoing.read()
         if self._incoming.pending:  # after an error
             self._incoming.read()
 
-    def _count_without_data(self) -> None:
+    def _check_credit_without_data(self) -> None:
         """Raises: MalformedFrame."""
         self._credit_bytes -= DATA_BYTES_FOR_ANOTHER
         if self._credit_bytes < 0:

@@ -12,31 +12,34 @@ def describe_misfit(value: Any, version: int, path: str = "") -> str | None:
     """Where in the message, and what is wrong with it; None when every field fits."""
     for field in value.__schema__.fields:
         if version in field.versions:
-            found = _in_field(field, getattr(value, field.name), version, f"{path}{field.name}")
+            found = _describe_misfit_in_field(field, getattr(value, field.name), version, f"{path}{field.name}")
             if found:
                 return found
     return None
 
 
-def _in_field(field: Field, value: Any, version: int, path: str) -> str | None:
+def _describe_misfit_in_field(field: Field, value: Any, version: int, path: str) -> str | None:
     if value is None:
         return None if field.is_nullable(version) else f"{path} must not be None"
     if field.kind is Primitive.ARRAY:
-        return _in_array(field, value, version, path)
+        return _describe_misfit_in_array(field, value, version, path)
     if field.kind is Primitive.STRUCT:
-        return _in_item(Primitive.STRUCT, field.element, value, version, path)
-    return _in_item(field.kind, None, value, version, path)
+        return _describe_misfit_in_item(Primitive.STRUCT, field.element, value, version, path)
+    return _describe_misfit_in_item(field.kind, None, value, version, path)
 
 
-def _in_array(field: Field, value: Any, version: int, path: str) -> str | None:
+def _describe_misfit_in_array(field: Field, value: Any, version: int, path: str) -> str | None:
     if not isinstance(value, Sequence):
         return f"{path}: {value!r} is no sequence"
     assert field.item is not None
-    found = (_in_item(field.item, field.element, item, version, f"{path}[{index}]") for index, item in enumerate(value))
+    found = (
+        _describe_misfit_in_item(field.item, field.element, item, version, f"{path}[{index}]")
+        for index, item in enumerate(value)
+    )
     return next((text for text in found if text), None)
 
 
-def _in_item(kind: Primitive, element: type | None, value: Any, version: int, path: str) -> str | None:
+def _describe_misfit_in_item(kind: Primitive, element: type | None, value: Any, version: int, path: str) -> str | None:
     if kind is Primitive.STRUCT:
         assert element is not None
         if not isinstance(value, element):

@@ -23,7 +23,7 @@ from .partition import Partition, partition_from_control, partition_from_metadat
 from .received_requests import AsyncRequests
 from .record_comparison import Expected, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
 from .security.client_settings import ClientSettings
-from .wire.waiting import look_until, wait_for
+from .wire.waiting import look_until_or_timeout, wait_for
 from .wire.wire_client import WireClient
 from .wire.wire_records import WireRecords
 
@@ -164,7 +164,9 @@ class AsyncKafka:
         A record is expected by its value, or by a dict with any of key, value, headers, partition, offset. Their order
         counts in a topic of one partition, unless `any_order` says otherwise.
         """
-        found = await look_until(lambda: self.records(topic), lambda found: len(found) >= len(expected), timeout)
+        found = await look_until_or_timeout(
+            lambda: self.records(topic), lambda found: len(found) >= len(expected), timeout
+        )
         if any_order is None:
             any_order = len(await self._wire.leaders(topic)) > 1 if found else False
         assert_same(expected, found, any_order=any_order)

@@ -57,10 +57,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
-    _leave_own_asserts(config)
+    _skip_assert_rewriting(config)
 
 
-def _leave_own_asserts(config: pytest.Config) -> None:
+def _skip_assert_rewriting(config: pytest.Config) -> None:
     """pytest rewrites the asserts of every module that is installed with a plugin: seconds before the first test that
     has a broker, in each run where no bytecode is kept. There is no public way to be left out.
     """
@@ -81,13 +81,13 @@ def _kafka_templates() -> Iterator[Templates]:
 @pytest.fixture
 def kafka(request: pytest.FixtureRequest, _kafka_templates: Templates) -> Iterator[Kafka]:
     """A clean broker, with what the marker `kafka` asks for."""
-    yield from _running(request, _kafka_templates, 1)
+    yield from _run_brokers(request, _kafka_templates, 1)
 
 
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest, _kafka_templates: Templates) -> Iterator[Kafka]:
     """A clean cluster of three brokers, or as many as the marker says."""
-    yield from _running(request, _kafka_templates, 3)
+    yield from _run_brokers(request, _kafka_templates, 3)
 
 
 @pytest.fixture
@@ -144,20 +144,20 @@ def _last_events(item: pytest.Item, name: str) -> str:
         return str(fault)
 
 
-def _running(request: pytest.FixtureRequest, templates: Templates, brokers: int) -> Iterator[Kafka]:
+def _run_brokers(request: pytest.FixtureRequest, templates: Templates, brokers: int) -> Iterator[Kafka]:
     from ..config import ConfigError
     from .running_brokers import running
 
-    wanted = {"brokers": brokers, "act_as": _release(request) or None, **_options(request)}
+    wanted = {"brokers": brokers, "act_as": _act_as_release(request) or None, **_options(request)}
     if callable(wanted.get("data")):
         wanted["data"] = templates.directory(wanted["data"], wanted["brokers"])
     with ExitStack() as stack:
-        with _failing_with_sentence(ValueError, _place_of(request)):
+        with _fail_with_message(ValueError, _place_of(request)):
             ready = running(**wanted)
-        with _failing_with_sentence(ConfigError, _place_of(request)):
+        with _fail_with_message(ConfigError, _place_of(request)):
             broker = stack.enter_context(ready)
         yield broker
-        with _failing_with_sentence(AssertionError):
+        with _fail_with_message(AssertionError):
             broker.faults.assert_fired()
 
 
@@ -168,12 +168,12 @@ def _end_test_of_shared_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
     for name in SHARED.intersection(request.fixturenames):
         broker = request.getfixturevalue(name)
         if broker.has_control:
-            with _failing_with_sentence(AssertionError):
+            with _fail_with_message(AssertionError):
                 broker.end_test()
 
 
 @contextmanager
-def _failing_with_sentence(kind: type[Exception], place: str = "") -> Iterator[None]:
+def _fail_with_message(kind: type[Exception], place: str = "") -> Iterator[None]:
     """Fails with what such an exception says, alone: there are only frames of pytest above it."""
     try:
         yield
@@ -194,8 +194,8 @@ def kafka_proc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
 
     security = request.config.getoption("--kafka-security") or request.config.getini("kafka_security")
     with ExitStack() as stack:
-        with _failing_with_sentence(RuntimeError):
-            broker = stack.enter_context(RunningProcess(security=security, act_as=_release(request)))
+        with _fail_with_message(RuntimeError):
+            broker = stack.enter_context(RunningProcess(security=security, act_as=_act_as_release(request)))
         yield broker
 
 
@@ -214,7 +214,7 @@ def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
         yield broker
 
 
-def _release(request: pytest.FixtureRequest) -> str:
+def _act_as_release(request: pytest.FixtureRequest) -> str:
     """What brokers act as, "" for nothing in particular."""
     return str(request.config.getoption("--kafka-act-as") or request.config.getini("kafka_act_as"))
 

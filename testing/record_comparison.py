@@ -49,26 +49,26 @@ def headers_as_bytes(
 
 def assert_same(expected: Sequence[Expected], found: Sequence[TestRecord], *, any_order: bool) -> None:
     """Raises AssertionError, with a line a record and field that differs; a screen of them at most."""
-    wanted = [_fields(each) for each in expected]
-    pairs = _any_pairs(wanted, found) if any_order else _pair_in_order(wanted, found)
-    lines = [line for want, record in pairs for line in _difference(want, record)]
-    if any(_differs(line) for line in lines):
-        shown = "\n".join(_a_screen_of(lines))
+    wanted = [_fields_to_expect(each) for each in expected]
+    pairs = _pair_in_any_order(wanted, found) if any_order else _pair_in_order(wanted, found)
+    lines = [line for want, record in pairs for line in _describe_pair(want, record)]
+    if any(_is_difference(line) for line in lines):
+        shown = "\n".join(_first_lines_that_differ(lines))
         raise AssertionError(f"{plural(len(wanted), 'record')} expected, {len(found)} found\n{shown}")
 
 
-def _differs(line: str) -> bool:
+def _is_difference(line: str) -> bool:
     return not line.startswith("  ")
 
 
-def _a_screen_of(lines: Sequence[str]) -> list[str]:
+def _first_lines_that_differ(lines: Sequence[str]) -> list[str]:
     """The first that differ, where there are many."""
-    most = lines if len(lines) <= MOST_LINES else [line for line in lines if _differs(line)][:MOST_LINES]
+    most = lines if len(lines) <= MOST_LINES else [line for line in lines if _is_difference(line)][:MOST_LINES]
     shown = [line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…" for line in most]
     return shown if len(shown) == len(lines) else [*shown, f"({len(lines) - len(shown)} more lines)"]
 
 
-def _fields(expected: Expected) -> dict[str, object]:
+def _fields_to_expect(expected: Expected) -> dict[str, object]:
     if not isinstance(expected, Mapping):
         return {"value": as_bytes(expected)}
     unknown = [name for name in expected if name not in FIELDS]
@@ -91,11 +91,11 @@ def _pair_in_order(wanted: Sequence[dict[str, object]], found: Sequence[TestReco
     return [(wanted[at] if at < len(wanted) else None, found[at] if at < len(found) else None) for at in range(most)]
 
 
-def _any_pairs(wanted: Sequence[dict[str, object]], found: Sequence[TestRecord]) -> list[Pair]:
+def _pair_in_any_order(wanted: Sequence[dict[str, object]], found: Sequence[TestRecord]) -> list[Pair]:
     """Each expectation with a record that meets it, and what is left of both in order."""
     left, unmet, pairs = list(found), [], list[Pair]()
     for want in wanted:
-        match = next((record for record in left if _meets(want, record)), None)
+        match = next((record for record in left if _matches(want, record)), None)
         if match is None:
             unmet.append(want)
         else:
@@ -104,11 +104,11 @@ def _any_pairs(wanted: Sequence[dict[str, object]], found: Sequence[TestRecord])
     return pairs + _pair_in_order(unmet, left)
 
 
-def _meets(want: Mapping[str, object], record: TestRecord) -> bool:
+def _matches(want: Mapping[str, object], record: TestRecord) -> bool:
     return all(getattr(record, name) == value for name, value in want.items())
 
 
-def _difference(want: dict[str, object] | None, record: TestRecord | None) -> list[str]:
+def _describe_pair(want: dict[str, object] | None, record: TestRecord | None) -> list[str]:
     if record is None:
         return [f"- missing    {_text_of(want or {})}"]
     place = f"{record.topic}-{record.partition}@{record.offset}"

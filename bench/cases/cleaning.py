@@ -117,9 +117,9 @@ def run_cleaning(
                 show_progress(
                     f"cleaning: round {number} of {terms.rounds}, writing {test.records} records to {server.name}"
                 )
-                _fill(test, server.address, topic)
+                _write_dirty_topic(test, server.address, topic)
                 show_progress(f"cleaning: round {number} of {terms.rounds}, measuring {server.name}")
-                values = _clean(test, server, topic, terms, load)
+                values = _measure_cleaning(test, server, topic, terms, load)
                 show_progress(f"cleaning: round {number} of {terms.rounds}, reading what {server.name} left")
                 values |= _count_left_records(test, server.address, topic)
                 delete_topic(server.address, topic)
@@ -136,16 +136,16 @@ def run_cleaning(
     return journal.conclude("cleaning", test.as_case())
 
 
-def _fill(test: CleaningTest, address: str, topic: str) -> None:
+def _write_dirty_topic(test: CleaningTest, address: str, topic: str) -> None:
     """The last record is alone in the open segment, which no cleaner touches."""
     configs = {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1", "min.cleanable.dirty.ratio": "0.01"}
     create_topic(address, topic, 1, configs)
     with Connection(address) as connection:
         for pairs in test.batches():
             _produce(connection, topic, pairs)
-        _alter(address, topic, {"segment.ms": "1"})
+        _alter_topic(address, topic, {"segment.ms": "1"})
         _produce(connection, topic, [(LAST_KEY, b"")])
-        _alter(address, topic, {"segment.ms": str(NEVER_MS)})
+        _alter_topic(address, topic, {"segment.ms": str(NEVER_MS)})
 
 
 def _produce(connection: Connection, topic: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
@@ -158,7 +158,7 @@ def _produce(connection: Connection, topic: str, pairs: Sequence[tuple[bytes, by
     check_error(answer.responses[0].partition_responses[0].error_code, f"Produce to {topic}")
 
 
-def _alter(address: str, topic: str, configs: Mapping[str, str]) -> None:
+def _alter_topic(address: str, topic: str, configs: Mapping[str, str]) -> None:
     outcome = run_on(address, alter_topic_configs(topic, configs))
     if outcome.failed:
         raise BenchFailure(f"{topic} cannot be altered: {outcome.error} {outcome.message}")
@@ -167,14 +167,16 @@ def _alter(address: str, topic: str, configs: Mapping[str, str]) -> None:
 # Measuring
 
 
-def _clean(test: CleaningTest, server: Contender, topic: str, terms: Terms, load: LoadProcess) -> dict[str, float]:
+def _measure_cleaning(
+    test: CleaningTest, server: Contender, topic: str, terms: Terms, load: LoadProcess
+) -> dict[str, float]:
     """Windows of a second, quiet, while the topic is cleaned, and quiet again."""
     _measure_produce_latencies(server, load, terms.warm_up_of(server))
     quiet = _measure_produce_latencies(server, load, terms.seconds)
     before, log_bytes = server.usage.rss_bytes(), _log_bytes(server, topic)
     server.usage.forget_peak()
     cpu = server.usage.cpu_seconds()
-    _alter(server.address, topic, {"cleanup.policy": "compact"})
+    _alter_topic(server.address, topic, {"cleanup.policy": "compact"})
     began = monotonic()
     windows: list[Sequence[float]] = []
     while not _is_clean(server, topic, test.records):
@@ -186,8 +188,8 @@ def _clean(test: CleaningTest, server: Contender, topic: str, terms: Terms, load
     quiet += _measure_produce_latencies(server, load, terms.seconds)
     # The last window is quiet towards its end.
     during = [latency for window in (windows[:-1] or windows) for latency in window]
-    values = {f"quiet_{name}": value for name, value in _quantiles(quiet).items()}
-    values |= {f"cleaning_{name}": value for name, value in _quantiles(during).items()}
+    values = {f"quiet_{name}": value for name, value in _latency_quantiles(quiet).items()}
+    values |= {f"cleaning_{name}": value for name, value in _latency_quantiles(during).items()}
     return values | {
         "slowdown": values["cleaning_p99_ms"] / values["quiet_p99_ms"],
         "cleaning_s": seconds,
@@ -209,7 +211,7 @@ def _measure_produce_latencies(server: Contender, load: LoadProcess, seconds: fl
     return list(result.latencies_s)
 
 
-def _quantiles(latencies_s: Iterable[float]) -> dict[str, float]:
+def _latency_quantiles(latencies_s: Iterable[float]) -> dict[str, float]:
     ordered = sorted(latencies_s)
     return {f"p{percent}_ms": 1000 * quantile(ordered, percent / 100) for percent in (50, 99)}
 
@@ -240,7 +242,7 @@ def _count_left_records(test: CleaningTest, address: str, topic: str) -> dict[st
     """Records that a reader gets, and those that the model does not have: every key once, with its last value."""
     seen: set[bytes] = set()
     wrong = count = 0
-    for record in _read(address, topic, test.records + 1):
+    for record in _read_records(address, topic, test.records + 1):
         key, value = bytes(record.key or b""), bytes(record.value or b"")
         count += 1
         wrong += key in seen or not (key == LAST_KEY or test.is_last(value))
@@ -249,7 +251,7 @@ def _count_left_records(test: CleaningTest, address: str, topic: str) -> dict[st
     return {"left_records": count, "wrong_records": wrong + abs(missing)}
 
 
-def _read(address: str, topic: str, end: int) -> Iterator[Record]:
+def _read_records(address: str, topic: str, end: int) -> Iterator[Record]:
     offset = 0
     with Connection(address) as connection:
         while offset < end:

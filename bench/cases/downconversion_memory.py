@@ -26,7 +26,7 @@ from ..results.results import Journal, Result, Sample, Value, time_of
 from ..servers.admin_connection import frame_of
 from ..servers.contenders import Contender
 from ..servers.maven import MavenStore
-from ..servers.scrape import Moment, Watch
+from ..servers.scrape import UsageSample, UsageWatch
 
 SETTLE_S = 1.0
 STALL = Stall(after_bytes=64 * 1024, seconds=3.0)
@@ -113,7 +113,7 @@ def run_memory(
                     show_progress(f"memory: writing {topic}, {filling.partitions} partitions, to {server.name}")
                     fill(server.address, topic, filling, load)
             for each in readers:
-                _play(
+                _measure_in_rounds(
                     MemoryCase(test=test, readers=each, heap=heap, terms=terms),
                     servers,
                     terms,
@@ -152,7 +152,7 @@ class MemoryCase:
         return case_with_security(values, self.terms)
 
 
-def _play(
+def _measure_in_rounds(
     case: MemoryCase,
     servers: Sequence[Contender],
     terms: Terms,
@@ -167,7 +167,7 @@ def _play(
                 f"memory: v{readers.version}, {readers.count} readers, {readers.stalling} stall, {server.name}"
             )
             _restart(server)
-            _measure(case, number, server, terms, load, journal, show_progress)
+            _measure_once(case, number, server, terms, load, journal, show_progress)
     journal.conclude("memory", case.as_case())
 
 
@@ -179,7 +179,7 @@ def _restart(server: Contender) -> None:
     server.start()
 
 
-def _measure(
+def _measure_once(
     case: MemoryCase,
     number: int,
     server: Contender,
@@ -194,8 +194,8 @@ def _measure(
     usage, logged_before = server.usage, len(server.log)
     idle = usage.rss_bytes()
     usage.forget_peak()
-    with Watch(usage, server.http) as watch:
-        values = _read(case, server, load, show_progress)
+    with UsageWatch(usage, server.http) as watch:
+        values = _run_readers(case, server, load, show_progress)
     sleep(SETTLE_S)
     values["out_of_memory"] = float("OutOfMemoryError" in server.log[logged_before:])
     peak = watch.most("rss_bytes") if server.has_ended else usage.peak_rss_bytes()
@@ -216,7 +216,7 @@ def _measure(
 
 
 def _note_samples(
-    case: MemoryCase, number: int, server: Contender, moments: Iterable[Moment], journal: Journal
+    case: MemoryCase, number: int, server: Contender, moments: Iterable[UsageSample], journal: Journal
 ) -> None:
     for moment in moments:
         for metric, value in moment.values.items():
@@ -235,13 +235,15 @@ def _note_samples(
             )
 
 
-def _read(case: MemoryCase, server: Contender, load: LoadProcess, show_progress: ShowProgress) -> dict[str, float]:
+def _run_readers(
+    case: MemoryCase, server: Contender, load: LoadProcess, show_progress: ShowProgress
+) -> dict[str, float]:
     """What the readers got; `readers_lost` is 1 when the server let them down."""
     version, fillings = case.readers.version, case.test.fillings.values()
     asking = Asking(
         kind="fetch", client=f"fetch-v{version}", partitions=sum(filling.partitions for filling in fillings)
     )
-    connections = tuple(_connections(case.test, case.readers))
+    connections = tuple(_connection_loads(case.test, case.readers))
     plan = LoadPlan(address=server.address, connections=connections, asking=asking, responses=1)
     load.prepare(through_tls(server, plan))
     load.go()
@@ -253,7 +255,7 @@ def _read(case: MemoryCase, server: Contender, load: LoadProcess, show_progress:
     return {"readers_lost": 0.0, "received_bytes": float(result.received_bytes), "seconds": result.seconds}
 
 
-def _connections(test: MemoryTest, readers: Readers) -> Iterator[ConnectionLoad]:
+def _connection_loads(test: MemoryTest, readers: Readers) -> Iterator[ConnectionLoad]:
     requests = (test.request_frame(readers.version),)
     for index in range(readers.count):
         yield ConnectionLoad(requests=requests, stall=STALL if index < readers.stalling else None)

@@ -62,7 +62,7 @@ def run_starts(
             contest = AlternatingRun("start", case, terms, journal, show_progress)
 
             def measure(server: Contender, _: float, count: int = count) -> dict[str, float]:
-                values = _start(server)
+                values = _measure_start(server)
                 if server.name in few:
                     fewest, rss = few[server.name]
                     values["rss_a_partition_kib"] = (values["idle_rss_bytes"] - rss) / (count - fewest) / KIBIBYTE
@@ -95,7 +95,7 @@ def _add_partitions(server: Contender, held: int, wanted: int, directory: StartD
             write_records(server.address, name, filling, load)
 
 
-def _start(server: Contender) -> dict[str, float]:
+def _measure_start(server: Contender) -> dict[str, float]:
     server.stop()
     began = perf_counter()
     server.start()

@@ -37,10 +37,10 @@ def serve(pipe: Pipe) -> None:
     """The child: plan, ready, go, result, until the parent closes the pipe."""
     with suppress(EOFError, ConnectionError):  # of the pipe: a load tells its own in its result
         while True:
-            _take_plan(pipe)
+            _run_plan(pipe)
 
 
-def _take_plan(pipe: Pipe) -> None:
+def _run_plan(pipe: Pipe) -> None:
     plan = pipe.recv()
     try:
         runner = _LoadRunner(plan)
@@ -63,7 +63,7 @@ class _LoadRunner:
         self.tls = ssl.create_default_context(cafile=plan.authority) if plan.authority else None
         if self.tls is not None:
             self.tls.check_hostname = False  # a namespace has an address of its own
-        connections = [_Connection(self, load) for load in plan.connections]
+        connections = [_LoadConnection(self, load) for load in plan.connections]
         self.connections = {each.fd: each for each in connections}
         self.timers: dict[int, tuple[float, Callable[[], None]]] = {}
         self.end = 0.0
@@ -75,7 +75,7 @@ class _LoadRunner:
         try:
             for connection in self.connections.values():
                 connection.begin()
-            self._loop()
+            self._poll_until_done()
         except BenchFailure as fault:
             failure = str(fault)
         except OSError as fault:
@@ -99,7 +99,7 @@ class _LoadRunner:
             failure=failure,
         )
 
-    def _loop(self) -> None:
+    def _poll_until_done(self) -> None:
         while self.timers or any(connection.waiting for connection in self.connections.values()):
             wait_s = SILENCE_S
             if self.timers:
@@ -110,15 +110,15 @@ class _LoadRunner:
             for fd, _ in events:
                 self.connections[fd].readable()
             if self.timers:
-                self._wake()
+                self._call_due_timers()
 
-    def _wake(self) -> None:
+    def _call_due_timers(self) -> None:
         now = perf_counter()
         for fd in [fd for fd, (at, _) in self.timers.items() if at <= now]:
             self.timers.pop(fd)[1]()
 
 
-class _Connection:
+class _LoadConnection:
     """`waiting` holds the sending time of each request that is not answered, oldest first."""
 
     def __init__(self, runner: _LoadRunner, load: ConnectionLoad) -> None:
@@ -160,14 +160,14 @@ class _Connection:
         if not received:
             raise BenchFailure(f"{self.runner.plan.address} hung up on a reader")
         self.received += received
-        done = self._take(held + received)
+        done = self._count_answers(held + received)
         if self._stall is not None and self.received >= self._stall.after_bytes:
             self._pause(self._stall.seconds)
             self._stall = None
         if done:
             self._take_answers(done)
 
-    def _take(self, end: int) -> int:
+    def _count_answers(self, end: int) -> int:
         """How many answers end in the first `end` bytes of the buffer; what is left of a head is carried over."""
         buffer, error_at = self.runner.buffer, self.load.error_at
         at = done = 0
@@ -231,12 +231,12 @@ def _connect(address: str, tls: ssl.SSLContext | None) -> socket.socket:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if tls is not None:
         sock = tls.wrap_socket(sock)
-        _take_tickets(sock)
+        _receive_session_tickets(sock)
     sock.settimeout(None)
     return sock
 
 
-def _take_tickets(sock: socket.socket) -> None:
+def _receive_session_tickets(sock: socket.socket) -> None:
     """Has an answer come, and with it the tickets of TLS 1.3, which would wake a connection for nothing."""
     sock.sendall(frame_of(ApiVersionsRequest(), 0))
     left = _SIZE.unpack(_receive(sock, _SIZE.size))[0]

@@ -73,7 +73,7 @@ class Kafka4(KafkaServer):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ClientPath:
     """How a client reaches a broker. `pids` of what is measured on it, none for a direct connection."""
 
     name: str
@@ -97,14 +97,14 @@ class Cost:
     p99_ms: float
 
 
-class Meter:
+class LoadRunner:
     """Runs plans on ways."""
 
     def __init__(self, load: LoadProcess) -> None:
         self.load = load
         self._numbers = count(1)
 
-    def run(self, way: Way, plan: LoadPlan, moved: Callable[[LoadResult], int]) -> Cost:
+    def run(self, way: ClientPath, plan: LoadPlan, moved: Callable[[LoadResult], int]) -> Cost:
         """Raises: BenchFailure."""
         self.load.prepare(plan)
         before = way.cpu_seconds()
@@ -121,7 +121,7 @@ class Meter:
             1000 * quantile(latencies, 0.99),
         )
 
-    def produce(self, way: Way, kafka: str, writing: ProduceRequests, size: int, seconds: float) -> Cost:
+    def produce(self, way: ClientPath, kafka: str, writing: ProduceRequests, size: int, seconds: float) -> Cost:
         """To a topic of its own, which is deleted."""
         topic = f"written-{next(self._numbers)}"
         create_topic(kafka, topic, PARTITIONS, TOPIC_CONFIGS)
@@ -132,7 +132,7 @@ class Meter:
             delete_topic(kafka, topic)
             time.sleep(SETTLE_S)
 
-    def fetch(self, way: Way, topic: str, seconds: float) -> Cost:
+    def fetch(self, way: ClientPath, topic: str, seconds: float) -> Cost:
         request = fetch_request({topic: 1}, partition_bytes=FETCH_BYTES, most_bytes=FETCH_BYTES)
         check_fetch(way.address, request, OLD_FETCH)
         plan = LoadPlan(
@@ -148,31 +148,31 @@ def batches_of_size(size: int) -> Filling:
     return Filling(partitions=PARTITIONS, partition_bytes=size, record_bytes=600, batch_bytes=size)
 
 
-def paced(size: int) -> ProduceRequests:
+def paced_requests(size: int) -> ProduceRequests:
     return ProduceRequests(connections=CONNECTIONS, in_flight=1, pace_s=CONNECTIONS / RATES[size])
 
 
 def medians(rounds: Mapping[str, Sequence[Cost]]) -> dict[str, Cost]:
     return {
-        name: Cost(*(median(values) for values in zip(*map(_values, costs), strict=True)))
+        name: Cost(*(median(values) for values in zip(*map(_values_of_cost, costs), strict=True)))
         for name, costs in rounds.items()
     }
 
 
-def _values(cost: Cost) -> tuple[float, float, float, float]:
+def _values_of_cost(cost: Cost) -> tuple[float, float, float, float]:
     return cost.mb_a_s, cost.cpu_ms_a_mb, cost.average_ms, cost.p99_ms
 
 
-def print_passed(meter: Meter, ways: Sequence[Way], kafka: str, rounds: int, seconds: float) -> None:
+def print_passed(runner: LoadRunner, ways: Sequence[ClientPath], kafka: str, rounds: int, seconds: float) -> None:
     print(f"\n| Produce, {CONNECTIONS} connections | MB/s | CPU ms a MB | MB a CPU s | average ms | p99 ms |")
     print("|---|---|---|---|---|---|")
     for size in REQUEST_BYTES:
         fastest, at_rate = defaultdict(list), defaultdict(list)
-        meter.produce(ways[0], kafka, FASTEST, size, WARM_UP_S)
+        runner.produce(ways[0], kafka, FASTEST, size, WARM_UP_S)
         for _ in range(rounds):
             for way in ways:
-                fastest[way.name].append(meter.produce(way, kafka, FASTEST, size, seconds))
-                at_rate[way.name].append(meter.produce(way, kafka, paced(size), size, seconds))
+                fastest[way.name].append(runner.produce(way, kafka, FASTEST, size, seconds))
+                at_rate[way.name].append(runner.produce(way, kafka, paced_requests(size), size, seconds))
         latencies = medians(at_rate)
         for name, cost in medians(fastest).items():
             latency = f"{latencies[name].average_ms:.2f} | {latencies[name].p99_ms:.2f}"
@@ -184,7 +184,9 @@ def _cpu_of(cost: Cost) -> str:
     return f"{cost.cpu_ms_a_mb:.2f} | {1000 / cost.cpu_ms_a_mb:.0f}" if cost.cpu_ms_a_mb else "– | –"
 
 
-def print_translated(meter: Meter, kafka: str, gateway: Way, own: Way, rounds: int, seconds: float) -> None:
+def print_translated(
+    runner: LoadRunner, kafka: str, gateway: ClientPath, own: ClientPath, rounds: int, seconds: float
+) -> None:
     print(f"\n| Fetch {OLD_FETCH}, {OLD_READERS} readers | MB/s | CPU ms a MB | MB a CPU s | average ms | p99 ms |")
     print("|---|---|---|---|---|---|")
     for codec in CODECS:
@@ -192,12 +194,12 @@ def print_translated(meter: Meter, kafka: str, gateway: Way, own: Way, rounds: i
         topic = f"read-{codec.name.lower()}"
         costs = defaultdict(list)
         for address in (kafka, own.address):
-            fill(address, topic, filling, meter.load)
+            fill(address, topic, filling, runner.load)
         for way in (gateway, own):
-            meter.fetch(way, topic, 1.0)
+            runner.fetch(way, topic, 1.0)
         for _ in range(rounds):
             for way in (gateway, own):
-                costs[way.name].append(meter.fetch(way, topic, seconds))
+                costs[way.name].append(runner.fetch(way, topic, seconds))
         for name, cost in medians(costs).items():
             latency = f"{cost.average_ms:.2f} | {cost.p99_ms:.2f}"
             print(f"| {codec.name.lower()}, {name} | {cost.mb_a_s:.0f} | {_cpu_of(cost)} | {latency} |", flush=True)
@@ -214,10 +216,12 @@ def print_costs(folder: Path, rounds: int, seconds: float) -> None:
         own = Stepdown(folder)
         opened.callback(own.kill)
         own.start()
-        meter = Meter(load)
-        ways = (Way("directly", kafka), Way("HAProxy", haproxy.address, (haproxy.pid,)), gateway)
-        print_passed(meter, ways, kafka, rounds, seconds)
-        print_translated(meter, kafka, gateway, Way("stepdown's own log", own.address, (own.pid,)), rounds, seconds)
+        runner = LoadRunner(load)
+        ways = (ClientPath("directly", kafka), ClientPath("HAProxy", haproxy.address, (haproxy.pid,)), gateway)
+        print_passed(runner, ways, kafka, rounds, seconds)
+        print_translated(
+            runner, kafka, gateway, ClientPath("stepdown's own log", own.address, (own.pid,)), rounds, seconds
+        )
 
 
 def print_scale(folder: Path, connections: int, seconds: float) -> None:
@@ -227,12 +231,14 @@ def print_scale(folder: Path, connections: int, seconds: float) -> None:
     with running_kafka(folder / "kafka") as kafka, LoadProcess() as load, LoadProcess() as more:
         for workers in (1, 2):
             with running_gateway(folder / f"gateway-{workers}", kafka, workers=workers) as way:
-                row = scale_row(way, kafka, connections, seconds, load, Meter(more))
+                row = measure_scale_row(way, kafka, connections, seconds, load, LoadRunner(more))
                 print(f"| {workers} | {row} |", flush=True)
 
 
-def scale_row(way: Way, kafka: str, connections: int, seconds: float, load: LoadProcess, meter: Meter) -> str:
-    meter.produce(way, kafka, FASTEST, 1_800, 1.0)
+def measure_scale_row(
+    way: ClientPath, kafka: str, connections: int, seconds: float, load: LoadProcess, runner: LoadRunner
+) -> str:
+    runner.produce(way, kafka, FASTEST, 1_800, 1.0)
     topic, busy = f"scale-{len(way.pids)}", connections // 2
     create_topic(kafka, topic, PARTITIONS, TOPIC_CONFIGS)
     before = way.rss_bytes()
@@ -247,7 +253,7 @@ def scale_row(way: Way, kafka: str, connections: int, seconds: float, load: Load
         load.go()
         time.sleep(seconds)
         a_connection = (way.rss_bytes() - before) / connections / 1000
-        large = meter.produce(way, kafka, FASTEST, 64_000, seconds / 2)
+        large = runner.produce(way, kafka, FASTEST, 64_000, seconds / 2)
         result = load.result()
     latencies = sorted(result.latencies_s)
     small = f"{1000 * fmean(latencies):.2f} | {1000 * quantile(latencies, 0.99):.2f}"
@@ -266,10 +272,10 @@ def running_kafka(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def running_gateway(folder: Path, kafka: str, **settings: Any) -> Iterator[Way]:
+def running_gateway(folder: Path, kafka: str, **settings: Any) -> Iterator[ClientPath]:
     folder.mkdir()
     with GatewayProcess(folder, kafka, **settings) as gateway:
-        yield Way("gateway", gateway.address, (gateway.pid, *children_of(gateway.pid)))
+        yield ClientPath("gateway", gateway.address, (gateway.pid, *children_of(gateway.pid)))
 
 
 def main(arguments: list[str]) -> None:

@@ -30,7 +30,7 @@ from stepdown.bench.load.filled_topics import create_topic
 from stepdown.bench.servers.kafka import KafkaServer
 from stepdown.bench.servers.maven import user_store
 from stepdown.bench.servers.stepdown import Stepdown
-from stepdown.pipeline.convert.job import plan
+from stepdown.pipeline.convert.job import plan_tasks
 from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.job_source import Source
 from stepdown.pipeline.kafka_connector import read_options
@@ -40,7 +40,7 @@ from stepdown.pipeline.spark_packages import jar_settings
 from stepdown.pipeline.workload.log_directory import write_log_directory
 from stepdown.pipeline.workload.records import Workload
 from stepdown.protocol.records.batches import iter_batches
-from stepdown.protocol.records.columns import ColumnFiller, Wanted
+from stepdown.protocol.records.columns import ColumnFiller, WantedRows
 from stepdown.protocol.records.layout import Codec
 from stepdown.storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 
@@ -206,7 +206,7 @@ def compare_convert(folder: Path, megabytes: int, rounds: int, most_load: float)
 def convert(source: Path, out: Path, master: str) -> Cost:
     """Wall time of all tasks, and the CPU seconds that they count themselves."""
     spark = build_session("benchmark", master=master)
-    tasks = plan(PlaceFiles(), Source(path=str(source)), str(out), 1, None)
+    tasks = plan_tasks(PlaceFiles(), Source(path=str(source)), str(out), 1, None)
     context = spark.sparkContext
     context.parallelize(range(8), 8).map(float).collect()  # the workers are there
     before = time.perf_counter()
@@ -229,7 +229,7 @@ def compare_decoding(log_dir: Path, size: int, rounds: int) -> None:
     data = (log_dir / f"{name_of(size, Codec.NONE)}-0" / f"{0:020d}.log").read_bytes()[:DECODED_BYTES]
 
     def native() -> None:
-        filler = ColumnFiller(Wanted())
+        filler = ColumnFiller(WantedRows())
         for _ in filler.fill(data):
             filler.columns.clear()
 

@@ -68,19 +68,21 @@ def judge(bars: Sequence[Target], results: Iterable[Result]) -> Iterator[Judged]
             yield Judged(
                 bar=bar,
                 ours=each.values[bar.value],
-                theirs=_value(bar, same, "median"),
-                ratio=_value(bar, same, "ratio"),
+                theirs=_value_of_kind(bar, same, "median"),
+                ratio=_value_of_kind(bar, same, "ratio"),
                 case=each.case,
             )
         if not ours:
             yield Judged(bar=bar)
 
 
-def _value(bar: Target, results: Sequence[Result], kind: str) -> float | None:
+def _value_of_kind(bar: Target, results: Sequence[Result], kind: str) -> float | None:
     return next((result.values[bar.value] for result in results if result.kind == kind), None)
 
 
-def _rates(work: str, bench: str, where: Mapping[str, Value], a_cpu_second: float, a_second: float) -> list[Target]:
+def _rate_targets(
+    work: str, bench: str, where: Mapping[str, Value], a_cpu_second: float, a_second: float
+) -> list[Target]:
     """A bar for MB a CPU second of the server, and one for MB/s."""
     return [
         Target(work=work, bench=bench, value="mb_per_cpu_s", bound=a_cpu_second, where=where),
@@ -88,34 +90,36 @@ def _rates(work: str, bench: str, where: Mapping[str, Value], a_cpu_second: floa
     ]
 
 
-def _of_each_data(
+def _targets_of_each_data(
     work: str, bench: str, where: Mapping[str, Value], a_cpu_second: float, a_second: float
 ) -> Iterator[Target]:
     """Bars for what people send, in batches of 16 and 64 kB."""
     for data, batch_bytes in product(COMPRESSED_DATA, COMPRESSED_BATCH_BYTES):
         case = {**where, "data": str(data), "batch_bytes": batch_bytes}
-        yield from _rates(f"{work}, {data}, {batch_bytes // 1000} kB batches", bench, case, a_cpu_second, a_second)
+        yield from _rate_targets(
+            f"{work}, {data}, {batch_bytes // 1000} kB batches", bench, case, a_cpu_second, a_second
+        )
 
 
-def _fetch(version: int, record_bytes: int = 1000, codec: str = "none", readers: int = 1) -> dict[str, Value]:
+def _fetch_case(version: int, record_bytes: int = 1000, codec: str = "none", readers: int = 1) -> dict[str, Value]:
     return {"fetch_version": version, "record_bytes": record_bytes, "codec": codec, "readers": readers}
 
 
 BARS = (
-    *_rates("v2 to v1, 1 kB plain", "fetch", _fetch(2), 2.5, 1.5),
-    *_rates("v2 to v0, 1 kB plain", "fetch", _fetch(0), 2.5, 1.5),
-    *_rates("v2 to v1, 100 B plain", "fetch", _fetch(2, 100), 4.0, 2.5),
-    *_rates("v2 to v1, 10 kB plain", "fetch", _fetch(2, 10_000), 2.5, 1.5),
-    *_of_each_data("v2 to v1, lz4", "fetch", {"fetch_version": 2, "codec": "lz4"}, 1.5, 1.3),
-    *_of_each_data("v2 to v1, snappy", "fetch", {"fetch_version": 2, "codec": "snappy"}, 1.5, 1.3),
-    *_of_each_data("v2 to v1, gzip", "fetch", {"fetch_version": 2, "codec": "gzip"}, 2.5, 1.3),
-    *_rates("not converted, 1 kB", "fetch", _fetch(4), 1.0, 1.0),
-    *_rates("v2 to v1, 1 kB plain, 8 readers", "fetch", _fetch(2, readers=8), 3.0, 1.4),
-    *_rates("produce, 64 kB batches", "produce", {"batch_bytes": 64_000, "codec": "none"}, 1.0, 1.0),
-    *_of_each_data("produce, lz4", "produce", {"codec": "lz4"}, 1.2, 1.0),
-    *_of_each_data("produce, snappy", "produce", {"codec": "snappy"}, 1.2, 1.0),
-    *_of_each_data("produce, gzip", "produce", {"codec": "gzip"}, 1.2, 1.0),
-    *_of_each_data("produce, zstd", "produce", {"codec": "zstd"}, 1.2, 1.0),
+    *_rate_targets("v2 to v1, 1 kB plain", "fetch", _fetch_case(2), 2.5, 1.5),
+    *_rate_targets("v2 to v0, 1 kB plain", "fetch", _fetch_case(0), 2.5, 1.5),
+    *_rate_targets("v2 to v1, 100 B plain", "fetch", _fetch_case(2, 100), 4.0, 2.5),
+    *_rate_targets("v2 to v1, 10 kB plain", "fetch", _fetch_case(2, 10_000), 2.5, 1.5),
+    *_targets_of_each_data("v2 to v1, lz4", "fetch", {"fetch_version": 2, "codec": "lz4"}, 1.5, 1.3),
+    *_targets_of_each_data("v2 to v1, snappy", "fetch", {"fetch_version": 2, "codec": "snappy"}, 1.5, 1.3),
+    *_targets_of_each_data("v2 to v1, gzip", "fetch", {"fetch_version": 2, "codec": "gzip"}, 2.5, 1.3),
+    *_rate_targets("not converted, 1 kB", "fetch", _fetch_case(4), 1.0, 1.0),
+    *_rate_targets("v2 to v1, 1 kB plain, 8 readers", "fetch", _fetch_case(2, readers=8), 3.0, 1.4),
+    *_rate_targets("produce, 64 kB batches", "produce", {"batch_bytes": 64_000, "codec": "none"}, 1.0, 1.0),
+    *_targets_of_each_data("produce, lz4", "produce", {"codec": "lz4"}, 1.2, 1.0),
+    *_targets_of_each_data("produce, snappy", "produce", {"codec": "snappy"}, 1.2, 1.0),
+    *_targets_of_each_data("produce, gzip", "produce", {"codec": "gzip"}, 1.2, 1.0),
+    *_targets_of_each_data("produce, zstd", "produce", {"codec": "zstd"}, 1.2, 1.0),
     Target(
         work="produce, 1.8 kB batches",
         bench="produce",

@@ -44,7 +44,7 @@ class HaProxy(Restartable):
         settings.write_text(CONFIGURATION.format(address=self.address, upstream=self._upstream))
         self._process = Process([command, "-db", "-f", str(settings)], self.output)
         try:
-            wait_until(self._listens, "HAProxy listens")
+            wait_until(self._accepts_connections, "HAProxy listens")
         except BaseException:
             self.kill()
             raise
@@ -54,7 +54,7 @@ class HaProxy(Restartable):
         if process is not None:
             process.kill()
 
-    def _listens(self) -> bool:
+    def _accepts_connections(self) -> bool:
         if self.has_ended:
             raise BenchFailure(f"HAProxy ended while starting: {self.log}")
         host, _, port = self.address.rpartition(":")

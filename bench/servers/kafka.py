@@ -114,7 +114,7 @@ class KafkaServer(Restartable):
         try:
             self._start_others()
             self._process = Process([*self._network.enter, *command], self.output)
-            wait_until(self._answers, "Kafka answers", timeout_s=START_TIMEOUT_S)
+            wait_until(self._is_ready, "Kafka answers", timeout_s=START_TIMEOUT_S)
         except BaseException:
             self.kill()
             raise
@@ -167,14 +167,14 @@ class KafkaServer(Restartable):
     def _stop_others(self) -> None:
         """KRaft's controller lives in the same process."""
 
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
         if self._running().has_ended:
             raise BenchFailure(f"Kafka ended while starting: {self._running().log_tail}")
         with suppress(OSError, BenchFailure), Connection(self.address, timeout_s=5) as connection:
-            return self._knows_itself(connection)
+            return self._is_in_own_metadata(connection)
         return False
 
-    def _knows_itself(self, connection: Connection) -> bool:
+    def _is_in_own_metadata(self, connection: Connection) -> bool:
         """Whether the one broker is in its own metadata; asked in version 1, where no topics are no topics."""
         return bool(connection.call(MetadataRequest(topics=()), 1).brokers)
 
@@ -226,9 +226,9 @@ class OldKafkaServer(KafkaServer):
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         command = java(self._jars(), main, str(settings), heap="128m", options=self._options())
         self._zookeeper = Process(command, self.folder / "zookeeper.out")
-        wait_until(self._zookeeper_listens, "ZooKeeper listens")
+        wait_until(self._zookeeper_accepts_connections, "ZooKeeper listens")
 
-    def _zookeeper_listens(self) -> bool:
+    def _zookeeper_accepts_connections(self) -> bool:
         if self._zookeeper is None or self._zookeeper.has_ended:
             raise BenchFailure(f"ZooKeeper ended while starting: {text_of(self.folder / 'zookeeper.out')}")
         with suppress(OSError), socket.create_connection(("127.0.0.1", self._zookeeper_port), timeout=5):

@@ -51,12 +51,12 @@ class MavenStore:
         kept = self.folder / "class-paths" / f"{hashlib.sha256(' '.join(coordinates).encode()).hexdigest()[:16]}.txt"
         with self.lock("maven"):
             if kept.exists():
-                jars = _jars(kept)
+                jars = _read_class_path(kept)
                 if all(jar.exists() for jar in jars):
                     return jars
             kept.parent.mkdir(parents=True, exist_ok=True)
-            _resolve(coordinates, kept)
-        return _jars(kept)
+            _write_class_path_by_maven(coordinates, kept)
+        return _read_class_path(kept)
 
 
 def user_store() -> MavenStore:
@@ -65,16 +65,16 @@ def user_store() -> MavenStore:
     return MavenStore(Path(cache) / "stepdown")
 
 
-def _jars(file: Path) -> tuple[Path, ...]:
+def _read_class_path(file: Path) -> tuple[Path, ...]:
     return tuple(Path(entry) for entry in file.read_text().strip().split(os.pathsep))
 
 
-def _resolve(coordinates: Sequence[str], target: Path) -> None:
+def _write_class_path_by_maven(coordinates: Sequence[str], target: Path) -> None:
     missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
     if missing:
         raise JarsMissing(f"not installed: {', '.join(missing)}; Apache Kafka runs on Java, its jars come by Maven")
     pom = target.with_suffix(".pom.xml")
-    pom.write_text(_pom(coordinates))
+    pom.write_text(_make_pom(coordinates))
     output = target.with_suffix(".new")
     command = ["mvn", "-q", "-B", "-f", str(pom), _PLUGIN, f"-Dmdep.outputFile={output}", "-Dmdep.includeScope=test"]
     offline = _run([*command, "-o"])
@@ -88,16 +88,16 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=_MAVEN_TIMEOUT_S, check=False)
 
 
-def _pom(coordinates: Sequence[str]) -> str:
+def _make_pom(coordinates: Sequence[str]) -> str:
     return f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
 <groupId>stepdown</groupId><artifactId>class-path</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>
-{"".join(_dependency(c) for c in coordinates)}</dependencies></project>
+{"".join(_dependency_element(c) for c in coordinates)}</dependencies></project>
 """
 
 
-def _dependency(coordinates: str) -> str:
+def _dependency_element(coordinates: str) -> str:
     if not _COORDINATES.fullmatch(coordinates):
         raise ValueError(f"Maven coordinates are group:artifact:version[:classifier], found {coordinates!r}")
     group, artifact, version, *classifier = (escape(part) for part in coordinates.split(":"))

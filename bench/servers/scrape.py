@@ -34,7 +34,7 @@ class HasMetrics(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class UsageSample:
     """One moment: `seconds` after the watch began, `at` in seconds since the epoch."""
 
     seconds: float
@@ -42,7 +42,7 @@ class Moment:
     values: Mapping[str, float]
 
 
-class Scraper:
+class MetricsScraper:
     """Reads /metrics of one server over one connection."""
 
     def __init__(self, address: str) -> None:
@@ -96,7 +96,7 @@ def loop_delay_of(server: HasMetrics) -> Histogram | None:
     """How late the event loop of a server has been, in seconds; None of a server without /metrics."""
     if not server.http:
         return None
-    scraper = Scraper(server.http)
+    scraper = MetricsScraper(server.http)
     try:
         return Histogram.of(scraper.read(), LOOP_DELAY)
     finally:
@@ -126,7 +126,7 @@ class ScrapedUsage:
         self._peak = 0
 
     def _read(self, name: str) -> float:
-        scraper = Scraper(self._address)
+        scraper = MetricsScraper(self._address)
         try:
             return scraper.read()[name]
         except KeyError:
@@ -135,11 +135,11 @@ class ScrapedUsage:
             scraper.close()
 
 
-class Watch:
+class UsageWatch:
     """Samples a server from a thread until it is closed, or the server has gone. `http` "": it has no /metrics."""
 
     def __init__(self, usage: Usage, http: str = "") -> None:
-        self.moments: list[Moment] = []
+        self.moments: list[UsageSample] = []
         self._usage = usage
         self._http = http
         self._over = threading.Event()
@@ -147,14 +147,14 @@ class Watch:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "UsageWatch":
         return self
 
     def __exit__(self, *error: object) -> None:
         self._over.set()
         self._thread.join()
 
-    def sample(self, every_s: float) -> Iterator[Moment]:
+    def sample(self, every_s: float) -> Iterator[UsageSample]:
         """The first moment, and each that comes at least so long after the last one given."""
         after = 0.0
         for moment in self.moments:
@@ -167,16 +167,16 @@ class Watch:
         return max((moment.values[name] for moment in self.moments if name in moment.values), default=0.0)
 
     def _run(self) -> None:
-        scraper = Scraper(self._http) if self._http else None
+        scraper = MetricsScraper(self._http) if self._http else None
         with suppress(OSError, BenchFailure):
             while not self._over.wait(EVERY_S):
-                self._sample(scraper)
+                self._take_sample(scraper)
         if scraper is not None:
             scraper.close()
 
-    def _sample(self, scraper: Scraper | None) -> None:
+    def _take_sample(self, scraper: MetricsScraper | None) -> None:
         values = {"rss_bytes": float(self._usage.rss_bytes())}
         if scraper is not None:
             shown = scraper.read()
             values |= {ours: shown[theirs] for theirs, ours in SHOWN.items() if theirs in shown}
-        self.moments.append(Moment(seconds=perf_counter() - self._began, at=time(), values=values))
+        self.moments.append(UsageSample(seconds=perf_counter() - self._began, at=time(), values=values))

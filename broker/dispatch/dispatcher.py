@@ -25,7 +25,7 @@ from ...network.memory_budget import Claim, NoRoomToWait
 from ...network.metrics.counts import Counter
 from ...network.peer import Peer
 from ...network.pieces import bytes_in_memory
-from ...network.worker_threads import forget_frames
+from ...network.worker_threads import drop_traceback
 from ...protocol.api import API, ApiKey, ApiSpec
 from ...protocol.decoder_generator import Decode
 from ...protocol.errors import ApiError, ErrorCode, MalformedFrame, TooManyItems
@@ -128,7 +128,7 @@ class Dispatcher:
             call = self._call(route, header, body, peer, MOST_ITEMS_READ_AT_ONCE if is_large else None)
         except TooManyItems as fault:
             if is_large:
-                forget_frames(fault)
+                drop_traceback(fault)
                 return self._answer_large(route, header, body, peer, began)
             return self._refuse_too_many(route, header, peer, fault, began)
         return self._answer(route, call, began)
@@ -172,7 +172,7 @@ class Dispatcher:
         fields = {field.name for field in schema_of(route.spec.response).fields if route.version in field.versions}
         if "error_code" not in fields:
             raise fault
-        forget_frames(fault)
+        drop_traceback(fault)
         self._refusals.warn(log, peer.network, f"refusing a request of {peer} (client {peer.client_id!r}): {fault}")
         message = {"error_message": str(fault)} if "error_message" in fields else {}
         refusal = route.spec.response(error_code=ErrorCode.INVALID_REQUEST, **message)
@@ -229,7 +229,7 @@ class Dispatcher:
         try:
             return await self._core.answer_memory.claim(size, network)
         except NoRoomToWait as fault:
-            forget_frames(fault)
+            drop_traceback(fault)
             raise CloseConnection(str(fault)) from None
 
     async def _refuse(self, route: Route, call: Call, error: Exception) -> Any | None:

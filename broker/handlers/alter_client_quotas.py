@@ -7,7 +7,7 @@ disk, by one write, and in force when the answer goes out. v1 is flexible.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...network.worker_threads import forget_frames
+from ...network.worker_threads import drop_traceback
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -39,7 +39,7 @@ async def handle(services: "Services", request: AlterClientQuotasRequest, call: 
             change_quotas(entity, {}, operations)
             changes[entity] = operations
         except ApiError as fault:
-            forget_frames(fault)
+            drop_traceback(fault)
             error = fault
         results.append(_make_result(entry, error))
         await call.turn.next()

@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ...network.worker_threads import forget_frames
+from ...network.worker_threads import drop_traceback
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -42,7 +42,7 @@ async def handle(services: "Services", request: CreatePartitionsRequest, call: C
                 await services.topics.grow(topic.name, topic.count, assignment)
                 log.info("topic %s is given %s by %s", topic.name, plural(topic.count, "partition"), call.requester)
         except ApiError as fault:
-            forget_frames(fault)
+            drop_traceback(fault)
             error = fault
         results[topic.name] = _make_result(topic, error)
     return CreatePartitionsResponse(results=list(results.values()))

@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from ...config.describe_configs import describe_topic
-from ...network.worker_threads import forget_frames
+from ...network.worker_threads import drop_traceback
 from ...protocol.acls import AclOperation, ResourceType
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.messages.create_topics import (
@@ -51,7 +51,7 @@ async def handle(services: "Services", request: CreateTopicsRequest, call: Call)
             call.quota.count_mutations(plan.partitions, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             planned[topic.name] = plan
         except ApiError as error:
-            forget_frames(error)
+            drop_traceback(error)
             failed[topic.name] = error
     check_number(sum(topic.partitions for topic in planned.values()))
     if not request.validate_only and planned:

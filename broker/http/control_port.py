@@ -12,7 +12,7 @@ from http import HTTPStatus
 
 import h11
 
-from ...network.http.local_access import refuse_web_pages
+from ...network.http.local_access import find_reason_to_refuse_page
 from ...network.http.server import HttpServer, Page
 from ..faults.control_requests import Control
 from .openapi import openapi
@@ -25,7 +25,7 @@ class ControlPort(HttpServer):
         super().__init__({})
         self._control = control
 
-    async def _page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
+    async def _make_page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
         refusal = self._refusal(request.headers)
         if refusal is not None:
             return _json_page(HTTPStatus.FORBIDDEN, {"error": refusal})
@@ -43,7 +43,7 @@ class ControlPort(HttpServer):
     def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         token = self._control.token
         if not token:
-            return refuse_web_pages(headers)
+            return find_reason_to_refuse_page(headers)
         given = [bytes(value).decode("latin-1") for name, value in headers if bytes(name).lower() == b"authorization"]
         is_right = hmac.compare_digest("".join(given).removeprefix("Bearer ").encode(), token.encode())
         return None if is_right else "send the token: Authorization: Bearer …"

@@ -19,7 +19,7 @@ from ...config.alterations import Alteration, Operation, alter
 from ...config.keys.key import Key
 from ...config.tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 from ...network.turn import Turn
-from ...network.worker_threads import forget_frames
+from ...network.worker_threads import drop_traceback
 from ...protocol.errors import ApiError, ErrorCode
 from .topic_rules import check_name
 
@@ -126,7 +126,7 @@ async def change_each(
                 raise ApiError("the resource is given more than once", ErrorCode.INVALID_REQUEST)
             change(resource)
         except ApiError as fault:
-            forget_frames(fault)
+            drop_traceback(fault)
             error = fault
         errors.append(error)
         await turn.next()  # the change was written and synced

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from ...config import ConfigError, Layers, TopicSettings, broker_settings, topic_settings
-from ...config.alterations import lay_over
+from ...config.alterations import with_dynamic_values
 from ...network.admission.listener_files import find_unusable_files
 from ...protocol.errors import ApiError, ErrorCode
 from ...storage.log.log_config import LogConfig
@@ -70,7 +70,11 @@ class Configuration:
         Raises ApiError INVALID_REQUEST, which Kafka keeps for compatibility although INVALID_CONFIG would say more.
         """
         try:
-            layers = lay_over(self.layers, cluster=texts) if of_cluster else lay_over(self.layers, broker=texts)
+            layers = (
+                with_dynamic_values(self.layers, cluster=texts)
+                if of_cluster
+                else with_dynamic_values(self.layers, broker=texts)
+            )
             wanted = broker_settings(layers)
         except ConfigError as error:
             raise ApiError(str(error), ErrorCode.INVALID_REQUEST) from error
@@ -123,7 +127,7 @@ class Configuration:
 
 def _lay_over_or_warn(layers: Layers, owner: str, **texts: Mapping[str, str]) -> Layers:
     try:
-        return lay_over(layers, **texts)
+        return with_dynamic_values(layers, **texts)
     except ConfigError as error:
         log.warning("a dynamic setting of %s has no effect: %s", owner, error)
         return layers

@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 
 from ...config import Layers, TopicSettings
 from ...network.line_limit import LineLimit, repetition_text
-from ...network.worker_threads import forget_frames
+from ...network.worker_threads import drop_traceback
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.log_manager import LogManager
 from ...storage.log.log import Log
@@ -246,7 +246,7 @@ class Topics:
         try:
             await self._store_topics(stored, await self._encode_topics(stored))
         except DiskFault as fault:
-            forget_frames(fault)
+            drop_traceback(fault)
             failed.update((topic.name, fault) for topic in new)
 
     async def _encode_topics(self, topics: Mapping[str, StoredTopic | None]) -> PreencodedChanges:
@@ -307,7 +307,7 @@ class Topics:
 
     async def _undo_creation(self, topic: Topic, fault: DiskFault, failed: dict[str, ApiError]) -> None:
         log.error("topic %s could not be created: %s", topic.name, fault)
-        forget_frames(fault)
+        drop_traceback(fault)
         failed[topic.name] = fault
         with suppress(DiskFault):  # logged already; the next start removes what is left
             await self._store_topics({topic.name: None})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import ProcessCollector
 
-from ...network.metrics.instruments import GaugeRow, count_all
+from ...network.metrics.instruments import GaugeRow, sum_as_one_row
 from ...storage.directories.log_manager import LogManager
 from ...storage.log.log import Log
 from .cleaner_gauges import register_cleaner_gauges
@@ -51,12 +51,14 @@ def register_gauges(
     gauge("stepdown_fetch_session_partitions", "Partitions in fetch sessions", lambda: core.sessions.partitions)
     gauge("stepdown_purgatory_operations", "Parked requests", lambda: _parking_rows(core), "operation")
     gauge(
-        "stepdown_partitions", "Partitions on this broker", lambda: count_all(1 for _ in core.cluster.each_partition())
+        "stepdown_partitions",
+        "Partitions on this broker",
+        lambda: sum_as_one_row(1 for _ in core.cluster.each_partition()),
     )
     gauge(
         "stepdown_topics_without_settings",
         "Topics whose settings are not known, which are neither deleted from nor compacted",
-        lambda: count_all(each.settings.stepdown_settings_unknown for each in tuple(core.cluster.topics.values())),
+        lambda: sum_as_one_row(each.settings.stepdown_settings_unknown for each in tuple(core.cluster.topics.values())),
     )
     gauge("stepdown_leader_partitions", "Partitions that this broker leads", lambda: _count_led(core.cluster))
     gauge("stepdown_producer_ids", "Producer ids that logs remember", lambda: _count_producers(core))
@@ -78,13 +80,13 @@ def register_gauges(
 
 
 def _count_led(cluster: "MetadataImage") -> Iterable[GaugeRow | None]:
-    return count_all(each.leader_id == cluster.node_id for each in cluster.each_partition())
+    return sum_as_one_row(each.leader_id == cluster.node_id for each in cluster.each_partition())
 
 
 def _count_offline(cluster: "MetadataImage") -> Iterable[GaugeRow | None]:
     topics = tuple(cluster.topics.values())
     partitions = (each for topic in topics for each in tuple(topic.partitions.values()))
-    return count_all(map(cluster.is_offline_here, partitions))
+    return sum_as_one_row(map(cluster.is_offline_here, partitions))
 
 
 def _count_failed_directories(manager: LogManager) -> Iterator[GaugeRow | None]:
@@ -116,7 +118,7 @@ def _log_rows(core: "Core", read: Callable[[Log], int]) -> Iterable[GaugeRow]:
 
 
 def _count_producers(core: "Core") -> Iterable[GaugeRow | None]:
-    return count_all(len(partition.log.producers.state.producers) for partition in core.cluster.each_partition())
+    return sum_as_one_row(len(partition.log.producers.state.producers) for partition in core.cluster.each_partition())
 
 
 def _parking_rows(core: "Core") -> Iterable[GaugeRow]:

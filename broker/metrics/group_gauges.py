@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING, Literal
 
-from ...network.metrics.instruments import GaugeRow, count_all, sum_rows
+from ...network.metrics.instruments import GaugeRow, sum_as_one_row, sum_rows
 
 if TYPE_CHECKING:
     from ..core import Core
@@ -71,7 +71,7 @@ def _sum_by_state(
 
 
 def _count_offsets(coordinator: "GroupCoordinator | None") -> Iterable[GaugeRow | None]:
-    return count_all(() if coordinator is None else coordinator.offsets.counts())
+    return sum_as_one_row(() if coordinator is None else coordinator.offsets.counts())
 
 
 def _count_rows(

@@ -54,7 +54,7 @@ def _name(code: int) -> str:
 def _make_count_function(cls: type) -> Callable[..., None]:
     """What counts the codes in values of a message class."""
     source = CodeBuffer({})
-    with source.block("def count(value, by_code):"):
+    with source.indent_block("def count(value, by_code):"):
         _write_count_code(source, cls, "value")
     return source.compile("count", f"errors of {cls.__name__}")
 
@@ -62,15 +62,15 @@ def _make_count_function(cls: type) -> Callable[..., None]:
 def _write_count_code(source: CodeBuffer, cls: type, value: str) -> None:
     for field in schema_of(cls).fields:
         if field.name == "error_code":
-            source.line(f"by_code[{value}.error_code].value += 1")
+            source.add_line(f"by_code[{value}.error_code].value += 1")
         elif field.element is not None and _holds_codes(cast(Any, field.element)):
-            inner = source.new("inner")
+            inner = source.new_local("inner")
             if field.item is not None:
-                with source.block(f"for {inner} in {value}.{field.name} or ():"):
+                with source.indent_block(f"for {inner} in {value}.{field.name} or ():"):
                     _write_count_code(source, cast(Any, field.element), inner)
             else:
-                source.line(f"{inner} = {value}.{field.name}")
-                with source.block(f"if {inner} is not None:"):
+                source.add_line(f"{inner} = {value}.{field.name}")
+                with source.indent_block(f"if {inner} is not None:"):
                     _write_count_code(source, cast(Any, field.element), inner)
 
 

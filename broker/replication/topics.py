@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...config import Layers
-from ...network.worker_threads import forget_frames
+from ...network.worker_threads import drop_traceback
 from ...protocol.errors import ApiError, DiskFault, ErrorCode
 from ...storage.directories.log_manager import LogManager
 from ...storage.files.partition_metadata import write_topic_id
@@ -91,7 +91,7 @@ class ReplicatedTopics(Topics):
             try:
                 planned[topic.name] = self._plan(topic)
             except ApiError as error:
-                forget_frames(error)
+                drop_traceback(error)
                 failed[topic.name] = error
         await self._commit(planned, failed)
 

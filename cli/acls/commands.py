@@ -10,7 +10,7 @@ import typer
 
 from ...config.similar_names import nearest
 from ...protocol.acls import CLUSTER_NAME, Acl, AclFilter, AclOperation, PatternType, PermissionType, ResourceType
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
@@ -68,14 +68,14 @@ def list_command(
     """List all rules, or those for the resources and principals named."""
     from ...client.operations.acls import describe_acls
 
-    resources = _resources(topic, group, transactional_id, cluster)
-    with connect(bootstrap, command_config, HINTS) as client:
+    resources = _resources_of_options(topic, group, transactional_id, cluster)
+    with connect_client(bootstrap, command_config, HINTS) as client:
         shown = {
             acl
-            for wanted in _filters(resources, PatternType.MATCH, principal)
+            for wanted in _make_filters(resources, PatternType.MATCH, principal)
             for acl in client.run(describe_acls(wanted))
         }
-    _show(sorted(shown), as_json=as_json)
+    _print_acls(sorted(shown), as_json=as_json)
 
 
 @acls.command()
@@ -96,7 +96,7 @@ def add(
     """Add a rule for each combination of principal, operation, resource and host (default: any host)."""
     from ...client.operations.acls import create_acls
 
-    resources = _resources(topic, group, transactional_id, cluster)
+    resources = _resources_of_options(topic, group, transactional_id, cluster)
     if not resources or not principal or not operation:
         raise CommandFailure(
             "a rule needs a principal, an operation and a resource",
@@ -115,12 +115,12 @@ def add(
         )
         for kind, name in resources
         for who in principal
-        for what in _operations(operation)
+        for what in _parse_operations(operation)
         for where in host or ["*"]
     ]
-    with connect(bootstrap, command_config, HINTS) as client:
+    with connect_client(bootstrap, command_config, HINTS) as client:
         client.run(create_acls(wanted))
-    _show(wanted, as_json=as_json)
+    _print_acls(wanted, as_json=as_json)
 
 
 @acls.command()
@@ -140,7 +140,7 @@ def remove(
     """Remove the rules that match all options given, and show them."""
     from ...client.operations.acls import delete_acls
 
-    resources = _resources(topic, group, transactional_id, cluster)
+    resources = _resources_of_options(topic, group, transactional_id, cluster)
     if not (resources or principal or operation or everything):
         raise CommandFailure("nothing says which rules to remove", "Pass --all to remove every rule.", EXIT_BAD_USAGE)
     pattern = PatternType.ANY if not resources else PatternType.PREFIXED if prefixed else PatternType.LITERAL
@@ -152,15 +152,15 @@ def remove(
             principal=each.principal,
             operation=what,
         )
-        for each in _filters(resources, pattern, principal)
-        for what in (_operations(operation) if operation else [AclOperation.ANY])
+        for each in _make_filters(resources, pattern, principal)
+        for what in (_parse_operations(operation) if operation else [AclOperation.ANY])
     ]
-    with connect(bootstrap, command_config, HINTS) as client:
+    with connect_client(bootstrap, command_config, HINTS) as client:
         removed = client.run(delete_acls(filters))
-    _show(removed, as_json=as_json)
+    _print_acls(removed, as_json=as_json)
 
 
-def _resources(
+def _resources_of_options(
     topics: Sequence[str] | None, groups: Sequence[str] | None, transactions: Sequence[str] | None, cluster: bool
 ) -> list[Resource]:
     named = (
@@ -172,7 +172,7 @@ def _resources(
     return [(kind, name) for kind, names in named for name in names or ()]
 
 
-def _filters(
+def _make_filters(
     resources: Sequence[Resource], pattern: PatternType, principals: Sequence[str] | None
 ) -> Iterator[AclFilter]:
     """Filters for what is named; what is not is left open."""
@@ -184,7 +184,7 @@ def _filters(
             yield AclFilter(resource_type=kind, resource_name=name, pattern_type=pattern, principal=principal)
 
 
-def _operations(names: Sequence[str]) -> list[AclOperation]:
+def _parse_operations(names: Sequence[str]) -> list[AclOperation]:
     """Raises: CommandFailure for a name that is none."""
     found = []
     for name in names:
@@ -197,7 +197,7 @@ def _operations(names: Sequence[str]) -> list[AclOperation]:
     return found
 
 
-def _show(rules: Sequence[Acl], *, as_json: bool) -> None:
+def _print_acls(rules: Sequence[Acl], *, as_json: bool) -> None:
     columns = ("resource", "name", "pattern", "principal", "host", "operation", "permission")
     rows = [
         (

@@ -74,15 +74,19 @@ def memory(
             fetch_bytes=fetch_bytes,
             giant_bytes=giant_bytes if giant else 0,
         )
-        for codec in _codecs(codecs)
+        for codec in _parse_codecs(codecs)
     ]
-    who = [Readers.of(version, count, stalling / 100) for version in _numbers(versions) for count in _numbers(readers)]
+    who = [
+        Readers.of(version, count, stalling / 100)
+        for version in _parse_numbers(versions)
+        for count in _parse_numbers(readers)
+    ]
     if bool(broker) != bool(metrics):
         raise typer.BadParameter("--broker and --metrics go together")
     if broker and shared.security != "PLAINTEXT":
         raise typer.BadParameter("--security is for a stepdown that is started")
     with open_workplace(shared) as desk:
-        terms = desk.terms(broker=broker, metrics=metrics)
+        terms = desk.make_terms(broker=broker, metrics=metrics)
         run_memory(tests, who, desk.folder, desk.maven, terms, shared.heap, desk.journal, desk.show_progress)
 
 
@@ -100,7 +104,9 @@ def convert(
     shared: Shared,
 ) -> None:
     """Compare fetch throughput, down-converted (Fetch 0 to 3) and as stored (4 and later)."""
-    _fetch("convert", _grid(sizes, codecs, versions, readers, partitions, batch_bytes, data), shared)
+    _run_fetch_bench(
+        "convert", _make_fetch_grid(sizes, codecs, versions, readers, partitions, batch_bytes, data), shared
+    )
 
 
 @bench.command()
@@ -118,8 +124,8 @@ def fetch(
     shared: Shared,
 ) -> None:
     """Compare fetches for all sizes, codecs, versions and numbers of readers (hours, with a peer)."""
-    grid = _grid(sizes, codecs, versions, readers, partitions, batch_bytes, data)
-    _fetch("fetch", replace(grid, partition_fetch_bytes=partition_fetch_bytes), shared)
+    grid = _make_fetch_grid(sizes, codecs, versions, readers, partitions, batch_bytes, data)
+    _run_fetch_bench("fetch", replace(grid, partition_fetch_bytes=partition_fetch_bytes), shared)
 
 
 @bench.command()
@@ -136,7 +142,13 @@ def chunks(
 
     with open_workplace(shared) as desk:
         run_chunks(
-            _numbers(chunk_bytes), desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress
+            _parse_numbers(chunk_bytes),
+            desk.folder,
+            desk.maven,
+            desk.make_terms(),
+            shared.heap,
+            desk.journal,
+            desk.show_progress,
         )
 
 
@@ -165,17 +177,19 @@ def produce(
     from ...bench.load.produce_and_fetch_requests import ProduceRequests
 
     grid = ProduceGrid(
-        batch_bytes=_numbers(batch_bytes),
+        batch_bytes=_parse_numbers(batch_bytes),
         record_bytes=record_bytes,
-        codecs=_codecs(codecs),
-        magics=_numbers(magics),
-        acks=_numbers(acks),
+        codecs=_parse_codecs(codecs),
+        magics=_parse_numbers(magics),
+        acks=_parse_numbers(acks),
         compression_types=tuple(compression_types.split(",")),
-        data=_data(data),
+        data=_parse_value_kinds(data),
     )
     writing = ProduceRequests(connections=connections, in_flight=in_flight, request_partitions=request_partitions)
     with open_workplace(shared) as desk:
-        run_produce(grid, writing, desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
+        run_produce(
+            grid, writing, desk.folder, desk.maven, desk.make_terms(), shared.heap, desk.journal, desk.show_progress
+        )
 
 
 @bench.command()
@@ -192,7 +206,13 @@ def mixed(
 
     with open_workplace(shared) as desk:
         run_old_and_new(
-            _numbers(old_readers), desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress
+            _parse_numbers(old_readers),
+            desk.folder,
+            desk.maven,
+            desk.make_terms(),
+            shared.heap,
+            desk.journal,
+            desk.show_progress,
         )
 
 
@@ -210,9 +230,9 @@ def start(
     """Compare start-up time and idle memory."""
     from ...bench.cases.starting import StartDirectory, run_starts
 
-    held = StartDirectory(partitions=_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
+    held = StartDirectory(partitions=_parse_numbers(partitions), topic_partitions=topic_partitions, is_empty=empty)
     with open_workplace(shared) as desk:
-        run_starts(held, desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
+        run_starts(held, desk.folder, desk.maven, desk.make_terms(), shared.heap, desk.journal, desk.show_progress)
 
 
 @bench.command()
@@ -230,7 +250,7 @@ def cleaning(
 
     test = CleaningTest(keys=keys, updates=updates, value_bytes=value_bytes, map_bytes=map_bytes)
     with open_workplace(shared) as desk:
-        run_cleaning(test, desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
+        run_cleaning(test, desk.folder, desk.maven, desk.make_terms(), shared.heap, desk.journal, desk.show_progress)
 
 
 @bench.command()
@@ -252,41 +272,43 @@ def reference(
     kept.unlink(missing_ok=True)
     extent = RunExtent(memory=MemoryTest(partitions=memory_partitions), giant_bytes=giant_bytes, partitions=(0, many))
     with open_workplace(replace(shared, out=shared.out or kept)) as desk:
-        run_reference(extent, desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
+        run_reference(extent, desk.folder, desk.maven, desk.make_terms(), shared.heap, desk.journal, desk.show_progress)
         kept.with_suffix(".md").write_text(summary(desk.journal))
 
 
-def _fetch(name: str, grid: FetchGrid, shared: Shared) -> None:
+def _run_fetch_bench(name: str, grid: FetchGrid, shared: Shared) -> None:
     from ...bench.cases.fetching import run_fetches
 
     with open_workplace(shared) as desk:
-        run_fetches(name, [grid], desk.folder, desk.maven, desk.terms(), shared.heap, desk.journal, desk.show_progress)
+        run_fetches(
+            name, [grid], desk.folder, desk.maven, desk.make_terms(), shared.heap, desk.journal, desk.show_progress
+        )
 
 
-def _grid(
+def _make_fetch_grid(
     sizes: str, codecs: str, versions: str, readers: str, partitions: int, batch_bytes: str, data: str
 ) -> FetchGrid:
     from ...bench.cases.fetching import FetchGrid
 
     return FetchGrid(
-        record_bytes=_numbers(sizes),
-        codecs=_codecs(codecs),
-        versions=_numbers(versions),
-        readers=_numbers(readers),
+        record_bytes=_parse_numbers(sizes),
+        codecs=_parse_codecs(codecs),
+        versions=_parse_numbers(versions),
+        readers=_parse_numbers(readers),
         partitions=partitions,
-        batch_bytes=_numbers(batch_bytes),
-        data=_data(data),
+        batch_bytes=_parse_numbers(batch_bytes),
+        data=_parse_value_kinds(data),
     )
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _parse_numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise typer.BadParameter(f"expected whole numbers with commas between, found {text!r}") from None
 
 
-def _codecs(text: str) -> tuple[Codec, ...]:
+def _parse_codecs(text: str) -> tuple[Codec, ...]:
     from ...protocol.records.layout import Codec
 
     try:
@@ -295,7 +317,7 @@ def _codecs(text: str) -> tuple[Codec, ...]:
         raise typer.BadParameter(f"expected {', '.join(c.name.lower() for c in Codec)}; found {text!r}") from None
 
 
-def _data(text: str) -> tuple[ValueKind, ...]:
+def _parse_value_kinds(text: str) -> tuple[ValueKind, ...]:
     from ...bench.load.values import ValueKind
 
     try:

@@ -41,7 +41,7 @@ def write_report(journal: Journal, path: Path) -> None:
     about = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in journal.machine.items())
     sections = [
         ReportSection(
-            title=bench, about=about, rows=_table_rows(of_bench), picture=_draw(bench, of_bench, journal.samples)
+            title=bench, about=about, rows=_table_rows(of_bench), picture=_draw_plots(bench, of_bench, journal.samples)
         )
         for bench in dict.fromkeys(result.bench for result in journal.results)
         for of_bench in [[result for result in journal.results if result.bench == bench]]
@@ -60,7 +60,7 @@ def _table_rows(results: Sequence[Result]) -> list[dict[str, object]]:
     ]
 
 
-def _draw(bench: str, results: Sequence[Result], samples: Sequence[Sample]) -> "Picture | None":
+def _draw_plots(bench: str, results: Sequence[Result], samples: Sequence[Sample]) -> "Picture | None":
     """One plot below the other: those of the bench's values, then memory over time of each server and case."""
     from matplotlib.figure import Figure
 
@@ -69,7 +69,9 @@ def _draw(bench: str, results: Sequence[Result], samples: Sequence[Sample]) -> "
     medians = [result for result in results if result.kind == "median"]
     values = [name for name in PLOTTED.get(bench, ()) if any(name in median.values for median in medians)]
     first_round = [sample for sample in samples if sample.bench == bench and sample.round == 1]
-    by_config = [(config, list(each)) for config, each in groupby(sorted(first_round, key=_config), _config)]
+    by_config = [
+        (config, list(each)) for config, each in groupby(sorted(first_round, key=_config_of_sample), _config_of_sample)
+    ]
     plots = len(values) + len(by_config)
     if not plots:
         return None
@@ -82,7 +84,7 @@ def _draw(bench: str, results: Sequence[Result], samples: Sequence[Sample]) -> "
     return Picture(name=bench, figure=figure)
 
 
-def _config(sample: Sample) -> str:
+def _config_of_sample(sample: Sample) -> str:
     return config_of(sample.server, sample.version, sample.case)
 
 

@@ -65,7 +65,7 @@ TITLES = {
 
 
 @contextmanager
-def progress_display() -> Iterator[Callable[[str], None]]:
+def show_progress_lines() -> Iterator[Callable[[str], None]]:
     """Gives a function that shows a line of progress on stderr: in place on a terminal, elsewhere one a line."""
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
@@ -88,25 +88,25 @@ def _print_bench(shown: Sequence[Result]) -> None:
     is_one_case = all(result.case == shown[0].case for result in shown)
     settings = [] if is_one_case else settings_that_differ(shown)
     values = COLUMNS[shown[0].bench]
-    titles = [_title(name) for name in values]
+    titles = [_column_title(name) for name in values]
     rows = [
         [
             f"{result.server} {result.version}" if result.kind == "median" else "ratio",
             *(result.case[name] for name in settings),
-            *(_figure(name, result) for name in values),
+            *(_format_value(name, result) for name in values),
         ]
         for result in shown
     ]
     print_table(["server", *settings, *titles], rows, numeric=[*settings, *titles])
 
 
-def _title(name: str) -> str:
+def _column_title(name: str) -> str:
     if name.endswith("_bytes"):
         return name.removesuffix("_bytes").replace("_", " ") + " MiB"
     return TITLES.get(name, name.replace("_", " "))
 
 
-def _figure(name: str, result: Result) -> str:
+def _format_value(name: str, result: Result) -> str:
     value = result.values.get(name)
     if value is None:
         return ""

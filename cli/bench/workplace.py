@@ -32,7 +32,7 @@ class Workplace:
     shared: Shared
     certificates: str = ""
 
-    def terms(self, *, broker: str = "", metrics: str = "") -> Terms:
+    def make_terms(self, *, broker: str = "", metrics: str = "") -> Terms:
         """What was asked for."""
         from ...bench.alternating_runs import Terms
 
@@ -55,7 +55,7 @@ def open_workplace(shared: Shared) -> Iterator[Workplace]:
     from ...bench.failures import BenchFailure
     from ...bench.results.results import Journal
     from ...bench.servers.maven import user_store
-    from .terminal_output import print_results, progress_display
+    from .terminal_output import print_results, show_progress_lines
 
     _make_folders(shared)
     folder = Path(tempfile.mkdtemp(prefix="stepdown-bench-", dir=shared.folder))
@@ -66,8 +66,8 @@ def open_workplace(shared: Shared) -> Iterator[Workplace]:
                 outputs.append(open_files.enter_context(shared.out.open("a")))
             events = None if shared.events is None else open_files.enter_context(shared.events.open("a"))
             journal = Journal(*outputs, events=events)
-            with progress_display() as show_progress:
-                certificates = _certificates(shared.security, folder)
+            with show_progress_lines() as show_progress:
+                certificates = _make_certificates_for_ssl(shared.security, folder)
                 yield Workplace(
                     folder=folder,
                     maven=user_store(),
@@ -88,7 +88,7 @@ def open_workplace(shared: Shared) -> Iterator[Workplace]:
         write_report(journal, shared.html)
 
 
-def _certificates(security: str, folder: Path) -> str:
+def _make_certificates_for_ssl(security: str, folder: Path) -> str:
     """The folder of those that are made, "" where none are needed. Raises: CommandFailure."""
     if security.upper() == "PLAINTEXT":
         return ""

@@ -68,14 +68,14 @@ def clients_command(
     if as_json:
         typer.echo(json.dumps(document, indent=2))
         return
-    rows = _rows_of(document)
+    rows = _rows_of_report(document)
     if as_csv:
         _print_csv(rows)
     else:
         _print_text(rows, document["forgotten"])
 
 
-def _rows_of(document: dict[str, Any]) -> list[ClientRow]:
+def _rows_of_report(document: dict[str, Any]) -> list[ClientRow]:
     from ...network.clients.client_row import read_row
 
     try:
@@ -116,7 +116,7 @@ def _print_text(rows: list[ClientRow], forgotten: int) -> None:
     from ..support.terminal_tables import print_table
 
     if rows:
-        print_table(COLUMNS, [_cells(row) for row in rows], numeric=("requests",), most_columns=PIPE_COLUMNS)
+        print_table(COLUMNS, [_cells_of_row(row) for row in rows], numeric=("requests",), most_columns=PIPE_COLUMNS)
         typer.echo()
     for mend in dict.fromkeys(row.mend for row in rows if row.mend):
         names = [row.client_id or row.address for row in rows if row.mend == mend]
@@ -133,7 +133,7 @@ def _print_text(rows: list[ClientRow], forgotten: int) -> None:
         typer.echo(f"{plural(forgotten, 'client')} forgotten to make room for others")
 
 
-def _cells(row: ClientRow) -> tuple[object, ...]:
+def _cells_of_row(row: ClientRow) -> tuple[object, ...]:
     return (
         *(row.client_id, row.address, row.principal, row.described_software),
         *(row.request_count, row.works, row.reasons),

@@ -80,7 +80,7 @@ class RequestLog:
 
     def read(self, file: BinaryIO) -> None:
         """Counts what a log says, to its end."""
-        for line in _lines(file):
+        for line in _read_lines(file):
             self.lines += 1
             at = -1 if line is None else line.find(MARK)
             if line is not None and at < 0:
@@ -88,11 +88,13 @@ class RequestLog:
             try:
                 if line is None:
                     raise UnreadableLine(f"longer than {MOST_LINE_BYTES} bytes")
-                self._count(parse_request(line[at + len(MARK) :].decode("utf-8", "replace")), _time_of(line[:at]))
+                self._count_request(
+                    parse_request(line[at + len(MARK) :].decode("utf-8", "replace")), _parse_log_time(line[:at])
+                )
             except UnreadableLine as fault:
                 self._note_unreadable(str(fault))
 
-    def _count(self, request: LoggedRequest, at_s: float) -> None:
+    def _count_request(self, request: LoggedRequest, at_s: float) -> None:
         if request.is_between_brokers:
             self.requests_of_brokers += 1
             return
@@ -122,7 +124,7 @@ def as_milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes | None]:
+def _read_lines(file: BinaryIO) -> Iterator[bytes | None]:
     """Lines; None for one that is too long, of which no more than that is ever held."""
     while line := file.readline(MOST_LINE_BYTES):
         if len(line) < MOST_LINE_BYTES or line.endswith(b"\n"):
@@ -144,14 +146,14 @@ def _parse_json(text: str) -> LoggedRequest:
         fields, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError) as fault:
         raise UnreadableLine(f"no JSON after {MARK.decode()} {fault}") from fault
-    header = _part(fields, "requestHeader")
+    header = _require_object(fields, "requestHeader")
     software = fields.get("clientInformation")
     software = software if isinstance(software, dict) else {}
     kind, _, name = str(fields.get("principal", "")).partition(":")
-    key = _number(header, "requestApiKey")
+    key = _require_number(header, "requestApiKey")
     return LoggedRequest(
         api_key=key,
-        version=_number(header, "requestApiVersion"),
+        version=_require_number(header, "requestApiVersion"),
         client_id=str(header.get("clientId") or ""),
         connection=str(fields.get("connection", "")),
         address=_client_host(str(fields.get("connection", ""))),
@@ -159,25 +161,25 @@ def _parse_json(text: str) -> LoggedRequest:
         software_name=str(software.get("softwareName") or UNKNOWN),
         software_version=str(software.get("softwareVersion") or UNKNOWN),
         is_between_brokers=fields.get("isForwarded") is True
-        or _is_between_brokers(key, _replica_of(fields.get("request"))),
+        or _is_between_brokers(key, _replica_id_of(fields.get("request"))),
     )
 
 
-def _part(fields: dict[str, Any], name: str) -> dict[str, Any]:
+def _require_object(fields: dict[str, Any], name: str) -> dict[str, Any]:
     part = fields.get(name)
     if not isinstance(part, dict):
         raise UnreadableLine(f"no {name}")
     return part
 
 
-def _number(fields: dict[str, Any], name: str) -> int:
+def _require_number(fields: dict[str, Any], name: str) -> int:
     number = fields.get(name)
     if not isinstance(number, int):
         raise UnreadableLine(f"no number as {name}")
     return number
 
 
-def _replica_of(request: object) -> int:
+def _replica_id_of(request: object) -> int:
     """The replica that a Fetch or a ListOffsets comes from, -1 for a consumer."""
     if not isinstance(request, dict):
         return -1
@@ -227,7 +229,7 @@ def _client_host(connection: str) -> str:
     return found["host"]
 
 
-def _time_of(before: bytes) -> float:
+def _parse_log_time(before: bytes) -> float:
     """The time that the logger put before a request, as seconds; 0 where it is in no form of ISO."""
     found = _TIME.search(before)
     try:

@@ -6,7 +6,7 @@ import json
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 
 cluster = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -20,7 +20,7 @@ def cluster_command(
     from ...client.operation import ask
     from ...client.operations.topics import metadata_request
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         found = client.run(ask(metadata_request([])))
     brokers = [
         {"id": each.node_id, "host": each.host, "port": each.port, "rack": each.rack}

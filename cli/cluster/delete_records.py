@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topics
-from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
-from .partition_requests import by_leader
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
+from .partition_requests import group_partitions_by_leader
 
 if TYPE_CHECKING:
     from ...client.operation import TopicPartition
@@ -43,9 +43,9 @@ def delete_records_command(
     as_json: AsJson = False,
 ) -> None:
     """Delete the records of a topic that come before an offset."""
-    offset = _offset(before)
-    with connect(bootstrap, command_config) as client:
-        led = by_leader(client, [topic])
+    offset = _parse_offset(before)
+    with connect_client(bootstrap, command_config) as client:
+        led = group_partitions_by_leader(client, [topic])
         known = {partition for found in led.values() for _, partition in found}
         wanted = {*partitions} if partitions else known
         if wanted - known:
@@ -62,10 +62,10 @@ def delete_records_command(
         for row in rows:
             if not row["error"]:
                 typer.echo(f"{topic}-{row['partition']}: begins at {row['start_offset']}")
-    fail_for([(f"{topic}-{row['partition']}", row["error"], "") for row in rows if row["error"]], HINTS)
+    raise_failures([(f"{topic}-{row['partition']}", row["error"], "") for row in rows if row["error"]], HINTS)
 
 
-def _offset(text: str) -> int:
+def _parse_offset(text: str) -> int:
     if text == END:
         return HIGH_WATERMARK
     if not (text.isascii() and text.isdigit()) or int(text) >= 1 << 63:

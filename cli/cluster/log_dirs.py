@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...protocol.plural import plural
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
-from ..support.failures import fail_for
+from ..support.failures import raise_failures
 
 if TYPE_CHECKING:
     from ..support.command_client import CommandClient
@@ -26,16 +26,16 @@ def log_dirs_command(
     as_json: AsJson = False,
 ) -> None:
     """Show the log directories of all brokers, and what each partition takes there."""
-    with connect(bootstrap, command_config) as client:
-        found = _directories(client, topics or [])
+    with connect_client(bootstrap, command_config) as client:
+        found = _describe_directories(client, topics or [])
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
-        _show(found)
-    fail_for([(each["directory"], each["error"], "") for each in found if each["error"]], {})
+        _print_directories(found)
+    raise_failures([(each["directory"], each["error"], "") for each in found if each["error"]], {})
 
 
-def _directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any]]:
+def _describe_directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any]]:
     from ...client.operation import ask
     from ...client.operations.topics import metadata_request
     from ...protocol.errors import error_name
@@ -65,7 +65,7 @@ def _directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any
     ]
 
 
-def _show(directories: list[dict[str, Any]]) -> None:
+def _print_directories(directories: list[dict[str, Any]]) -> None:
     from ..support.terminal_tables import print_table
 
     for each in directories:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topics
-from .partition_requests import offsets_of
+from .partition_requests import offsets_at_time
 
 offsets = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -27,8 +27,8 @@ def offsets_command(
     """Show the first offset of each partition, and the offset that its next record will have."""
     from ...client.operations.offsets import EARLIEST, LATEST
 
-    with connect(bootstrap, command_config) as client:
-        first, end = offsets_of(client, topics, EARLIEST), offsets_of(client, topics, LATEST)
+    with connect_client(bootstrap, command_config) as client:
+        first, end = offsets_at_time(client, topics, EARLIEST), offsets_at_time(client, topics, LATEST)
     rows = [
         {"topic": topic, "partition": partition, "start_offset": offset, "end_offset": end.get((topic, partition))}
         for (topic, partition), offset in sorted(first.items())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..support.command_client import CommandClient
 
 
-def by_leader(client: CommandClient, topics: Sequence[str]) -> dict[int, list[TopicPartition]]:
+def group_partitions_by_leader(client: CommandClient, topics: Sequence[str]) -> dict[int, list[TopicPartition]]:
     """All partitions of the topics under the nodes that lead them."""
     from ...client.operations.partition_leaders import PartitionLeaders
 
@@ -27,11 +27,11 @@ def by_leader(client: CommandClient, topics: Sequence[str]) -> dict[int, list[To
     return found
 
 
-def offsets_of(client: CommandClient, topics: Sequence[str], timestamp: int) -> dict[TopicPartition, int]:
+def offsets_at_time(client: CommandClient, topics: Sequence[str], timestamp: int) -> dict[TopicPartition, int]:
     """The offset at that time, EARLIEST or LATEST, of each partition."""
     from ...client.operations.offsets import offsets_at
 
     found: dict[TopicPartition, int] = {}
-    for leader, partitions in by_leader(client, topics).items():
+    for leader, partitions in group_partitions_by_leader(client, topics).items():
         found |= client.run(offsets_at(partitions, timestamp, to=leader))
     return found

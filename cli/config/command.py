@@ -30,28 +30,28 @@ def config_command(
 ) -> None:
     """Print every setting: its name, type, default, range, whether it can change at run time, and what it does."""
     if file is not None:
-        _explain(file, as_json=as_json)
+        _print_explanation(file, as_json=as_json)
     elif as_markdown:
         typer.echo(markdown(), nl=False)
     elif as_json:
-        typer.echo(json.dumps([row for row in rows() if not keys or row["name"] in _check(keys)], indent=2))
+        typer.echo(json.dumps([row for row in rows() if not keys or row["name"] in _check_keys_exist(keys)], indent=2))
     elif keys:
-        typer.echo("\n".join(_only(_check(keys))))
+        typer.echo("\n".join(_paragraphs_of(_check_keys_exist(keys))))
     else:
         typer.echo("\n".join(plain_text()).lstrip("\n"))
 
 
-def _explain(file: Path, *, as_json: bool) -> None:
-    from .explanation import REFUSED, explain
+def _print_explanation(file: Path, *, as_json: bool) -> None:
+    from .explanation import REFUSED, explain_properties
     from .explanation import plain_text as lines_of
 
-    rows = explain(file)
+    rows = explain_properties(file)
     typer.echo(json.dumps(rows, indent=2) if as_json else "\n".join(lines_of(file, rows)))
     if any(row["state"] == REFUSED for row in rows):
         raise typer.Exit(EXIT_BAD_USAGE)
 
 
-def _check(keys: list[str]) -> list[str]:
+def _check_keys_exist(keys: list[str]) -> list[str]:
     known = [*BROKER_KEYS, *TOPIC_KEYS]
     for key in keys:
         if key not in known:
@@ -61,7 +61,7 @@ def _check(keys: list[str]) -> list[str]:
     return keys
 
 
-def _only(keys: list[str]) -> list[str]:
+def _paragraphs_of(keys: list[str]) -> list[str]:
     """The paragraphs of some keys out of the plain text."""
     paragraphs = "\n".join(plain_text()).split("\n\n")
     return [f"{paragraph}\n" for paragraph in paragraphs if paragraph.partition("\n")[0] in keys]

@@ -24,16 +24,20 @@ TITLES = {
 """What becomes of a setting, worst first, to what people read."""
 
 
-def explain(path: Path) -> list[Row]:
+def explain_properties(path: Path) -> list[Row]:
     """A row for each setting in the order of the file. Raises: ConfigError for a file that cannot be read."""
     remarks, problems = examine(path)
     unreadable = [problem for problem in problems if problem.origin.place != str(path)]
     if unreadable:
         raise ConfigError(unreadable)
-    return [*_rows(path, {each.origin.line: each for each in problems}, {each.origin.line: each for each in remarks})]
+    return [
+        *_explain_entries(
+            path, {each.origin.line: each for each in problems}, {each.origin.line: each for each in remarks}
+        )
+    ]
 
 
-def _rows(path: Path, problems: Mapping[int, Problem], remarks: Mapping[int, Remark]) -> Iterator[Row]:
+def _explain_entries(path: Path, problems: Mapping[int, Problem], remarks: Mapping[int, Remark]) -> Iterator[Row]:
     for entry in parse_properties(decode(path.read_bytes())):
         row: Row = {"name": entry.key, "line": entry.line}
         if entry.line in problems:
@@ -42,10 +46,10 @@ def _rows(path: Path, problems: Mapping[int, Problem], remarks: Mapping[int, Rem
             remark = remarks[entry.line]
             yield row | {"state": "no effect" if remark.is_quiet else "remark", "why": remark.text}
         else:
-            yield row | {"state": "acts", "why": _default_of(entry.key)}
+            yield row | {"state": "acts", "why": _describe_default(entry.key)}
 
 
-def _default_of(name: str) -> str:
+def _describe_default(name: str) -> str:
     key = BROKER_KEYS.get(name)
     return "" if key is None else f"default {render(key.default) or 'none'}"
 
@@ -56,9 +60,9 @@ def plain_text(path: Path, rows: Sequence[Row]) -> Iterator[str]:
         chosen = [row for row in rows if row["state"] == state]
         if chosen:
             yield f"{len(chosen)} {title}"
-            yield from (f"  {path}:{row['line']}: {row['name']}{_why(row)}" for row in chosen)
+            yield from (f"  {path}:{row['line']}: {row['name']}{_reason_text(row)}" for row in chosen)
 
 
-def _why(row: Row) -> str:
+def _reason_text(row: Row) -> str:
     why = str(row["why"])
     return why if why.startswith("=") else f" {why}" if row["state"] != "acts" else f"  ({why})" if why else ""

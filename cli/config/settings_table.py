@@ -53,7 +53,7 @@ def keys_of(table: Mapping[str, Key], status: Status) -> list[Key]:
     )
 
 
-def changes(key: Key) -> str:
+def when_changeable(key: Key) -> str:
     """When the value may change, in a word."""
     return {"read-only": "no", "per-broker": "per broker", "cluster-wide": "cluster"}[key.change.value]
 
@@ -73,7 +73,7 @@ def plain_text() -> Iterator[str]:
         for key in keys_of(table, status):
             yield ""
             yield key.name
-            change = "" if scope == "topic" else f", changes: {changes(key)}"
+            change = "" if scope == "topic" else f", changes: {when_changeable(key)}"
             yield f"    {key.kind.label}, default {default_text(key)}{change}"
             if key.check is not None:
                 yield f"    {key.expected}"
@@ -104,24 +104,26 @@ def markdown() -> str:
 def _broker_table(table: Mapping[str, Key], status: Status) -> Iterator[str]:
     yield "| key | type | default | range | changes | |\n|---|---|---|---|---|---|"
     for key in keys_of(table, status):
-        yield _line(f"`{key.name}`", key.kind.label, _code(key), _range(key), changes(key), key.doc)
+        yield _table_line(
+            f"`{key.name}`", key.kind.label, _default_as_code(key), _range_of_key(key), when_changeable(key), key.doc
+        )
 
 
 def _topic_table(table: Mapping[str, Key], status: Status) -> Iterator[str]:
     yield "| key | type | default | range | default from | |\n|---|---|---|---|---|---|"
     for key in keys_of(table, status):
         synonyms = ", ".join(f"`{name}`" for name in key.synonyms)
-        yield _line(f"`{key.name}`", key.kind.label, _code(key), _range(key), synonyms, key.doc)
+        yield _table_line(f"`{key.name}`", key.kind.label, _default_as_code(key), _range_of_key(key), synonyms, key.doc)
 
 
-def _code(key: Key) -> str:
+def _default_as_code(key: Key) -> str:
     text = render(key.default)
     return f"`{text}`" if text else default_text(key)
 
 
-def _range(key: Key) -> str:
+def _range_of_key(key: Key) -> str:
     return "" if key.check is None else key.check.expected
 
 
-def _line(*cells: str) -> str:
+def _table_line(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

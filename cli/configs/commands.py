@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
 from ..support.name_value_options import name_value_pairs
 
 if TYPE_CHECKING:
     from ...client.operations.configs import ConfigResource
     from ..support.command_client import CommandClient
-    from .entity import ClientEntity
+    from .entity import QuotaEntity
 
 configs = typer.Typer(
     no_args_is_help=True,
@@ -63,7 +63,7 @@ def describe(
     from .entity import parse_entity
 
     wanted = parse_entity(entity)
-    with connect(bootstrap, command_config, HINTS) as client:
+    with connect_client(bootstrap, command_config, HINTS) as client:
         if isinstance(wanted, ConfigResource):
             rows = _describe_resource(client, wanted, with_defaults=with_defaults)
             columns = ("name", "value", "source")
@@ -75,7 +75,7 @@ def describe(
         return
     from ..support.terminal_tables import print_table
 
-    print_table(columns, [[_show(row[column]) for column in columns] for row in rows])
+    print_table(columns, [[_format_cell(row[column]) for column in columns] for row in rows])
 
 
 def _describe_resource(client: CommandClient, resource: ConfigResource, *, with_defaults: bool) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ def _describe_resource(client: CommandClient, resource: ConfigResource, *, with_
     return [row for row in rows if with_defaults or row["source"] in own]
 
 
-def _describe_quotas(client: CommandClient, entity: ClientEntity) -> list[dict[str, Any]]:
+def _describe_quotas(client: CommandClient, entity: QuotaEntity) -> list[dict[str, Any]]:
     from ...client.operations.quotas import describe_quotas
 
     exact = {kind: name for kind, name in entity.names.items() if name is not None}
@@ -99,7 +99,7 @@ def _describe_quotas(client: CommandClient, entity: ClientEntity) -> list[dict[s
     return sorted(rows, key=lambda row: (str(row["entity"]), row["name"]))
 
 
-def _show(cell: Any) -> str:
+def _format_cell(cell: Any) -> str:
     if isinstance(cell, dict):
         return " ".join(kind if name is None else f"{kind}={name}" for kind, name in sorted(cell.items()))
     if isinstance(cell, float):
@@ -135,14 +135,14 @@ def alter(
         operation = alter_configs(wanted, changed, removed, validate_only=validate_only)
     else:
         operation = alter_quotas(wanted.names, _parse_quotas(changed), removed, validate_only=validate_only)
-    with connect(bootstrap, command_config, HINTS) as client:
+    with connect_client(bootstrap, command_config, HINTS) as client:
         outcome = client.run(operation)
     name = " ".join(entity)
     if as_json:
         typer.echo(json.dumps({"entity": name, "error": outcome.error, "message": outcome.message}, indent=2))
     elif not outcome.failed:
         typer.echo(f"{name}: {'could be altered' if validate_only else 'altered'}")
-    fail_for([(name, outcome.error, outcome.message)] if outcome.failed else [], HINTS)
+    raise_failures([(name, outcome.error, outcome.message)] if outcome.failed else [], HINTS)
 
 
 def _parse_quotas(texts: dict[str, str]) -> dict[str, float]:

@@ -28,13 +28,13 @@ HINT = f"KIND=NAME, where KIND is {', '.join(RESOURCES)}, {', '.join(CLIENTS)}: 
 
 
 @dataclass(frozen=True, slots=True)
-class ClientEntity:
+class QuotaEntity:
     """Names of users, clients or addresses by their types in requests; None where no name was given."""
 
     names: dict[str, str | None]
 
 
-def parse_entity(texts: Sequence[str]) -> ConfigResource | ClientEntity:
+def parse_entity(texts: Sequence[str]) -> ConfigResource | QuotaEntity:
     """Raises: CommandFailure."""
     named: dict[str, str | None] = {}
     for text in texts:
@@ -45,7 +45,7 @@ def parse_entity(texts: Sequence[str]) -> ConfigResource | ClientEntity:
             raise CommandFailure(f"{kind}: expected once, with one name", HINT, EXIT_BAD_USAGE)
         named[kind] = name if equals else None
     if all(kind in CLIENTS for kind in named):
-        return ClientEntity({CLIENTS[kind]: name for kind, name in named.items()})
+        return QuotaEntity({CLIENTS[kind]: name for kind, name in named.items()})
     if len(named) > 1:
         raise CommandFailure(f"{' and '.join(named)} have no settings together", HINT, EXIT_BAD_USAGE)
     ((kind, found),) = named.items()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topics
 from ..support.escape_sequences import unescape
@@ -79,26 +79,26 @@ def consume_command(
 ) -> None:
     """Print the records of topics."""
     from .options import ConsumeOptions
-    from .read_loop import run
-    from .start_positions import FROM_EARLIEST, FROM_LATEST, start_of
+    from .read_loop import run_consume
+    from .start_positions import FROM_EARLIEST, FROM_LATEST, parse_start
 
     if isolation not in ISOLATION:
-        raise _usage(f"--isolation: expected read_uncommitted or read_committed, found {isolation!r}")
+        raise _usage_failure(f"--isolation: expected read_uncommitted or read_committed, found {isolation!r}")
     if from_beginning and offset is not None:
-        raise _usage("either --from-beginning or --offset")
+        raise _usage_failure("either --from-beginning or --offset")
     if group is not None and (offset is not None or partitions):
-        raise _usage(
+        raise _usage_failure(
             "a group has its own partitions and offsets: no --partition or --offset with --group",
             "`stepdown groups reset-offsets` moves the offsets of a group.",
         )
     chosen = parse_record_format(as_format)
     if ISOLATION[isolation]:
-        chosen = _with_transactions(chosen)
+        chosen = _require_transactions(chosen)
     try:
-        start = start_of(offset) if offset is not None else None
-        show = _printer_of(as_json, form, key_separator, delimiter, null_value, null_key)
+        start = parse_start(offset) if offset is not None else None
+        show = _choose_printer(as_json, form, key_separator, delimiter, null_value, null_key)
     except ValueError as fault:
-        raise _usage(str(fault)) from fault
+        raise _usage_failure(str(fault)) from fault
     otherwise = FROM_EARLIEST if from_beginning or until_end else FROM_LATEST
     options = ConsumeOptions(
         topics=topics,
@@ -112,26 +112,28 @@ def consume_command(
         form=chosen,
         show=show,
     )
-    with connect(bootstrap, command_config) as client:
-        stopped_by = run(client, options, sys.stdout.buffer)
+    with connect_client(bootstrap, command_config) as client:
+        stopped_by = run_consume(client, options, sys.stdout.buffer)
     if stopped_by is not None:
         raise typer.Exit(128 + stopped_by)
 
 
-def _with_transactions(form: RecordFormat) -> RecordFormat:
+def _require_transactions(form: RecordFormat) -> RecordFormat:
     if form.fetch[1] < FETCH_ABORTED_FROM:
-        raise _usage(f"clients of the format {form.name} know no transactions: no --isolation with --as {form.name}")
+        raise _usage_failure(
+            f"clients of the format {form.name} know no transactions: no --isolation with --as {form.name}"
+        )
     return RecordFormat(
         name=form.name, produce=form.produce, fetch=(FETCH_ABORTED_FROM, NEWEST.fetch[1]), has_headers=form.has_headers
     )
 
 
-def _printer_of(
+def _choose_printer(
     as_json: bool, form: str | None, separator: str | None, delimiter: str, null_value: str, null_key: str
 ) -> RecordPrinter:
     """How records are printed. Raises: ValueError."""
-    from .record_output import NullOutput, as_text, by_format
-    from .record_output import as_json as json_shown
+    from .record_output import NullOutput, format_printer, text_printer
+    from .record_output import print_as_json as json_shown
 
     if as_json and (form is not None or separator is not None):
         raise ValueError("--json prints all there is: no --format or --key-separator with it")
@@ -139,9 +141,9 @@ def _printer_of(
         return json_shown
     marks = NullOutput(key=null_key.encode(), value=null_value.encode())
     if form is not None:
-        return by_format(form, marks)
-    return as_text(None if separator is None else unescape(separator), unescape(delimiter), marks)
+        return format_printer(form, marks)
+    return text_printer(None if separator is None else unescape(separator), unescape(delimiter), marks)
 
 
-def _usage(message: str, hint: str = "") -> CommandFailure:
+def _usage_failure(message: str, hint: str = "") -> CommandFailure:
     return CommandFailure(message, hint, EXIT_BAD_USAGE)

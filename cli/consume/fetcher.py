@@ -55,12 +55,14 @@ class Fetcher:
         self._room: dict[TopicPartition, int] = {}
         self._failures = 0
 
-    def begin(self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int] | None = None) -> None:
+    def set_positions(
+        self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int] | None = None
+    ) -> None:
         """Reads these partitions from now on, and no others."""
         self.positions = dict(positions)
         self._ends = None if ends is None else dict(ends)
         self._room = {}
-        self._end_finished_partitions(positions)
+        self._mark_ends(positions)
 
     @property
     def is_done(self) -> bool:
@@ -79,7 +81,7 @@ class Fetcher:
             time.sleep(PAUSE_SECONDS)  # a member that was given nothing, for now
         by_leader = self._leaders.by_leader(active)
         if len(active) > sum(map(len, by_leader.values())):
-            self._retry(active, "no leader")
+            self._pause_and_refresh_leaders(active, "no leader")
         wait_ms = WAIT_MS if len(by_leader) == 1 else SHARED_WAIT_MS
         for leader, topic_partitions in by_leader.items():
             answer = self._fetch(leader, topic_partitions, wait_ms)
@@ -96,13 +98,13 @@ class Fetcher:
 
     def _fetch(self, leader: int, topic_partitions: list[TopicPartition], wait_ms: int) -> Any:
         def make_request(version: int) -> FetchRequest:
-            return self._request(version, topic_partitions, wait_ms)
+            return self._make_request(version, topic_partitions, wait_ms)
 
         return self._client.run(
             one_ask(Ask(key=ApiKey.FETCH, make_request=make_request, to=leader, within=self._form.fetch))
         )
 
-    def _request(self, version: int, topic_partitions: list[TopicPartition], wait_ms: int) -> FetchRequest:
+    def _make_request(self, version: int, topic_partitions: list[TopicPartition], wait_ms: int) -> FetchRequest:
         room = PARTITION_BYTES
         if version < WHOLE_ANSWER_LIMITED_FROM:
             room = min(room, max(LEAST_PARTITION_BYTES, ANSWER_BYTES // len(topic_partitions)))
@@ -133,12 +135,12 @@ class Fetcher:
                 continue
             self._failures = 0
             if part.records:
-                yield from self._records(topic_partition, part)
+                yield from self._read_records(topic_partition, part)
             elif not has_records and part.high_watermark >= (self._ends or {}).get(topic_partition, MAX_OFFSET):
-                self._end(topic_partition)
-        self._end_finished_partitions([topic_partition for topic_partition, _ in parts])
+                self._mark_end(topic_partition)
+        self._mark_ends([topic_partition for topic_partition, _ in parts])
 
-    def _records(
+    def _read_records(
         self, topic_partition: TopicPartition, part: PartitionData
     ) -> Iterator[tuple[TopicPartition, RecordRows]]:
         data = memoryview(part.records)  # type: ignore[arg-type]  # a received piece is bytes
@@ -169,22 +171,22 @@ class Fetcher:
                 topic, partition = topic_partition
                 raise CommandFailure(f"the message at offset {offset} of {topic}-{partition} says {size} bytes")
         if room >= MOST_PARTITION_BYTES:
-            self._end(topic_partition)
+            self._mark_end(topic_partition)
         self._room[topic_partition] = min(2 * room, MOST_PARTITION_BYTES)
 
     def _handle_error(self, topic_partition: TopicPartition, code: int) -> None:
         topic, partition = topic_partition
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            (first,) = self._offsets.at([topic_partition], EARLIEST).values()
+            (first,) = self._offsets.find_offsets_at([topic_partition], EARLIEST).values()
             lost = f"{topic}-{partition} has no offset {self.positions[topic_partition]}, going on at {first}"
             print_error(f"stepdown: {lost}\n  {OUT_OF_RANGE_HINT}")
             self.positions[topic_partition] = first
         elif is_retriable(code):
-            self._retry([topic_partition], error_name(code))
+            self._pause_and_refresh_leaders([topic_partition], error_name(code))
         else:
             raise CommandFailure(f"{topic}-{partition} cannot be read: {error_name(code)}")
 
-    def _retry(self, topic_partitions: Iterable[TopicPartition], why: str) -> None:
+    def _pause_and_refresh_leaders(self, topic_partitions: Iterable[TopicPartition], why: str) -> None:
         self._failures += 1
         if self._failures >= TRIES:
             topic, partition = min(topic_partitions)
@@ -194,13 +196,13 @@ class Fetcher:
         time.sleep(PAUSE_SECONDS)
         self._client.run(self._leaders.refresh({topic for topic, _ in topic_partitions}))
 
-    def _end_finished_partitions(self, topic_partitions: Iterable[TopicPartition]) -> None:
+    def _mark_ends(self, topic_partitions: Iterable[TopicPartition]) -> None:
         for topic_partition in topic_partitions:
             if self._ends is not None and self.positions[topic_partition] >= self._ends.get(
                 topic_partition, MAX_OFFSET
             ):
-                self._end(topic_partition)
+                self._mark_end(topic_partition)
 
-    def _end(self, topic_partition: TopicPartition) -> None:
+    def _mark_end(self, topic_partition: TopicPartition) -> None:
         if self._ends is not None:
             self._ends.pop(topic_partition, None)

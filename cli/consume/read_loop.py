@@ -24,7 +24,7 @@ PAUSE_SECONDS = 0.5
 """Between two tries to reach a broker that is gone."""
 
 
-def run(client: CommandClient, options: ConsumeOptions, output: BinaryIO) -> int | None:
+def run_consume(client: CommandClient, options: ConsumeOptions, output: BinaryIO) -> int | None:
     """The signal that ended it, if one did. Raises: CommandFailure, BrokenPipeError when nobody reads the output."""
     leaders = PartitionLeaders()
     with StopSignals() as stopping, suppress(SignalStop):
@@ -34,14 +34,14 @@ def run(client: CommandClient, options: ConsumeOptions, output: BinaryIO) -> int
         fetcher = Fetcher(client, leaders, offsets, options)
         reader = _ReadLoop(options, offsets, fetcher, output, stopping)
         if options.group is None:
-            reader.begin(dict.fromkeys(_topic_partitions(options, counts)))
+            reader.begin_at(dict.fromkeys(_choose_partitions(options, counts)))
             reader.read(None)
         else:
             _read_as_member(reader, GroupMembership(client, leaders, options.group, options.topics))
     return stopping.by
 
 
-def _topic_partitions(options: ConsumeOptions, counts: dict[str, int]) -> list[TopicPartition]:
+def _choose_partitions(options: ConsumeOptions, counts: dict[str, int]) -> list[TopicPartition]:
     if options.partitions is None:
         return [(topic, partition) for topic, count in counts.items() for partition in range(count)]
     for topic, count in counts.items():
@@ -56,7 +56,7 @@ def _read_as_member(reader: _ReadLoop, membership: GroupMembership) -> None:
     try:
         while not reader.is_over:
             with reader.retry_while_broker_is_lost():
-                reader.begin(membership.join())
+                reader.begin_at(membership.join())
                 reader.read(membership)
     finally:
         with suppress(CommandFailure):  # the session ends by itself, and what went wrong before is to be told
@@ -75,22 +75,22 @@ class _ReadLoop:
         self._has_read = self._has_lost_broker = False
         self.is_over = False
 
-    def begin(self, committed: dict[TopicPartition, int | None]) -> None:
+    def begin_at(self, committed: dict[TopicPartition, int | None]) -> None:
         """Reads these partitions from now on; where nothing was committed, from where was asked."""
         fresh = [topic_partition for topic_partition, offset in committed.items() if offset is None]
         positions = {topic_partition: offset for topic_partition, offset in committed.items() if offset is not None}
         if fresh:
-            positions |= self._offsets.resolve(fresh, self._options.start or self._options.otherwise)
-        ends = self._offsets.at(positions, LATEST) if self._options.until_end and positions else None
+            positions |= self._offsets.find_start_offsets(fresh, self._options.start or self._options.otherwise)
+        ends = self._offsets.find_offsets_at(positions, LATEST) if self._options.until_end and positions else None
         if self._options.until_end and ends is None:
             ends = {}
-        self._fetcher.begin(positions, ends)
+        self._fetcher.set_positions(positions, ends)
 
     def read(self, membership: GroupMembership | None) -> None:
         """Returns when all is done, or the member has to join again; what was printed is committed then."""
         while not (self._fetcher.is_done or self._is_stopped):
             with suppress(SignalStop), self.retry_while_broker_is_lost():
-                self._print()
+                self._print_fetch()
                 self._greet_broker()
                 if membership is not None:
                     membership.commit(self._fetcher.positions)
@@ -125,7 +125,7 @@ class _ReadLoop:
     def _is_stopped(self) -> bool:
         return self._stopping.by is not None or self._printed == self._options.count
 
-    def _print(self) -> None:
+    def _print_fetch(self) -> None:
         count, fetcher = self._options.count, self._fetcher
         for topic_partition, rows in fetcher.fetch_records():
             wanted = rows if count is None else rows.first(count - self._printed)

@@ -17,7 +17,7 @@ from ...client.operation import TopicPartition
 from ...protocol.records.record import Buffer, Record
 from ...protocol.records.record_rows import RecordRows
 from ..support.escape_sequences import unescape
-from ..support.record_json import line_of
+from ..support.record_json import record_to_json
 
 Part = Callable[[TopicPartition, Record], bytes]
 RecordPrinter = Callable[[TopicPartition, RecordRows], bytes]
@@ -32,12 +32,12 @@ class NullOutput:
     value: bytes = NULL.encode()
 
 
-def as_json(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
+def print_as_json(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
     """A line of JSON for each."""
-    return "".join(f"{line_of(*topic_partition, record)}\n" for record in rows.records()).encode()
+    return "".join(f"{record_to_json(*topic_partition, record)}\n" for record in rows.records()).encode()
 
 
-def as_text(separator: bytes | None, end: bytes, marks: NullOutput) -> RecordPrinter:
+def text_printer(separator: bytes | None, end: bytes, marks: NullOutput) -> RecordPrinter:
     """Prints values, after their keys with a separator between."""
 
     def show(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
@@ -50,24 +50,24 @@ def as_text(separator: bytes | None, end: bytes, marks: NullOutput) -> RecordPri
     return show
 
 
-def by_format(text: str, marks: NullOutput) -> RecordPrinter:
+def format_printer(text: str, marks: NullOutput) -> RecordPrinter:
     """Prints what the format says. Raises: ValueError for a % or an escape that is none of ours."""
     known: dict[str, Part] = {
         "t": lambda topic_partition, record: topic_partition[0].encode(),
         "p": lambda topic_partition, record: b"%d" % topic_partition[1],
         "o": lambda topic_partition, record: b"%d" % record.offset,
-        "k": lambda topic_partition, record: _or(record.key, marks.key),
-        "v": lambda topic_partition, record: _or(record.value, marks.value),
-        "K": lambda topic_partition, record: _length(record.key),
-        "V": lambda topic_partition, record: _length(record.value),
+        "k": lambda topic_partition, record: _bytes_or_mark(record.key, marks.key),
+        "v": lambda topic_partition, record: _bytes_or_mark(record.value, marks.value),
+        "K": lambda topic_partition, record: _length_text(record.key),
+        "V": lambda topic_partition, record: _length_text(record.value),
         "T": lambda topic_partition, record: b"%d" % record.timestamp,
-        "h": partial(_headers, marks),
+        "h": partial(_headers_text, marks),
         "%": lambda topic_partition, record: b"%",
     }
     known |= {"s": known["v"], "S": known["V"]}
     parts: list[Part] = []
     first, *rest = text.split("%")
-    parts.append(_constant(first))
+    parts.append(_constant_part(first))
     while rest:
         piece = rest.pop(0)
         code = piece[:1]
@@ -75,28 +75,28 @@ def by_format(text: str, marks: NullOutput) -> RecordPrinter:
             code, piece = "%", "%" + rest.pop(0)
         if code not in known:
             raise ValueError(f"expected one of %{' %'.join(sorted(known))}, found %{code}")
-        parts += (known[code], _constant(piece[1:]))
+        parts += (known[code], _constant_part(piece[1:]))
     return lambda topic_partition, rows: b"".join(
         part(topic_partition, record) for record in rows.records() for part in parts
     )
 
 
-def _constant(text: str) -> Part:
+def _constant_part(text: str) -> Part:
     data = unescape(text)
     return lambda topic_partition, record: data
 
 
-def _headers(marks: NullOutput, topic_partition: TopicPartition, record: Record) -> bytes:
-    return b",".join(name.encode() + b"=" + _or(value, marks.value) for name, value in record.headers)
+def _headers_text(marks: NullOutput, topic_partition: TopicPartition, record: Record) -> bytes:
+    return b",".join(name.encode() + b"=" + _bytes_or_mark(value, marks.value) for name, value in record.headers)
 
 
 def _mark_nulls(fields: Sequence[Buffer | None], mark: bytes) -> list[Buffer]:
     return [mark if field is None else field for field in fields]
 
 
-def _or(data: bytes | memoryview | None, mark: bytes) -> bytes:
+def _bytes_or_mark(data: bytes | memoryview | None, mark: bytes) -> bytes:
     return mark if data is None else bytes(data)
 
 
-def _length(data: bytes | memoryview | None) -> bytes:
+def _length_text(data: bytes | memoryview | None) -> bytes:
     return b"-1" if data is None else b"%d" % len(data)

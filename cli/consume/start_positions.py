@@ -26,7 +26,7 @@ TRIES = 50
 PAUSE_SECONDS = 0.1
 
 
-class Kind(Enum):
+class StartKind(Enum):
     """What the number of a start means."""
 
     TIME = "time"
@@ -38,23 +38,23 @@ class Kind(Enum):
 class StartPosition:
     """Where to begin; EARLIEST and LATEST are times to the broker."""
 
-    kind: Kind
+    kind: StartKind
     number: int
 
 
-FROM_EARLIEST = StartPosition(kind=Kind.TIME, number=EARLIEST)
-FROM_LATEST = StartPosition(kind=Kind.TIME, number=LATEST)
+FROM_EARLIEST = StartPosition(kind=StartKind.TIME, number=EARLIEST)
+FROM_LATEST = StartPosition(kind=StartKind.TIME, number=LATEST)
 
 
-def start_of(text: str) -> StartPosition:
+def parse_start(text: str) -> StartPosition:
     """What `--offset` says. Raises: ValueError."""
     if text in ("earliest", "latest"):
         return FROM_EARLIEST if text == "earliest" else FROM_LATEST
-    kind, digits = Kind.OFFSET, text
+    kind, digits = StartKind.OFFSET, text
     if text.startswith("@"):
-        kind, digits = Kind.TIME, text[1:]
+        kind, digits = StartKind.TIME, text[1:]
     elif text.startswith("-"):
-        kind, digits = Kind.LAST, text[1:]
+        kind, digits = StartKind.LAST, text[1:]
     if not (digits.isascii() and digits.isdigit()) or int(digits) >= 1 << 63:
         raise ValueError(f"expected earliest, latest, N, -N or @MS, found {text!r}")
     return StartPosition(kind=kind, number=int(digits))
@@ -66,15 +66,17 @@ class OffsetLookup:
     def __init__(self, client: CommandClient, leaders: PartitionLeaders, isolation: int) -> None:
         self._client, self._leaders, self._isolation = client, leaders, isolation
 
-    def resolve(self, topic_partitions: Iterable[TopicPartition], start: StartPosition) -> dict[TopicPartition, int]:
+    def find_start_offsets(
+        self, topic_partitions: Iterable[TopicPartition], start: StartPosition
+    ) -> dict[TopicPartition, int]:
         """The position of each topic_partition."""
         topic_partitions = list(topic_partitions)
-        if start.kind is Kind.TIME:
-            found = self.at(topic_partitions, start.number)
+        if start.kind is StartKind.TIME:
+            found = self.find_offsets_at(topic_partitions, start.number)
             late = [topic_partition for topic_partition, offset in found.items() if offset == NOT_FOUND]
-            return found | (self.at(late, LATEST) if late else {})
-        first, end = self.at(topic_partitions, EARLIEST), self.at(topic_partitions, LATEST)
-        if start.kind is Kind.LAST:
+            return found | (self.find_offsets_at(late, LATEST) if late else {})
+        first, end = self.find_offsets_at(topic_partitions, EARLIEST), self.find_offsets_at(topic_partitions, LATEST)
+        if start.kind is StartKind.LAST:
             return {
                 topic_partition: max(first[topic_partition], end[topic_partition] - start.number)
                 for topic_partition in topic_partitions
@@ -89,13 +91,13 @@ class OffsetLookup:
                 )
         return dict.fromkeys(topic_partitions, start.number)
 
-    def at(self, topic_partitions: Iterable[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+    def find_offsets_at(self, topic_partitions: Iterable[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
         """Offset of the first record of that time or later, or NOT_FOUND; LATEST is the last stable one's successor."""
         found: dict[TopicPartition, int] = {}
         left = set(topic_partitions)
         for tries in reversed(range(TRIES)):
             for leader, asked in self._leaders.by_leader(left).items():
-                found |= self._ask(leader, asked, timestamp, is_last_try=not tries)
+                found |= self._list_offsets(leader, asked, timestamp, is_last_try=not tries)
             left -= found.keys()
             if not left:
                 return found
@@ -104,7 +106,7 @@ class OffsetLookup:
         topic, partition = min(left)
         raise CommandFailure(f"{topic}-{partition} has no leader", "`stepdown topics describe` shows leaders.")
 
-    def _ask(
+    def _list_offsets(
         self, leader: int, topic_partitions: list[TopicPartition], timestamp: int, *, is_last_try: bool
     ) -> dict[TopicPartition, int]:
         by_topic: dict[str, list[ListOffsetsPartition]] = {}

@@ -57,7 +57,7 @@ def arm(
     token: Token = "",
 ) -> None:
     """Arm a fault, such as: error api=Produce code=NOT_LEADER_OR_FOLLOWER times=3. See `stepdown faults kinds`."""
-    _print(_ask(control, token, "POST", "faults", {"kind": kind, **fields_of(fields or ())}))
+    _print_json(_ask_control_port(control, token, "POST", "faults", {"kind": kind, **parse_fields(fields or ())}))
 
 
 @faults.command()
@@ -86,7 +86,7 @@ def kinds(as_json: AsJson = False) -> None:
 @faults.command(name="list")
 def list_command(control: Control = LOCAL, token: Token = "", as_json: AsJson = False) -> None:
     """List armed faults, and how often each has fired."""
-    found = _ask(control, token, "GET", "faults")["faults"]
+    found = _ask_control_port(control, token, "GET", "faults")["faults"]
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
@@ -103,28 +103,28 @@ def wait(
     token: Token = "",
 ) -> None:
     """Wait until a fault has fired."""
-    found = _ask(control, token, "POST", f"faults/{number}/wait", {"hits": hits, "timeout": timeout})
+    found = _ask_control_port(control, token, "POST", f"faults/{number}/wait", {"hits": hits, "timeout": timeout})
     if found["hits"] < hits:
         raise CommandFailure(f"fault {number} has fired {plural(found['hits'], 'time')} in {timeout}, not {hits}")
-    _print(found)
+    _print_json(found)
 
 
 @faults.command()
 def release(number: Number, control: Control = LOCAL, token: Token = "") -> None:
     """Release the requests that a fault of kind hold holds."""
-    _print(_ask(control, token, "POST", f"faults/{number}/release"))
+    _print_json(_ask_control_port(control, token, "POST", f"faults/{number}/release"))
 
 
 @faults.command()
 def remove(number: Number, control: Control = LOCAL, token: Token = "") -> None:
     """Disarm a fault."""
-    _print(_ask(control, token, "DELETE", f"faults/{number}"))
+    _print_json(_ask_control_port(control, token, "DELETE", f"faults/{number}"))
 
 
 @faults.command()
 def reset(control: Control = LOCAL, token: Token = "") -> None:
     """Disarm all faults; exit code 1 if one never fired and is not optional."""
-    unfired = _ask(control, token, "POST", "faults/reset")["unfired"]
+    unfired = _ask_control_port(control, token, "POST", "faults/reset")["unfired"]
     if unfired:
         raise CommandFailure(
             "never fired: " + "; ".join(f"{json.dumps(each['fault'])}, {each['near']}" for each in unfired)
@@ -134,7 +134,7 @@ def reset(control: Control = LOCAL, token: Token = "") -> None:
 @faults.command()
 def requests(control: Control = LOCAL, token: Token = "", as_json: AsJson = False) -> None:
     """Print the event log: requests, faults, changes of the clock."""
-    found = _ask(control, token, "GET", "events")["events"]
+    found = _ask_control_port(control, token, "GET", "events")["events"]
     if as_json:
         typer.echo(json.dumps(found, indent=2))
         return
@@ -150,13 +150,13 @@ def do_command(
     token: Token = "",
 ) -> None:
     """Cause a fault that happens at once, such as: segments/corrupt topic=orders, or markers/hold."""
-    _print(_ask(control, token, "POST", action, fields_of(fields or ())))
+    _print_json(_ask_control_port(control, token, "POST", action, parse_fields(fields or ())))
 
 
 @clock.command()
 def pause(control: Control = LOCAL, token: Token = "") -> None:
     """Stop the clock."""
-    _print(_ask(control, token, "POST", "clock/pause"))
+    _print_json(_ask_control_port(control, token, "POST", "clock/pause"))
 
 
 @clock.command()
@@ -164,16 +164,16 @@ def advance(
     by: Annotated[str, typer.Argument(metavar="TIME", show_default=False)], control: Control = LOCAL, token: Token = ""
 ) -> None:
     """Advance the clock, e.g. by 45s."""
-    _print(_ask(control, token, "POST", "clock/advance", {"by": by}))
+    _print_json(_ask_control_port(control, token, "POST", "clock/advance", {"by": by}))
 
 
 @clock.command()
 def resume(control: Control = LOCAL, token: Token = "") -> None:
     """Start the clock again."""
-    _print(_ask(control, token, "POST", "clock/resume"))
+    _print_json(_ask_control_port(control, token, "POST", "clock/resume"))
 
 
-def fields_of(texts: Sequence[str]) -> dict[str, Any]:
+def parse_fields(texts: Sequence[str]) -> dict[str, Any]:
     """Fields of `name=value` texts, where a value is JSON if it can be, and a text if not."""
     fields = {}
     for text in texts:
@@ -187,7 +187,7 @@ def fields_of(texts: Sequence[str]) -> dict[str, Any]:
     return fields
 
 
-def _ask(control: str, token: str, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+def _ask_control_port(control: str, token: str, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
     from ...client.errors import connect_reason
     from ...testing.control_client import ControlFailed, HttpControl
 
@@ -200,5 +200,5 @@ def _ask(control: str, token: str, method: str, path: str, body: dict[str, Any] 
         raise CommandFailure(f"no control port answers at {control}: {connect_reason(fault)}", hint) from fault
 
 
-def _print(answer: Answer) -> None:
+def _print_json(answer: Answer) -> None:
     typer.echo(json.dumps(answer))

@@ -16,19 +16,24 @@ from pathlib import Path
 from ...client.security.settings import TlsSettings
 from ...config import ConfigError, Given, Origin
 from ...config.sources.command_parser import CommandParser
-from ...gateway.allow_list import ENDED, list_past_entries
+from ...gateway.allow_list import ENDED, list_ended_entries
 from ...gateway.gateway import Gateway
 from ...gateway.setting_keys import KEYS
 from ...gateway.settings import GatewaySettings, list_settings_for_restart, make_settings, read_sources
 from ...gateway.workers.supervisor import StartFailed, Supervisor
 from ...gateway.workers.worker import Worker
 from ...network.clock import LoopClock
-from ...network.tls.certificate_dates import list_untimely, list_untimely_in_files
+from ...network.tls.certificate_dates import list_certificates_not_in_force, list_certificates_not_in_force_in_files
 from ..serve.event_loop import run_in_loop
-from ..serve.greeting import announce
+from ..serve.greeting import print_greeting
 from ..serve.log_format import configure_logging
 from ..serve.log_options import add_log_options
-from ..support.process_resources import allow_open_files, collect_garbage_seldom, return_memory, shorten_thread_turns
+from ..support.process_resources import (
+    allow_open_files,
+    collect_garbage_seldom,
+    make_malloc_return_memory,
+    shorten_switch_interval,
+)
 
 DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests that Kafka 4 removed; the rest passes.
 
@@ -51,20 +56,20 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     given = make_parser().parse_args(arguments)
     configure_logging(given.log_format, given.log_level.upper())
     allow_open_files()
-    return_memory()
-    shorten_thread_turns()
+    make_malloc_return_memory()
+    shorten_switch_interval()
     if given.worker:
-        return _be_worker(given.worker)
-    read = partial(read_sources, given.file, environ, _flags(given))
+        return _run_worker(given.worker)
+    read = partial(read_sources, given.file, environ, _settings_of_flags(given))
     texts = read()
     settings = make_settings(texts, opens_files=True)
     if settings.lends_its_login:
         how, what = ("swap", "login") if settings.swaps else ("relay", "certificate")
         log.warning(LENT, how, settings.listen, what)
-    for line in _list_untimely_certificates(settings):
+    for line in _list_certificates_not_in_force(settings):
         log.warning(line)
     if given.check:
-        for each in list_past_entries(settings.allowed, LoopClock().now_ms()):
+        for each in list_ended_entries(settings.allowed, LoopClock().now_ms()):
             log.warning(ENDED, each)
         print("the settings are good; the cluster was not asked")
         return 0
@@ -76,17 +81,17 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     return run_in_loop(_run(Supervisor(settings, texts, command), texts, read))
 
 
-def _list_untimely_certificates(settings: GatewaySettings) -> Iterator[str]:
+def _list_certificates_not_in_force(settings: GatewaySettings) -> Iterator[str]:
     """A line for each certificate, of the listener or towards the cluster, that has ended or has not begun."""
     if isinstance(settings.security.tls, TlsSettings):
         files = (settings.security.tls.own_file, settings.security.tls.trusted_file)
-        yield from list_untimely_in_files(files, LoopClock().now_ms())
+        yield from list_certificates_not_in_force_in_files(files, LoopClock().now_ms())
     for security in settings.network.listener_security.values():
         if security.tls is not None:
-            yield from list_untimely(security.tls, LoopClock().now_ms())
+            yield from list_certificates_not_in_force(security.tls, LoopClock().now_ms())
 
 
-def _be_worker(descriptors: str) -> int:
+def _run_worker(descriptors: str) -> int:
     """The process of a worker: signals that end a gateway are for its supervisor."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -102,7 +107,7 @@ async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Ca
     reloads: set[asyncio.Task[None]] = set()
 
     def reload_soon() -> None:
-        reloads.add(task := asyncio.create_task(reload(gateway, started, read)))
+        reloads.add(task := asyncio.create_task(reload_settings(gateway, started, read)))
         task.add_done_callback(reloads.discard)
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_soon)
@@ -111,7 +116,7 @@ async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Ca
         fault = await gateway.start()
     except StartFailed as failure:
         return failure.status
-    announce(greeting(gateway, fault))
+    print_greeting(make_greeting(gateway, fault))
     await stopping.wait()
     log.info("stopping: finishing what is in flight")
     await gateway.stop()
@@ -119,7 +124,9 @@ async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Ca
     return 0
 
 
-async def reload(gateway: Gateway | Supervisor, started: Sequence[Given], read: Callable[[], Sequence[Given]]) -> None:
+async def reload_settings(
+    gateway: Gateway | Supervisor, started: Sequence[Given], read: Callable[[], Sequence[Given]]
+) -> None:
     """Reads the settings again; what is wrong with them is logged, and those of before stay. So is what differs from
     those of the start, `started`, and waits for another one."""
     try:
@@ -137,7 +144,7 @@ async def reload(gateway: Gateway | Supervisor, started: Sequence[Given], read: 
             log.warning("changed, and in force after a restart: %s", ", ".join(late))
 
 
-def greeting(gateway: Gateway | Supervisor, fault: str) -> str:
+def make_greeting(gateway: Gateway | Supervisor, fault: str) -> str:
     """What is printed when clients are served."""
     servers = ",".join(map(str, gateway.settings.bootstrap))
     if fault:
@@ -147,7 +154,7 @@ def greeting(gateway: Gateway | Supervisor, fault: str) -> str:
     return f"stepdown gateway listening on {gateway.address}, http {gateway.http_address}, {told}"
 
 
-def _flags(given: argparse.Namespace) -> list[Given]:
+def _settings_of_flags(given: argparse.Namespace) -> list[Given]:
     flags = {
         "listen": given.listen,
         "http": given.http,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_groups
-from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
-from ..support.outcomes import fail_for_outcomes, print_outcomes
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
+from ..support.outcomes import print_outcomes, raise_failed_outcomes
 
 if TYPE_CHECKING:
     from ...client.operation import TopicPartition
@@ -56,7 +56,7 @@ def list_command(
     """List the groups."""
     from ...client.operations.groups import list_groups
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         found = client.run(list_groups(state or []))
     columns = ("group", "state", "type", "protocol")
     rows = [(each.name, each.state, each.type, each.protocol) for each in found]
@@ -76,18 +76,18 @@ def describe(
     """Show members with their partitions, committed offsets and lag."""
     from ...client.operations.groups import describe_groups
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         found = client.run(describe_groups(names))
         shown = [_describe(client, group) for group in found]
     if as_json:
         typer.echo(json.dumps(shown, indent=2))
     else:
         for each in shown:
-            _show(each)
+            _print_group(each)
     missing = [
         (each.name, each.error or "GROUP_ID_NOT_FOUND", "") for each in found if each.error or each.state == DEAD
     ]
-    fail_for(missing, HINTS)
+    raise_failures(missing, HINTS)
 
 
 @groups.command()
@@ -97,7 +97,7 @@ def delete(
     """Delete groups that have no members, with their offsets."""
     from ...client.operations.groups import delete_groups
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         print_outcomes(client.run(delete_groups(names)), "deleted", HINTS, as_json=as_json, kind="group")
 
 
@@ -130,23 +130,23 @@ def reset_offsets(
     """Change committed offsets of a group without members, of some topics or of all."""
     from ...client.operations.offsets import commit_offsets, committed_offsets
 
-    target = _target(to_earliest, to_latest, to_offset, by, to_time)
-    with connect(bootstrap, command_config) as client:
+    target = _parse_reset_target(to_earliest, to_latest, to_offset, by, to_time)
+    with connect_client(bootstrap, command_config) as client:
         before = client.run(committed_offsets(name))
-        topic_partitions = _topic_partitions(client, topic, before)
+        topic_partitions = _choose_partitions(client, topic, before)
         if not topic_partitions:
             hint = "Name the topics with --topic."
             raise CommandFailure(f"group {name} has committed no offsets", hint)
-        moved = _new_offsets(client, topic_partitions, before, target)
+        moved = _find_new_offsets(client, topic_partitions, before, target)
         outcomes = client.run(commit_offsets(name, moved)) if execute else []
-    _show_moves(name, before, moved, executed=execute, as_json=as_json)
-    fail_for_outcomes(outcomes, HINTS)
+    _print_reset_offsets(name, before, moved, executed=execute, as_json=as_json)
+    raise_failed_outcomes(outcomes, HINTS)
 
 
 # Where offsets go
 
 
-def _target(
+def _parse_reset_target(
     to_earliest: bool, to_latest: bool, to_offset: int | None, by: int | None, to_time: str | None
 ) -> tuple[str, int]:
     chosen = [
@@ -154,7 +154,7 @@ def _target(
         ("latest", 0) if to_latest else None,
         None if to_offset is None else ("offset", to_offset),
         None if by is None else ("by", by),
-        None if to_time is None else ("time", _milliseconds(to_time)),
+        None if to_time is None else ("time", _parse_time(to_time)),
     ]
     given = [each for each in chosen if each is not None]
     if len(given) != 1:
@@ -163,7 +163,7 @@ def _target(
     return given[0]
 
 
-def _milliseconds(text: str) -> int:
+def _parse_time(text: str) -> int:
     """Milliseconds since 1970 of an ISO time, which is UTC unless it says otherwise."""
     try:
         moment = datetime.fromisoformat(text)
@@ -175,7 +175,7 @@ def _milliseconds(text: str) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def _topic_partitions(
+def _choose_partitions(
     client: CommandClient, wanted: Sequence[str] | None, known: Mapping[TopicPartition, int]
 ) -> list[TopicPartition]:
     from ...client.operations.topics import partitions_of
@@ -195,7 +195,7 @@ def _topic_partitions(
     return topic_partitions
 
 
-def _new_offsets(
+def _find_new_offsets(
     client: CommandClient,
     topic_partitions: Sequence[TopicPartition],
     before: Mapping[TopicPartition, int],
@@ -213,7 +213,9 @@ def _new_offsets(
         if topic_partition not in first or topic_partition not in last
     ]
     if unknown:
-        fail_for([(f"{topic}-{partition}", "UNKNOWN_TOPIC_OR_PARTITION", "") for topic, partition in unknown], HINTS)
+        raise_failures(
+            [(f"{topic}-{partition}", "UNKNOWN_TOPIC_OR_PARTITION", "") for topic, partition in unknown], HINTS
+        )
     since = client.run(offsets_at(topic_partitions, number)) if kind == "time" else {}
     moved = {}
     for topic_partition in topic_partitions:
@@ -243,9 +245,9 @@ def _describe(client: CommandClient, group: Group) -> dict[str, Any]:
         "state": group.state,
         "type": group.type,
         "protocol": group.protocol,
-        "members": [_member(member) for member in group.members],
+        "members": [_member_row(member) for member in group.members],
         "offsets": [
-            _offset(
+            _offset_row(
                 topic_partition, offsets.get(topic_partition), ends.get(topic_partition), owners.get(topic_partition)
             )
             for topic_partition in topic_partitions
@@ -253,7 +255,7 @@ def _describe(client: CommandClient, group: Group) -> dict[str, Any]:
     }
 
 
-def _member(member: GroupMember) -> dict[str, Any]:
+def _member_row(member: GroupMember) -> dict[str, Any]:
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
@@ -263,7 +265,7 @@ def _member(member: GroupMember) -> dict[str, Any]:
     }
 
 
-def _offset(
+def _offset_row(
     topic_partition: TopicPartition, offset: int | None, end: int | None, owner: GroupMember | None
 ) -> dict[str, Any]:
     topic, partition = topic_partition
@@ -277,7 +279,7 @@ def _offset(
     }
 
 
-def _show(group: Mapping[str, Any]) -> None:
+def _print_group(group: Mapping[str, Any]) -> None:
     from ..support.terminal_tables import print_table
 
     typer.echo(f"{group['id']}  {group['state']}, {group['type']} {group['protocol']}".rstrip())
@@ -287,7 +289,7 @@ def _show(group: Mapping[str, Any]) -> None:
             print_table(columns, cells, numeric=numeric)
 
 
-def _show_moves(
+def _print_reset_offsets(
     name: str,
     before: Mapping[TopicPartition, int],
     moved: Mapping[TopicPartition, int],

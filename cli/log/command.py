@@ -42,7 +42,7 @@ def dump(
     shown = FileDump(Files(read_only=True), records=records, index_sanity=index_sanity)
     corrupt = 0
     try:
-        found = [file for given in paths for file in shown.paths(given)]
+        found = [file for given in paths for file in shown.files_to_dump(given)]
         sizes = [shown.files.size(str(path)) for path in found]
         done = 0
         with show_progress("dumping", sum(sizes), prints=True) as show_done:

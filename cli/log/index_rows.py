@@ -15,7 +15,7 @@ from ...storage.files.file_handle import FileHandle
 from ...storage.index.offset_index import OffsetIndex
 from ...storage.index.time_index import TimeIndex
 from ...storage.log.batch_scan import batch_headers
-from .segment_rows import Row, problem
+from .segment_rows import Row, problem_row
 
 _ENTRIES_PER_READ = 4096
 _ABORTED = Struct(">hqqqq")
@@ -29,13 +29,13 @@ class IndexedSegment:
         self._headers = batch_headers(file, 0, size_bytes)
         self._current: BatchHeader | None = next(self._headers, None)
 
-    def from_position(self, position: int) -> BatchHeader | None:
+    def next_batch_at_position(self, position: int) -> BatchHeader | None:
         """The first batch at or behind `position`, which may not be asked for backwards."""
         while self._current is not None and self._current.position < position:
             self._current = next(self._headers, None)
         return self._current
 
-    def reaching(self, offset: int) -> BatchHeader | None:
+    def next_batch_reaching_offset(self, offset: int) -> BatchHeader | None:
         """The first batch whose last offset is not below `offset`, which may not be asked for backwards."""
         while self._current is not None and self._current.last_offset < offset:
             self._current = next(self._headers, None)
@@ -45,51 +45,51 @@ class IndexedSegment:
 def offset_index_rows(file: FileHandle, size_bytes: int, segment: IndexedSegment) -> Iterator[Row]:
     """A row of kind "index" for each entry, "problem" for each that is wrong."""
     before = (-1, -1)
-    for number, (relative, position) in enumerate(_entries(OffsetIndex.layout, file, size_bytes)):
+    for number, (relative, position) in enumerate(_read_entries(OffsetIndex.layout, file, size_bytes)):
         if relative == 0 and number > 0:
             return
         offset = segment.base_offset + relative
         yield {"kind": "index", "offset": offset, "position": position}
         if relative <= before[0] or position < before[1] or position < 0:
-            yield problem("the entry does not ascend", offset=offset, position=position)
+            yield problem_row("the entry does not ascend", offset=offset, position=position)
             return
         before = (relative, position)
-        header = segment.from_position(position)
+        header = segment.next_batch_at_position(position)
         if header is None or header.position != position:
-            yield problem("no batch begins at the entry's position", offset=offset, position=position)
+            yield problem_row("no batch begins at the entry's position", offset=offset, position=position)
         elif header.last_offset > offset:
             text = f"the batch there ends at offset {header.last_offset}, above the entry's"
-            yield problem(text, offset=offset, position=position)
-    yield from _leftover(OffsetIndex.layout, size_bytes)
+            yield problem_row(text, offset=offset, position=position)
+    yield from _check_size(OffsetIndex.layout, size_bytes)
 
 
 def time_index_rows(file: FileHandle, size_bytes: int, segment: IndexedSegment) -> Iterator[Row]:
     """A row of kind "time_index" for each entry, "problem" for each that is wrong."""
     before = (-1, -1)
-    for number, (timestamp, relative) in enumerate(_entries(TimeIndex.layout, file, size_bytes)):
+    for number, (timestamp, relative) in enumerate(_read_entries(TimeIndex.layout, file, size_bytes)):
         if relative == 0 and timestamp == 0 and number > 0:
             return
         offset = segment.base_offset + relative
         yield {"kind": "time_index", "timestamp": timestamp, "offset": offset}
         if timestamp <= before[0] or relative < before[1]:
-            yield problem("the entry does not ascend", offset=offset, timestamp=timestamp)
+            yield problem_row("the entry does not ascend", offset=offset, timestamp=timestamp)
             return
         before = (timestamp, relative)
-        header = segment.reaching(offset)
+        header = segment.next_batch_reaching_offset(offset)
         if header is None:
-            yield problem("no batch has the entry's offset", offset=offset, timestamp=timestamp)
+            yield problem_row("no batch has the entry's offset", offset=offset, timestamp=timestamp)
         elif header.max_timestamp != timestamp:
             text = f"the largest timestamp of the batch there is {header.max_timestamp}"
-            yield problem(text, offset=offset, timestamp=timestamp)
-    yield from _leftover(TimeIndex.layout, size_bytes)
+            yield problem_row(text, offset=offset, timestamp=timestamp)
+    yield from _check_size(TimeIndex.layout, size_bytes)
 
 
 def transaction_index_rows(file: FileHandle, size_bytes: int, base_offset: int) -> Iterator[Row]:
     """A row of kind "aborted_transaction" for each entry, "problem" for each that cannot be."""
     before = -1
-    for version, producer_id, first, last, stable in _entries(_ABORTED, file, size_bytes):
+    for version, producer_id, first, last, stable in _read_entries(_ABORTED, file, size_bytes):
         if version != 0:
-            yield problem(f"an entry of the unknown version {version}")
+            yield problem_row(f"an entry of the unknown version {version}")
             return
         yield {
             "kind": "aborted_transaction",
@@ -99,12 +99,12 @@ def transaction_index_rows(file: FileHandle, size_bytes: int, base_offset: int) 
             "last_stable_offset": stable,
         }
         if last < base_offset or first > last or last <= before:
-            yield problem("the entry is out of order, or not of this segment", offset=last)
+            yield problem_row("the entry is out of order, or not of this segment", offset=last)
         before = last
-    yield from _leftover(_ABORTED, size_bytes)
+    yield from _check_size(_ABORTED, size_bytes)
 
 
-def _entries(layout: Struct, file: FileHandle, size_bytes: int) -> Iterator[tuple[int, ...]]:
+def _read_entries(layout: Struct, file: FileHandle, size_bytes: int) -> Iterator[tuple[int, ...]]:
     """The whole entries of a file, a few thousand held at a time."""
     whole = size_bytes - size_bytes % layout.size
     step = _ENTRIES_PER_READ * layout.size
@@ -113,6 +113,6 @@ def _entries(layout: Struct, file: FileHandle, size_bytes: int) -> Iterator[tupl
         yield from layout.iter_unpack(data[: len(data) - len(data) % layout.size])
 
 
-def _leftover(layout: Struct, size_bytes: int) -> Iterator[Row]:
+def _check_size(layout: Struct, size_bytes: int) -> Iterator[Row]:
     if size_bytes % layout.size:
-        yield problem(f"the file's {size_bytes} bytes are not a multiple of {layout.size}, the size of an entry")
+        yield problem_row(f"the file's {size_bytes} bytes are not a multiple of {layout.size}, the size of an entry")

@@ -15,13 +15,13 @@ from ...protocol.records.batches import iter_batches
 from ...protocol.records.record import Record
 from ...storage.files.files import Files
 from ...storage.metadata.metadata_log_contents import FOLDER, MAX_SEGMENT_BYTES
-from .segment_rows import Row, problem
+from .segment_rows import Row, problem_row
 
 SNAPSHOT = ".checkpoint"
 SECRETS = frozenset({"salt", "stored_key", "server_key"})
 
 
-def is_metadata(path: Path) -> bool:
+def is_metadata_log_file(path: Path) -> bool:
     """Whether the file is a segment or a snapshot of the metadata log."""
     return path.suffix == SNAPSHOT or (path.parent.name == FOLDER and path.suffix == ".log")
 
@@ -36,31 +36,31 @@ def metadata_rows(files: Files, path: Path) -> Iterator[Row]:
                 raise CorruptRecord("a batch of an old magic")
             batch.ensure_valid()
             for record in batch.records():
-                yield _row(batch, record)
+                yield _record_row(batch, record)
             position += batch.size_bytes
     except (CorruptRecord, InvalidRecord, MalformedFrame) as fault:
-        yield problem(f"position {position}: {fault}")
+        yield problem_row(f"position {position}: {fault}")
         return
     if position < len(data):
-        yield problem(f"position {position}: {len(data) - position} bytes are no whole batch")
+        yield problem_row(f"position {position}: {len(data) - position} bytes are no whole batch")
 
 
-def _row(batch: RecordBatch, record: Record) -> Row:
+def _record_row(batch: RecordBatch, record: Record) -> Row:
     value = memoryview(record.value or b"")
     if batch.is_control:
         decoded = decode_control_record(memoryview(record.key or b""), value)
     else:
         decoded = decode_metadata_record(value)
     row: Row = {"kind": "metadata", "offset": record.offset, "epoch": batch.partition_leader_epoch}
-    return row | {"type": type(decoded).__name__ if decoded is not None else "passed over", **_texts(decoded)}
+    return row | {"type": type(decoded).__name__ if decoded is not None else "passed over", **_fields_as_texts(decoded)}
 
 
-def _texts(record: Any) -> Row:
+def _fields_as_texts(record: Any) -> Row:
     if not is_dataclass(record):
         return {}
     values = {each.name: getattr(record, each.name) for each in fields(record)}
-    return {name: "(secret)" if name in SECRETS else _text(value) for name, value in values.items()}
+    return {name: "(secret)" if name in SECRETS else _json_value(value) for name, value in values.items()}
 
 
-def _text(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

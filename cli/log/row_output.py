@@ -62,17 +62,17 @@ _OF_MANY = {
 
 def as_json(path: str, row: Row) -> str:
     """One JSON object on one line; bytes are text where they are UTF-8, else {"base64": …}."""
-    return json.dumps({"file": path, **{name: _plain(value) for name, value in row.items()}})
+    return json.dumps({"file": path, **{name: _json_value(value) for name, value in row.items()}})
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, list):
-        return [{"key": name, "value": _plain(content)} for name, content in value]
+        return [{"key": name, "value": _json_value(content)} for name, content in value]
     return value
 
 
@@ -80,54 +80,54 @@ def as_text(row: Row) -> str:
     """One line for people."""
     kind = row["kind"]
     if kind == "batch":
-        return _batch(row)
+        return _batch_text(row)
     if kind == "record":
-        return _record(row)
+        return _record_text(row)
     if kind == "summary":
-        return _summary(row)
+        return _summary_text(row)
     if kind == "problem":
         where = ", ".join(f"{name} {value}" for name, value in row.items() if name not in ("kind", "message"))
         return f"PROBLEM: {row['message']}" + (f" ({where})" if where else "")
     if kind == "reserved":
         return f"{row['size_bytes']} preallocated bytes of zero from position {row['position']} on"
-    return _fields(row, tuple(name for name in row if name != "kind"))
+    return _name_value_text(row, tuple(name for name in row if name != "kind"))
 
 
-def _fields(row: Row, names: tuple[str, ...]) -> str:
-    return " ".join(f"{_NAMES.get(name, name)}: {_word(row[name])}" for name in names if name in row)
+def _name_value_text(row: Row, names: tuple[str, ...]) -> str:
+    return " ".join(f"{_NAMES.get(name, name)}: {_value_text(row[name])}" for name in names if name in row)
 
 
-def _word(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "none" if value is None else str(value)
 
 
-def _batch(row: Row) -> str:
+def _batch_text(row: Row) -> str:
     stamp = f"{row['timestamp_type'] or 'NoTimestampType'}: {row['max_timestamp']}"
     is_legacy = "producer_id" not in row
-    front = f"offset: {row['last_offset']} position: {row['position']}" if is_legacy else _fields(row, _BATCH)
-    return f"{front} {stamp} {_fields(row, _BATCH_END)}"
+    front = f"offset: {row['last_offset']} position: {row['position']}" if is_legacy else _name_value_text(row, _BATCH)
+    return f"{front} {stamp} {_name_value_text(row, _BATCH_END)}"
 
 
-def _record(row: Row) -> str:
-    sizes = f"keySize: {_size(row['key'])} valueSize: {_size(row['value'])}"
+def _record_text(row: Row) -> str:
+    sizes = f"keySize: {_size_or_minus_one(row['key'])} valueSize: {_size_or_minus_one(row['value'])}"
     parts = [f"| offset: {row['offset']} timestamp: {row['timestamp']} {sizes}"]
     if "sequence" in row:
         parts.append(f"sequence: {row['sequence']}")
     if row.get("headers"):
-        parts.append("headers: [" + ",".join(f"{name}={_text_of(value)}" for name, value in row["headers"]) + "]")
+        parts.append("headers: [" + ",".join(f"{name}={_escape_bytes(value)}" for name, value in row["headers"]) + "]")
     if "control_type" in row:
-        return " ".join([*parts, _fields(row, ("control_type", "coordinator_epoch"))])
-    parts += [f"{name}: {_text_of(row[field])}" for name, field in (("key", "key"), ("payload", "value"))]
+        return " ".join([*parts, _name_value_text(row, ("control_type", "coordinator_epoch"))])
+    parts += [f"{name}: {_escape_bytes(row[field])}" for name, field in (("key", "key"), ("payload", "value"))]
     return " ".join(parts)
 
 
-def _size(value: bytes | None) -> int:
+def _size_or_minus_one(value: bytes | None) -> int:
     return -1 if value is None else len(value)
 
 
-def _text_of(value: bytes | None) -> str:
+def _escape_bytes(value: bytes | None) -> str:
     """Bytes as text on one line: what is no printable UTF-8 is escaped."""
     if value is None:
         return "null"
@@ -139,7 +139,7 @@ def _escape(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
-def _summary(row: Row) -> str:
+def _summary_text(row: Row) -> str:
     counted = dict(row["counts"])
     problems = counted.pop("problem", 0)
     parts = [f"{row['size_bytes']} bytes"]

@@ -66,7 +66,7 @@ def segment_rows(file: FileHandle, size_now: Callable[[], int], base_offset: int
             return
         before, size_bytes = size_bytes, size_now()
         if size_bytes == before and end == position:
-            yield problem(fault or f"the last {size_bytes - end} bytes are no whole batch", position=end)
+            yield problem_row(fault or f"the last {size_bytes - end} bytes are no whole batch", position=end)
             return
         position = end
 
@@ -74,29 +74,29 @@ def segment_rows(file: FileHandle, size_now: Callable[[], int], base_offset: int
 def _batch_rows(file: FileHandle, position: int, size_bytes: int, last_offset: int, *, records: bool) -> Iterator[Row]:
     """The rows of the batches from `position` on. Raises: CorruptRecord."""
     for header in batch_headers(file, position, size_bytes):
-        valid = checksum_of(file, header) == header.crc
+        valid = compute_checksum(file, header) == header.crc
         if not valid:  # it may have been read while a broker wrote it
             header = next(batch_headers(file, header.position, size_bytes), header)
-            valid = checksum_of(file, header) == header.crc
+            valid = compute_checksum(file, header) == header.crc
         yield _batch_row(header, valid)
         if not valid:
-            yield problem("the checksum does not match", position=header.position, offset=header.base_offset)
+            yield problem_row("the checksum does not match", position=header.position, offset=header.base_offset)
         if _first_possible_offset(header) <= last_offset:
             text = f"offset {header.base_offset} comes after offset {last_offset}"
-            yield problem(text, position=header.position, offset=header.base_offset)
+            yield problem_row(text, position=header.position, offset=header.base_offset)
         if header.magic > MAGIC_V2:
-            yield problem(f"the magic {header.magic} is unknown", position=header.position)
+            yield problem_row(f"the magic {header.magic} is unknown", position=header.position)
         elif records and valid:
             yield from _record_rows(file, header)
         last_offset = max(last_offset, header.last_offset)
 
 
-def problem(message: str, **where: int) -> Row:
+def problem_row(message: str, **where: int) -> Row:
     """The row of something that is wrong."""
     return {"kind": "problem", "message": message, **where}
 
 
-def checksum_of(file: FileHandle, header: BatchHeader) -> int:
+def compute_checksum(file: FileHandle, header: BatchHeader) -> int:
     """The checksum that the batch's bytes make, read a window at a time."""
     add = kernel.crc32c if header.magic >= MAGIC_V2 else kernel.crc32
     begin = ATTRIBUTES_OFFSET if header.magic >= MAGIC_V2 else LEGACY_CRC_OFFSET + _LEGACY_CRC_BYTES
@@ -162,14 +162,14 @@ def _timestamp_type(header: BatchHeader) -> str | None:
 
 def _record_rows(file: FileHandle, header: BatchHeader) -> Iterator[Row]:
     if header.size_bytes > MAX_BATCH_BYTES:
-        yield problem(f"a batch of {header.size_bytes} bytes is too large to be opened", position=header.position)
+        yield problem_row(f"a batch of {header.size_bytes} bytes is too large to be opened", position=header.position)
         return
     try:
         batch = view(memoryview(file.read(header.size_bytes, header.position)))
         for record in batch.records(MAX_BATCH_BYTES):
             yield _record_row(batch, record)
     except PeerFault as fault:
-        yield problem(f"the records cannot be read: {fault}", position=header.position, offset=header.base_offset)
+        yield problem_row(f"the records cannot be read: {fault}", position=header.position, offset=header.base_offset)
 
 
 def _record_row(batch: RecordBatch | LegacyBatch, record: Record) -> Row:
@@ -179,13 +179,13 @@ def _record_row(batch: RecordBatch | LegacyBatch, record: Record) -> Row:
             row["sequence"] = next_sequence(batch.base_sequence, record.offset - batch.base_offset)
         row["headers"] = [(name, None if value is None else bytes(value)) for name, value in record.headers]
         if batch.is_control:
-            row |= _marker(record)
+            row |= _parse_control_record(record)
     row["key"] = None if record.key is None else bytes(record.key)
     row["value"] = None if record.value is None else bytes(record.value)
     return row
 
 
-def _marker(record: Record) -> Row:
+def _parse_control_record(record: Record) -> Row:
     """What a control record says."""
     if record.key is None or len(record.key) < _MARKER_KEY.size:
         raise InvalidRecord(f"the control record at offset {record.offset} has no whole key")

@@ -10,7 +10,7 @@ from ...storage.files import checkpoint_file, partition_metadata
 from ...storage.files.files import Files
 from ...storage.log import leader_epochs
 from ...storage.producers.producer_snapshot import MAX_SNAPSHOT_BYTES, decode_snapshot
-from .segment_rows import Row, problem
+from .segment_rows import Row, problem_row
 
 CHECKPOINTS = (
     checkpoint_file.RECOVERY_POINTS,
@@ -26,7 +26,7 @@ def snapshot_rows(files: Files, path: str) -> Iterator[Row]:
     try:
         entries = decode_snapshot(files.read_whole(path, MAX_SNAPSHOT_BYTES) or b"", path)
     except DiskFault as fault:
-        yield problem(str(fault))
+        yield problem_row(str(fault))
         return
     for entry in entries:
         last = entry.batches[-1] if entry.batches else None
@@ -43,7 +43,7 @@ def snapshot_rows(files: Files, path: str) -> Iterator[Row]:
         }
 
 
-def state_rows(files: Files, directory: str, name: str) -> Iterator[Row]:
+def state_file_rows(files: Files, directory: str, name: str) -> Iterator[Row]:
     """The rows of one of `STATE_FILES` in `directory`."""
     try:
         if name in CHECKPOINTS:
@@ -55,7 +55,7 @@ def state_rows(files: Files, directory: str, name: str) -> Iterator[Row]:
         else:
             yield from _identity_rows(files, directory)
     except DiskFault as fault:
-        yield problem(str(fault))
+        yield problem_row(str(fault))
 
 
 def _checkpoint_rows(files: Files, path: str) -> Iterator[Row]:
@@ -67,12 +67,12 @@ def _epoch_rows(files: Files, path: str) -> Iterator[Row]:
     before = (-1, -1)
     for number, fields in enumerate(checkpoint_file.read_lines(files, path), start=3):
         if len(fields) != 2 or not all(field.isascii() and field.isdigit() for field in fields):
-            yield problem(f"line {number} should be an epoch and the offset it begins at")
+            yield problem_row(f"line {number} should be an epoch and the offset it begins at")
             return
         epoch, start_offset = int(fields[0]), int(fields[1])
         yield {"kind": "leader_epoch", "epoch": epoch, "start_offset": start_offset}
         if epoch <= before[0] or start_offset <= before[1]:
-            yield problem(f"line {number} does not ascend")
+            yield problem_row(f"line {number} does not ascend")
         before = (epoch, start_offset)
 
 

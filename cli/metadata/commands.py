@@ -55,15 +55,15 @@ def prepare(
     loaded = load_for(log_dirs, config)
     reading = DirectoryReading(loaded)  # opening the directories would make partitions whose folders lie elsewhere
     if dry_run:
-        _prepare(preparation, reading.store, loaded.settings)
+        _prepare_directories(preparation, reading.store, loaded.settings)
         return
     with open_at_rest(log_dirs, config, LOCKED_HINT) as broker:
         store = broker.topics.store
-        store.state = _prepare(preparation, store, broker.settings)
+        store.state = _prepare_directories(preparation, store, broker.settings)
         _save(store)
 
 
-def _prepare(preparation: Preparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:
+def _prepare_directories(preparation: Preparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:
     """The state that Kafka takes; what is different, and the properties, are printed. Raises: CommandFailure."""
     from ...storage.migration.release_preparation import MetadataTooNew, describe_partitions_without_replicas
 

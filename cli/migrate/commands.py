@@ -65,12 +65,12 @@ def plan(
     if release not in RELEASES:
         raise CommandFailure(f"--to: {' or '.join(RELEASES)} expected, found {release}", "", EXIT_BAD_USAGE)
     try:
-        found = _survey(out, _directories_by_broker(brokers))
-        made = _make(found, release, zookeeper, zookeeper_data)
+        found = _survey_brokers(out, _directories_by_broker(brokers))
+        made = _make_plan(found, release, zookeeper, zookeeper_data)
         write_plan(Files(), str(out.absolute()), made)
     except DiskFault as fault:
         raise CommandFailure(str(fault), NOTHING_CHANGED) from fault
-    _show(made, out)
+    _print_plan(made, out)
 
 
 @migrate.command()
@@ -117,7 +117,7 @@ def _directories_by_broker(texts: Sequence[str]) -> dict[int, list[str]]:
     return found
 
 
-def _survey(out: Path, directories: Mapping[int, Sequence[str]]) -> dict[int, PlannedBroker]:
+def _survey_brokers(out: Path, directories: Mapping[int, Sequence[str]]) -> dict[int, PlannedBroker]:
     """The brokers of this machine, and those that the plan has from others. Raises: DiskFault."""
     from ...storage.files.files import Files
     from ...storage.migration.directory_survey import hold_locks, survey_broker
@@ -143,7 +143,7 @@ def _survey(out: Path, directories: Mapping[int, Sequence[str]]) -> dict[int, Pl
     return dict(sorted({**known, **found}.items()))
 
 
-def _make(
+def _make_plan(
     brokers: Mapping[int, PlannedBroker], release: str, zookeeper: str | None, zookeeper_data: str | None
 ) -> MigrationPlan:
     from ...storage.migration.plan_from_disks import plan_from_disks
@@ -161,7 +161,7 @@ def _make(
     return made
 
 
-def _show(made: MigrationPlan, out: Path) -> None:
+def _print_plan(made: MigrationPlan, out: Path) -> None:
     partitions = sum(topic.partitions for topic in made.state.topics.values())
     typer.echo(
         f"{out}: {plural(len(made.state.topics), 'topic')}, {plural(partitions, 'partition')}, "

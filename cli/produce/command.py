@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, Bootstrap, connect_by
+from ..support.bootstrap_server import LOCAL, Bootstrap, connect_client_by_properties
 from ..support.client_properties import PREFIXES, CommandConfig, security_properties
 from ..support.completion_values import complete_topics
 from ..support.escape_sequences import unescape
@@ -25,7 +25,7 @@ from ..support.stop_signals import StopSignals
 
 if TYPE_CHECKING:
     from ..support.record_formats import RecordFormat
-    from .record_writer import Destination, RecordWriter
+    from .record_writer import RecordDestination, RecordWriter
     from .stdin_records import Input, RecordParser
 
 produce = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -39,7 +39,7 @@ class ProduceOptions:
     """What was asked for."""
 
     bootstrap: str
-    destination: Destination
+    destination: RecordDestination
     reading: RecordParser
     delimiter: bytes | None
     """None: all of stdin is one record."""
@@ -116,7 +116,7 @@ def produce_command(
     command_config: CommandConfig = None,
 ) -> None:
     """Write records to a topic: lines of stdin, all of it, or files."""
-    from .record_writer import Destination
+    from .record_writer import RecordDestination
     from .stdin_records import JsonRecords, TextRecords
 
     form = parse_record_format(as_format)
@@ -131,7 +131,9 @@ def produce_command(
         )
     if key is not None and key_separator is not None:
         raise CommandFailure("either --key or --key-separator", "", EXIT_BAD_USAGE)
-    _check_format(form, has_headers=bool(given_headers), has_timestamp=timestamp is not None, codec=compression)
+    _check_format_can_hold(
+        form, has_headers=bool(given_headers), has_timestamp=timestamp is not None, codec=compression
+    )
     if whole and files:
         raise CommandFailure("either --whole or --file", "", EXIT_BAD_USAGE)
     if not delimiter:
@@ -147,7 +149,7 @@ def produce_command(
         JsonRecords(headers=given_headers, timestamp=timestamp)
         if as_json
         else TextRecords(
-            separator=_bytes(key_separator, "--key-separator"),
+            separator=_unescape_option(key_separator, "--key-separator"),
             null_value=None if null_value is None else null_value.encode(),
             null_key=None if null_key is None else null_key.encode(),
             key=None if key is None else key.encode(),
@@ -157,9 +159,9 @@ def produce_command(
     )
     options = ProduceOptions(
         bootstrap=bootstrap,
-        destination=Destination(topic=topic, partition=partition),
+        destination=RecordDestination(topic=topic, partition=partition),
         reading=reading,
-        delimiter=None if whole else _bytes(delimiter, "--delimiter"),
+        delimiter=None if whole else _unescape_option(delimiter, "--delimiter"),
         files=files or [],
         settings={"client.id": "stepdown-cli"} | settings,
         form=form,
@@ -169,7 +171,7 @@ def produce_command(
         raise typer.Exit(128 + stopped_by)
 
 
-def _check_format(form: RecordFormat, *, has_headers: bool, has_timestamp: bool, codec: str | None) -> None:
+def _check_format_can_hold(form: RecordFormat, *, has_headers: bool, has_timestamp: bool, codec: str | None) -> None:
     """Raises: CommandFailure when the format cannot hold what the options ask for."""
     lacks = []
     if has_headers and not form.has_headers:
@@ -182,7 +184,7 @@ def _check_format(form: RecordFormat, *, has_headers: bool, has_timestamp: bool,
         raise CommandFailure(f"the format {form.name} has no {' and no '.join(lacks)}", "", EXIT_BAD_USAGE)
 
 
-def _bytes(text: str | None, option: str) -> bytes | None:
+def _unescape_option(text: str | None, option: str) -> bytes | None:
     try:
         return unescape(text) if text else None
     except ValueError as fault:
@@ -202,7 +204,7 @@ async def _produce(options: ProduceOptions) -> int | None:
         loop.call_soon_threadsafe(stop.set_result, number)
 
     security = {name: text for name, text in options.settings.items() if name.startswith(PREFIXES)}
-    with connect_by(options.bootstrap, security) as client, StopSignals(stop_by):
+    with connect_client_by_properties(options.bootstrap, security) as client, StopSignals(stop_by):
         writer = RecordWriter(
             options.bootstrap,
             options.settings,
@@ -220,7 +222,7 @@ async def _produce(options: ProduceOptions) -> int | None:
                 return None
             writing.cancel()
             client.interrupt()
-            writer.hurry()
+            writer.shorten_timeouts()
             return stop.result()
 
 
@@ -244,24 +246,26 @@ async def _produce_input(
     from .stdin_records import read_some
 
     number, done, data = 0, 0, b" "
-    with show_progress(name, _file_bytes(descriptor), prints=False) as show_done:
+    with show_progress(name, _size_if_file(descriptor), prints=False) as show_done:
         while data:
             data = await read_some(descriptor, name)
             try:
                 found = pieces.feed(data) if data else pieces.rest()
             except ValueError as fault:
                 raise CommandFailure(f"record {number + 1} of {name}: {fault}") from fault
-            number += await _write(writer, reading, found, number, name)
+            number += await _write_pieces(writer, reading, found, number, name)
             show_done(done := done + len(data))
 
 
-def _file_bytes(descriptor: int) -> int | None:
+def _size_if_file(descriptor: int) -> int | None:
     """The size of a file; None for a pipe or a terminal, whose end nobody knows."""
     status = os.fstat(descriptor)
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-async def _write(writer: RecordWriter, reading: RecordParser, pieces: Iterable[bytes], before: int, name: str) -> int:
+async def _write_pieces(
+    writer: RecordWriter, reading: RecordParser, pieces: Iterable[bytes], before: int, name: str
+) -> int:
     """How many pieces there were; `before` of this input came earlier."""
     number = before
     for number, piece in enumerate(pieces, start=before + 1):

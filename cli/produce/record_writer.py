@@ -42,7 +42,7 @@ HINTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
+class RecordDestination:
     """Where records go. `topic` and `partition` overrule what a record says; a partition below 0: the partitioner's."""
 
     topic: str | None
@@ -97,7 +97,7 @@ class RecordWriter:
         bootstrap: str,
         settings: Mapping[str, str],
         form: RecordFormat,
-        destination: Destination,
+        destination: RecordDestination,
         targets: TopicLookup,
         *,
         is_untimed: bool,
@@ -136,7 +136,7 @@ class RecordWriter:
         if kind is None:
             self._raise_failure()
 
-    def hurry(self) -> None:
+    def shorten_timeouts(self) -> None:
         """Give what was written until now a few seconds, instead of the time that a producer has."""
         self._is_hurried = True
 
@@ -146,8 +146,8 @@ class RecordWriter:
         topic, partition = self._destination.topic_of(record), self._destination.partition_of(record)
         if record.headers and not self._form.has_headers:
             raise ValueError(f"it has headers, which the format {self._form.name} has not")
-        if not self._targets.knows(topic, partition):
-            await asyncio.to_thread(self._targets.check, topic, partition)
+        if not self._targets.is_known(topic, partition):
+            await asyncio.to_thread(self._targets.check_exists, topic, partition)
         self._taken += 1
         self._untimed.next = record.timestamp == NO_TIMESTAMP
         delivery = self._producer.send(

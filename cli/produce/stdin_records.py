@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ...protocol.records.record import Header
 from ..support.escape_sequences import escape
-from ..support.record_json import NewRecord, record_of
+from ..support.record_json import NewRecord, record_from_json
 
 READ_BYTES = 262_144
 
@@ -101,7 +101,7 @@ class JsonRecords:
 
     def record(self, piece: bytes) -> NewRecord:
         """What the piece says. Raises: ValueError that tells what is wrong."""
-        given = record_of(piece)
+        given = record_from_json(piece)
         return NewRecord(
             topic=given.topic,
             partition=given.partition,

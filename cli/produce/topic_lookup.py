@@ -28,23 +28,23 @@ class TopicLookup:
         self._client = client
         self._partitions: dict[str, int] = {}
 
-    def knows(self, topic: str, partition: int | None) -> bool:
+    def is_known(self, topic: str, partition: int | None) -> bool:
         """Whether there is no need to ask."""
         return (partition or 0) < self._partitions.get(topic, 0)
 
-    def check(self, topic: str, partition: int | None) -> None:
+    def check_exists(self, topic: str, partition: int | None) -> None:
         """Returns when the topic is there, created by the broker if it does that, and has the partition."""
-        self._partitions[topic] = count = self._ask(topic)
+        self._partitions[topic] = count = self._count_partitions(topic)
         if partition is not None and partition >= count:
             hint = f"Give it more with `stepdown topics alter {topic} -p {partition + 1}`."
             raise CommandFailure(f"topic {topic} has {plural(count, 'partition')}, no partition {partition}", hint)
 
-    def _ask(self, topic: str) -> int:
+    def _count_partitions(self, topic: str) -> int:
         for left in reversed(range(TRIES)):
             response = self._client.run(ask(metadata_request([topic], create=True)))
             found = response.topics[0]
             if not found.error_code:
-                self._reach_a_leader(topic, {each.leader_id for each in found.partitions})
+                self._check_a_leader_answers(topic, {each.leader_id for each in found.partitions})
                 return len(found.partitions)
             if found.error_code not in MAY_COME or not left:
                 break
@@ -52,7 +52,7 @@ class TopicLookup:
         hint = f"Create it with `stepdown topics create {topic}`." if found.error_code in MAY_COME else ""
         raise CommandFailure(f"topic {topic}: {error_name(found.error_code)}", hint)
 
-    def _reach_a_leader(self, topic: str, leaders: set[int]) -> None:
+    def _check_a_leader_answers(self, topic: str, leaders: set[int]) -> None:
         """Fails where no leader can be reached, which a producer would wait for by the minute."""
         unreachable: CommandFailure | None = None
         for leader in sorted(leaders - {NO_LEADER}):

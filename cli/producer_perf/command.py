@@ -20,7 +20,7 @@ import typer
 
 from ...config import ConfigError
 from ..produce.topic_lookup import TopicLookup
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_by
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client_by_properties
 from ..support.client_properties import PREFIXES, CommandConfig, security_properties
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.name_value_options import name_value_pairs
@@ -47,7 +47,7 @@ class PerfOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class PerfReport:
     """The results of a run. Latencies are those of acknowledged records, in ms; MB are 1024 * 1024 bytes."""
 
     records: int
@@ -86,14 +86,14 @@ class Report:
             "mb_per_second": round(self.per_second * self.record_bytes / 2**20, 3),
             "latency_ms": {f"p{p:g}": round(self.latency_ms(p), 2) for p in PERCENTILES}
             | {"max": round(self.latency_ms(100), 2)},
-            "batch_size_avg": _number(self.metrics["batch-size-avg"]),
-            "compression_rate_avg": _number(self.metrics["compression-rate-avg"]),
+            "batch_size_avg": _round_or_none(self.metrics["batch-size-avg"]),
+            "compression_rate_avg": _round_or_none(self.metrics["compression-rate-avg"]),
             "batch_splits": self.metrics["batch-split-total"],
             "record_retries": self.metrics["record-retry-total"],
         }
 
 
-def _number(value: float) -> float | None:
+def _round_or_none(value: float) -> float | None:
     return None if value != value else round(value, 3)
 
 
@@ -127,18 +127,18 @@ def perf(
         command_config=command_config,
     )
     try:
-        _check_topic(run)
-        report = asyncio.run(_write(run, quiet=as_json))
+        _check_topic_exists(run)
+        report = asyncio.run(_send_records(run, quiet=as_json))
     except ConfigError as fault:
         raise CommandFailure(str(fault), exit_code=EXIT_BAD_USAGE) from fault
     java = run_java(_java_arguments(run)) if compare else None
-    _show(report, java, as_json)
+    _print_report(report, java, as_json)
     if report.failed:
         unsent = f", {records - report.records} were not sent" if report.records < records else ""
         raise CommandFailure(f"{report.failed} of {report.records} records failed{unsent}: {report.first_error}")
 
 
-def _check_topic(run: PerfOptions) -> None:
+def _check_topic_exists(run: PerfOptions) -> None:
     """Returns when a broker answers and has the topic: a producer would wait a minute for it, each record again.
 
     Raises: ConfigError for settings that no producer takes, CommandFailure.
@@ -147,8 +147,10 @@ def _check_topic(run: PerfOptions) -> None:
 
     settings = _settings_of(run)
     producer_settings({"bootstrap.servers": run.bootstrap, **settings})
-    with connect_by(run.bootstrap, {key: settings[key] for key in settings if key.startswith(PREFIXES)}) as client:
-        TopicLookup(client).check(run.topic, None)
+    with connect_client_by_properties(
+        run.bootstrap, {key: settings[key] for key in settings if key.startswith(PREFIXES)}
+    ) as client:
+        TopicLookup(client).check_exists(run.topic, None)
 
 
 def _settings_of(run: PerfOptions) -> dict[str, str]:
@@ -156,7 +158,7 @@ def _settings_of(run: PerfOptions) -> dict[str, str]:
     return security_properties(run.command_config) | {key.replace("_", "."): text for key, text in run.settings.items()}
 
 
-async def _write(run: PerfOptions, *, quiet: bool) -> Report:
+async def _send_records(run: PerfOptions, *, quiet: bool) -> PerfReport:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -169,7 +171,7 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
         task = progress.add_task(run.topic, total=run.records)
         async with Producer(run.bootstrap, configs=_settings_of(run)) as producer:
-            value = _value(run.record_bytes)
+            value = _make_value(run.record_bytes)
             started, cpu = time.perf_counter(), time.process_time()
 
             def take_result(sent: float, metadata: RecordMetadata, error: ProducerError | None) -> None:
@@ -186,7 +188,7 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
                 if errors and isinstance(errors[-1], Timeout):
                     break  # no broker takes records any more, and each of the others would wait as long
                 sending = index + 1
-                await _pace(run, index, started)
+                await _wait_for_throughput(run, index, started)
                 sent = time.perf_counter()
                 delivery = producer.send(run.topic, value, callback=partial(take_result, sent))
                 if index % RECORDS_PER_TURN == 0:
@@ -196,7 +198,7 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
             seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
             metrics = producer.metrics()
         progress.update(task, completed=sending)
-    return Report(
+    return PerfReport(
         records=sending,
         failed=len(errors),
         first_error=str(errors[0]) if errors else None,
@@ -208,19 +210,19 @@ async def _write(run: PerfOptions, *, quiet: bool) -> Report:
     )
 
 
-def _value(size: int) -> bytes:
+def _make_value(size: int) -> bytes:
     """Letters, as Kafka's tool sends them."""
     return bytes(random.Random(0).choices(range(65, 91), k=size))
 
 
-async def _pace(run: PerfOptions, index: int, started: float) -> None:
+async def _wait_for_throughput(run: PerfOptions, index: int, started: float) -> None:
     if run.throughput > 0:
         ahead = index / run.throughput - (time.perf_counter() - started)
         if ahead > 0:
             await asyncio.sleep(ahead)
 
 
-def _show(report: Report, java: JavaResult | None, as_json: bool) -> None:
+def _print_report(report: PerfReport, java: JavaResult | None, as_json: bool) -> None:
     shown = report.as_json()
     if as_json:
         typer.echo(json.dumps(shown | ({"java": java.as_json()} if java is not None else {})))
@@ -247,7 +249,7 @@ def _java_arguments(run: PerfOptions) -> list[str]:
     return arguments if run.command_config is None else [*arguments, "--producer.config", str(run.command_config)]
 
 
-def _show_java(java: JavaResult, report: Report) -> None:
+def _show_java(java: JavaResult, report: PerfReport) -> None:
     typer.echo(f"java: {java.summary}")
     if java.per_second:
         typer.echo(f"java: {java.cpu_seconds:.2f} s of CPU, the start of the JVM included")

@@ -44,7 +44,7 @@ def run_java(arguments: Sequence[str]) -> JavaResult:
 
     Raises: CommandFailure where there is no such tool and no way to get it, or where it fails.
     """
-    command = [*_java_tool(), *arguments]
+    command = [*_find_java_tool(), *arguments]
     before = getrusage(RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     after = getrusage(RUSAGE_CHILDREN)
@@ -55,7 +55,7 @@ def run_java(arguments: Sequence[str]) -> JavaResult:
     return JavaResult(summary=lines[-1], cpu_seconds=cpu)
 
 
-def _java_tool() -> list[str]:
+def _find_java_tool() -> list[str]:
     """The tool of a Kafka that is installed, or its class from Maven's jars where Java and Maven are."""
     tool = next(filter(None, map(shutil.which, (f"{JAVA_TOOL}.sh", JAVA_TOOL))), None)
     if tool is not None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_FAILED, CommandFailure, fail_for
+from ..support.failures import EXIT_FAILED, CommandFailure, raise_failures
 from ..support.outcomes import print_outcomes
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def list_command(bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = N
     """List the partitions that are on their way."""
     from ...client.operations.reassignments import list_reassignments
 
-    with connect(bootstrap, command_config, HINTS) as client:
+    with connect_client(bootstrap, command_config, HINTS) as client:
         found = client.run(list_reassignments())
     rows: list[dict[str, Any]] = [
         {
@@ -67,7 +67,7 @@ def execute(
     from .plan import format_plan, read_plan
 
     plan = read_plan(file)
-    with connect(bootstrap, command_config, HINTS) as client:
+    with connect_client(bootstrap, command_config, HINTS) as client:
         before = _find_replicas(client, plan)
         outcomes = client.run(reassign_partitions(plan))
     if not as_json:
@@ -84,7 +84,7 @@ def verify(
     from .plan import read_plan
 
     plan = read_plan(file)
-    with connect(bootstrap, command_config, HINTS) as client:
+    with connect_client(bootstrap, command_config, HINTS) as client:
         under_way = {(each.topic, each.partition) for each in client.run(list_reassignments())}
         present = _find_replicas(client, plan)
     rows: list[dict[str, Any]] = [
@@ -93,7 +93,7 @@ def verify(
             "partition": partition,
             "replicas": list(present[topic, partition]),
             "wanted": list(wanted),
-            "state": _find_state((topic, partition) in under_way, present[topic, partition], wanted),
+            "state": _reassignment_state((topic, partition) in under_way, present[topic, partition], wanted),
         }
         for (topic, partition), wanted in sorted(plan.items())
     ]
@@ -116,7 +116,7 @@ def cancel(
     from .plan import read_plan
 
     wanted = None if file is None else read_plan(file)
-    with connect(bootstrap, command_config, HINTS) as client:
+    with connect_client(bootstrap, command_config, HINTS) as client:
         under_way = [(each.topic, each.partition) for each in client.run(list_reassignments())]
         cancelled = [each for each in under_way if wanted is None or each in wanted]
         outcomes = client.run(reassign_partitions(dict.fromkeys(cancelled))) if cancelled else []
@@ -130,7 +130,7 @@ def _find_replicas(client: CommandClient, partitions: Iterable[TopicPartition]) 
     from ...client.operations.topics import describe_topics
 
     found = client.run(describe_topics(sorted({topic for topic, _ in partitions})))
-    fail_for([(topic["name"], topic["error"], "") for topic in found if topic["error"]], HINTS)
+    raise_failures([(topic["name"], topic["error"], "") for topic in found if topic["error"]], HINTS)
     present = {(topic["name"], each["partition"]): each["replicas"] for topic in found for each in topic["partitions"]}
     for topic, partition in partitions:
         if (topic, partition) not in present:
@@ -138,7 +138,7 @@ def _find_replicas(client: CommandClient, partitions: Iterable[TopicPartition]) 
     return {each: present[each] for each in partitions}
 
 
-def _find_state(is_under_way: bool, present: Sequence[int], wanted: Sequence[int]) -> str:
+def _reassignment_state(is_under_way: bool, present: Sequence[int], wanted: Sequence[int]) -> str:
     if is_under_way:
         return UNDER_WAY
     return COMPLETE if list(present) == list(wanted) else DIFFERENT
@@ -150,9 +150,9 @@ def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as
         return
     from ..support.terminal_tables import print_table
 
-    cells = [[_show(row[column]) for column in columns] for row in rows]
+    cells = [[_format_cell(row[column]) for column in columns] for row in rows]
     print_table(columns, cells, numeric=("partition",))
 
 
-def _show(cell: Any) -> str:
+def _format_cell(cell: Any) -> str:
     return ",".join(map(str, cell)) if isinstance(cell, list) else str(cell)

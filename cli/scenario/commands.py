@@ -49,7 +49,7 @@ def run(name: Name, seed: Annotated[int, typer.Option(help="Seed of what is rand
             str(fault), "`stepdown scenario list` shows those that come with stepdown.", EXIT_BAD_USAGE
         ) from fault
     typer.echo(f"{wanted.title}\n\n{wanted.explains}")
-    with _only_errors():
+    with _log_only_errors():
         result = asyncio.run(runner.run(wanted, seed=seed))
     for line in result.lines:
         typer.echo(line)
@@ -59,7 +59,7 @@ def run(name: Name, seed: Annotated[int, typer.Option(help="Seed of what is rand
 
 
 @contextmanager
-def _only_errors() -> Iterator[None]:
+def _log_only_errors() -> Iterator[None]:
     """What is logged of expected failures is in the time line."""
     log = logging.getLogger("stepdown")
     before = log.level

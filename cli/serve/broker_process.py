@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING
 from ...broker.broker import Broker
 from ...broker.topics_at_start import create_missing_topics
 from ...config import Given, Origin, StartupSettings, load
-from ...config.sources.memory_limit import LEAST_BYTES, fitting_budgets, memory_limit_bytes
+from ...config.sources.memory_limit import LEAST_BYTES, memory_limit_bytes, shrink_budgets_to_limit
 from ...network.clock import LoopClock
 from ..support.failures import EXIT_FAILED
-from ..support.process_resources import allow_open_files, collect_garbage_seldom, return_memory, shorten_thread_turns
+from ..support.process_resources import (
+    allow_open_files,
+    collect_garbage_seldom,
+    make_malloc_return_memory,
+    shorten_switch_interval,
+)
 from .event_loop import run_in_loop
-from .greeting import announce, summarize, summarize_without_effect
+from .greeting import print_greeting, summarize_broker, summarize_without_effect
 from .log_format import configure_logging
 
 if TYPE_CHECKING:
@@ -61,16 +66,16 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
             "raise the limit of the container",
             *(limit_bytes >> 20, LEAST_BYTES >> 20),
         )
-    new = _check_start(loaded, options, environ)
+    new = _check_can_start(loaded, options, environ)
     allow_open_files()
-    return_memory()
-    shorten_thread_turns()
+    make_malloc_return_memory()
+    shorten_switch_interval()
     if options.brokers > 1:
         return run_in_loop(_run_cluster(options, loaded, environ, new))
-    return run_in_loop(_run(loaded, options, new))
+    return run_in_loop(_run_broker(loaded, options, new))
 
 
-def _check_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> frozenset[str]:
+def _check_can_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> frozenset[str]:
     """The log directories that are new.
 
     Raises: OSError, DiskFault for what would keep a broker from starting, before anything is written.
@@ -79,9 +84,9 @@ def _check_start(loaded: StartupSettings, options: BrokerOptions, environ: Mappi
 
     brokers = [loaded.settings]
     if options.brokers > 1:
-        from .cluster_process import settings_of_members
+        from .cluster_process import load_settings_of_members
 
-        brokers = settings_of_members(options.brokers, loaded, partial(load_settings, options, environ))
+        brokers = load_settings_of_members(options.brokers, loaded, partial(load_settings, options, environ))
     check_addresses(brokers, loaded.settings.stepdown_control_listen)
     new = check_directories(brokers)
     if options.make_files is not None:
@@ -93,7 +98,7 @@ def _check_start(loaded: StartupSettings, options: BrokerOptions, environ: Mappi
 def load_settings(options: BrokerOptions, environ: Mapping[str, str], more: Sequence[str] = ()) -> StartupSettings:
     """The settings, with memory budgets that fit into this process's limit. Raises: ConfigError."""
     limit_bytes = memory_limit_bytes()
-    budgets = [] if limit_bytes is None else fitting_budgets(limit_bytes, max(1, options.brokers))
+    budgets = [] if limit_bytes is None else shrink_budgets_to_limit(limit_bytes, max(1, options.brokers))
     defaults = [*budgets, *_replication_factors(options.brokers)]
     return load(options.properties, environ, [*options.overrides, *more], options.flags, defaults)
 
@@ -110,28 +115,28 @@ async def _run_cluster(
     options: BrokerOptions, loaded: StartupSettings, environ: Mapping[str, str], new: frozenset[str]
 ) -> int:
     from ...broker.failed_brokers import FailedBrokers
-    from .cluster_process import cluster_of, cluster_with_control_port_of
+    from .cluster_process import make_cluster, make_cluster_with_control_port
 
-    stopping = _stopping(options)
+    stopping = _make_stop_event(options)
     load_with = partial(load_settings, options, environ)
     async with contextlib.AsyncExitStack() as stack:
         control = ""
         if loaded.settings.stepdown_control_listen is None:
-            made = cluster_of(options.brokers, loaded, load_with, racks=options.racks)
+            made = make_cluster(options.brokers, loaded, load_with, racks=options.racks)
             cluster = await stack.enter_async_context(made)
             stack.push_async_callback(FailedBrokers(cluster, stopping.set).wait)
         else:  # goes on without a broker: a test starts them again
             make_disk = partial(_make_disk, options)
-            controlled = cluster_with_control_port_of(options.brokers, loaded, load_with, options.racks, make_disk)
+            controlled = make_cluster_with_control_port(options.brokers, loaded, load_with, options.racks, make_disk)
             cluster = (await stack.enter_async_context(controlled)).cluster
             control = f", control {controlled.control_address}"
         if options.users:
             cluster.scram_credentials.set_passwords(options.users)
         collect_garbage_seldom()
         for broker in cluster.brokers.values():
-            log.info(summarize(broker, loaded.layers, new))
+            log.info(summarize_broker(broker, loaded.layers, new))
         http = ",".join(str(broker.http_address) for broker in cluster.brokers.values())
-        announce(f"stepdown listening on {cluster.bootstrap}, http {http}{control}")
+        print_greeting(f"stepdown listening on {cluster.bootstrap}, http {http}{control}")
         await stopping.wait()
         if not cluster.brokers:
             return EXIT_FAILED
@@ -140,7 +145,7 @@ async def _run_cluster(
     return 0
 
 
-def _stopping(options: BrokerOptions) -> asyncio.Event:
+def _make_stop_event(options: BrokerOptions) -> asyncio.Event:
     """Set by the signals that ask the process to stop; of one that is temporary, also when its input ends."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -153,9 +158,9 @@ def _stopping(options: BrokerOptions) -> asyncio.Event:
     return stopping
 
 
-async def _run(loaded: StartupSettings, options: BrokerOptions, new: frozenset[str]) -> int:
-    stopping = _stopping(options)
-    broker = _broker(loaded, options)
+async def _run_broker(loaded: StartupSettings, options: BrokerOptions, new: frozenset[str]) -> int:
+    stopping = _make_stop_event(options)
+    broker = _make_broker(loaded, options)
     if isinstance(broker, Broker):  # with a control port it goes on: a test starts the broker again
         broker.on_failed = stopping.set
     await broker.start()
@@ -164,8 +169,8 @@ async def _run(loaded: StartupSettings, options: BrokerOptions, new: frozenset[s
     if options.users:
         broker.scram_credentials.set_passwords(options.users)
     collect_garbage_seldom()
-    log.info(summarize(broker if isinstance(broker, Broker) else broker.broker, loaded.layers, new))
-    announce(_greeting(broker))
+    log.info(summarize_broker(broker if isinstance(broker, Broker) else broker.broker, loaded.layers, new))
+    print_greeting(_make_greeting(broker))
     await stopping.wait()
     if broker.has_failed:
         await broker.kill()  # a disk that fails may keep a stop waiting; the next start recovers the logs
@@ -176,7 +181,7 @@ async def _run(loaded: StartupSettings, options: BrokerOptions, new: frozenset[s
     return 0
 
 
-def _broker(loaded: StartupSettings, options: BrokerOptions) -> "Broker | ControlledBroker":
+def _make_broker(loaded: StartupSettings, options: BrokerOptions) -> "Broker | ControlledBroker":
     if loaded.settings.stepdown_control_listen is None:
         return Broker(loaded.settings, loaded.layers)
     from ...broker.broker_with_control_port import ControlledBroker
@@ -192,7 +197,7 @@ def _make_disk(options: BrokerOptions) -> "FaultyDisk":
     return HardLinkedFiles() if options.is_temporary else FaultyDisk()
 
 
-def _greeting(broker: "Broker | ControlledBroker") -> str:
+def _make_greeting(broker: "Broker | ControlledBroker") -> str:
     control = getattr(broker, "control_address", None)
     more = "" if control is None else f", control {control}"
     return f"stepdown listening on {broker.address}, http {broker.http_address}{more}"

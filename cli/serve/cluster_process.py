@@ -19,7 +19,7 @@ Load = Callable[[Sequence[str]], StartupSettings]
 """The settings that the command line gives, with these `key=value` over them."""
 
 
-def cluster_of(
+def make_cluster(
     brokers: int,
     loaded: StartupSettings,
     load: Load,
@@ -30,11 +30,11 @@ def cluster_of(
     on_broker: Callable[[Broker], None] | None = None,
 ) -> BrokerCluster:
     """Brokers 1 to n. Raises: ConfigError, DiskFault."""
-    members = {number: _loading(number, loaded, load, racks) for number in range(1, brokers + 1)}
+    members = {number: _make_settings_loader(number, loaded, load, racks) for number in range(1, brokers + 1)}
     return BrokerCluster(loaded.settings.log_dirs[0], members, clock=clock, files=files, on_broker=on_broker)
 
 
-def cluster_with_control_port_of(
+def make_cluster_with_control_port(
     brokers: int,
     loaded: StartupSettings,
     load: Load,
@@ -44,28 +44,28 @@ def cluster_with_control_port_of(
     """The same with a control port, for the cluster as a whole. Raises: ConfigError, DiskFault."""
     settings = loaded.settings
     return ControlledCluster(
-        partial(cluster_of, brokers, loaded, load, racks=racks),
+        partial(make_cluster, brokers, loaded, load, racks=racks),
         make_disk=make_disk,
         port=settings.stepdown_control_listen,
         token=settings.stepdown_control_token or "",
     )
 
 
-def settings_of_members(brokers: int, loaded: StartupSettings, load: Load) -> list[BrokerSettings]:
+def load_settings_of_members(brokers: int, loaded: StartupSettings, load: Load) -> list[BrokerSettings]:
     """Settings of brokers 1 to n. Raises: ConfigError."""
-    return [_loading(number, loaded, load, ())(()).settings for number in range(1, brokers + 1)]
+    return [_make_settings_loader(number, loaded, load, ())(()).settings for number in range(1, brokers + 1)]
 
 
-def _loading(number: int, loaded: StartupSettings, load: Load, racks: Sequence[str]) -> LoadSettings:
+def _make_settings_loader(number: int, loaded: StartupSettings, load: Load, racks: Sequence[str]) -> LoadSettings:
     settings = loaded.settings
     own = [
         *own_settings(number, settings.log_dirs[0], racks[(number - 1) % len(racks)] if racks else None),
-        _addresses("listeners", settings.listeners, number),
-        _addresses("advertised.listeners", settings.advertised_listeners, number),
+        _shift_ports("listeners", settings.listeners, number),
+        _shift_ports("advertised.listeners", settings.advertised_listeners, number),
     ]
     return lambda more: load([f"{each.key}={each.text}" for each in (*own, *more)])
 
 
-def _addresses(key: str, endpoints: Iterable[Endpoint], number: int) -> Given:
+def _shift_ports(key: str, endpoints: Iterable[Endpoint], number: int) -> Given:
     moved = [replace(each, port=each.port + number - 1 if each.port else 0) for each in endpoints]
     return Given(key, ",".join(map(str, moved)), Origin("option --brokers"))

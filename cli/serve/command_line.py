@@ -42,10 +42,10 @@ def main(arguments: Sequence[str]) -> int:
             settings = SETTINGS
             if given.security_dir or given.tls or given.user:
                 stack.callback(remove_certificates, given.security_dir or SECURITY_DIR)
-        return _serve(given, settings)
+        return _serve_by_arguments(given, settings)
 
 
-def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
+def _serve_by_arguments(given: argparse.Namespace, settings: Sequence[str]) -> int:
     """`settings`: what the command line's own win over."""
     from .broker_process import BrokerOptions, serve
 
@@ -53,14 +53,18 @@ def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
     secured: list[Given] = []
     make_files: Callable[[], object] | None = None
     if given.tls or given.user:
-        from .security_for_tests import make_security_files, security_flags
+        from .security_for_tests import make_security_files, security_settings
 
         wanted = (given.listen or "127.0.0.1:9092", given.security_dir or SECURITY_DIR, given.user)
-        secured = security_flags(*wanted, tls=given.tls)
+        secured = security_settings(*wanted, tls=given.tls)
         make_files = partial(make_security_files, *wanted, tls=given.tls)
     options = BrokerOptions(
         properties=given.properties,
-        flags=[*flags_of(given.listen, given.log_dir, given.http, given.control, given.act_as), *rack, *secured],
+        flags=[
+            *settings_of_flags(given.listen, given.log_dir, given.http, given.control, given.act_as),
+            *rack,
+            *secured,
+        ],
         overrides=[*settings, *given.override],
         brokers=given.brokers,
         log_format=given.log_format,
@@ -73,7 +77,7 @@ def _serve(given: argparse.Namespace, settings: Sequence[str]) -> int:
     return serve(options)
 
 
-def flags_of(listen: str, log_dirs: list[str], http: str, control: str = "", act_as: str = "") -> list[Given]:
+def settings_of_flags(listen: str, log_dirs: list[str], http: str, control: str = "", act_as: str = "") -> list[Given]:
     """The settings that --listen, --log-dir, --http, --control and --act-as stand for."""
     flags = []
     if listen:
@@ -129,19 +133,21 @@ def _add_test_options(parser: CommandParser) -> None:
     option("--act-as", default="", metavar="|".join(RELEASES), help="The release of Kafka to act as.")
     option(
         "--brokers",
-        type=_number,
+        type=_parse_broker_count,
         default=1,
         metavar="N",
         help="Brokers of a cluster in this process [default: %(default)s].",
     )
-    option("--racks", type=_names, default=(), metavar="A,B,…", help="Racks of those brokers, in turn.")
+    option("--racks", type=_parse_rack_names, default=(), metavar="A,B,…", help="Racks of those brokers, in turn.")
     option(
         "--temporary",
         action="store_true",
         help="Free ports, an end with the pipe at standard input; logs and certificates are removed then.",
     )
     option("--tls", action="store_true", help="Listen with TLS, with new certificates.")
-    option("--user", type=_user, action="append", default=[], metavar="NAME:PASSWORD", help="A user who may log in.")
+    option(
+        "--user", type=_parse_user, action="append", default=[], metavar="NAME:PASSWORD", help="A user who may log in."
+    )
     option(
         "--security-dir",
         type=Path,
@@ -150,14 +156,14 @@ def _add_test_options(parser: CommandParser) -> None:
     )
 
 
-def _number(text: str) -> int:
+def _parse_broker_count(text: str) -> int:
     """How many brokers."""
     if not text.isdecimal() or not 1 <= int(text) <= MOST_BROKERS:
         raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_BROKERS} expected, found {text!r}")
     return int(text)
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _parse_rack_names(text: str) -> tuple[str, ...]:
     """The names of racks."""
     names = tuple(text.split(","))
     if not all(names):
@@ -174,7 +180,7 @@ def _parse_log_dir(path: str) -> str:
     return path
 
 
-def _user(text: str) -> tuple[str, str]:
+def _parse_user(text: str) -> tuple[str, str]:
     """A user and the password; the text is not shown."""
     name, colon, password = text.partition(":")
     if not (name and colon and password and name.isascii() and name.isprintable() and not set(name) & set(' ="\\;,')):

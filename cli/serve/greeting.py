@@ -20,7 +20,7 @@ NAMED = 3
 """Settings without effect that are named."""
 
 
-def announce(greeting: str) -> None:
+def print_greeting(greeting: str) -> None:
     """Print the greeting; a process whose stdout cannot be written serves all the same, and has it in its log."""
     try:
         print(greeting, flush=True)
@@ -38,7 +38,7 @@ def summarize_without_effect(remarks: Sequence[Remark], file: Path | None) -> st
     return f"{len(keys)} {has} no effect here: {named}; `{command}` tells why"
 
 
-def summarize(broker: Broker, layers: Layers, new: Container[str]) -> str:
+def summarize_broker(broker: Broker, layers: Layers, new: Container[str]) -> str:
     """What a broker serves: directories, cluster and node id, topics, listeners with their protocols, HTTP.
 
     `new`: directories that were not there before this start, perhaps since their path is mistyped.

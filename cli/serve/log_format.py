@@ -25,7 +25,7 @@ class ConsoleFormatter(logging.Formatter):
         self._colours = colours
 
     def format(self, record: logging.LogRecord) -> str:
-        level, trace = record.levelname.lower(), _trace(self, record)
+        level, trace = record.levelname.lower(), _format_traceback(self, record)
         message = record.getMessage().translate(CONTROLS)
         line = f"{_timestamp(record)} [{level}] {message}  [{record.name}]"
         if self._colours:
@@ -46,7 +46,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "event": record.getMessage(),
         }
-        if trace := _trace(self, record):
+        if trace := _format_traceback(self, record):
             told["exception"] = trace
         return json.dumps(told, ensure_ascii=False)
 
@@ -63,5 +63,5 @@ def _timestamp(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+def _format_traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     return formatter.formatException(record.exc_info) if record.exc_info else ""

@@ -12,7 +12,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument_group("log").add_argument
     option(
         "--log-format",
-        type=_one_of(FORMATS),
+        type=_choice_parser(FORMATS),
         choices=FORMATS,
         default=FORMATS[0],
         metavar="|".join(FORMATS),
@@ -20,7 +20,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     )
     option(
         "--log-level",
-        type=_one_of(LEVELS),
+        type=_choice_parser(LEVELS),
         choices=LEVELS,
         default="info",
         metavar="|".join(LEVELS),
@@ -28,7 +28,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
+def _choice_parser(choices: Sequence[str]) -> Callable[[str], str]:
     """A type that takes one of `choices`, in any case."""
 
     def check(value: str) -> str:

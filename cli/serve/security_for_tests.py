@@ -16,9 +16,9 @@ from ...testing.security.secured_listener import AUTHORITY, PROPERTIES, SERVER, 
 ORIGIN = Origin("option --tls or --user")
 
 
-def security_flags(listen: str, folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> list[Given]:
+def security_settings(listen: str, folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> list[Given]:
     """The settings that --tls and --user stand for."""
-    listener = _listener(folder, users, tls=tls)
+    listener = _make_secured_listener(folder, users, tls=tls)
     texts = {"listeners": f"{listener.protocol}://{listen}", "advertised.listeners": "", **listener.broker_settings()}
     return [Given(name, text, ORIGIN) for name, text in texts.items()]
 
@@ -34,11 +34,11 @@ def make_security_files(listen: str, folder: Path, users: Sequence[tuple[str, st
         folder.mkdir(parents=True, exist_ok=True)
         make_certificates(folder, listen.rpartition(":")[0])
     folder.mkdir(parents=True, exist_ok=True)
-    texts = _listener(folder, users, tls=tls).java_settings(users[0][0] if users else "")
+    texts = _make_secured_listener(folder, users, tls=tls).java_settings(users[0][0] if users else "")
     _write_properties(folder / PROPERTIES, texts)
 
 
-def _listener(folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> SecuredListener:
+def _make_secured_listener(folder: Path, users: Sequence[tuple[str, str]], *, tls: bool) -> SecuredListener:
     protocol = ("SASL_SSL" if tls else "SASL_PLAINTEXT") if users else "SSL"
     return SecuredListener(protocol=protocol, folder=folder, users=dict(users))
 

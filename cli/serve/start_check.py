@@ -6,8 +6,8 @@ from contextlib import ExitStack, closing
 
 from ...config import BrokerSettings, Endpoint, HostPort
 from ...network.admission.listener_files import find_unusable_files
-from ...network.listener import bind, naming_address
-from ...network.tls.certificate_dates import list_untimely
+from ...network.listener import address_in_bind_errors, bind
+from ...network.tls.certificate_dates import list_certificates_not_in_force
 from ...protocol.errors import DiskFault
 from ...storage.directories.directory_check import NotALogDirectory
 from ...storage.directories.log_directory import DirectoryInUse, check_not_in_use
@@ -23,7 +23,7 @@ def check_addresses(brokers: Sequence[BrokerSettings], control: HostPort | None)
         wanted += [*settings.listeners, settings.stepdown_http_listen]
     with ExitStack() as stack:
         for each in wanted:
-            with naming_address(each.host, each.port):
+            with address_in_bind_errors(each.host, each.port):
                 stack.enter_context(closing(bind(each.host, each.port)))
 
 
@@ -53,5 +53,5 @@ def check_listener_files(brokers: Sequence[BrokerSettings], now_ms: int) -> None
         if reasons := [why for _, why in find_unusable_files(listener, security)]:
             raise DiskFault(f"listener {listener}: {'; '.join(reasons)}")
         if security.tls is not None:
-            for line in list_untimely(security.tls, now_ms):
+            for line in list_certificates_not_in_force(security.tls, now_ms):
                 log.warning("listener %s: %s", listener, line)

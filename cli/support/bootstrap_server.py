@@ -33,12 +33,16 @@ LOCAL = f"127.0.0.1:{DEFAULT_PORT}"
 NO_HINTS: Mapping[str, str] = MappingProxyType({})
 
 
-def connect(bootstrap: str, command_config: Path | None = None, hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
+def connect_client(
+    bootstrap: str, command_config: Path | None = None, hints: Mapping[str, str] = NO_HINTS
+) -> CommandClient:
     """A client of a broker at HOST:PORT,…, as the file of `--command-config` says. Raises: CommandFailure."""
-    return connect_by(bootstrap, security_properties(command_config), hints)
+    return connect_client_by_properties(bootstrap, security_properties(command_config), hints)
 
 
-def connect_by(bootstrap: str, properties: Mapping[str, str], hints: Mapping[str, str] = NO_HINTS) -> CommandClient:
+def connect_client_by_properties(
+    bootstrap: str, properties: Mapping[str, str], hints: Mapping[str, str] = NO_HINTS
+) -> CommandClient:
     """The same, with the security that properties ask for. Raises: CommandFailure."""
     from .command_client import CommandClient
 

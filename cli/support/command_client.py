@@ -63,26 +63,26 @@ class CommandClient(BlockingClient):
         try:
             super().connect()
         except ClientError as fault:
-            raise CommandFailure(str(fault), self._hint(fault)) from fault
+            raise CommandFailure(str(fault), self._hint_for(fault)) from fault
         self._is_connected = True
 
     def run(self, operation: Operation[T]) -> T:
         try:
-            with self._let_signals_end_it():
+            with self._end_wait_on_signal():
                 result = super().run(operation)
         except ClientError as fault:
-            raise CommandFailure(str(fault), self._hint(fault)) from fault
+            raise CommandFailure(str(fault), self._hint_for(fault)) from fault
         self._has_answered = True
         return result
 
-    def _let_signals_end_it(self) -> AbstractContextManager[None]:
+    def _end_wait_on_signal(self) -> AbstractContextManager[None]:
         if self.stopping is None:
             return nullcontext()
         if self.stopping.by is not None:
             self._timeout_s = GOODBYE_S
-        return self.stopping.end_wait()
+        return self.stopping.end_wait_on_signal()
 
-    def _hint(self, fault: ClientError) -> str:
+    def _hint_for(self, fault: ClientError) -> str:
         if isinstance(fault, KafkaError):
             return self._hints.get(fault.code, "")
         if isinstance(fault, ConnectionBroken):

@@ -14,13 +14,13 @@ TIMEOUT_S = 1.0
 def complete_topics(ctx: typer.Context, incomplete: str) -> list[str]:
     from ...client.operations.topics import describe_topics
 
-    return _find(ctx, incomplete, describe_topics, lambda topic: str(topic["name"]))
+    return _find_candidates(ctx, incomplete, describe_topics, lambda topic: str(topic["name"]))
 
 
 def complete_groups(ctx: typer.Context, incomplete: str) -> list[str]:
     from ...client.operations.groups import list_groups
 
-    return _find(ctx, incomplete, list_groups, lambda group: str(group.name))
+    return _find_candidates(ctx, incomplete, list_groups, lambda group: str(group.name))
 
 
 def complete_settings(incomplete: str) -> list[str]:
@@ -29,7 +29,9 @@ def complete_settings(incomplete: str) -> list[str]:
     return [key for key in dict.fromkeys([*BROKER_KEYS, *TOPIC_KEYS]) if key.startswith(incomplete)]
 
 
-def _find(ctx: typer.Context, begin: str, operation: Callable[[], Any], name_of: Callable[[Any], str]) -> list[str]:
+def _find_candidates(
+    ctx: typer.Context, begin: str, operation: Callable[[], Any], name_of: Callable[[Any], str]
+) -> list[str]:
     """Nothing where no broker answers: what a shell shows has no place for faults."""
     from ...client.blocking_client import BlockingClient
     from ...client.errors import ClientError

@@ -21,7 +21,7 @@ class CommandFailure(Exception):
         return f"{message}\n  {self.hint}" if self.hint else message
 
 
-def fail_for(failures: Sequence[tuple[str, str, str]], hints: Mapping[str, str]) -> None:
+def raise_failures(failures: Sequence[tuple[str, str, str]], hints: Mapping[str, str]) -> None:
     """Ends the command if there are any, with their names, errors and messages ("" where the broker gave none), and
     what `hints` know of the errors."""
     if not failures:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .failures import fail_for
+from .failures import raise_failures
 
 if TYPE_CHECKING:
     from ...client.operations.outcome import Outcome
@@ -33,9 +33,9 @@ def print_outcomes(
         for each in outcomes:
             if each not in failed:
                 typer.echo(f"{each.name}: {'is there already' if each.failed else done}")
-    fail_for_outcomes(failed, hints)
+    raise_failed_outcomes(failed, hints)
 
 
-def fail_for_outcomes(outcomes: Sequence[Outcome], hints: Mapping[str, str]) -> None:
+def raise_failed_outcomes(outcomes: Sequence[Outcome], hints: Mapping[str, str]) -> None:
     """Ends the command if one of them failed, with what `hints` know of the errors."""
-    fail_for([(each.name, each.error, each.message) for each in outcomes if each.failed], hints)
+    raise_failures([(each.name, each.error, each.message) for each in outcomes if each.failed], hints)

@@ -32,7 +32,7 @@ def allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def return_memory() -> None:
+def make_malloc_return_memory() -> None:
     """Has glibc give back what is freed; other C libraries are left as they are.
 
     As it comes, each worker thread gets an arena of its own that keeps what its largest batch took, and a large block
@@ -45,7 +45,7 @@ def return_memory() -> None:
         mallopt(M_TRIM_THRESHOLD, KEPT_BLOCK_BYTES)
 
 
-def shorten_thread_turns() -> None:
+def shorten_switch_interval() -> None:
     """Has a worker that runs Python let the event loop go on after half a millisecond."""
     sys.setswitchinterval(THREAD_TURN_S)
 

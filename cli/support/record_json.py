@@ -43,7 +43,7 @@ class NewRecord:
     headers: tuple[Header, ...] = ()
 
 
-def line_of(topic: str, partition: int, record: Record) -> str:
+def record_to_json(topic: str, partition: int, record: Record) -> str:
     """The record as JSON, without a line feed."""
     values = {
         "topic": topic,
@@ -51,14 +51,14 @@ def line_of(topic: str, partition: int, record: Record) -> str:
         "offset": record.offset,
         "timestamp": record.timestamp,
         "timestampType": TIMESTAMP_TYPES[record.timestamp_type],
-        "key": _json_of(record.key),
-        "value": _json_of(record.value),
-        "headers": [{"key": name, "value": _json_of(value)} for name, value in record.headers],
+        "key": _bytes_to_json(record.key),
+        "value": _bytes_to_json(record.value),
+        "headers": [{"key": name, "value": _bytes_to_json(value)} for name, value in record.headers],
     }
     return json.dumps(values, ensure_ascii=False)
 
 
-def record_of(line: bytes) -> NewRecord:
+def record_from_json(line: bytes) -> NewRecord:
     """The record of a line. Raises: ValueError that says what is wrong with it."""
     try:
         given = json.loads(line)
@@ -73,15 +73,15 @@ def record_of(line: bytes) -> NewRecord:
         raise ValueError('there is no "value"; a tombstone has the value null')
     return NewRecord(
         topic=_text(given.get("topic"), "topic"),
-        partition=_number(given.get("partition"), "partition", 0, MAX_PARTITION),
-        timestamp=_number(given.get("timestamp"), "timestamp", -1, MAX_TIMESTAMP),
+        partition=_check_number(given.get("partition"), "partition", 0, MAX_PARTITION),
+        timestamp=_check_number(given.get("timestamp"), "timestamp", -1, MAX_TIMESTAMP),
         key=_bytes(given.get("key"), "key"),
         value=_bytes(given["value"], "value"),
         headers=_headers(given.get("headers")),
     )
 
 
-def _json_of(data: Bytes) -> str | dict[str, str] | None:
+def _bytes_to_json(data: Bytes) -> str | dict[str, str] | None:
     if data is None:
         return None
     data = bytes(data)
@@ -124,7 +124,7 @@ def _text(given: Any, name: str) -> str | None:
     raise ValueError(f"{name}: expected a string")
 
 
-def _number(given: Any, name: str, lowest: int, highest: int) -> int | None:
+def _check_number(given: Any, name: str, lowest: int, highest: int) -> int | None:
     if given is None or (type(given) is int and lowest <= given <= highest):
         return given
     raise ValueError(f"{name}: expected a number from {lowest} to {highest}")

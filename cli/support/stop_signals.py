@@ -18,7 +18,7 @@ class SignalStop(BaseException):
     """A signal came while a command waited for a broker."""
 
 
-def end_in_order(number: int) -> None:
+def end_as_by_interrupt(number: int) -> None:
     """Does as ^C: temporary files and child processes of a command go with it. Raises: SystemExit.
 
     It is no KeyboardInterrupt, of which Python may die by SIGINT though it was caught: where an `exec` was interrupted.
@@ -29,7 +29,7 @@ def end_in_order(number: int) -> None:
     on_interrupt(number, None)  # that of asyncio cancels its main task
 
 
-def unhandled_signals() -> list[signal.Signals]:
+def signals_with_default_action() -> list[signal.Signals]:
     """Of SIGTERM and SIGHUP, those that would end the process at once and leave its temporary files and children."""
     return [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL]
 
@@ -50,14 +50,14 @@ class StopSignals:
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
             for number in self._numbers:
-                self._before[number] = signal.signal(number, self._caught)
+                self._before[number] = signal.signal(number, self._handle_signal)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
-        self._restore()
+        self._restore_handlers()
 
     @contextmanager
-    def end_wait(self) -> Iterator[None]:
+    def end_wait_on_signal(self) -> Iterator[None]:
         """Within this block the first signal ends what is waited for. Raises: SignalStop."""
         self._ends_waits = True
         try:
@@ -65,7 +65,7 @@ class StopSignals:
         finally:
             self._ends_waits = False
 
-    def _caught(self, number: int, frame: FrameType | None) -> None:
+    def _handle_signal(self, number: int, frame: FrameType | None) -> None:
         if self.by is None:
             self.by, self._stopped_at = number, monotonic()
             if self._on_stop is not None:
@@ -73,10 +73,10 @@ class StopSignals:
             if self._ends_waits:
                 raise SignalStop
         elif monotonic() - self._stopped_at > ONE_TIME_S:
-            self._restore()
+            self._restore_handlers()
             signal.raise_signal(number)
 
-    def _restore(self) -> None:
+    def _restore_handlers(self) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)  # type: ignore[arg-type]  # what signal.signal gave
         self._before = {}

@@ -18,15 +18,15 @@ def print_table(
 ) -> None:
     """Print rows under their columns; `numeric` columns are aligned at the right. What is long goes on in the next
     line of its column where the table is wider than the terminal, or elsewhere than `most_columns`."""
-    cells = [[*columns], *([_printable(str(cell)) for cell in row] for row in rows)]
-    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+    cells = [[*columns], *([_escape_control_characters(str(cell)) for cell in row] for row in rows)]
+    widths = [max(map(_terminal_width, column)) for column in zip(*cells, strict=True)]
     right = [column in numeric for column in columns]
     width = sum(widths) + len(GAP) * (len(widths) - 1)
     limit = get_terminal_size().columns if sys.stdout.isatty() else most_columns
     if limit is not None and width > limit:
         _print_narrow(cells, right, limit)
         return
-    head, *lines = (_line(row, widths, right) for row in cells)
+    head, *lines = (_pad_row(row, widths, right) for row in cells)
     typer.echo("\n".join([head, "─" * width, *lines]))
 
 
@@ -44,20 +44,20 @@ def _print_narrow(cells: Sequence[Sequence[str]], right: Sequence[bool], width: 
     Console(highlight=False, width=width).print(table)
 
 
-def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+def _pad_row(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     padded = []
     for cell, width, is_right in zip(row, widths, right, strict=True):
-        blanks = " " * (width - _width(cell))
+        blanks = " " * (width - _terminal_width(cell))
         padded.append(blanks + cell if is_right else cell + blanks)
     return GAP.join(padded).rstrip()
 
 
-def _printable(cell: str) -> str:
+def _escape_control_characters(cell: str) -> str:
     """The cell in one line, without what a terminal obeys: names come from clients and brokers."""
     return "".join(each if category(each) not in ("Cc", "Cf", "Zl", "Zp") else repr(each)[1:-1] for each in cell)
 
 
-def _width(cell: str) -> int:
+def _terminal_width(cell: str) -> int:
     """Columns of a terminal."""
     if cell.isascii():
         return len(cell)

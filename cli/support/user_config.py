@@ -20,7 +20,7 @@ BOOTSTRAP_KEY = "bootstrap.servers"
 def read_user_config() -> dict[str, str]:
     """Defaults by the names of parameters; none without a file. Raises: CommandFailure."""
     named = os.environ.get(VARIABLE, "")
-    file = Path(named) if named else _find_base() / "stepdown" / "client.properties"
+    file = Path(named) if named else _config_home() / "stepdown" / "client.properties"
     try:
         data = file.read_bytes()
     except FileNotFoundError as fault:
@@ -32,7 +32,7 @@ def read_user_config() -> dict[str, str]:
     return {"command_config": str(file), **_read_bootstrap(file, data)}
 
 
-def _find_base() -> Path:
+def _config_home() -> Path:
     given = os.environ.get("XDG_CONFIG_HOME", "")
     return Path(given) if given else Path(os.path.expanduser("~/.config"))  # noqa: PTH111  # Path fails without a home
 

@@ -11,14 +11,14 @@ import typer
 
 from ...protocol.errors import ApiError, DiskFault
 from ...protocol.plural import plural
-from ..support.bootstrap_server import LOCAL, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topics
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
-from ..support.outcomes import fail_for_outcomes
+from ..support.outcomes import raise_failed_outcomes
 from ..support.standard_streams import print_error
 from .hints import HINTS
-from .setting_pairs import pairs
+from .setting_pairs import parse_setting_pairs
 
 if TYPE_CHECKING:
     from ...storage.zookeeper.kafka_cluster import KafkaCluster
@@ -85,7 +85,7 @@ def adopt(
         "--zookeeper-data": zookeeper_data is not None,
     }
     _check_sources([option for option, is_given in given.items() if is_given])
-    configs, described = pairs(override or [], "-o"), read_files(from_files or [])
+    configs, described = parse_setting_pairs(override or [], "-o"), read_files(from_files or [])
     if config is not None and not log_dirs:
         raise CommandFailure("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
     cluster = _read_cluster(zookeeper, zookeeper_data, log_dirs or [])
@@ -96,13 +96,13 @@ def adopt(
     if log_dirs:
         opened = _open_directories(log_dirs, config, described, cluster, wanted, dry_run=dry_run)
     else:
-        opened = _connect(bootstrap, command_config, wanted)
+        opened = _connect_to_topics(bootstrap, command_config, wanted)
     with opened as place:
         for line in place.adopt_internal_partition_counts(counts, dry_run=dry_run):
             typer.echo(line)
         known = place.topics()
-        names = adoption.select(known, patterns or [])
-        adoptions = adoption.plan(names, configs, described)
+        names = adoption.select_unknown_topics(known, patterns or [])
+        adoptions = adoption.plan_adoptions(names, configs, described)
         for each in adoptions if dry_run or log_dirs else ():
             typer.echo(describe_adoption(place, each))
         for line in place.adopt_access(cluster, dry_run=dry_run) if cluster is not None else ():
@@ -110,7 +110,7 @@ def adopt(
         if not dry_run:
             adopt_all(place, adoptions)
         left = len(names) - len(adoptions)
-    for line in adoption.missing_partitions(known, described) if described is not None else ():
+    for line in adoption.describe_missing_partitions(known, described) if described is not None else ():
         print_error(f"missing: {line}")
     if left:
         print_error(f"{plural(left, 'topic')} without settings: no file names them")
@@ -180,7 +180,7 @@ def _open_directories(
     if cluster is not None and cluster.cluster_id:
         settings["stepdown.cluster.id"] = cluster.cluster_id
     reading = DirectoryReading(load_for(log_dirs, config, settings), described)
-    wanted.check(reading.topics())
+    wanted.check_any_topic_matches(reading.topics())
     if dry_run:
         yield reading
         return
@@ -191,12 +191,12 @@ def _open_directories(
 
 
 @contextmanager
-def _connect(bootstrap: str, command_config: Path | None, wanted: WantedTopics) -> Iterator[TopicPlace]:
+def _connect_to_topics(bootstrap: str, command_config: Path | None, wanted: WantedTopics) -> Iterator[TopicPlace]:
     from .running_topics import RunningTopics
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         place = RunningTopics(client)
-        wanted.check(place.topics())
+        wanted.check_any_topic_matches(place.topics())
         yield place
 
 
@@ -236,24 +236,24 @@ def adopt_all(place: TopicPlace, adoptions: Sequence[Adoption]) -> None:
     outcomes = [place.adopt(each) for each in adoptions]
     for each, outcome in zip(adoptions, outcomes, strict=True):
         if not outcome.failed:
-            typer.echo(f"{each.topic}: adopted, {_settings(each)}")
-    fail_for_outcomes(outcomes, HINTS)
+            typer.echo(f"{each.topic}: adopted, {_settings_text(each)}")
+    raise_failed_outcomes(outcomes, HINTS)
 
 
 def describe_adoption(place: TopicPlace, each: Adoption) -> str:
     """What would change, and how many records would go at once."""
-    from .adoption import preview
+    from .adoption import preview_deletions
 
     try:
-        found = preview(place, each)
+        found = preview_deletions(place, each)
     except (DiskFault, ApiError) as fault:
-        return f"{each.topic}: {_settings(each)}; what that deletes cannot be told: {fault}"
+        return f"{each.topic}: {_settings_text(each)}; what that deletes cannot be told: {fault}"
     if found is None:
-        return f"{each.topic}: {_settings(each)}; its folders cannot be read from here, so records are not counted"
+        return f"{each.topic}: {_settings_text(each)}; its folders cannot be read from here, so records are not counted"
     text = f"retention would delete {plural(found.retained_away, 'record')} ({found.retained_away_bytes} bytes)"
-    return f"{each.topic}: {_settings(each)}; {text}, compaction {found.compacted_away}"
+    return f"{each.topic}: {_settings_text(each)}; {text}, compaction {found.compacted_away}"
 
 
-def _settings(adoption: Adoption) -> str:
+def _settings_text(adoption: Adoption) -> str:
     given = ", ".join(f"{key}={text}" for key, text in sorted(adoption.configs.items()))
     return given or "the broker's defaults"

@@ -55,18 +55,18 @@ class TopicPlace(Protocol):
         """What of users, access rules and quotas of ZooKeeper is added, in lines."""
 
 
-def select(topics: Mapping[str, KnownTopic], patterns: Sequence[str]) -> list[str]:
+def select_unknown_topics(topics: Mapping[str, KnownTopic], patterns: Sequence[str]) -> list[str]:
     """The topics without known settings whose name matches a pattern such as `orders` or `audit-*`; all without one."""
     unknown = sorted(name for name, topic in topics.items() if topic.is_unknown)
-    return match(unknown, patterns) if patterns else unknown
+    return match_names(unknown, patterns) if patterns else unknown
 
 
-def match(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
+def match_names(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
     """The names that one of the patterns stands for."""
     return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
-def plan(names: Iterable[str], configs: Mapping[str, str], described: ToolOutput | None) -> list[Adoption]:
+def plan_adoptions(names: Iterable[str], configs: Mapping[str, str], described: ToolOutput | None) -> list[Adoption]:
     """What each topic gets: what a file says of it, else `configs`. Of topics that a file does not name, nothing."""
     if described is None:
         return [Adoption(topic=name, configs=configs) for name in names]
@@ -74,7 +74,7 @@ def plan(names: Iterable[str], configs: Mapping[str, str], described: ToolOutput
     return [Adoption(topic=name, configs=given) for name, given in found.items() if given is not None]
 
 
-def missing_partitions(topics: Mapping[str, KnownTopic], described: ToolOutput) -> list[str]:
+def describe_missing_partitions(topics: Mapping[str, KnownTopic], described: ToolOutput) -> list[str]:
     """A line for each topic of which the file names more partitions than there are, or that is not there at all."""
     lines = []
     for name, told in described.topics.items():
@@ -84,7 +84,7 @@ def missing_partitions(topics: Mapping[str, KnownTopic], described: ToolOutput) 
     return lines
 
 
-def preview(place: TopicPlace, adoption: Adoption) -> DeletionPreview | None:
+def preview_deletions(place: TopicPlace, adoption: Adoption) -> DeletionPreview | None:
     """What the settings would delete at once; None where no folder can be read. Raises: DiskFault, CorruptRecord."""
     from ...storage.compaction.deletion_preview import DeletionPreview, preview_deletion
 

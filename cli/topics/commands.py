@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from ...protocol.plural import plural
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topics
-from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
 from ..support.outcomes import print_outcomes
 from .adopt import adopt
 from .hints import HINTS
-from .setting_pairs import pairs
+from .setting_pairs import parse_setting_pairs
 
 topics = typer.Typer(
     no_args_is_help=True,
@@ -48,12 +48,12 @@ def create(
     """Create topics."""
     from ...client.operations.topics import NewTopic, create_topics
 
-    configs = pairs(config or [])
+    configs = parse_setting_pairs(config or [])
     wanted = [
         NewTopic(name=name, partitions=partitions, replication_factor=replication_factor, configs=configs)
         for name in names
     ]
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         outcomes = client.run(create_topics(wanted, validate_only=validate_only))
     accepted = ("TOPIC_ALREADY_EXISTS",) if if_not_exists else ()
     print_outcomes(
@@ -76,7 +76,7 @@ def list_command(
     """List the topics."""
     from ...client.operations.topics import describe_topics
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         found = [topic for topic in client.run(describe_topics()) if internal or not topic["is_internal"]]
     if as_json:
         shown = [{**topic, "partitions": len(topic["partitions"])} for topic in found]
@@ -101,7 +101,7 @@ def describe(
     """Show partitions, leaders and the topic's own settings."""
     from ...client.operations.topics import TOPIC_SOURCE, describe_topics, topic_configs
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         found = client.run(describe_topics(names or None))
         whole = [topic["name"] for topic in found if not topic["error"]]
         configs = client.run(topic_configs(whole)) if whole else {}
@@ -112,8 +112,8 @@ def describe(
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
-        show_topics([topic for topic in found if not topic["error"]])
-    fail_for([(topic["name"], topic["error"], "") for topic in found if topic["error"]], HINTS)
+        print_topics([topic for topic in found if not topic["error"]])
+    raise_failures([(topic["name"], topic["error"], "") for topic in found if topic["error"]], HINTS)
 
 
 @topics.command()
@@ -123,7 +123,7 @@ def delete(
     """Delete topics and their records."""
     from ...client.operations.topics import delete_topics
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         outcomes = client.run(delete_topics(names))
     print_outcomes(outcomes, "deleted", HINTS, as_json=as_json, kind="topic")
 
@@ -149,13 +149,13 @@ def alter(
     """Add partitions to a topic, or change its settings."""
     from ...client.operations.topics import add_partitions, alter_topic_configs
 
-    changed = pairs(config or [])
+    changed = parse_setting_pairs(config or [])
     if partitions is None and not changed and not delete_config:
         raise CommandFailure(
             "nothing to alter", "Pass --partitions, --config KEY=VALUE or --delete-config KEY.", EXIT_BAD_USAGE
         )
     outcomes = []
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         if changed or delete_config:
             outcomes.append(client.run(alter_topic_configs(name, changed, delete_config or [])))
         if partitions is not None and not any(outcome.failed for outcome in outcomes):
@@ -168,7 +168,7 @@ def replica_count(topic: dict[str, Any]) -> int:
     return max((len(partition["replicas"]) for partition in topic["partitions"]), default=0)
 
 
-def show_topics(found: Sequence[dict[str, Any]]) -> None:
+def print_topics(found: Sequence[dict[str, Any]]) -> None:
     """Print each topic: a line on it, its own settings, and a table of its partitions."""
     from ..support.terminal_tables import print_table
 

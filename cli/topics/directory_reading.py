@@ -27,7 +27,7 @@ from ...storage.metadata.metadata_store import MetadataStore
 from ...storage.zookeeper.kafka_cluster import KafkaCluster
 from ..support.failures import CommandFailure
 from .adoption import Adoption, KnownTopic
-from .directory_topics import describe_changes, partition_changes
+from .directory_topics import describe_changes, find_partition_changes
 from .kafka_tool_output import DescribedTopic, ToolOutput
 from .zookeeper_adoption import add_access
 
@@ -56,7 +56,7 @@ class DirectoryReading:
             self._configuration = Configuration(loaded.layers, self.store, self.store.node_id)
             self._check_identity(settings, directories)
             self._folders = self._find_folders(directories)
-            self._take_over()
+            self._add_topics_of_folders()
         except DiskFault as fault:
             raise CommandFailure(str(fault)) from fault
         self._refuse_missing({} if described is None or not self.store.is_new else described.topics)
@@ -85,7 +85,7 @@ class DirectoryReading:
                     found.setdefault(name.topic, {}).setdefault(name.partition, path)
         return found
 
-    def _take_over(self) -> None:
+    def _add_topics_of_folders(self) -> None:
         """Add the topics that have folders only to the state, and leave out folders that a start sets aside."""
         topics = self.store.state.topics
         for name, folders in self._folders.items():
@@ -100,7 +100,7 @@ class DirectoryReading:
             }
 
     def _refuse_missing(self, described: Mapping[str, DescribedTopic]) -> None:
-        missing = [*self._missing(), *self._missing_of(described)]
+        missing = [*self._list_missing_of_state(), *self._list_missing_of_description(described)]
         if missing:
             more = ", …" if len(missing) > NAMES_SHOWN else ""
             raise CommandFailure(
@@ -109,14 +109,14 @@ class DirectoryReading:
                 ALL_DIRECTORIES_HINT,
             )
 
-    def _missing(self) -> Iterator[str]:
+    def _list_missing_of_state(self) -> Iterator[str]:
         for name, stored in self.store.state.topics.items():
             folders = self._folders.get(name, {})
             for index, record in enumerate(stored.replicas):
                 if self.store.node_id in record.replicas and index not in folders:
                     yield f"{name}-{index}"
 
-    def _missing_of(self, described: Mapping[str, DescribedTopic]) -> Iterator[str]:
+    def _list_missing_of_description(self, described: Mapping[str, DescribedTopic]) -> Iterator[str]:
         """Partitions after the last that is here: a start would take the topic over with fewer."""
         for name, stored in self.store.state.topics.items():
             told = described[name].partitions if name in described and name not in INTERNAL_TOPICS else None
@@ -146,4 +146,4 @@ class DirectoryReading:
     def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
         """Only says what would be. Raises: CommandFailure where a folder contradicts a number."""
         present = self.store.state.topics
-        return describe_changes(present, partition_changes(present, counts))
+        return describe_changes(present, find_partition_changes(present, counts))

@@ -50,7 +50,7 @@ class DirectoryTopics:
         """Raises: CommandFailure where a folder contradicts a number."""
         store = self._topics.store
         present = dict(store.state.topics)
-        changed = partition_changes(present, counts)
+        changed = find_partition_changes(present, counts)
         if changed and not dry_run:
             store.state.topics |= changed
             store.save()
@@ -62,10 +62,10 @@ class DirectoryTopics:
             return add_access(state, cluster)
 
 
-def partition_changes(present: Mapping[str, StoredTopic], counts: Mapping[str, int]) -> dict[str, StoredTopic]:
+def find_partition_changes(present: Mapping[str, StoredTopic], counts: Mapping[str, int]) -> dict[str, StoredTopic]:
     """The topics that would have another number of partitions. Raises: CommandFailure where a folder contradicts it."""
     return {
-        name: with_partitions(name, present[name], count)
+        name: with_partition_count(name, present[name], count)
         for name, count in counts.items()
         if name in present and present[name].partitions != count
     }
@@ -79,7 +79,7 @@ def describe_changes(before: Mapping[str, StoredTopic], after: Mapping[str, Stor
     ]
 
 
-def with_partitions(name: str, topic: StoredTopic, count: int) -> StoredTopic:
+def with_partition_count(name: str, topic: StoredTopic, count: int) -> StoredTopic:
     """The topic with that many partitions; those that are added are another broker's.
 
     Raises: CommandFailure when one that would go has a folder here.

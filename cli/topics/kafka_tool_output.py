@@ -75,9 +75,9 @@ class ToolOutput:
             self._replace(found["name"], {})
             return found["name"]
         if (found := _CONFIGS.fullmatch(line)) is not None:
-            self._replace(found["name"], _pairs(found["name"], found["configs"]))
+            self._replace(found["name"], _parse_configs(found["name"], found["configs"]))
         elif (found := _TOPIC.fullmatch(line)) is not None:
-            self._describe(found["name"], int(found["partitions"]), _pairs(found["name"], found["configs"]))
+            self._describe(found["name"], int(found["partitions"]), _parse_configs(found["name"], found["configs"]))
         else:
             raise NotUnderstood(f"neither kafka-topics nor kafka-configs prints such a line: {line.strip()[:100]!r}")
         return ""
@@ -93,24 +93,24 @@ class ToolOutput:
         self.topics.setdefault(name, DescribedTopic()).configs = configs
 
     def _add(self, name: str, configs: Mapping[str, str]) -> None:
-        _check(name, configs)
+        _check_configs(name, configs)
         known = self.topics[name].configs
         assert known is not None
         known.update(configs)
 
 
-def _pairs(name: str, text: str) -> dict[str, str]:
+def _parse_configs(name: str, text: str) -> dict[str, str]:
     pairs = {}
     for item in _NEXT_KEY.split(text.strip()) if text.strip() else ():
         key, equals, value = item.partition("=")
         if not equals:
             raise NotUnderstood(f"topic {name}: KEY=VALUE expected, found {item[:100]!r}")
         pairs[key] = value
-    _check(name, pairs)
+    _check_configs(name, pairs)
     return pairs
 
 
-def _check(name: str, configs: Mapping[str, str]) -> None:
+def _check_configs(name: str, configs: Mapping[str, str]) -> None:
     for key, text in configs.items():
         if key not in TOPIC_KEYS:
             hint = nearest(key, TOPIC_KEYS)

@@ -37,21 +37,25 @@ class RunningTopics:
     def topics(self) -> Mapping[str, KnownTopic]:
         found = [topic for topic in self._client.run(describe_topics()) if not topic["error"]]
         names = [topic["name"] for topic in found]
-        unknown = {name for at in range(0, len(names), TOPICS_A_REQUEST) for name in self._unknown(names[at:][:100])}
+        unknown = {
+            name
+            for at in range(0, len(names), TOPICS_A_REQUEST)
+            for name in self._find_topics_with_unknown_settings(names[at:][:100])
+        }
         return {
             topic["name"]: KnownTopic(partitions=len(topic["partitions"]), is_unknown=topic["name"] in unknown)
             for topic in found
         }
 
-    def _unknown(self, names: Sequence[str]) -> list[str]:
+    def _find_topics_with_unknown_settings(self, names: Sequence[str]) -> list[str]:
         rows = self._client.run(topic_configs(names))
         return [name for name in names if any(_is_marker(row) for row in rows.get(name, ()))]
 
     def log_config(self, topic: str, configs: Mapping[str, str]) -> LogConfig:
-        without_own, defaults = self._defaults(topic)
+        without_own, defaults = self._read_defaults(topic)
         return log_config(topic_settings(defaults, {**without_own, **configs}))
 
-    def _defaults(self, topic: str) -> tuple[dict[str, str], Layers]:
+    def _read_defaults(self, topic: str) -> tuple[dict[str, str], Layers]:
         """What the topic would have without its own settings: settings that no broker key gives, and those keys given.
 
         A synonym has the unit of its key (log.retention.hours), so that it is understood as a broker understands it.

@@ -8,7 +8,7 @@ from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from .hints import HINTS
 
 
-def pairs(texts: Sequence[str], option: str = "--config") -> dict[str, str]:
+def parse_setting_pairs(texts: Sequence[str], option: str = "--config") -> dict[str, str]:
     """Key to value, of `key=value` texts; a name that no topic setting has is refused here, with the nearest one."""
     if not texts:
         return {}

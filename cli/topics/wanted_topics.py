@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..support.failures import CommandFailure
-from .adoption import KnownTopic, match
+from .adoption import KnownTopic, match_names
 
 NO_TOPIC_HINT = "Nothing was adopted. `stepdown topics list` shows the topics of a running broker."
 NAMES_SHOWN = 3
@@ -19,9 +19,9 @@ class WantedTopics:
     patterns: Sequence[str]
     described: Sequence[str] | None
 
-    def check(self, known: Mapping[str, KnownTopic]) -> None:
+    def check_any_topic_matches(self, known: Mapping[str, KnownTopic]) -> None:
         """Raises: CommandFailure where a name, a pattern or all of the files stand for no topic that is here."""
-        lost = [pattern for pattern in self.patterns if not match(known, [pattern])]
+        lost = [pattern for pattern in self.patterns if not match_names(known, [pattern])]
         if lost:
             raise CommandFailure(f"no topic is called {' or '.join(lost)}", NO_TOPIC_HINT)
         if known and self.described is not None and known.keys().isdisjoint(self.described):

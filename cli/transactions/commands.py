@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
-from ..support.failures import EXIT_BAD_USAGE, CommandFailure, fail_for
+from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
 from ..support.outcomes import print_outcomes
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def list_command(
     """List transactional ids and the states of their transactions."""
     from ...client.operations.transactions import list_transactions
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         found = client.run(list_transactions(state or [], producer_id or [], longer_than_ms))
     columns = ("transactional id", "state", "producer id")
     rows = [(each.name, each.state, each.producer_id) for each in found]
@@ -77,14 +77,14 @@ def describe(
     """Show producer, state, age and partitions of transactions."""
     from ...client.operations.transactions import describe_transactions
 
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         found = client.run(describe_transactions(names))
     shown = [each for each in found if not each.error]
     if as_json:
         typer.echo(json.dumps([_as_json(each) for each in shown], indent=2))
     elif shown:
-        _show(shown)
-    fail_for([(each.name, each.error, "") for each in found if each.error], HINTS)
+        _print_transactions(shown)
+    raise_failures([(each.name, each.error, "") for each in found if each.error], HINTS)
 
 
 @transactions.command()
@@ -110,7 +110,7 @@ def abort(
         raise CommandFailure(
             "nothing to abort", "Name transactional ids, or pass --partition and --producer-id.", EXIT_BAD_USAGE
         )
-    with connect(bootstrap, command_config) as client:
+    with connect_client(bootstrap, command_config) as client:
         if partition is not None and producer_id is not None:
             outcomes = [client.run(abort_in_partition(topic_partition_of(partition), producer_id))]
         else:
@@ -138,7 +138,7 @@ def _as_json(each: TransactionDescription) -> dict[str, Any]:
     }
 
 
-def _show(found: Sequence[TransactionDescription]) -> None:
+def _print_transactions(found: Sequence[TransactionDescription]) -> None:
     from ..support.terminal_tables import print_table
 
     columns = ("transactional id", "state", "producer id", "epoch", "timeout ms", "since", "partitions")
@@ -149,7 +149,7 @@ def _show(found: Sequence[TransactionDescription]) -> None:
             each.producer_id,
             each.producer_epoch,
             each.timeout_ms,
-            _time(each.start_ms),
+            _format_time(each.start_ms),
             " ".join(f"{topic}-{index}" for topic, index in each.partitions),
         )
         for each in found
@@ -158,7 +158,7 @@ def _show(found: Sequence[TransactionDescription]) -> None:
         print_table(columns, rows, numeric=columns[2:5])
 
 
-def _time(milliseconds: int) -> str:
+def _format_time(milliseconds: int) -> str:
     if milliseconds < 0:
         return ""
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(" ", "seconds").removesuffix("+00:00") + "Z"

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect
+from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
-from ..support.outcomes import fail_for_outcomes
+from ..support.outcomes import raise_failed_outcomes
 
 users = typer.Typer(
     no_args_is_help=True,
@@ -36,7 +36,7 @@ def list_command(bootstrap: Bootstrap = LOCAL, command_config: CommandConfig = N
     """List the users that have passwords, and for which mechanisms."""
     from ...client.operations.users import describe_users
 
-    with connect(bootstrap, command_config, HINTS) as client:
+    with connect_client(bootstrap, command_config, HINTS) as client:
         rows = client.run(describe_users())
     columns = ("user", "mechanism", "iterations")
     if as_json:
@@ -60,10 +60,10 @@ def set_command(
     """Set a user's password: prompts for it, or reads one line if stdin is not a terminal."""
     from ...client.operations.users import set_password
 
-    _check(mechanism)
-    password = _password(name)
-    with connect(bootstrap, command_config) as client:
-        fail_for_outcomes(client.run(set_password(name, password, mechanism.upper(), iterations)), HINTS)
+    _check_mechanism(mechanism)
+    password = _read_password(name)
+    with connect_client(bootstrap, command_config) as client:
+        raise_failed_outcomes(client.run(set_password(name, password, mechanism.upper(), iterations)), HINTS)
     typer.echo(f"{name}: has a password for {mechanism.upper()}")
 
 
@@ -74,20 +74,20 @@ def remove(
     """Remove a user's password for a mechanism."""
     from ...client.operations.users import remove_password
 
-    _check(mechanism)
-    with connect(bootstrap, command_config) as client:
-        fail_for_outcomes(client.run(remove_password(name, mechanism.upper())), HINTS)
+    _check_mechanism(mechanism)
+    with connect_client(bootstrap, command_config) as client:
+        raise_failed_outcomes(client.run(remove_password(name, mechanism.upper())), HINTS)
     typer.echo(f"{name}: has no password for {mechanism.upper()} any more")
 
 
-def _check(mechanism: str) -> None:
+def _check_mechanism(mechanism: str) -> None:
     from ...client.operations.users import MECHANISMS
 
     if mechanism.upper() not in MECHANISMS:
         raise CommandFailure(f"--mechanism: {' or '.join(MECHANISMS)} expected", "", EXIT_BAD_USAGE)
 
 
-def _password(name: str) -> str:
+def _read_password(name: str) -> str:
     if sys.stdin.isatty():
         return str(typer.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True))
     with open(sys.stdin.fileno(), "rb", closefd=False) as given:

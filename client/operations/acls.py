@@ -37,7 +37,7 @@ def describe_acls(wanted: AclFilter) -> Operation[list[Acl]]:
     """The rules that the filter means. Raises: KafkaError."""
     response = yield from ask_for_acls(wanted)
     return [
-        _acl(resource.resource_type, resource.resource_name, resource.pattern_type, acl)
+        _make_acl(resource.resource_type, resource.resource_name, resource.pattern_type, acl)
         for resource in response.resources
         for acl in resource.acls
     ]
@@ -82,11 +82,11 @@ def delete_acls(filters: Sequence[AclFilter]) -> Operation[list[Acl]]:
         check("", result)
         for acl in result.matching_acls:
             check("", acl)
-            removed[_acl(acl.resource_type, acl.resource_name, acl.pattern_type, acl)] = None
+            removed[_make_acl(acl.resource_type, acl.resource_name, acl.pattern_type, acl)] = None
     return list(removed)
 
 
-def _acl(kind: int, name: str, pattern: int, entry: object) -> Acl:
+def _make_acl(kind: int, name: str, pattern: int, entry: object) -> Acl:
     """The rule; `entry` has what resources of a rule do not."""
     values = {part: getattr(entry, part) for part in ("principal", "host", "operation", "permission_type")}
     return Acl.from_numbers({"resource_type": kind, "resource_name": name, "pattern_type": pattern, **values})

@@ -68,7 +68,7 @@ def describe_groups(names: Sequence[str]) -> Operation[list[Group]]:
     for name in names:
         group = yield from describe_classic(name)
         if group.state == DEAD or group.error == ErrorCode.GROUP_ID_NOT_FOUND.name:
-            modern = yield from _describe_modern(name)
+            modern = yield from _describe_consumer_group(name)
             group = group if modern is None or modern.error else modern
         found.append(group)
     return found
@@ -85,11 +85,11 @@ def describe_classic(name: str) -> Operation[Group]:
         state=found.group_state,
         type="classic",
         protocol=found.protocol_data or found.protocol_type,
-        members=[_classic_member(member, found.protocol_type) for member in found.members],
+        members=[_make_classic_member(member, found.protocol_type) for member in found.members],
     )
 
 
-def _classic_member(member: Any, protocol_type: str) -> GroupMember:
+def _make_classic_member(member: Any, protocol_type: str) -> GroupMember:
     partitions = partitions_in_assignment(protocol_type, member.member_assignment)
     return GroupMember(
         member_id=member.member_id,
@@ -100,7 +100,7 @@ def _classic_member(member: Any, protocol_type: str) -> GroupMember:
     )
 
 
-def _describe_modern(name: str) -> Operation[Group | None]:
+def _describe_consumer_group(name: str) -> Operation[Group | None]:
     """A group as ConsumerGroupDescribe has it; None where the broker does not know that."""
     request = ConsumerGroupDescribeRequest(group_ids=(name,))
     try:
@@ -114,11 +114,11 @@ def _describe_modern(name: str) -> Operation[Group | None]:
         state=found.group_state,
         type=CONSUMER,
         protocol=found.assignor_name,
-        members=[_modern_member(member) for member in found.members],
+        members=[_make_consumer_member(member) for member in found.members],
     )
 
 
-def _modern_member(member: Any) -> GroupMember:
+def _make_consumer_member(member: Any) -> GroupMember:
     assigned = member.assignment.topic_partitions
     return GroupMember(
         member_id=member.member_id,

@@ -78,7 +78,7 @@ def commit_offsets(
         key=ApiKey.OFFSET_COMMIT,
         make_request=lambda version: request,
         to=Coordinator(group, looked_up_first=is_looked_up),
-        error_of=lambda response: max((each.error_code for each in _partitions(response)), default=0),
+        error_of=lambda response: max((each.error_code for each in _partitions_of_response(response)), default=0),
     )
     return [
         Outcome(
@@ -90,7 +90,7 @@ def commit_offsets(
     ]
 
 
-def _partitions(response: Any) -> Iterable[Any]:
+def _partitions_of_response(response: Any) -> Iterable[Any]:
     return (each for topic in response.topics for each in topic.partitions)
 
 

@@ -62,7 +62,7 @@ def create_topics(
         for topic in topics
     )
     request = CreateTopicsRequest(topics=creatable, timeout_ms=timeout_ms, validate_only=validate_only)
-    response = yield from _change(ApiKey.CREATE_TOPICS, lambda version: request, "topics")
+    response = yield from _ask_any_then_controller(ApiKey.CREATE_TOPICS, lambda version: request, "topics")
     return [outcome_of(result.name, result) for result in response.topics]
 
 
@@ -75,7 +75,7 @@ def delete_topics(names: Sequence[str], *, timeout_ms: int = TIMEOUT_MS) -> Oper
         topics = tuple(DeleteTopicState(name=name) for name in names)
         return DeleteTopicsRequest(topics=topics, timeout_ms=timeout_ms)
 
-    response = yield from _change(ApiKey.DELETE_TOPICS, make_request, "responses")
+    response = yield from _ask_any_then_controller(ApiKey.DELETE_TOPICS, make_request, "responses")
     return [outcome_of(result.name or "", result) for result in response.responses]
 
 
@@ -83,7 +83,7 @@ def add_partitions(name: str, count: int) -> Operation[Outcome]:
     """Raises the number of a topic's partitions to `count`."""
     topics = (CreatePartitionsTopic(name=name, count=count, assignments=None),)
     request = CreatePartitionsRequest(topics=topics, timeout_ms=TIMEOUT_MS)
-    response = yield from _change(ApiKey.CREATE_PARTITIONS, lambda version: request, "results")
+    response = yield from _ask_any_then_controller(ApiKey.CREATE_PARTITIONS, lambda version: request, "results")
     return outcome_of(name, response.results[0])
 
 
@@ -97,7 +97,7 @@ def replace_topic_configs(name: str, configs: Mapping[str, str]) -> Operation[Ou
     texts = tuple(alter_configs.AlterableConfig(name=key, value=text) for key, text in configs.items())
     resource = alter_configs.AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=texts)
     request = alter_configs.AlterConfigsRequest(resources=(resource,))
-    response = yield from _change(ApiKey.ALTER_CONFIGS, lambda version: request, "responses")
+    response = yield from _ask_any_then_controller(ApiKey.ALTER_CONFIGS, lambda version: request, "responses")
     return outcome_of(name, response.responses[0])
 
 
@@ -110,7 +110,7 @@ def describe_topics(names: Sequence[str] | None = None) -> Operation[list[dict[s
         return metadata_request(names)
 
     response = yield Ask(key=ApiKey.METADATA, make_request=make_request)
-    return sorted((_topic(topic) for topic in response.topics), key=lambda topic: str(topic["name"]))
+    return sorted((_topic_row(topic) for topic in response.topics), key=lambda topic: str(topic["name"]))
 
 
 def partitions_of(name: str) -> Operation[list[TopicPartition]]:
@@ -142,7 +142,7 @@ def topic_configs(names: Sequence[str]) -> Operation[dict[str, list[dict[str, An
     }
 
 
-def _change(key: ApiKey, make_request: Callable[[int], Any], results: str) -> Operation[Any]:
+def _ask_any_then_controller(key: ApiKey, make_request: Callable[[int], Any], results: str) -> Operation[Any]:
     """Asks any broker; the controller, where a result says that only it may (before KRaft)."""
 
     def error_of(response: Any) -> int:
@@ -152,7 +152,7 @@ def _change(key: ApiKey, make_request: Callable[[int], Any], results: str) -> Op
     return (yield Ask(key=key, make_request=make_request, to=CONTROLLER, error_of=error_of))
 
 
-def _topic(topic: Any) -> dict[str, Any]:
+def _topic_row(topic: Any) -> dict[str, Any]:
     return {
         "name": topic.name,
         "id": str(topic.topic_id) if topic.topic_id != UUID(int=0) else None,

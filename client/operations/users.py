@@ -45,15 +45,15 @@ def set_password(
         salt=salt,
         salted_password=salt_password(mechanism, password, salt, iterations),
     )
-    return (yield from _alter(AlterUserScramCredentialsRequest(upsertions=[upsertion])))
+    return (yield from _alter_credentials(AlterUserScramCredentialsRequest(upsertions=[upsertion])))
 
 
 def remove_password(user: str, mechanism: str) -> Operation[list[Outcome]]:
     """Takes a user's password for a mechanism away."""
     deletion = ScramCredentialDeletion(name=user, mechanism=MECHANISMS[mechanism])
-    return (yield from _alter(AlterUserScramCredentialsRequest(deletions=[deletion])))
+    return (yield from _alter_credentials(AlterUserScramCredentialsRequest(deletions=[deletion])))
 
 
-def _alter(request: AlterUserScramCredentialsRequest) -> Operation[list[Outcome]]:
+def _alter_credentials(request: AlterUserScramCredentialsRequest) -> Operation[list[Outcome]]:
     response = yield from ask(request)
     return [outcome_of(result.user, result) for result in response.results]

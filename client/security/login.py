@@ -54,11 +54,13 @@ def log_in(sasl: SaslSettings, versions: VersionRanges) -> LoginSteps:
     """
     version = common_version(ApiKey.SASL_HANDSHAKE, versions)
     if version is None:
-        _fail(sasl, ErrorCode.UNSUPPORTED_VERSION, "the broker has no SaslHandshake: its listener has no SASL")
+        _raise_login_failure(
+            sasl, ErrorCode.UNSUPPORTED_VERSION, "the broker has no SaslHandshake: its listener has no SASL"
+        )
     answer = yield LoginRequest(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(mechanism=sasl.mechanism), version)
     _check_handshake(sasl, answer)
     token_version = common_version(ApiKey.SASL_AUTHENTICATE, versions) if version else None
-    tokens = yield from _begin(sasl)
+    tokens = yield from _begin_tokens(sasl)
     lifetime_ms, token = 0, next(tokens)
     while True:
         if token_version is None:
@@ -67,26 +69,26 @@ def log_in(sasl: SaslSettings, versions: VersionRanges) -> LoginSteps:
             request = SaslAuthenticateRequest(auth_bytes=token)
             answer = yield LoginRequest(ApiKey.SASL_AUTHENTICATE, request, token_version)
             if code := code_of(answer.error_code):
-                _fail(sasl, code, printable(answer.error_message or "") or code.name)
+                _raise_login_failure(sasl, code, printable(answer.error_message or "") or code.name)
             lifetime_ms, received = answer.session_lifetime_ms, bytes(answer.auth_bytes)
         try:
             token = tokens.send(received)
         except StopIteration:
             return lifetime_ms
         except ScramFailed as fault:
-            _fail(sasl, ErrorCode.SASL_AUTHENTICATION_FAILED, str(fault))
+            _raise_login_failure(sasl, ErrorCode.SASL_AUTHENTICATION_FAILED, str(fault))
 
 
 def _check_handshake(sasl: SaslSettings, answer: Any) -> None:
     code = code_of(answer.error_code)
     if code is ErrorCode.UNSUPPORTED_SASL_MECHANISM:
         known = printable(", ".join(answer.mechanisms)) or "none"
-        _fail(sasl, code, f"the broker does not take {sasl.mechanism}, but {known}")
+        _raise_login_failure(sasl, code, f"the broker does not take {sasl.mechanism}, but {known}")
     if code:
-        _fail(sasl, code, f"the broker refuses to log anybody in here: {code.name}")
+        _raise_login_failure(sasl, code, f"the broker refuses to log anybody in here: {code.name}")
 
 
-def _begin(sasl: SaslSettings) -> Generator[LoginStep, Any, Tokens]:
+def _begin_tokens(sasl: SaslSettings) -> Generator[LoginStep, Any, Tokens]:
     """The tokens to exchange; the one of OAUTHBEARER is asked of the application first."""
     if sasl.token_provider is None:
         return _send_scram(sasl) if sasl.mechanism in HASHES else _send_password(sasl)
@@ -95,7 +97,7 @@ def _begin(sasl: SaslSettings) -> Generator[LoginStep, Any, Tokens]:
         if not isinstance(token, str) or not token:
             raise TypeError(f"it gave {type(token).__name__}, not a str with a token")
     except Exception as fault:
-        _fail(sasl, ErrorCode.SASL_AUTHENTICATION_FAILED, f"the token provider failed: {fault!r}")
+        _raise_login_failure(sasl, ErrorCode.SASL_AUTHENTICATION_FAILED, f"the token provider failed: {fault!r}")
     return _send_bearer(token)
 
 
@@ -116,6 +118,6 @@ def _send_bearer(token: str) -> Tokens:
         yield b"\1"
 
 
-def _fail(sasl: SaslSettings, code: ErrorCode, why: str) -> NoReturn:
+def _raise_login_failure(sasl: SaslSettings, code: ErrorCode, why: str) -> NoReturn:
     who = f"{sasl.username or 'the client'} by {sasl.mechanism}"
     raise AuthenticationFailed(f"{who} was not logged in: {why}", code)

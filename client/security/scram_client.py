@@ -42,8 +42,12 @@ class ScramClient:
 
     def final(self, server_first: bytes) -> bytes:
         """Raises: ScramFailed where the answer is not one to what was sent."""
-        fields = _fields(server_first)
-        nonce, salt, iterations = fields.get("r", ""), _decode(fields.get("s", "")), _iterations(fields.get("i", ""))
+        fields = _parse_fields(server_first)
+        nonce, salt, iterations = (
+            fields.get("r", ""),
+            _decode(fields.get("s", "")),
+            _parse_iterations(fields.get("i", "")),
+        )
         if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
             raise ScramFailed("the server's nonce does not go on from the client's")
         if len(salt) > MAX_SALT_BYTES:
@@ -58,7 +62,7 @@ class ScramClient:
 
     def verify_server(self, server_final: bytes) -> None:
         """Raises: ScramFailed unless the server has shown that it knows the password."""
-        fields = _fields(server_final)
+        fields = _parse_fields(server_final)
         if "e" in fields:
             raise ScramFailed(printable(fields["e"]))
         if not hmac.compare_digest(_decode(fields.get("v", "")), self._signature):
@@ -68,14 +72,14 @@ class ScramClient:
         return hmac_of(self._mechanism, key, message)
 
 
-def _iterations(text: str) -> int:
+def _parse_iterations(text: str) -> int:
     is_number = text.isascii() and text.isdigit() and len(text) <= _ITERATIONS_DIGITS
     if not is_number or not LEAST_ITERATIONS <= int(text) <= MOST_ITERATIONS:
         raise ScramFailed(f"{printable(text)!r} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken")
     return int(text)
 
 
-def _fields(message: bytes) -> dict[str, str]:
+def _parse_fields(message: bytes) -> dict[str, str]:
     if len(message) > MAX_MESSAGE_BYTES:
         raise ScramFailed(f"the server's message has {len(message)} bytes, at most {MAX_MESSAGE_BYTES} are taken")
     try:

@@ -19,7 +19,7 @@ from ssl import SSLContext
 from ...config.errors import ConfigError, Problem
 from ...config.keys.jaas import parse_jaas
 from ...config.keys.key import AT_START, LIST, PASSWORD, STRING, Key, active
-from ...config.keys.value_checks import EachOf, OneOf, Only
+from ...config.keys.value_checks import EachOf, OneOf, OnlyValue
 from ...config.keys.value_types import Value
 from ...config.similar_names import nearest
 
@@ -27,7 +27,7 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 OAUTHBEARER = "OAUTHBEARER"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
 LOGIN_MODULES = {"PLAIN": "PlainLoginModule"}
-_PEM = Only("PEM", "Java's own formats are not read")
+_PEM = OnlyValue("PEM", "Java's own formats are not read")
 
 KEYS: dict[str, Key] = {
     key.name: key
@@ -135,17 +135,17 @@ def security_of(
     protocol = str(values["security.protocol"]).upper()
     tls, sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
     if ssl_context is not None:
-        _check_context(tls, asked, problems)
+        _add_problems_of_ssl_context(tls, asked, problems)
     if token_provider is not None and not (sasl and values["sasl.mechanism"] == OAUTHBEARER):
         expected = f"expected SASL and {OAUTHBEARER}, which alone takes tokens"
         problems.append(Problem(key="sasl.mechanism", expected=expected))
     return SecuritySettings(
-        tls=(ssl_context or _tls(values, problems)) if tls else None,
-        sasl=_sasl(values, problems, token_provider) if sasl else None,
+        tls=(ssl_context or _parse_tls(values, problems)) if tls else None,
+        sasl=_parse_sasl(values, problems, token_provider) if sasl else None,
     )
 
 
-def _check_context(tls: bool, asked: Collection[str], problems: list[Problem]) -> None:
+def _add_problems_of_ssl_context(tls: bool, asked: Collection[str], problems: list[Problem]) -> None:
     if not tls:
         expected = "expected SSL or SASL_SSL beside an ssl_context"
         problems.append(Problem(key="security.protocol", expected=expected))
@@ -156,7 +156,7 @@ def _check_context(tls: bool, asked: Collection[str], problems: list[Problem]) -
     ]
 
 
-def _tls(values: Mapping[str, Value | None], problems: list[Problem]) -> TlsSettings:
+def _parse_tls(values: Mapping[str, Value | None], problems: list[Problem]) -> TlsSettings:
     def text(name: str) -> str | None:
         value = values[name]
         return str(value) if value else None
@@ -185,7 +185,7 @@ def _tls(values: Mapping[str, Value | None], problems: list[Problem]) -> TlsSett
     )
 
 
-def _sasl(
+def _parse_sasl(
     values: Mapping[str, Value | None], problems: list[Problem], token_provider: TokenProvider | None
 ) -> SaslSettings:
     mechanism = str(values["sasl.mechanism"])
@@ -196,14 +196,14 @@ def _sasl(
         return SaslSettings(mechanism=mechanism, token_provider=token_provider)
     username, password = values["sasl.username"], values["sasl.password"]
     if values["sasl.jaas.config"]:
-        username, password = _jaas(str(values["sasl.jaas.config"]), mechanism, problems)
+        username, password = _parse_jaas_login(str(values["sasl.jaas.config"]), mechanism, problems)
     elif not username or not password:
         expected = "expected a login: sasl.jaas.config, or sasl.username and sasl.password"
         problems.append(Problem(key="sasl.jaas.config", expected=expected))
     return SaslSettings(mechanism=mechanism, username=str(username or ""), password=str(password or ""))
 
 
-def _jaas(text: str, mechanism: str, problems: list[Problem]) -> tuple[str, str]:
+def _parse_jaas_login(text: str, mechanism: str, problems: list[Problem]) -> tuple[str, str]:
     """User and password of `org.apache.kafka…LoginModule required username="…" password="…";`."""
     module = LOGIN_MODULES.get(mechanism, "ScramLoginModule")
     options = parse_jaas(text, module) or {}

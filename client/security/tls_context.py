@@ -23,16 +23,18 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     wanted = [VERSIONS[name] for name in tls.versions]
     context.minimum_version, context.maximum_version = min(wanted), max(wanted)
     if tls.trusted_file is not None or tls.trusted is not None:
-        with _note_fault(problems, "ssl.truststore.location" if tls.trusted_file else "ssl.truststore.certificates"):
+        with _collect_pem_fault(
+            problems, "ssl.truststore.location" if tls.trusted_file else "ssl.truststore.certificates"
+        ):
             context.load_verify_locations(cafile=tls.trusted_file, cadata=tls.trusted)
     else:
         context.load_default_certs()
     if tls.own_file is not None:
-        with _note_fault(problems, "ssl.keystore.location"):
+        with _collect_pem_fault(problems, "ssl.keystore.location"):
             context.load_cert_chain(tls.own_file, password=tls.key_password or "")
     elif tls.own_key is not None and tls.own_chain is not None:
-        with _note_fault(problems, "ssl.keystore.key"):
-            _load_own(context, tls.own_key, tls.own_chain, tls.key_password or "")
+        with _collect_pem_fault(problems, "ssl.keystore.key"):
+            _load_own_certificate(context, tls.own_key, tls.own_chain, tls.key_password or "")
     if problems:
         raise ConfigError(problems)
     return context
@@ -44,7 +46,7 @@ def open_security(security: SecuritySettings) -> SecuritySettings:
     return replace(security, tls=tls_context(tls)) if isinstance(tls, TlsSettings) else security
 
 
-def _load_own(context: ssl.SSLContext, key: str, chain: str, password: str) -> None:
+def _load_own_certificate(context: ssl.SSLContext, key: str, chain: str, password: str) -> None:
     """Python takes keys from files alone, so one is there for a moment, for nobody else to read."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "own.pem"
@@ -54,7 +56,7 @@ def _load_own(context: ssl.SSLContext, key: str, chain: str, password: str) -> N
 
 
 @contextmanager
-def _note_fault(problems: list[Problem], key: str) -> Iterator[None]:
+def _collect_pem_fault(problems: list[Problem], key: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as fault:

@@ -18,7 +18,7 @@ def canonical_address(text: str) -> str:
     """
     address, percent, zone = text.strip().strip("[]").partition("%")
     try:
-        value = ipaddress.ip_address(_without_leading_zeros(address))
+        value = ipaddress.ip_address(_strip_leading_zeros(address))
     except ValueError:
         return text
     if isinstance(value, ipaddress.IPv4Address):
@@ -43,7 +43,7 @@ def network_of(text: str) -> str:
     return ":".join(groups[:_GROUPS_OF_A_NETWORK])
 
 
-def _without_leading_zeros(address: str) -> str:
+def _strip_leading_zeros(address: str) -> str:
     """`010.0.0.1` is 10.0.0.1, as in Java."""
     parts = address.split(".")
     if len(parts) == _PARTS and all(part.isascii() and part.isdigit() for part in parts):

@@ -110,7 +110,7 @@ class EachOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
+class OnlyValue:
     """Just one value is supported; `reason` says why."""
 
     value: Value

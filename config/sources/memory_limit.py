@@ -55,10 +55,10 @@ MANY_PARTITIONS = 100_000
 
 def memory_limit_bytes(root: Path = Path("/")) -> int | None:
     """The smallest limit that holds for this process; None where none can be read. `root`: where /proc and /sys are."""
-    return min(_limits(root), default=None)
+    return min(_find_limits(root), default=None)
 
 
-def fitting_budgets(limit_bytes: int, brokers: int = 1) -> list[Given]:
+def shrink_budgets_to_limit(limit_bytes: int, brokers: int = 1) -> list[Given]:
     """Values for the budgets whose defaults are too large under this limit, which the brokers of a process share."""
     spare = max(0, limit_bytes - IDLE_BYTES - SPARE_BYTES) // brokers
     origin = Origin(f"memory limit of {limit_bytes // MIB} MiB")
@@ -71,28 +71,28 @@ def fitting_budgets(limit_bytes: int, brokers: int = 1) -> list[Given]:
     return [*found, Given(PARTITIONS_KEY, str(most), origin)] if most < MANY_PARTITIONS else found
 
 
-def _limits(root: Path) -> Iterator[int]:
-    for line in _lines(root / "proc/meminfo"):
+def _find_limits(root: Path) -> Iterator[int]:
+    for line in _read_lines(root / "proc/meminfo"):
         if line.startswith("MemTotal:"):
             yield int(line.split()[1]) * 1024
-    for line in _lines(root / "proc/self/cgroup"):
+    for line in _read_lines(root / "proc/self/cgroup"):
         _, controllers, group = line.split(":", 2)
         if controllers == "":
-            yield from _limits_of(root / "sys/fs/cgroup", group, "memory.max")
-            yield from _limits_of(root / "sys/fs/cgroup/unified", group, "memory.max")
+            yield from _limits_of_group(root / "sys/fs/cgroup", group, "memory.max")
+            yield from _limits_of_group(root / "sys/fs/cgroup/unified", group, "memory.max")
         elif "memory" in controllers.split(","):
-            yield from _limits_of(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes")
+            yield from _limits_of_group(root / "sys/fs/cgroup/memory", group, "memory.limit_in_bytes")
 
 
-def _limits_of(mount: Path, group: str, name: str) -> Iterator[int]:
+def _limits_of_group(mount: Path, group: str, name: str) -> Iterator[int]:
     path = PurePosixPath(group)
     for each in (path, *path.parents):
-        for line in _lines(mount / str(each).lstrip("/") / name):
+        for line in _read_lines(mount / str(each).lstrip("/") / name):
             if line.isdigit():
                 yield int(line)
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="ascii").splitlines()
     except (OSError, ValueError):

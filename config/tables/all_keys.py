@@ -58,10 +58,10 @@ PENDING = frozenset(
 
 
 def _by_name(rows: Iterable[Key]) -> dict[str, Key]:
-    return {key.name: _as_pending(key) if key.name in PENDING else key for key in rows}
+    return {key.name: _mark_not_acted_on(key) if key.name in PENDING else key for key in rows}
 
 
-def _as_pending(key: Key) -> Key:
+def _mark_not_acted_on(key: Key) -> Key:
     return replace(key, status=Status.ACCEPTED, doc=f"{key.doc} Not acted on yet.")
 
 

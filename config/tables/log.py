@@ -6,7 +6,7 @@ Sources: Kafka 3.9 ServerLogConfigs, LogConfig, ServerConfigs.
 from __future__ import annotations
 
 from ..keys.key import AT_START, BOOLEAN, CLUSTER, INT, LIST, LONG, MAX_LONG, STRING, Key, UpdateMode, active, inert
-from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, NotZero, OneOf, Only, ReleaseVersion
+from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, NotZero, OneOf, OnlyValue, ReleaseVersion
 from ..keys.value_types import Value, ValueType
 from .topics import COMPRESSION_TYPES, NO_TIERS
 
@@ -166,8 +166,8 @@ WITHOUT_EFFECT = (
     ),
     *inert(
         "Tiered storage. Only -2 is accepted.",
-        ("log.local.retention.ms", LONG, -2, Only(-2, NO_TIERS), CLUSTER),
-        ("log.local.retention.bytes", LONG, -2, Only(-2, NO_TIERS), CLUSTER),
+        ("log.local.retention.ms", LONG, -2, OnlyValue(-2, NO_TIERS), CLUSTER),
+        ("log.local.retention.bytes", LONG, -2, OnlyValue(-2, NO_TIERS), CLUSTER),
     ),
     *inert(
         "A log directory that fails takes its partitions offline at once.",

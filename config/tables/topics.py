@@ -7,7 +7,7 @@ applies to open logs at once.
 from __future__ import annotations
 
 from ..keys.key import BOOLEAN, CLUSTER, DOUBLE, INT, LIST, LONG, MAX_LONG, STRING, Key, Status, active
-from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, Matching, OneOf, Only, ReleaseVersion
+from ..keys.value_checks import AtLeast, Between, BetweenOr, Check, EachOf, Matching, OneOf, OnlyValue, ReleaseVersion
 from ..keys.value_types import Value, ValueType
 
 DAY_MS = 86_400_000
@@ -299,7 +299,7 @@ TIERS = (
         "remote.storage.enable",
         BOOLEAN,
         False,
-        Only(False, NO_TIERS),
+        OnlyValue(False, NO_TIERS),
         (),
         "Tiered storage. Only false is accepted.",
         Status.ACCEPTED,
@@ -308,7 +308,7 @@ TIERS = (
         "remote.log.copy.disable",
         BOOLEAN,
         False,
-        Only(False, NO_TIERS),
+        OnlyValue(False, NO_TIERS),
         (),
         "Tiered storage. Only false is accepted.",
         Status.ACCEPTED,
@@ -317,7 +317,7 @@ TIERS = (
         "remote.log.delete.on.disable",
         BOOLEAN,
         False,
-        Only(False, NO_TIERS),
+        OnlyValue(False, NO_TIERS),
         (),
         "Tiered storage. Only false is accepted.",
         Status.ACCEPTED,
@@ -326,7 +326,7 @@ TIERS = (
         "local.retention.ms",
         LONG,
         -2,
-        Only(-2, NO_TIERS),
+        OnlyValue(-2, NO_TIERS),
         ("log.local.retention.ms",),
         "Tiered storage. Only -2, which means retention.ms, is accepted.",
         Status.ACCEPTED,
@@ -335,7 +335,7 @@ TIERS = (
         "local.retention.bytes",
         LONG,
         -2,
-        Only(-2, NO_TIERS),
+        OnlyValue(-2, NO_TIERS),
         ("log.local.retention.bytes",),
         "Tiered storage. Only -2, which means retention.bytes, is accepted.",
         Status.ACCEPTED,

@@ -35,7 +35,7 @@ PRODUCE_NAMES_BROKERS_FROM = 10
 _INT16, _INT32 = Struct(">h"), Struct(">i")
 
 
-def names_brokers(key: int, version: int) -> bool:
+def has_broker_addresses(key: int, version: int) -> bool:
     """Whether the answer has addresses in it."""
     if key == ApiKey.PRODUCE:
         return version >= PRODUCE_NAMES_BROKERS_FROM
@@ -58,12 +58,12 @@ def _rewrite_coordinator_answer(version: int, view: memoryview, translate: Trans
 
 def _rewrite_coordinators(response: Any, translate: Translate) -> Any:
     if response.coordinators:
-        moved = [_move(each, each.node_id, translate) for each in response.coordinators]
+        moved = [_translate_host_and_port(each, each.node_id, translate) for each in response.coordinators]
         return replace(response, coordinators=moved)
-    return _move(response, response.node_id, translate)
+    return _translate_host_and_port(response, response.node_id, translate)
 
 
-def _move(value: T, broker: int, translate: Translate) -> T:
+def _translate_host_and_port(value: T, broker: int, translate: Translate) -> T:
     """A value with `host` and `port`, at the gateway."""
     found: Any = value
     if broker == NO_BROKER or not found.host:
@@ -82,7 +82,7 @@ class _AddressReader:
         self._is_flexible = is_flexible
 
     def int32(self) -> int:
-        value: int = _INT32.unpack_from(self._view, self._forward(_INT32.size))[0]
+        value: int = _INT32.unpack_from(self._view, self._advance(_INT32.size))[0]
         return value
 
     def count(self) -> int:
@@ -93,13 +93,13 @@ class _AddressReader:
         return value
 
     def skip(self, size: int) -> None:
-        self._forward(size)
+        self._advance(size)
 
-    def since(self, start: int) -> memoryview:
+    def read_since(self, start: int) -> memoryview:
         """What was read from there on."""
         return self._view[start : self.at]
 
-    def text(self, text: str) -> bytes:
+    def encode_text(self, text: str) -> bytes:
         """A text as the message has it."""
         data = text.encode()
         return (write_uvarint(len(data) + 1) if self._is_flexible else _INT16.pack(len(data))) + data
@@ -109,15 +109,15 @@ class _AddressReader:
         if self._is_flexible:
             size = self.uvarint() - 1
         else:
-            size = _INT16.unpack_from(self._view, self._forward(_INT16.size))[0]
-        begin = self._forward(max(size, 0))
+            size = _INT16.unpack_from(self._view, self._advance(_INT16.size))[0]
+        begin = self._advance(max(size, 0))
         return self._view[begin : self.at]
 
-    def tags(self) -> None:
+    def skip_tags(self) -> None:
         if self._is_flexible:
             self.at = skip_tagged_fields(self._view, self.at)
 
-    def _forward(self, size: int) -> int:
+    def _advance(self, size: int) -> int:
         begin = self.at
         if size > len(self._view) - begin:
             raise MalformedFrame(f"an answer ends at byte {len(self._view)}, where a field of {size} bytes should be")
@@ -128,7 +128,7 @@ class _AddressReader:
 FLEXIBLE_FROM, THROTTLE_FROM, RACK_FROM = 9, 3, 1
 
 
-def _move_brokers(
+def _rewrite_broker_list(
     reader: _AddressReader, translate: Translate, *, has_rack: bool = True, more_bytes: int = 0
 ) -> list[bytes | memoryview]:
     """The list of brokers where the reader stands, its count included; `more_bytes` follow the rack of each."""
@@ -136,7 +136,7 @@ def _move_brokers(
     count = reader.count()
     if not 0 <= count <= MOST_BROKERS:
         raise MalformedFrame(f"an answer with {count} brokers")
-    out: list[bytes | memoryview] = [reader.since(start)]
+    out: list[bytes | memoryview] = [reader.read_since(start)]
     for _ in range(count):
         broker = reader.int32()
         host = str(reader.string(), "utf-8", "replace")
@@ -147,8 +147,13 @@ def _move_brokers(
         if has_rack:
             reader.string()
         reader.skip(more_bytes)
-        reader.tags()
-        out += (_INT32.pack(broker), reader.text(address.host), _INT32.pack(address.port), reader.since(begin))
+        reader.skip_tags()
+        out += (
+            _INT32.pack(broker),
+            reader.encode_text(address.host),
+            _INT32.pack(address.port),
+            reader.read_since(begin),
+        )
     return out
 
 
@@ -157,7 +162,7 @@ def _rewrite_metadata(version: int, view: memoryview, translate: Translate) -> P
     start = skip_tagged_fields(view, 0) if is_flexible else 0
     reader = _AddressReader(view, start + (4 if version >= THROTTLE_FROM else 0), is_flexible)
     first = view[: reader.at]
-    moved = _move_brokers(reader, translate, has_rack=version >= RACK_FROM)
+    moved = _rewrite_broker_list(reader, translate, has_rack=version >= RACK_FROM)
     return [first, *moved, view[reader.at :]]
 
 
@@ -173,7 +178,7 @@ def _rewrite_cluster(version: int, view: memoryview, translate: Translate) -> Pi
     reader.string()
     reader.skip(4)
     first = view[: reader.at]
-    moved = _move_brokers(reader, translate, more_bytes=1 if version >= FENCED_FROM else 0)
+    moved = _rewrite_broker_list(reader, translate, more_bytes=1 if version >= FENCED_FROM else 0)
     return [first, *moved, view[reader.at :]]
 
 
@@ -198,21 +203,21 @@ def _rewrite_produce(version: int, view: memoryview, translate: Translate) -> Pi
                 reader.skip(3)
             else:
                 _skip_partition_fault(reader)
-        reader.tags()
+        reader.skip_tags()
     reader.skip(4)
-    return _rewrite_tag(view, reader, translate)
+    return _rewrite_tagged_fields(view, reader, translate)
 
 
 def _skip_partition_fault(reader: _AddressReader) -> None:
     for _ in range(reader.count()):
         reader.skip(4)
         reader.string()
-        reader.tags()
+        reader.skip_tags()
     reader.string()
-    reader.tags()
+    reader.skip_tags()
 
 
-def _rewrite_tag(view: memoryview, reader: _AddressReader, translate: Translate) -> Pieces:
+def _rewrite_tagged_fields(view: memoryview, reader: _AddressReader, translate: Translate) -> Pieces:
     """Tagged fields from where the reader stands to the end, of which 0 is a list of brokers."""
     out: list[bytes | memoryview] = [view[: reader.at]]
     start = reader.at
@@ -223,7 +228,7 @@ def _rewrite_tag(view: memoryview, reader: _AddressReader, translate: Translate)
             continue
         out.append(view[start : reader.at - len(write_uvarint(size))])
         end = reader.at + size
-        moved = b"".join(_move_brokers(reader, translate))
+        moved = b"".join(_rewrite_broker_list(reader, translate))
         if reader.at != end:
             raise MalformedFrame("a list of brokers that does not end with its field")
         out += (write_uvarint(len(moved)), moved)
@@ -246,9 +251,9 @@ def _rewrite_share(key: int, version: int, view: memoryview, translate: Translat
         reader.skip(16)
         for _ in range(reader.count()):
             _skip_share_partition(reader, is_fetched=key == ApiKey.SHARE_FETCH)
-        reader.tags()
+        reader.skip_tags()
     first = view[: reader.at]
-    return [first, *_move_brokers(reader, translate), view[reader.at :]]
+    return [first, *_rewrite_broker_list(reader, translate), view[reader.at :]]
 
 
 def _skip_share_partition(reader: _AddressReader, *, is_fetched: bool) -> None:
@@ -260,13 +265,13 @@ def _skip_share_partition(reader: _AddressReader, *, is_fetched: bool) -> None:
         reader.skip(2)
         reader.string()
     reader.skip(8)
-    reader.tags()
+    reader.skip_tags()
     if is_fetched:
         reader.string()
         for _ in range(reader.count()):
             reader.skip(18)
-            reader.tags()
-    reader.tags()
+            reader.skip_tags()
+    reader.skip_tags()
 
 
 Rewrite = Callable[[int, memoryview, Translate], Pieces]

@@ -119,6 +119,6 @@ class BrokerPorts:
         return True
 
 
-def broker_of(listener: str) -> int | None:
+def broker_of_listener(listener: str) -> int | None:
     """The broker whose port has that name; None for the bootstrap port."""
     return int(listener.removeprefix(_PREFIX)) if listener.startswith(_PREFIX) else None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ...config.keys.endpoints import HostPort
 
 
-class OneAddress:
+class SingleAddress:
     """`advertise` gives that address; `learn` takes the cluster's address of a broker."""
 
     def __init__(self, advertise: Callable[[], HostPort], learn: Callable[[int, HostPort], None]) -> None:

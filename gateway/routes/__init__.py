@@ -11,9 +11,9 @@ from .fetch_route import FetchRoute
 from .item_route import ItemRoute, OffsetFetchRoute
 from .key_route import KeyRoute
 from .partition_route import PartitionRoute
-from .route import AnyRoute, EverywhereRoute, Route, broker_of_resource, coordinator_of
+from .route import AllBrokersRoute, AnyBrokerRoute, Route, broker_of_resource, coordinator_target
 
-ANY = AnyRoute()
+ANY = AnyBrokerRoute()
 _GROUP = KeyRoute("group_id", GROUP)
 _TRANSACTION = KeyRoute("transactional_id", TRANSACTION)
 _TOPICS = PartitionRoute("topics", "name", "partitions", "partition_index", "topics", "name", "partitions")
@@ -32,7 +32,7 @@ ROUTES: Mapping[int, Route] = {
         "topics", "name", "partition_indexes", "", "topics", "name", "partitions"
     ),
     ApiKey.OFFSET_COMMIT: _GROUP,
-    ApiKey.OFFSET_FETCH: OffsetFetchRoute("groups", "groups", lambda each: coordinator_of(each.group_id, GROUP)),
+    ApiKey.OFFSET_FETCH: OffsetFetchRoute("groups", "groups", lambda each: coordinator_target(each.group_id, GROUP)),
     ApiKey.JOIN_GROUP: _GROUP,
     ApiKey.SYNC_GROUP: _GROUP,
     ApiKey.HEARTBEAT: _GROUP,
@@ -40,18 +40,18 @@ ROUTES: Mapping[int, Route] = {
     ApiKey.OFFSET_DELETE: _GROUP,
     ApiKey.TXN_OFFSET_COMMIT: _GROUP,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _GROUP,
-    ApiKey.DESCRIBE_GROUPS: ItemRoute("groups", "groups", lambda group: coordinator_of(group, GROUP)),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: ItemRoute("group_ids", "groups", lambda group: coordinator_of(group, GROUP)),
-    ApiKey.DELETE_GROUPS: ItemRoute("groups_names", "results", lambda group: coordinator_of(group, GROUP)),
+    ApiKey.DESCRIBE_GROUPS: ItemRoute("groups", "groups", lambda group: coordinator_target(group, GROUP)),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ItemRoute("group_ids", "groups", lambda group: coordinator_target(group, GROUP)),
+    ApiKey.DELETE_GROUPS: ItemRoute("groups_names", "results", lambda group: coordinator_target(group, GROUP)),
     ApiKey.INIT_PRODUCER_ID: _TRANSACTION,
     ApiKey.ADD_PARTITIONS_TO_TXN: KeyRoute("v3_and_below_transactional_id", TRANSACTION),
     ApiKey.ADD_OFFSETS_TO_TXN: _TRANSACTION,
     ApiKey.END_TXN: _TRANSACTION,
     ApiKey.DESCRIBE_TRANSACTIONS: ItemRoute(
-        "transactional_ids", "transaction_states", lambda name: coordinator_of(name, TRANSACTION)
+        "transactional_ids", "transaction_states", lambda name: coordinator_target(name, TRANSACTION)
     ),
-    ApiKey.LIST_GROUPS: EverywhereRoute("groups"),
-    ApiKey.LIST_TRANSACTIONS: EverywhereRoute("transaction_states"),
+    ApiKey.LIST_GROUPS: AllBrokersRoute("groups"),
+    ApiKey.LIST_TRANSACTIONS: AllBrokersRoute("transaction_states"),
     ApiKey.DESCRIBE_CONFIGS: ItemRoute("resources", "results", broker_of_resource),
     ApiKey.ALTER_CONFIGS: ItemRoute("resources", "responses", broker_of_resource),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ItemRoute("resources", "responses", broker_of_resource),

@@ -6,10 +6,10 @@ from typing import Any
 
 from ...client.operation import GROUP
 from ...network.turn import Turn
-from .route import AnyRoute, Brokers, Target, coordinator_of, join_items
+from .route import AnyBrokerRoute, Brokers, Target, coordinator_target, join_items
 
 
-class ItemRoute(AnyRoute):
+class ItemRoute(AnyBrokerRoute):
     """`field` is the list of a request, `answers` that of its response."""
 
     def __init__(self, field: str, answers: str, target_of: Callable[[Any], Target]) -> None:
@@ -35,4 +35,4 @@ class OffsetFetchRoute(ItemRoute):
     """Before version 8 it has one group."""
 
     def targets(self, request: Any) -> Iterable[Target]:
-        return super().targets(request) if request.groups else (coordinator_of(request.group_id, GROUP),)
+        return super().targets(request) if request.groups else (coordinator_target(request.group_id, GROUP),)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from .route import AnyRoute, Target, coordinator_of
+from .route import AnyBrokerRoute, Target, coordinator_target
 
 
-class KeyRoute(AnyRoute):
+class KeyRoute(AnyBrokerRoute):
     """`field` has the name of what the coordinator is of."""
 
     def __init__(self, field: str, kind: int) -> None:
@@ -14,4 +14,4 @@ class KeyRoute(AnyRoute):
         self._kind = kind
 
     def targets(self, request: Any) -> Iterable[Target]:
-        return (coordinator_of(getattr(request, self._field), self._kind),)
+        return (coordinator_target(getattr(request, self._field), self._kind),)

@@ -16,7 +16,7 @@ from ...network.turn import Turn
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ..upstream_logins import UpstreamLogin
-from .route import Leader, Target
+from .route import LeaderTarget, Target
 
 MOST_TOPICS = 10_000
 MOST_COORDINATORS = 10_000
@@ -30,7 +30,7 @@ Login: TypeAlias = UpstreamLogin | None
 RunAs: TypeAlias = Callable[[Operation[Any], Login], Awaitable[Any]]
 
 
-class Locator:
+class BrokerLocator:
     """`run` carries an operation out by a login, which has to see what is looked for; `learn` takes each Metadata
     answer."""
 
@@ -41,7 +41,7 @@ class Locator:
         self._coordinators: RememberedNames[tuple[str, str], int] = RememberedNames(MOST_COORDINATORS)
         self._lookups: dict[tuple[Topic | Coordinator, str], asyncio.Task[None]] = {}
 
-    async def find_all(self, targets: Iterable[Target], turn: Turn, login: Login) -> dict[Target, int | None]:
+    async def find_brokers(self, targets: Iterable[Target], turn: Turn, login: Login) -> dict[Target, int | None]:
         """As `find`, of each once; a topic that is not there is looked up once for all of its partitions."""
         found: dict[Target, int | None] = {}
         missing: set[Topic] = set()
@@ -49,23 +49,23 @@ class Locator:
             await turn.next()
             if target in found:
                 continue
-            is_missing = isinstance(target, Leader) and target.topic in missing
-            found[target] = None if is_missing else await self.find(target, login)
-            if isinstance(target, Leader) and target.topic not in self._leaders:
+            is_missing = isinstance(target, LeaderTarget) and target.topic in missing
+            found[target] = None if is_missing else await self.find_broker(target, login)
+            if isinstance(target, LeaderTarget) and target.topic not in self._leaders:
                 missing.add(target.topic)
         return found
 
-    async def find(self, target: Target, login: Login) -> int | None:
+    async def find_broker(self, target: Target, login: Login) -> int | None:
         """The id of a broker, None: any."""
-        if isinstance(target, Leader):
+        if isinstance(target, LeaderTarget):
             if target.topic not in self._leaders:
-                await self._look_up_once(target.topic, login, self._look_up_topic(target.topic, login))
+                await self._join_or_start_lookup(target.topic, login, self._look_up_topic(target.topic, login))
             leader = self._leaders.get(target.topic, {}).get(target.partition, -1)
             return leader if leader >= 0 else None
         if isinstance(target, Coordinator):
-            names = _names_of(target)
+            names = _key_of_coordinator(target)
             if self._coordinators.get(names) is None:
-                await self._look_up_once(target, login, self._look_up_coordinator(target, login))
+                await self._join_or_start_lookup(target, login, self._look_up_coordinator(target, login))
             return self._coordinators.get(names)
         return target
 
@@ -79,9 +79,11 @@ class Locator:
 
     def forget_coordinators(self, coordinators: Iterable[Coordinator]) -> None:
         for each in coordinators:
-            self._coordinators.take(_names_of(each))
+            self._coordinators.take(_key_of_coordinator(each))
 
-    async def _look_up_once(self, what: Topic | Coordinator, login: Login, look_up: Coroutine[Any, Any, None]) -> None:
+    async def _join_or_start_lookup(
+        self, what: Topic | Coordinator, login: Login, look_up: Coroutine[Any, Any, None]
+    ) -> None:
         """One look-up for all of a login who ask meanwhile."""
         key = (what, "" if login is None else login.name)
         task = self._lookups.get(key)
@@ -119,8 +121,8 @@ class Locator:
         except ClientError:
             return
         if not response.error_code:
-            self._coordinators.put(_names_of(target), response.node_id)
+            self._coordinators.put(_key_of_coordinator(target), response.node_id)
 
 
-def _names_of(target: Coordinator) -> tuple[str, str]:
+def _key_of_coordinator(target: Coordinator) -> tuple[str, str]:
     return target.name, str(target.key_type)

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from ...network.turn import Turn
 from ...protocol.primitives import NO_UUID
-from .route import AnyRoute, Brokers, Leader, Target, join_responses
+from .route import AnyBrokerRoute, Brokers, LeaderTarget, Target, join_responses
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionRoute(AnyRoute):
+class PartitionRoute(AnyBrokerRoute):
     """Names of the fields of a request and of its response; `index` is "" where partitions are plain numbers."""
 
     topics: str
@@ -24,17 +24,17 @@ class PartitionRoute(AnyRoute):
 
     def targets(self, request: Any) -> Iterable[Target]:
         for topic in getattr(request, self.topics):
-            key = _key_of(topic, self.name)
+            key = _topic_id_or_name(topic, self.name)
             for each in getattr(topic, self.partitions):
-                yield Leader(key, self._index_of(each))
+                yield LeaderTarget(key, self._partition_index(each))
 
     async def split(self, request: Any, brokers: Brokers, turn: Turn) -> dict[int | None, Any]:
         topics: dict[int | None, list[Any]] = {}
         for topic in getattr(request, self.topics):
-            key = _key_of(topic, self.name)
+            key = _topic_id_or_name(topic, self.name)
             partitions: dict[int | None, list[Any]] = {}
             for each in getattr(topic, self.partitions):
-                partitions.setdefault(brokers[Leader(key, self._index_of(each))], []).append(each)
+                partitions.setdefault(brokers[LeaderTarget(key, self._partition_index(each))], []).append(each)
                 await turn.next()
             for broker, own in partitions.items():
                 topics.setdefault(broker, []).append(replace(topic, **{self.partitions: own}))
@@ -46,18 +46,18 @@ class PartitionRoute(AnyRoute):
         partitions: dict[str | UUID, list[Any]] = {}
         for response in responses:
             for topic in getattr(response, self.answered_topics):
-                key = _key_of(topic, self.answered_name)
+                key = _topic_id_or_name(topic, self.answered_name)
                 found.setdefault(key, topic)
                 partitions.setdefault(key, []).extend(getattr(topic, self.answered_partitions))
         topics = [replace(topic, **{self.answered_partitions: partitions[key]}) for key, topic in found.items()]
         return join_responses(responses, self.answered_topics, topics)
 
-    def _index_of(self, partition: Any) -> int:
+    def _partition_index(self, partition: Any) -> int:
         index: int = getattr(partition, self.index) if self.index else partition
         return index
 
 
-def _key_of(topic: Any, field: str) -> str | UUID:
+def _topic_id_or_name(topic: Any, field: str) -> str | UUID:
     """The id of a topic where it has one, else its name."""
     topic_id: UUID = getattr(topic, "topic_id", NO_UUID)
     if topic_id != NO_UUID:

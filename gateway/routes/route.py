@@ -12,14 +12,14 @@ BROKER, BROKER_LOGGER = 4, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Leader:
+class LeaderTarget:
     """The leader of a partition of a topic, which is named or has its id."""
 
     topic: str | UUID
     partition: int
 
 
-Target: TypeAlias = Leader | Coordinator | int | None
+Target: TypeAlias = LeaderTarget | Coordinator | int | None
 """A leader, a coordinator, a broker by its id, or any broker."""
 Brokers: TypeAlias = Mapping[Target, int | None]
 """The broker of each target by its id, None: any."""
@@ -47,7 +47,7 @@ class Route(Protocol):
         ...
 
 
-class AnyRoute:
+class AnyBrokerRoute:
     """A request that any broker answers."""
 
     is_everywhere = False
@@ -65,7 +65,7 @@ class AnyRoute:
         return responses[0]
 
 
-class EverywhereRoute(AnyRoute):
+class AllBrokersRoute(AnyBrokerRoute):
     """A request that each broker answers for itself; `answers` is the list in its response."""
 
     is_everywhere = True
@@ -97,7 +97,7 @@ def join_responses(responses: Sequence[Any], field: str, items: Sequence[Any]) -
     return replace(first, **changes)
 
 
-def coordinator_of(name: str | None, kind: int) -> Target:
+def coordinator_target(name: str | None, kind: int) -> Target:
     """Any broker where there is no name: it says so."""
     return Coordinator(name, kind) if name else None
 

@@ -13,10 +13,10 @@ from ...protocol.frame import decode_response_body, encode_request
 from ...protocol.primitives import MAX_ITEMS
 from ..offered_versions import NOT_OFFERED
 from ..request_frame import RequestHead
-from ..translations.held_answers import HeldAnswers
+from ..translations.held_answers import HeldAnswerMemory
 from ..upstream_connection import UpstreamConnection
 from .client_request import ClientRequest
-from .request_decoder import decode_by_items
+from .request_decoder import decode_in_worker_if_many
 from .session_tools import SessionTools
 
 _HEAD = Struct(">ii")
@@ -34,14 +34,14 @@ class BrokerLink:
         self._tools = tools
         self._offered: dict[int, VersionRange] = {}
 
-    def offer(self, key: int) -> VersionRange:
+    def versions_to_offer(self, key: int) -> VersionRange:
         """The versions of an API that clients of this broker may use."""
         offered = self._offered.get(key)
         if offered is None:
             offered = self._offered[key] = self._tools.offer(key, self.versions.get(key, NOT_OFFERED))
         return offered
 
-    async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswers) -> Any:
+    async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswerMemory) -> Any:
         """The response to a request on behalf of a client's, None if `held` has no room for it. Raises: MalformedFrame,
         OSError."""
         await self.send(request, version, client_request)
@@ -58,22 +58,24 @@ class BrokerLink:
         encode = partial(
             encode_request, spec, version, client_request.head.correlation_id, client_request.client_id, request
         )
-        await self.connection.send(await self._tools.run(encode, in_worker=client_request.has_many_items))
+        await self.connection.send(
+            await self._tools.run_maybe_in_worker(encode, in_worker=client_request.has_many_items)
+        )
 
     async def receive(
-        self, spec: ApiSpec, version: int, client_request: ClientRequest, size: int, held: HeldAnswers
+        self, spec: ApiSpec, version: int, client_request: ClientRequest, size: int, held: HeldAnswerMemory
     ) -> Any:
         """The response in an answer of which the head has been read. Raises: MalformedFrame, OSError."""
         body = await self.read(size, held)
         decode = partial(decode_response_body, spec, version, memoryview(body))
-        response, has_many_items = await decode_by_items(self._tools.workers, decode, MAX_ITEMS)
+        response, has_many_items = await decode_in_worker_if_many(self._tools.workers, decode, MAX_ITEMS)
         client_request.has_many_items |= has_many_items
         return response
 
     async def read_head(self, head: RequestHead) -> int:
         """The bytes of the answer to that request after its correlation id. Raises: MalformedFrame, OSError."""
         size, correlation_id = await self.connection.read_head()
-        self._check_head(size, correlation_id, head)
+        self._check_correlation_id(size, correlation_id, head)
         return size
 
     async def read_frame(self, head: RequestHead) -> bytes | None:
@@ -83,17 +85,17 @@ class BrokerLink:
         """
         frame = await self.connection.read_frame()
         if frame is not None:
-            self._check_head(len(frame) - _HEAD.size, _HEAD.unpack_from(frame)[1], head)
+            self._check_correlation_id(len(frame) - _HEAD.size, _HEAD.unpack_from(frame)[1], head)
         return frame
 
-    def _check_head(self, size: int, correlation_id: int, head: RequestHead) -> None:
+    def _check_correlation_id(self, size: int, correlation_id: int, head: RequestHead) -> None:
         self._tools.metrics.upstream_bytes.add(size)
         if correlation_id != head.correlation_id:
             raise MalformedFrame(
                 f"the broker at {self.address} answers request {correlation_id} instead of {head.correlation_id}"
             )
 
-    async def read(self, size: int, held: HeldAnswers) -> bytes:
+    async def read(self, size: int, held: HeldAnswerMemory) -> bytes:
         """The rest of an answer for which `held` has room. Raises: MalformedFrame, OSError."""
         claim = held.claim
         return await self.connection.read(size) if claim is None else await self._read_with_claim(size, claim)
@@ -104,7 +106,7 @@ class BrokerLink:
         Raises: MalformedFrame, OSError.
         """
         ms_a_byte = 1000 / max(1, self._tools.min_bytes_a_second)
-        claim.offer(partial(self._give_up, claim))
+        claim.offer(partial(self._release_and_close, claim))
         try:
             return await self.connection.read(size, lambda count: claim.progress(count * ms_a_byte))
         except ConnectionResetError:
@@ -118,6 +120,6 @@ class BrokerLink:
             claim.withdraw()
             claim.stalled_since_ms = None
 
-    def _give_up(self, claim: Claim) -> None:
+    def _release_and_close(self, claim: Claim) -> None:
         claim.release()
         self.connection.close()

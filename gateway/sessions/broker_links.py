@@ -32,7 +32,7 @@ class BrokerLinks:
     def is_closed(self) -> bool:
         return self._is_closed
 
-    async def open(self, broker: int | None = None) -> BrokerLink:
+    async def get_or_open(self, broker: int | None = None) -> BrokerLink:
         """The link to a broker, None: home. Raises: UpstreamFailed, ConnectionResetError when the client has gone."""
         if self._is_closed:
             raise ConnectionResetError("the client has gone")
@@ -57,12 +57,12 @@ class BrokerLinks:
 
     def close(self) -> None:
         self._is_closed = True
-        self._hang_up()
+        self._close_links()
 
-    def follow_login(self) -> None:
+    def close_links_of_former_login(self) -> None:
         """The client has logged in: what it asked before, such as versions, was asked by the login of nobody."""
         if self._links and self.login() != self._opened_as:
-            self._hang_up()
+            self._close_links()
 
     def note_lost(self) -> None:
         """A broker that hung up may be gone, and may come back as another release."""
@@ -71,7 +71,7 @@ class BrokerLinks:
                 self._tools.upstream.forget_versions(link.address)
                 self._tools.suspect(broker)
 
-    def _hang_up(self) -> None:
+    def _close_links(self) -> None:
         while self._links:
             self._links.popitem()[1].connection.close()
 

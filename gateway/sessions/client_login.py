@@ -39,7 +39,7 @@ class ClientLogin:
         """Whether the client's next frame is a bare token."""
         return self._relay is not None and self._relay.takes_tokens
 
-    async def begin(self, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
+    async def answer_handshake_v0(self, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
         """Answers SaslHandshake 0, after which bare tokens follow. Raises: MalformedFrame, OSError."""
         header, body = decode_request_header(frame)
         request = decode(SaslHandshakeRequest, 0, body)

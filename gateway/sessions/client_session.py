@@ -29,8 +29,8 @@ from ..offered_versions import (
     NOT_OFFERED,
     TOKEN_REQUESTS,
     TRANSLATED,
+    encode_unsupported_api_versions,
     is_translated,
-    refuse_api_versions,
 )
 from ..request_frame import (
     HEAD,
@@ -38,13 +38,13 @@ from ..request_frame import (
     NODE_FROM,
     RequestHead,
     acks_of_produce,
-    client_id_of,
-    drop_cluster_and_node,
+    drop_cluster_and_node_id,
+    read_client_id,
     read_head,
-    software_of,
+    read_software_text,
 )
 from ..translations import RENUMBERED
-from ..translations.held_answers import HeldAnswers, HoldAnswers
+from ..translations.held_answers import HeldAnswerMemory, HoldAnswers
 from ..translations.translated_call import AskUpstream
 from ..upstream import BOOTSTRAP, UpstreamFailed
 from ..upstream_logins import UpstreamLogin
@@ -52,12 +52,12 @@ from .broker_link import BrokerLink
 from .broker_links import BrokerLinks
 from .client_login import ClientLogin
 from .client_request import ClientRequest
-from .passer import Passer
+from .passer import RequestPasser
 from .relayed_answer import is_relayed
 from .reply_maker import ReplyMaker, frame_answer
-from .router import Router
+from .router import RequestRouter
 from .session_tools import SessionTools
-from .translator import Translator
+from .translator import RequestTranslator
 
 SOFTWARE_FROM = 3
 
@@ -83,14 +83,14 @@ class ClientSession:
         self._links = BrokerLinks(tools, broker, login, hang_up if tools.locator is None else None)
         self._replies = ReplyMaker(tools.metrics)
         self._hold_answers = hold_answers
-        self._passer = Passer(tools, self._replies, hold_answers)
-        self._router: Router | None = None
+        self._passer = RequestPasser(tools, self._replies, hold_answers)
+        self._router: RequestRouter | None = None
         if tools.locator is not None:
-            self._router = Router(tools, tools.locator, self._links, self._passer, self._replies, hold_answers)
-        self._translator = Translator(
-            tools, self._replies, self._asking, login, lambda: not self._links.is_closed, hold_answers
+            self._router = RequestRouter(tools, tools.locator, self._links, self._passer, self._replies, hold_answers)
+        self._translator = RequestTranslator(
+            tools, self._replies, self._make_ask_upstream, login, lambda: not self._links.is_closed, hold_answers
         )
-        self._login = ClientLogin(tools.metrics, self._replies, self._asking)
+        self._login = ClientLogin(tools.metrics, self._replies, self._make_ask_upstream)
 
     def close(self) -> None:
         """The client has gone, or is to go."""
@@ -107,11 +107,11 @@ class ClientSession:
         peer.on_leave = self.close
         self._metrics.client_bytes.add(len(frame))
         try:
-            if self._has_no_reader(frame, peer):
+            if self._has_left_before_answer(frame, peer):
                 asyncio.get_running_loop().call_soon(self.close)  # when it has been sent on
             reply = await self._dispatch(frame, peer)
         except UpstreamFailed as fault:
-            self._metrics.upstream_failures.of(self._metric_label(self._broker())).add()
+            self._metrics.upstream_failures.of(self._broker_label(self._broker())).add()
             raise CloseConnection(f"the cluster cannot be reached: {fault}") from None
         except ConnectionResetError as fault:
             if self._links.is_closed:
@@ -122,7 +122,7 @@ class ClientSession:
             peer.on_leave = None
         return reply
 
-    def _has_no_reader(self, frame: memoryview, peer: Peer) -> bool:
+    def _has_left_before_answer(self, frame: memoryview, peer: Peer) -> bool:
         """Whether the client closed its connection before this request, which was read ahead, was answered. Raises:
         MalformedFrame."""
         if not peer.has_left or self._login.takes_tokens:
@@ -135,17 +135,17 @@ class ClientSession:
         if self._login.takes_tokens:
             return await self._login.relay_token(frame, began_s)
         head = read_head(frame)
-        self._note_client(frame, peer)
+        self._note_client_id(frame, peer)
         if peer.sasl is not None and head.key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
             return self._login.log_in_here(head, frame, peer, began_s)
         if peer.principal is not self._principal:
             self._principal = peer.principal
-            self._links.follow_login()
-        link = await self._links.open()
+            self._links.close_links_of_former_login()
+        link = await self._links.get_or_open()
         if head.key == ApiKey.API_VERSIONS:
             return await self._answer_api_versions(link, head, frame, peer, began_s)
         taken = link.versions.get(head.key, NOT_OFFERED)
-        self._check_version(head, taken, link.offer(head.key))
+        self._check_version(head, taken, link.versions_to_offer(head.key))
         self._count_request(head, peer, began_s)
         is_changed = is_translated(head.key, head.version, taken)
         if head.key != ApiKey.PRODUCE:  # may wait in the cluster for as long as the client likes
@@ -154,35 +154,37 @@ class ClientSession:
             else:
                 peer.pass_frame()
         if head.key == ApiKey.SASL_HANDSHAKE and head.version == 0:
-            return await self._login.begin(head, frame, began_s)
+            return await self._login.answer_handshake_v0(head, frame, began_s)
         if not is_changed:
             if self._router is not None:
                 return await self._router.pass_on(head, frame, began_s)
             if head.version > LOWERED.get(head.key, head.version):
-                return await self._passer.renumber(link, head, frame, began_s, LOWERED[head.key])
+                return await self._passer.pass_with_other_version(link, head, frame, began_s, LOWERED[head.key])
             return await self._passer.pass_on(link, head, frame, began_s)
         if head.key in RENUMBERED:
-            return await self._passer.renumber(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
+            return await self._passer.pass_with_other_version(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
         return await self._translator.translate(head, frame, peer, began_s)
 
     async def _answer_api_versions(
         self, link: BrokerLink, head: RequestHead, frame: memoryview, peer: Peer, began_s: float
     ) -> Reply:
-        newest = link.offer(head.key)[1]
+        newest = link.versions_to_offer(head.key)[1]
         if not 0 <= head.version <= newest:
-            return self._replies.make_unknown(frame_answer(head, [refuse_api_versions(newest)]), head, began_s)
+            return self._replies.make_reply_to_unknown_version(
+                frame_answer(head, [encode_unsupported_api_versions(newest)]), head, began_s
+            )
         self._count_request(head, peer, began_s)
         if head.version >= SOFTWARE_FROM:
             _note_software(frame, peer)
         if head.version >= NODE_FROM and self._broker() == BOOTSTRAP:
-            frame = drop_cluster_and_node(frame)
+            frame = drop_cluster_and_node_id(frame)
         return await self._passer.pass_api_versions(link, head, frame, began_s)
 
-    def _note_client(self, frame: memoryview, peer: Peer) -> None:
+    def _note_client_id(self, frame: memoryview, peer: Peer) -> None:
         """The client id, which each request carries, is decoded when it is another one."""
         known = self._client_id_bytes
         if not known or frame[HEAD.size : HEAD.size + len(known)] != known:
-            client_id = client_id_of(frame)
+            client_id = read_client_id(frame)
             peer.client_id = client_id[:MOST_NAME]
             encoded = client_id.encode()
             self._client_id_bytes = INT16.pack(len(encoded)) + encoded if 0 < len(client_id) <= MOST_NAME else b""
@@ -211,14 +213,16 @@ class ClientSession:
         self._metrics.refused.of(name, str(head.version) if 0 <= head.version < 100 else "other").add()
         raise CloseConnection(reason)
 
-    def _metric_label(self, broker: int) -> str:
+    def _broker_label(self, broker: int) -> str:
         """A label of a metric: clients may name any broker (SNI), and only those of the cluster have their own."""
         if broker < 0:
             return "bootstrap"
         return str(broker) if broker in self._tools.upstream.brokers else "unknown"
 
-    def _asking(self, client_request: ClientRequest) -> AskUpstream:
-        async def ask(request: Any, version: int, *, is_answered: bool = True, held: HeldAnswers | None = None) -> Any:
+    def _make_ask_upstream(self, client_request: ClientRequest) -> AskUpstream:
+        async def ask(
+            request: Any, version: int, *, is_answered: bool = True, held: HeldAnswerMemory | None = None
+        ) -> Any:
             if held is not None:
                 return await ask_for(request, version, is_answered, held)
             held = self._hold_answers()
@@ -227,10 +231,10 @@ class ClientSession:
             finally:
                 held.release()
 
-        async def ask_for(request: Any, version: int, is_answered: bool, held: HeldAnswers) -> Any:
+        async def ask_for(request: Any, version: int, is_answered: bool, held: HeldAnswerMemory) -> Any:
             if self._router is not None:
                 return await self._router.ask(request, version, client_request, held)
-            link = await self._links.open()
+            link = await self._links.get_or_open()
             if is_answered:
                 return await link.ask(request, version, client_request, held)
             await link.send(request, version, client_request)
@@ -241,7 +245,7 @@ class ClientSession:
 
 def _note_software(frame: memoryview, peer: Peer) -> None:
     """What an ApiVersions request says of the client's software. Raises: MalformedFrame."""
-    name, version = software_of(frame)
+    name, version = read_software_text(frame)
     peer.software_name = name[:MOST_NAME]
     peer.software_version = version[:MOST_NAME]
     if peer.seen.is_kept:

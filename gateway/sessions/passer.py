@@ -10,20 +10,20 @@ from ...config.keys.endpoints import HostPort
 from ...network.answerer import CloseConnection, Reply
 from ...protocol.api import ApiKey
 from ...protocol.schema import Piece
-from ..addresses.broker_addresses import names_brokers, rewrite_addresses
+from ..addresses.broker_addresses import has_broker_addresses, rewrite_addresses
 from ..offered_versions import rewrite_api_versions
-from ..request_frame import RequestHead, acks_of_produce, renumber, with_size
-from ..translations.held_answers import WHOLE_BYTES, HeldAnswers, HoldAnswers
+from ..request_frame import RequestHead, acks_of_produce, frame_with_size, replace_version
+from ..translations.held_answers import WHOLE_BYTES, HeldAnswerMemory, HoldAnswers
 from .broker_link import BrokerLink
 from .relayed_answer import RelayedAnswer
-from .reply_maker import ReplyMaker, bytes_of, frame_answer, frame_head
+from .reply_maker import ReplyMaker, answer_bytes, encode_frame_head, frame_answer
 from .session_tools import SessionTools
 
 INLINE_BYTES = 4 * 1024
 """Of an answer that is changed on the event loop: each coordinator of 25 bytes takes 10 µs."""
 
 
-class Passer:
+class RequestPasser:
     """Passes the requests of one client. Whatever waits raises MalformedFrame and OSError."""
 
     def __init__(self, tools: SessionTools, replies: ReplyMaker, hold_answers: HoldAnswers) -> None:
@@ -34,26 +34,26 @@ class Passer:
     def pass_on(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Awaitable[Reply]:
         """The reply to a request that goes as it came. Raises: CloseConnection, too."""
         is_answered = head.key != ApiKey.PRODUCE or acks_of_produce(frame, head.version) != 0
-        return self.pass_request_in_pieces(link, head, with_size(frame), began_s, is_answered=is_answered)
+        return self.pass_request_in_pieces(link, head, frame_with_size(frame), began_s, is_answered=is_answered)
 
     def pass_request_in_pieces(
         self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, *, is_answered: bool
     ) -> Awaitable[Reply]:
         """The same of a whole request in pieces."""
         if is_answered:
-            return self._exchange(link, head, pieces, began_s, head.version)
+            return self._send_and_answer(link, head, pieces, began_s, head.version)
         return self._send(link, head, pieces, began_s)
 
-    def renumber(
+    def pass_with_other_version(
         self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float, sent_as: int
     ) -> Awaitable[Reply]:
         """The same where two versions have one layout."""
-        return self._exchange(link, head, renumber(frame, sent_as), began_s, sent_as)
+        return self._send_and_answer(link, head, replace_version(frame, sent_as), began_s, sent_as)
 
     async def pass_api_versions(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
-        await link.connection.send(with_size(frame))
+        await link.connection.send(frame_with_size(frame))
         held = self._hold_answers()
-        body = await self._read_whole(link, head, held, is_decoded=False)
+        body = await self._read_whole_answer(link, head, held, is_decoded=False)
         answer = frame_answer(head, [rewrite_api_versions(head.version, body, self._tools.offer)])
         held.release()
         return self._replies.make_reply(answer, head, began_s, head.version)
@@ -62,17 +62,17 @@ class Passer:
         await link.connection.send(pieces)
         return self._replies.make_reply(None, head, began_s, head.version)
 
-    async def _exchange(
+    async def _send_and_answer(
         self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, sent_as: int
     ) -> Reply:
         await link.connection.send(pieces)
-        if names_brokers(head.key, head.version):
+        if has_broker_addresses(head.key, head.version):
             return await self._rewrite_answer(link, head, began_s, sent_as)
         frame = await link.read_frame(head)
         if frame is not None:
             return self._replies.make_reply([frame], head, began_s, sent_as)
         size = await link.read_head(head)
-        first = frame_head(head, size)
+        first = encode_frame_head(head, size)
         answer: list[Piece] = [first, RelayedAnswer(link.connection, size)]
         if size <= WHOLE_BYTES:
             answer = [first + await link.connection.read(size)]
@@ -80,7 +80,7 @@ class Passer:
 
     async def _rewrite_answer(self, link: BrokerLink, head: RequestHead, began_s: float, sent_as: int) -> Reply:
         held = self._hold_answers()
-        body = await self._read_whole(link, head, held, is_decoded=head.key == ApiKey.FIND_COORDINATOR)
+        body = await self._read_whole_answer(link, head, held, is_decoded=head.key == ApiKey.FIND_COORDINATOR)
         try:
             answer = frame_answer(head, await self._translate_addresses(head, body))
         except BaseException as fault:
@@ -89,10 +89,12 @@ class Passer:
                 raise CloseConnection(str(fault)) from None
             raise
         reply = self._replies.make_reply(answer, head, began_s, sent_as)
-        reply.claim = held.shrink(bytes_of(answer))
+        reply.claim = held.shrink(answer_bytes(answer))
         return reply
 
-    async def _read_whole(self, link: BrokerLink, head: RequestHead, held: HeldAnswers, *, is_decoded: bool) -> bytes:
+    async def _read_whole_answer(
+        self, link: BrokerLink, head: RequestHead, held: HeldAnswerMemory, *, is_decoded: bool
+    ) -> bytes:
         size = await link.read_head(head)
         await held.claim_for(size, is_decoded=is_decoded)
         try:

@@ -27,7 +27,7 @@ class ReplyMaker:
         """The reply to a request of a version that is offered; `pieces` None: no answer is due."""
         return self._count(pieces, head.key, head.version, sent_as, began_s)
 
-    def make_unknown(self, pieces: list[Piece], head: RequestHead, began_s: float) -> Reply:
+    def make_reply_to_unknown_version(self, pieces: list[Piece], head: RequestHead, began_s: float) -> Reply:
         """The reply to a request of a version that is not offered, which is no label of a metric."""
         return self._count(pieces, head.key, -1, -1, began_s)
 
@@ -42,12 +42,12 @@ def encode_answer(head: RequestHead, response: Any) -> list[Piece]:
     answer has no place for."""
     try:
         pieces = encode_response(API[ApiKey(head.key)], head.version, head.correlation_id, response)
-        return pieces if len(pieces) <= MOST_PIECES else _join_small(pieces)
+        return pieces if len(pieces) <= MOST_PIECES else _join_small_pieces(pieces)
     except ValueError as fault:
         raise MalformedFrame(f"the cluster gives an answer that the client cannot have: {fault}") from None
 
 
-def _join_small(pieces: Sequence[Any]) -> list[Piece]:
+def _join_small_pieces(pieces: Sequence[Any]) -> list[Piece]:
     """The same bytes, with small pieces in one with their neighbours: each is sent by itself."""
     joined: list[Piece] = [bytearray()]
     for piece in pieces:
@@ -58,16 +58,16 @@ def _join_small(pieces: Sequence[Any]) -> list[Piece]:
     return [piece for piece in joined if size_of(piece)]
 
 
-def frame_head(head: RequestHead, size: int) -> bytes:
+def encode_frame_head(head: RequestHead, size: int) -> bytes:
     """What is in front of an answer's body of that size."""
     return SIZE.pack(size + 4) + SIZE.pack(head.correlation_id)
 
 
 def frame_answer(head: RequestHead, body: Sequence[bytes | memoryview]) -> list[Piece]:
     """The frame of an answer in one piece, so that it may leave together with others."""
-    return [b"".join((frame_head(head, sum(map(len, body))), *body))]
+    return [b"".join((encode_frame_head(head, sum(map(len, body))), *body))]
 
 
-def bytes_of(pieces: list[Piece] | None) -> int:
+def answer_bytes(pieces: list[Piece] | None) -> int:
     """The size of an answer."""
     return sum(map(size_of, pieces or ()))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from ...network.worker_threads import WorkerThreads, forget_frames
+from ...network.worker_threads import WorkerThreads, drop_traceback
 from ...protocol.api import API, ApiKey
 from ...protocol.errors import TooManyItems
 from ...protocol.frame import RequestHeader, decode_request_header
@@ -40,10 +40,12 @@ class RequestDecoder:
         """Raises: MalformedFrame."""
         header, body = decode_request_header(frame)
         read = partial(decoder_of(API[ApiKey(header.api_key)].request, header.api_version), body)
-        return DecodedRequest(header, *await decode_by_items(self._workers, read, self._most_items))
+        return DecodedRequest(header, *await decode_in_worker_if_many(self._workers, read, self._most_items))
 
 
-async def decode_by_items(workers: WorkerThreads, decode: Callable[[int], T], most_items: int) -> tuple[T, bool]:
+async def decode_in_worker_if_many(
+    workers: WorkerThreads, decode: Callable[[int], T], most_items: int
+) -> tuple[T, bool]:
     """What `decode` reads that gets the most items that there may be, and whether they are many: a worker reads those.
 
     Raises: MalformedFrame.
@@ -53,5 +55,5 @@ async def decode_by_items(workers: WorkerThreads, decode: Callable[[int], T], mo
     except TooManyItems as fault:
         if most_items <= MOST_ITEMS_AT_ONCE:
             raise
-        forget_frames(fault)
+        drop_traceback(fault)
     return await workers.run(partial(decode, most_items)), True

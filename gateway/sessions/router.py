@@ -16,16 +16,16 @@ from ...protocol.frame import encode_request, encode_response
 from ...protocol.messages.find_coordinator import FindCoordinatorRequest
 from ...protocol.messages.metadata import MetadataRequest
 from ...protocol.schema import Piece
-from ..request_frame import RequestHead, with_size
+from ..request_frame import RequestHead, frame_with_size
 from ..routes import ANY, READ, ROUTES
-from ..routes.locator import Locator
+from ..routes.locator import BrokerLocator
 from ..routes.route import Route
-from ..translations.held_answers import WHOLE_BYTES, HeldAnswers, HoldAnswers
+from ..translations.held_answers import WHOLE_BYTES, HeldAnswerMemory, HoldAnswers
 from .broker_link import BrokerLink
 from .broker_links import BrokerLinks
 from .client_request import ClientRequest
-from .passer import Passer
-from .reply_maker import ReplyMaker, bytes_of, encode_answer
+from .passer import RequestPasser
+from .reply_maker import ReplyMaker, answer_bytes, encode_answer
 from .session_tools import SessionTools
 
 
@@ -36,15 +36,15 @@ class BrokerPart(NamedTuple):
     request: Any
 
 
-class Router:
+class RequestRouter:
     """Routes the requests of one client. Whatever waits raises MalformedFrame, OSError, UpstreamFailed."""
 
     def __init__(
         self,
         tools: SessionTools,
-        locator: Locator,
+        locator: BrokerLocator,
         links: BrokerLinks,
-        passer: Passer,
+        passer: RequestPasser,
         replies: ReplyMaker,
         hold_answers: HoldAnswers,
     ) -> None:
@@ -59,8 +59,8 @@ class Router:
         """The reply to a request that is not translated. Raises: CloseConnection, too."""
         route = ROUTES[head.key]
         if route is ANY:
-            await self._look_up_again(head, frame)
-            return await self._passer.pass_on(await self._links.open(), head, frame, began_s)
+            await self._forget_asked_targets(head, frame)
+            return await self._passer.pass_on(await self._links.get_or_open(), head, frame, began_s)
         header, decoded, has_many_items = await self._tools.decoder.decode(frame)
         client_request = ClientRequest(head, header.client_id, has_many_items)
         spec = API[ApiKey(head.key)]
@@ -69,58 +69,58 @@ class Router:
         except ApiError as fault:
             refusal = encode_response(spec, head.version, head.correlation_id, spec.response(error_code=fault.code))
             return self._replies.make_reply(refusal, head, began_s, head.version)
-        parts = await self._split(route, request)
+        parts = await self._split_by_broker(route, request)
         if len(parts) > 1:
-            return await self._ask_several(route, parts, client_request, began_s)
-        pieces: Sequence[Piece] = with_size(frame)
+            return await self._answer_from_several(route, parts, client_request, began_s)
+        pieces: Sequence[Piece] = frame_with_size(frame)
         if request is not decoded:
             encode = partial(encode_request, spec, head.version, head.correlation_id, header.client_id, request)
-            pieces = await self._tools.run(encode, in_worker=has_many_items)
+            pieces = await self._tools.run_maybe_in_worker(encode, in_worker=has_many_items)
         link, due = parts[0].link, is_answered(request)
         return await self._passer.pass_request_in_pieces(link, head, pieces, began_s, is_answered=due)
 
-    async def _ask_several(
+    async def _answer_from_several(
         self, route: Route, parts: Sequence[BrokerPart], client_request: ClientRequest, began_s: float
     ) -> Reply:
         held, head = self._hold_answers(), client_request.head
         try:
-            response = await self._ask_all(route, parts, head.version, client_request, held)
+            response = await self._ask_and_join(route, parts, head.version, client_request, held)
             pieces = None
             if response is not None:
                 encode = partial(encode_answer, head, response)
-                pieces = await self._tools.run(encode, in_worker=client_request.has_many_items)
+                pieces = await self._tools.run_maybe_in_worker(encode, in_worker=client_request.has_many_items)
         except BaseException:
             held.release()
             raise
         reply = self._replies.make_reply(pieces, head, began_s, head.version)
-        reply.claim = held.shrink(bytes_of(pieces))
+        reply.claim = held.shrink(answer_bytes(pieces))
         return reply
 
-    async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswers) -> Any:
+    async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswerMemory) -> Any:
         """As `BrokerLink.ask`, of whichever brokers the request is for."""
         route = ROUTES[spec_of_request(request).key]
-        parts = await self._split(route, route.prepare(request))
-        return await self._ask_all(route, parts, version, client_request, held)
+        parts = await self._split_by_broker(route, route.prepare(request))
+        return await self._ask_and_join(route, parts, version, client_request, held)
 
-    async def _split(self, route: Route, request: Any) -> list[BrokerPart]:
+    async def _split_by_broker(self, route: Route, request: Any) -> list[BrokerPart]:
         if route.is_everywhere:
             everywhere = sorted(self._tools.upstream.alive)
-            return [BrokerPart(await self._links.open(each), request) for each in everywhere or (None,)]
+            return [BrokerPart(await self._links.get_or_open(each), request) for each in everywhere or (None,)]
         turn = self._tools.turns.begin()
-        found = await self._locator.find_all(route.targets(request), turn, self._links.login())
+        found = await self._locator.find_brokers(route.targets(request), turn, self._links.login())
         brokers = list(dict.fromkeys(found.values()))
         if len(brokers) <= 1:
-            return [BrokerPart(await self._links.open(brokers[0] if brokers else None), request)]
+            return [BrokerPart(await self._links.get_or_open(brokers[0] if brokers else None), request)]
         parts = await route.split(request, found, turn)
-        return [BrokerPart(await self._links.open(broker), part) for broker, part in parts.items()]
+        return [BrokerPart(await self._links.get_or_open(broker), part) for broker, part in parts.items()]
 
-    async def _ask_all(
+    async def _ask_and_join(
         self,
         route: Route,
         parts: Sequence[BrokerPart],
         version: int,
         client_request: ClientRequest,
-        held: HeldAnswers,
+        held: HeldAnswerMemory,
     ) -> Any:
         """The joined response, None if none is due, or if `held` has no room for it."""
         for part in parts:
@@ -140,9 +140,11 @@ class Router:
         if len(responses) == 1:
             return responses[0]
         client_request.has_many_items |= sum(sizes) > WHOLE_BYTES
-        return await self._tools.run(partial(route.join, responses), in_worker=client_request.has_many_items)
+        return await self._tools.run_maybe_in_worker(
+            partial(route.join, responses), in_worker=client_request.has_many_items
+        )
 
-    async def _look_up_again(self, head: RequestHead, frame: memoryview) -> None:
+    async def _forget_asked_targets(self, head: RequestHead, frame: memoryview) -> None:
         """What a client asks the cluster for, since a broker was the wrong one, is looked up here again, too."""
         if head.key not in READ:
             return

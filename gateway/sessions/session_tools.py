@@ -12,7 +12,7 @@ from ...network.turn import Turns
 from ...network.worker_threads import WorkerThreads
 from ...protocol.records.layout import Codec
 from ..gateway_metrics import GatewayMetrics
-from ..routes.locator import Locator
+from ..routes.locator import BrokerLocator
 from ..upstream import Upstream
 from .request_decoder import RequestDecoder
 
@@ -33,7 +33,7 @@ class SessionTools:
     upstream: Upstream
     decoder: RequestDecoder
     turns: Turns
-    locator: Locator | None
+    locator: BrokerLocator | None
     offer: Callable[[int, VersionRange], VersionRange]
     metrics: GatewayMetrics
     clock: Clock
@@ -45,6 +45,6 @@ class SessionTools:
     swaps: bool
     suspect: Callable[[int], None]
 
-    async def run(self, work: Callable[[], T], *, in_worker: bool) -> T:
+    async def run_maybe_in_worker(self, work: Callable[[], T], *, in_worker: bool) -> T:
         """The result of `work`, in a worker thread if it is long."""
         return await self.workers.run(work) if in_worker else work()

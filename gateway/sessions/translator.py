@@ -8,7 +8,7 @@ from ...network.answerer import Reply
 from ...network.clients.seen_client import SeenClient
 from ...network.peer import Peer
 from ...protocol.kafka_releases import api_name
-from ..error_mapping import map_code, map_errors
+from ..error_mapping import map_error_code, map_errors
 from ..offered_versions import TRANSLATED
 from ..request_frame import RequestHead
 from ..translations import TRANSLATIONS
@@ -16,11 +16,11 @@ from ..translations.held_answers import HoldAnswers
 from ..translations.translated_call import AskUpstream, Rotation, TranslatedCall
 from ..upstream_logins import UpstreamLogin
 from .client_request import ClientRequest
-from .reply_maker import ReplyMaker, bytes_of, encode_answer
+from .reply_maker import ReplyMaker, answer_bytes, encode_answer
 from .session_tools import SessionTools
 
 
-class Translator:
+class RequestTranslator:
     """Translates the requests of one client, which has that `login` at the cluster; `asking` gives what asks the
     cluster on behalf of one of them, `is_there` says whether the client still is."""
 
@@ -47,23 +47,23 @@ class Translator:
         seen = peer.seen
         read = await self._tools.decoder.decode(frame)
         client_request = ClientRequest(head, read.header.client_id, read.has_many_items)
-        call = self._call(client_request, read.value, seen)
+        call = self._make_call(client_request, read.value, seen)
         seen.translated[head.key, head.version, call.sent_as] += 1
         try:
             response = await TRANSLATIONS[head.key](call)
             pieces = None
             if response is not None:
-                mapped = await map_errors(response, lambda code: self._map_code(head, seen, code), call.turn)
+                mapped = await map_errors(response, lambda code: self._map_and_count_code(head, seen, code), call.turn)
                 encode = partial(encode_answer, head, mapped)
-                pieces = await self._tools.run(encode, in_worker=client_request.has_many_items)
+                pieces = await self._tools.run_maybe_in_worker(encode, in_worker=client_request.has_many_items)
         except BaseException:
             call.held.release()
             raise
         reply = self._replies.make_reply(pieces, head, began_s, call.sent_as)
-        reply.claim = call.held.shrink(bytes_of(pieces))
+        reply.claim = call.held.shrink(answer_bytes(pieces))
         return reply
 
-    def _call(self, client_request: ClientRequest, request: Any, seen: SeenClient) -> TranslatedCall:
+    def _make_call(self, client_request: ClientRequest, request: Any, seen: SeenClient) -> TranslatedCall:
         def lose(what: str, count: int) -> None:
             self._metrics.lost.of(what).add(count)
             seen.lost[what] += count
@@ -86,8 +86,8 @@ class Translator:
             zstd_to=self._tools.zstd_to,
         )
 
-    def _map_code(self, head: RequestHead, seen: SeenClient, code: int) -> int:
-        known = map_code(head.key, head.version, code)
+    def _map_and_count_code(self, head: RequestHead, seen: SeenClient, code: int) -> int:
+        known = map_error_code(head.key, head.version, code)
         if known != code:
             seen.mapped_errors[head.key, code, known] += 1
             self._metrics.mapped_errors.of(api_name(head.key), str(code), str(known)).add()

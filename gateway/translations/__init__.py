@@ -21,12 +21,12 @@ TRANSLATIONS: dict[int, Translation] = {
     ApiKey.OFFSET_COMMIT: groups.translate_commit,
     ApiKey.OFFSET_FETCH: groups.translate_offset_fetch,
     ApiKey.JOIN_GROUP: groups.translate_join,
-    ApiKey.CREATE_TOPICS: administration.translate,
-    ApiKey.DELETE_TOPICS: administration.translate,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: administration.translate,
-    ApiKey.DESCRIBE_ACLS: administration.translate,
-    ApiKey.CREATE_ACLS: administration.translate,
-    ApiKey.DELETE_ACLS: administration.translate,
+    ApiKey.CREATE_TOPICS: administration.translate_version_only,
+    ApiKey.DELETE_TOPICS: administration.translate_version_only,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: administration.translate_version_only,
+    ApiKey.DESCRIBE_ACLS: administration.translate_version_only,
+    ApiKey.CREATE_ACLS: administration.translate_version_only,
+    ApiKey.DELETE_ACLS: administration.translate_version_only,
     ApiKey.DESCRIBE_CONFIGS: administration.translate_configs,
 }
 RENUMBERED = frozenset(

@@ -14,7 +14,7 @@ DEFAULT_SOURCE = 5
 """The source of a value in DescribeConfigs that nobody has set."""
 
 
-async def translate(call: TranslatedCall) -> Any:
+async def translate_version_only(call: TranslatedCall) -> Any:
     return await call.ask(call.request, call.sent_as, held=call.held)
 
 
@@ -23,11 +23,11 @@ async def translate_configs(call: TranslatedCall) -> DescribeConfigsResponse:
     response: DescribeConfigsResponse = await call.ask(call.request, call.sent_as, held=call.held)
     results = []
     for result in response.results:
-        configs = await call.turn.map(_with_is_default, result.configs)
+        configs = await call.turn.map(_set_is_default, result.configs)
         results.append(replace(result, configs=configs))
         await call.turn.next()
     return replace(response, results=results)
 
 
-def _with_is_default(config: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
+def _set_is_default(config: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
     return replace(config, is_default=config.config_source == DEFAULT_SOURCE, synonyms=())

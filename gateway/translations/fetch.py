@@ -6,7 +6,7 @@ long the cluster may let it wait.
 
     Fetch 0-2   Clients send partitions in one order and count on a share for each, while a broker fills them in the
                 order asked: so each has a share of the claim, and each fetch begins at another partition. A partition
-                that got nothing since its first batch is larger than its share is asked for again, alone: a broker
+                that got nothing because its first batch is larger than its share is fetched again, alone: a broker
                 gives the first batch of an answer whole (KIP-74). Where there is no memory for that batch beside
                 the others, the next fetch begins with it. Their limits are hard: whole messages are given as
                 far as they fit; where not even one does, its first bytes, which such clients take for one too large.
@@ -58,7 +58,7 @@ class _Converted:
 
 
 @dataclass(slots=True)
-class _Partition:
+class _FetchedPartition:
     """One partition of a request. `offset` is moved on if nothing is left of the records that came."""
 
     asked: FetchPartition
@@ -69,17 +69,17 @@ class _Partition:
     @property
     def size_bytes(self) -> int:
         """Of the records that came."""
-        return 0 if self.answer is None else _size(self.answer.records)
+        return 0 if self.answer is None else _size_of_whole_batches(self.answer.records)
 
     @property
     def is_starved(self) -> bool:
         """Whether there is more to read, and nothing came."""
         answer = self.answer
-        is_empty = answer is not None and not answer.error_code and not _size(answer.records)
+        is_empty = answer is not None and not answer.error_code and not _size_of_whole_batches(answer.records)
         return is_empty and answer is not None and answer.high_watermark > self.offset
 
     @property
-    def has_vanished(self) -> bool:
+    def has_nothing_left(self) -> bool:
         """Whether batches came, but nothing is left of them."""
         converted = self.converted
         return (
@@ -94,18 +94,20 @@ async def translate(call: TranslatedCall) -> FetchResponse:
     partitions = {}
     for topic in request.topics:
         async for each in call.turn.each(topic.partitions):
-            partitions[topic.topic, each.partition] = _Partition(each, each.fetch_offset)
+            partitions[topic.topic, each.partition] = _FetchedPartition(each, each.fetch_offset)
         await call.turn.next()
     call.held.least_claim_bytes = CLAIM_BYTES
-    fetch = _Fetch(call, request, partitions)
+    fetch = _TranslatedFetch(call, request, partitions)
     await fetch.run()
-    return await fetch.response()
+    return await fetch.make_response()
 
 
-class _Fetch:
+class _TranslatedFetch:
     """One request, until there is something to answer, or its time is over."""
 
-    def __init__(self, call: TranslatedCall, request: FetchRequest, partitions: dict[PartitionKey, _Partition]) -> None:
+    def __init__(
+        self, call: TranslatedCall, request: FetchRequest, partitions: dict[PartitionKey, _FetchedPartition]
+    ) -> None:
         self._call = call
         self._turn = call.turn
         self._request = request
@@ -119,10 +121,10 @@ class _Fetch:
     async def run(self) -> None:
         keys, wait_ms, min_bytes = self._rotate_partitions(), self._request.max_wait_ms, self._request.min_bytes
         for _ in range(MOST_ROUNDS):
-            await self._ask(keys, max(0, wait_ms), min(min_bytes, CLAIM_BYTES))
-            await self._ask_again(keys)
+            await self._fetch_upstream(keys, max(0, wait_ms), min(min_bytes, CLAIM_BYTES))
+            await self._fetch_starved_alone(keys)
             await self._convert(keys)
-            if await self._has_something() or not await self._advance_offsets(keys):
+            if await self._has_records_or_error() or not await self._skip_vanished_batches(keys):
                 break
             keys = list(self._partitions)
             self._call.held.release()
@@ -130,28 +132,28 @@ class _Fetch:
         if self._transactional:
             self._call.lose("transactions", self._transactional)
 
-    async def _has_something(self) -> bool:
+    async def _has_records_or_error(self) -> bool:
         """Whether there is something to answer: records or an error."""
         found = False
         async for key in self._turn.each(self._partitions):
-            outcome = self._outcome(key)
+            outcome = self._outcome_of(key)
             found |= bool(outcome.error_code or outcome.data)
         return found
 
-    async def _advance_offsets(self, keys: Sequence[PartitionKey]) -> bool:
+    async def _skip_vanished_batches(self, keys: Sequence[PartitionKey]) -> bool:
         """Moves offsets past batches of which nothing is left; returns whether there were any."""
         found = False
         async for key in self._turn.each(keys):
             each = self._partitions[key]
-            if each.converted is not None and each.has_vanished:
+            if each.converted is not None and each.has_nothing_left:
                 each.offset, found = each.converted.next_offset, True
         return found
 
-    async def response(self) -> FetchResponse:
+    async def make_response(self) -> FetchResponse:
         """Each partition once, however often it was named: as Kafka, and its records are not sent again and again."""
         answers: dict[str, list[PartitionData]] = {topic.topic: [] for topic in self._request.topics}
         async for key in self._turn.each(self._partitions):
-            answers[key[0]].append(self._answer(key))
+            answers[key[0]].append(self._make_partition_data(key))
         topics = await self._turn.map(
             lambda each: FetchableTopicResponse(topic=each[0], partitions=each[1]), answers.items()
         )
@@ -165,7 +167,7 @@ class _Fetch:
         start = self._call.rotation.start % len(keys)
         return keys[start:] + keys[:start]
 
-    async def _ask(self, keys: Sequence[PartitionKey], wait_ms: int, min_bytes: int) -> bool:
+    async def _fetch_upstream(self, keys: Sequence[PartitionKey], wait_ms: int, min_bytes: int) -> bool:
         """Asks for partitions, of each at most its limit and its share; whether there was memory for the answer."""
         limit = CLAIM_BYTES if self._is_hard else max(0, min(self._request.max_bytes, CLAIM_BYTES))
         share = max(LEAST_SHARE_BYTES, CLAIM_BYTES // max(1, len(self._partitions)))
@@ -196,7 +198,7 @@ class _Fetch:
             await self._turn.next()
         return True
 
-    async def _ask_again(self, keys: Sequence[PartitionKey]) -> None:
+    async def _fetch_starved_alone(self, keys: Sequence[PartitionKey]) -> None:
         """Fetches partitions whose first batch was too large for their share one by one, as far as the claim lasts."""
         if not self._is_hard:
             return
@@ -209,7 +211,7 @@ class _Fetch:
             each = self._partitions[key]
             if each.is_starved and held.kept_bytes < CLAIM_BYTES:
                 await held.claim_bytes(CLAIM_BYTES)
-                if not await self._ask([key], 0, 0) and hungry is None:
+                if not await self._fetch_upstream([key], 0, 0) and hungry is None:
                     hungry = at
                 held.kept_bytes += each.size_bytes
             last_fed = at + 1 if each.size_bytes else last_fed
@@ -222,14 +224,14 @@ class _Fetch:
         async for key in self._turn.each(keys):
             answer = self._partitions[key].answer
             if answer is not None:
-                records = _view(answer.records)
+                records = _view_of_records(answer.records)
                 works.append((self._partitions[key], records))
                 size += len(records)
 
-        def convert(work: tuple[_Partition, memoryview]) -> _Converted:
+        def convert(work: tuple[_FetchedPartition, memoryview]) -> _Converted:
             return self._convert_one(*work)
 
-        if size <= INLINE_BYTES and not any(await self._turn.map(lambda work: _has_compressed(work[1]), works)):
+        if size <= INLINE_BYTES and not any(await self._turn.map(lambda work: _has_compressed_batch(work[1]), works)):
             done = await self._turn.map(convert, works)
         else:
             done = await self._call.run_in_worker(lambda: list(map(convert, works)))
@@ -239,25 +241,25 @@ class _Fetch:
             if each.answer is not None:
                 each.answer = replace(each.answer, records=None, aborted_transactions=None)
 
-    def _convert_one(self, partition: _Partition, records: memoryview) -> _Converted:
-        offset, transactional = _end_and_transactional(records, partition.offset)
+    def _convert_one(self, partition: _FetchedPartition, records: memoryview) -> _Converted:
+        offset, transactional = _next_offset_and_transactional_count(records, partition.offset)
         data, error = _convert_down(records, self._target, partition.offset, self._call)
         if self._is_hard:
             data = trim_to_limit(data, max(0, partition.asked.partition_max_bytes))
         return _Converted(data, offset, 0 if data else error, transactional)
 
-    def _outcome(self, key: PartitionKey) -> "_Outcome":
+    def _outcome_of(self, key: PartitionKey) -> "_PartitionOutcome":
         partition = self._partitions[key]
         answer, converted = partition.answer, partition.converted
         if answer is None:
-            return _Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, -1, b"")
+            return _PartitionOutcome(ErrorCode.UNKNOWN_SERVER_ERROR, -1, b"")
         data = b"" if converted is None else converted.data
-        return _Outcome(
+        return _PartitionOutcome(
             answer.error_code or (converted.error if converted is not None else 0), answer.high_watermark, data
         )
 
-    def _answer(self, key: PartitionKey) -> PartitionData:
-        outcome = self._outcome(key)
+    def _make_partition_data(self, key: PartitionKey) -> PartitionData:
+        outcome = self._outcome_of(key)
         return PartitionData(
             partition_index=key[1],
             error_code=outcome.error_code,
@@ -267,7 +269,7 @@ class _Fetch:
 
 
 @dataclass(slots=True)
-class _Outcome:
+class _PartitionOutcome:
     error_code: int
     high_watermark: int
     data: Buffer
@@ -292,11 +294,11 @@ def _convert_down(records: memoryview, target: int, first_offset: int, call: Tra
         out = bytearray(len(records) + len(records) // 2)
         converted = convert_down(records, target=target, first_offset=first_offset, out=out, zstd_to=call.zstd_to)
     except ApiError:
-        return _convert_up_to_fault(records, target, first_offset, call)
+        return _convert_batches_before_fault(records, target, first_offset, call)
     return converted.data, 0
 
 
-def _convert_up_to_fault(
+def _convert_batches_before_fault(
     records: memoryview, target: int, first_offset: int, call: TranslatedCall
 ) -> tuple[Buffer, int]:
     """As `_convert_down`, batch by batch."""
@@ -316,7 +318,7 @@ def _convert_up_to_fault(
     return good, 0
 
 
-def _end_and_transactional(records: memoryview, offset: int) -> tuple[int, int]:
+def _next_offset_and_transactional_count(records: memoryview, offset: int) -> tuple[int, int]:
     """The offset after the last whole batch, and how many of the batches belong to transactions."""
     transactional = 0
     try:
@@ -328,7 +330,7 @@ def _end_and_transactional(records: memoryview, offset: int) -> tuple[int, int]:
     return offset, transactional
 
 
-def _has_compressed(records: memoryview) -> bool:
+def _has_compressed_batch(records: memoryview) -> bool:
     """Whether any batch is compressed, so that its records may be large."""
     try:
         return any(batch.attributes & CODEC_MASK for batch in iter_batches(records))
@@ -336,15 +338,15 @@ def _has_compressed(records: memoryview) -> bool:
         return True
 
 
-def _view(records: Piece | None) -> memoryview:
+def _view_of_records(records: Piece | None) -> memoryview:
     return memoryview(b"") if records is None else memoryview(records)  # type: ignore[arg-type]  # read from a frame
 
 
-def _size(records: Piece | None) -> int:
+def _size_of_whole_batches(records: Piece | None) -> int:
     """The size of the whole batches; 0 where not even one is whole."""
     if records is None:
         return 0
-    view = _view(records)
+    view = _view_of_records(records)
     try:
         return len(view) if next_batch_size(view) is not None else 0
     except ApiError:

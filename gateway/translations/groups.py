@@ -43,7 +43,7 @@ async def translate_commit(call: TranslatedCall) -> OffsetCommitResponse:
         timestamps.add(partition.commit_timestamp)
         return replace(partition, commit_timestamp=-1)
 
-    request = await _with_partitions(call.request, forget_timestamp, call.turn)
+    request = await _map_partitions(call.request, forget_timestamp, call.turn)
     if timestamps - {-1}:
         call.lose("commit timestamps", 1)
     response: OffsetCommitResponse = await _ask_coordinator(call, request, AclOperation.READ)
@@ -59,7 +59,7 @@ async def translate_offset_fetch(call: TranslatedCall) -> OffsetFetchResponse:
             return replace(partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return partition
 
-    return await _with_partitions(response, name_nothing, call.turn)
+    return await _map_partitions(response, name_nothing, call.turn)
 
 
 async def translate_join(call: TranslatedCall) -> JoinGroupResponse:
@@ -80,12 +80,12 @@ async def _ask_coordinator(
     }
     if call.version > 0 or not unanswered:
         return response
-    allowed = await _ask_for_rights(call, {topic async for topic, _ in turn.each(unanswered)}, operation)
+    allowed = await _find_topics_with_right(call, {topic async for topic, _ in turn.each(unanswered)}, operation)
     wanted = {each async for each in turn.each(unanswered) if each[0] in allowed}
     answers: dict[PartitionKey, Any] = {}
     if wanted:
         with suppress(ClientError):
-            for part in await _parts_of(request, wanted, turn):
+            for part in await _split_request(request, wanted, turn):
                 rest = await call.ask_coordinator(request.group_id, part, call.sent_as)
                 turn.begin()
                 answers |= {key: each async for key, each in turn.each(_partitions_of(rest))}
@@ -96,10 +96,10 @@ async def _ask_coordinator(
             return replace(partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         return answers.get(key, partition)
 
-    return await _with_partitions(response, answer, turn)
+    return await _map_partitions(response, answer, turn)
 
 
-async def _ask_for_rights(call: TranslatedCall, topics: set[str], operation: AclOperation) -> set[str]:
+async def _find_topics_with_right(call: TranslatedCall, topics: set[str], operation: AclOperation) -> set[str]:
     """Those of the topics with which the client may do the operation, by the cluster's word to the client."""
     request = MetadataRequest(
         topics=await call.turn.map(lambda name: MetadataRequestTopic(name=name), topics),
@@ -120,7 +120,7 @@ def _partitions_of(response: Any) -> Iterator[tuple[PartitionKey, Any]]:
     return (((topic.name, each.partition_index), each) for topic in response.topics for each in topic.partitions)
 
 
-async def _parts_of(
+async def _split_request(
     request: OffsetCommitRequest | OffsetFetchRequest, wanted: set[PartitionKey], turn: Turn
 ) -> list[Any]:
     """The request about these partitions alone, in parts that the gateway's own client writes and reads at once."""
@@ -146,7 +146,7 @@ def _index_of(partition: OffsetCommitRequestPartition | int) -> int:
     return partition if isinstance(partition, int) else partition.partition_index
 
 
-async def _with_partitions(message: M, change: Callable[[str, Any], Any], turn: Turn) -> M:
+async def _map_partitions(message: M, change: Callable[[str, Any], Any], turn: Turn) -> M:
     """The message with what `change` makes of each partition of a topic."""
     topics = []
     whole: Any = message

@@ -17,11 +17,11 @@ MOST_HELD_BYTES = 256 << 20
 """Of an answer that is changed, and so held as a whole."""
 
 
-HoldAnswers = Callable[[], "HeldAnswers"]
+HoldAnswers = Callable[[], "HeldAnswerMemory"]
 """Gives what holds the answers to one request of a client."""
 
 
-class HeldAnswers:
+class HeldAnswerMemory:
     """What the answers to one request of a client in `network` take of `memory`. What is not small is charged with
     `least_claim_bytes` at least.
 

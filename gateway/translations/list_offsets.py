@@ -46,14 +46,16 @@ async def translate(call: TranslatedCall) -> ListOffsetsResponse:
     most, topics = 0, []
     for topic in request.topics:
         async for each in call.turn.each(topic.partitions):
-            wanted.setdefault((topic.name, each.partition_index), {}).update(dict.fromkeys(_lookups(each)))
+            wanted.setdefault((topic.name, each.partition_index), {}).update(
+                dict.fromkeys(_timestamps_to_look_up(each))
+            )
             most = max(most, each.max_num_offsets)
         await call.turn.next()
     found: dict[Lookup, ListOffsetsPartitionResponse] = {}
-    for lookups in await _rounds(wanted, call.turn):
-        await _ask(call, request.replica_id, lookups, found)
+    for lookups in await _plan_rounds(wanted, call.turn):
+        await _look_up_round(call, request.replica_id, lookups, found)
     for topic in request.topics:
-        partitions = await call.turn.map(partial(_respond, topic.name, found), topic.partitions)
+        partitions = await call.turn.map(partial(_make_partition_response, topic.name, found), topic.partitions)
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
         await call.turn.next()
     if most > 2:
@@ -61,7 +63,7 @@ async def translate(call: TranslatedCall) -> ListOffsetsResponse:
     return ListOffsetsResponse(topics=topics)
 
 
-async def _rounds(wanted: dict[PartitionKey, dict[int, None]], turn: Turn) -> Sequence[Sequence[Lookup]]:
+async def _plan_rounds(wanted: dict[PartitionKey, dict[int, None]], turn: Turn) -> Sequence[Sequence[Lookup]]:
     """What to look up, each partition once a round. Raises: CloseConnection."""
     rounds: list[list[Lookup]] = []
     async for key, times in turn.each(wanted.items()):
@@ -75,7 +77,7 @@ async def _rounds(wanted: dict[PartitionKey, dict[int, None]], turn: Turn) -> Se
     return rounds
 
 
-def _lookups(partition: ListOffsetsPartition) -> Sequence[int]:
+def _timestamps_to_look_up(partition: ListOffsetsPartition) -> Sequence[int]:
     """The timestamps to look up."""
     time = partition.timestamp
     if time < EARLIEST:
@@ -87,7 +89,7 @@ def _lookups(partition: ListOffsetsPartition) -> Sequence[int]:
     return time, LATEST, EARLIEST
 
 
-async def _ask(
+async def _look_up_round(
     call: TranslatedCall, replica_id: int, lookups: Sequence[Lookup], found: dict[Lookup, ListOffsetsPartitionResponse]
 ) -> None:
     """Notes the answers to lookups that name each partition once."""
@@ -106,26 +108,26 @@ async def _ask(
         await call.turn.next()
 
 
-def _respond(
+def _make_partition_response(
     topic: str, found: dict[Lookup, ListOffsetsPartitionResponse], partition: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    times, key = _lookups(partition), (topic, partition.partition_index)
+    times, key = _timestamps_to_look_up(partition), (topic, partition.partition_index)
     if not times:
-        return _refuse(key, ErrorCode.UNSUPPORTED_VERSION)
+        return _error_response(key, ErrorCode.UNSUPPORTED_VERSION)
     answers = [found.get((key, time)) for time in times]
     for answer in answers:
         if answer is None or answer.error_code:
-            return _refuse(key, ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else answer.error_code)
-    offsets = _offsets(partition, [answer.offset for answer in answers if answer is not None])
+            return _error_response(key, ErrorCode.UNKNOWN_SERVER_ERROR if answer is None else answer.error_code)
+    offsets = _old_style_offsets(partition, [answer.offset for answer in answers if answer is not None])
     return ListOffsetsPartitionResponse(partition_index=key[1], error_code=0, old_style_offsets=offsets)
 
 
-def _refuse(key: PartitionKey, code: int) -> ListOffsetsPartitionResponse:
+def _error_response(key: PartitionKey, code: int) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=key[1], error_code=code, old_style_offsets=())
 
 
-def _offsets(partition: ListOffsetsPartition, offsets: Sequence[int]) -> Sequence[int]:
-    """The list for the offsets of `_lookups`."""
+def _old_style_offsets(partition: ListOffsetsPartition, offsets: Sequence[int]) -> Sequence[int]:
+    """The list for the offsets of `_timestamps_to_look_up`."""
     most = max(0, partition.max_num_offsets)
     if partition.timestamp < 0:
         return list(dict.fromkeys(offsets))[:most]

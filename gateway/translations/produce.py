@@ -57,21 +57,21 @@ SentBatches = dict[PartitionKey, tuple[_ProduceSet, bytes]]
 
 async def translate(call: TranslatedCall) -> ProduceResponse | None:
     request: ProduceRequest = call.request
-    sets = await _sets_of(call)
+    sets = await _collect_sets(call)
     await _convert_all(call, sets)
     missing = 0
     async for key, named in call.turn.each(sets.items()):
-        _refuse_too_many(named)
+        _refuse_sets_over_limit(named)
         missing += sum(each.without_timestamp for each in named)
         if request.acks == 0:
-            _refuse_without_answer(key, named)
+            _close_on_refused_set(key, named)
     if missing:
         call.lose("timestamps", missing)
     throttle_ms = await _send_all(call, request, sets)
-    return None if request.acks == 0 else await _respond(call, sets, throttle_ms)
+    return None if request.acks == 0 else await _make_response(call, sets, throttle_ms)
 
 
-async def _sets_of(call: TranslatedCall) -> Sets:
+async def _collect_sets(call: TranslatedCall) -> Sets:
     sets: Sets = {}
     for topic in call.request.topic_data:
         async for partition in call.turn.each(topic.partition_data):
@@ -91,9 +91,9 @@ async def _convert_all(call: TranslatedCall, sets: Sets) -> None:
         if not call.is_there():
             raise ConnectionResetError("the client has gone")
         if size > INLINE_BYTES or _has_compressed(each.records):
-            await call.run_in_worker(partial(_convert, each, now_ms))
+            await call.run_in_worker(partial(_convert_set, each, now_ms))
         else:
-            _convert(each, now_ms)
+            _convert_set(each, now_ms)
 
 
 def _has_compressed(records: memoryview) -> bool:
@@ -103,9 +103,9 @@ def _has_compressed(records: memoryview) -> bool:
         return True
 
 
-def _convert(made: _ProduceSet, now_ms: int) -> None:
+def _convert_set(made: _ProduceSet, now_ms: int) -> None:
     try:
-        for records in _split(made.records):
+        for records in _split_into_batches(made.records):
             prepared = prepare(records, RULES, now_ms=now_ms)
             if prepared.record_count:
                 made.batches.append(b"".join(prepared.pieces(0, -1)))
@@ -114,13 +114,13 @@ def _convert(made: _ProduceSet, now_ms: int) -> None:
         made.error, made.batches = int(fault.code), []
 
 
-def _split(records: memoryview) -> Iterator[memoryview]:
+def _split_into_batches(records: memoryview) -> Iterator[memoryview]:
     """The parts of a set of which each becomes one batch: a compressed one, or plain messages of one magic. Raises:
     ApiError."""
     begin = at = parts = 0
     last: tuple[int, bool] | None = None
     for batch in iter_batches(records):
-        kind = batch.magic, _is_own_part(batch)
+        kind = batch.magic, _becomes_own_batch(batch)
         if last is not None and (kind[1] or kind != last):
             yield records[begin:at]
             begin, parts = at, parts + 1
@@ -131,11 +131,11 @@ def _split(records: memoryview) -> Iterator[memoryview]:
     yield records[begin:]
 
 
-def _is_own_part(batch: Batch) -> bool:
+def _becomes_own_batch(batch: Batch) -> bool:
     return isinstance(batch, RecordBatch) or batch.is_compressed
 
 
-def _refuse_too_many(named: Sequence[_ProduceSet]) -> None:
+def _refuse_sets_over_limit(named: Sequence[_ProduceSet]) -> None:
     """Refuses the sets of a partition above the most batches that are sent of it."""
     count = 0
     for each in named:
@@ -144,7 +144,7 @@ def _refuse_too_many(named: Sequence[_ProduceSet]) -> None:
             each.error, each.batches = ErrorCode.INVALID_RECORD, []
 
 
-def _refuse_without_answer(key: PartitionKey, named: Sequence[_ProduceSet]) -> None:
+def _close_on_refused_set(key: PartitionKey, named: Sequence[_ProduceSet]) -> None:
     """Raises: CloseConnection when a client that wants no answer has sent what is wrong, as Kafka does it."""
     if error := next((each.error for each in named if each.error), 0):
         topic, index = key
@@ -166,23 +166,23 @@ async def _send_all(call: TranslatedCall, request: ProduceRequest, sets: Sets) -
         }
         if not sent:
             continue
-        topics = await _by_topic(sent, turn)
+        topics = await _group_by_topic(sent, turn)
         data = ProduceRequest(acks=request.acks, timeout_ms=request.timeout_ms, topic_data=topics)
         response: ProduceResponse | None = await call.ask(data, call.sent_as, is_answered=request.acks != 0)
         if response is not None:
             throttle_ms = max(throttle_ms, response.throttle_time_ms)
-            await _keep_answers(sent, response, turn)
+            await _note_answers(sent, response, turn)
     return throttle_ms
 
 
-async def _by_topic(sent: SentBatches, turn: Turn) -> list[TopicProduceData]:
+async def _group_by_topic(sent: SentBatches, turn: Turn) -> list[TopicProduceData]:
     topics: dict[str, list[PartitionProduceData]] = {}
     async for (topic, index), (_, data) in turn.each(sent.items()):
         topics.setdefault(topic, []).append(PartitionProduceData(index=index, records=data))
     return await turn.map(lambda each: TopicProduceData(name=each[0], partition_data=each[1]), topics.items())
 
 
-async def _keep_answers(sent: SentBatches, response: ProduceResponse, turn: Turn) -> None:
+async def _note_answers(sent: SentBatches, response: ProduceResponse, turn: Turn) -> None:
     named = ((topic.name, each) for topic in response.responses for each in topic.partition_responses)
     answers = {(topic, each.index): each async for topic, each in turn.each(named)}
     async for key, (each, _) in turn.each(sent.items()):
@@ -192,19 +192,20 @@ async def _keep_answers(sent: SentBatches, response: ProduceResponse, turn: Turn
             each.answer = answer
 
 
-async def _respond(call: TranslatedCall, sets: Sets, throttle_ms: int) -> ProduceResponse:
+async def _make_response(call: TranslatedCall, sets: Sets, throttle_ms: int) -> ProduceResponse:
     turn, topics = call.turn, []
     left = {key: iter(named) async for key, named in turn.each(sets.items())}
     for topic in call.request.topic_data:
         partitions = [
-            _answer(each.index, next(left[topic.name, each.index])) async for each in turn.each(topic.partition_data)
+            _make_partition_response(each.index, next(left[topic.name, each.index]))
+            async for each in turn.each(topic.partition_data)
         ]
         topics.append(TopicProduceResponse(name=topic.name, partition_responses=partitions))
         await turn.next()
     return ProduceResponse(responses=topics, throttle_time_ms=throttle_ms)
 
 
-def _answer(index: int, named: _ProduceSet) -> PartitionProduceResponse:
+def _make_partition_response(index: int, named: _ProduceSet) -> PartitionProduceResponse:
     """The response for one mention of a partition."""
     answer = named.answer
     if answer is None:

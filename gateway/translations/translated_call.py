@@ -8,7 +8,7 @@ from ...network.clock import Clock
 from ...network.turn import Turn
 from ...network.worker_threads import WorkerThreads
 from ...protocol.records.layout import Codec
-from .held_answers import HeldAnswers
+from .held_answers import HeldAnswerMemory
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ class AskUpstream(Protocol):
     """Sends a request on the client's connection to the cluster. Raises: CloseConnection, OSError, MalformedFrame."""
 
     async def __call__(
-        self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswers | None = None
+        self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswerMemory | None = None
     ) -> Any:
         """The response; None if there is none, or if `held`, which holds answers before, has no room for it. Without
         `held`, what is made of the answer is no larger than the request."""
@@ -49,7 +49,7 @@ class TranslatedCall:
     is_there: Callable[[], bool]
     ask_coordinator: AskCoordinator
     clock: Clock
-    held: HeldAnswers
+    held: HeldAnswerMemory
     workers: WorkerThreads
     lose: Callable[[str, int], None]
     count_records: Callable[[memoryview], None]
@@ -57,7 +57,7 @@ class TranslatedCall:
     zstd_to: Codec | None = None
 
     async def ask(
-        self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswers | None = None
+        self, request: Any, version: int, *, is_answered: bool = True, held: HeldAnswerMemory | None = None
     ) -> Any:
         """As `AskUpstream`; the next turn begins with the answer."""
         response = await self.ask_upstream(request, version, is_answered=is_answered, held=held)

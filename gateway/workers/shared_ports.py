@@ -25,7 +25,7 @@ class SharedPorts:
     def __init__(self) -> None:
         self._kept: dict[str, socket.socket] = {}
 
-    def answer(self, channel: socket.socket) -> None:
+    def answer_worker(self, channel: socket.socket) -> None:
         """Answers what a worker has asked at its end of `channel`. Raises: OSError when the worker has gone."""
         packet = channel.recv(MOST_PACKET_BYTES)
         if not packet:
@@ -33,9 +33,9 @@ class SharedPorts:
         asked = json.loads(packet)
         try:
             with self.open(asked["name"], asked["host"], asked["port"]) as sock:
-                socket.send_fds(channel, [_pack({"error": ""})], [sock.fileno()])
+                socket.send_fds(channel, [_to_json_bytes({"error": ""})], [sock.fileno()])
         except OSError as fault:
-            channel.send(_pack({"error": fault.strerror or str(fault)}))
+            channel.send(_to_json_bytes({"error": fault.strerror or str(fault)}))
 
     def open(self, name: str, host: str, port: int) -> socket.socket:
         """Another socket at the port of this name, which is found with the first one. Raises: OSError."""
@@ -60,7 +60,7 @@ class PortChannel:
 
     def bind(self, name: str, host: str, port: int) -> socket.socket:
         """A bound socket. Waits for the supervisor, once for each listener. Raises: OSError."""
-        self._channel.send(_pack({"name": name, "host": host, "port": port}))
+        self._channel.send(_to_json_bytes({"name": name, "host": host, "port": port}))
         packet, descriptors, _, _ = socket.recv_fds(self._channel, MOST_PACKET_BYTES, 1)
         if not packet:
             raise ConnectionResetError("the supervisor has gone")
@@ -70,5 +70,5 @@ class PortChannel:
         return socket.socket(fileno=descriptors[0])
 
 
-def _pack(value: Mapping[str, Any]) -> bytes:
+def _to_json_bytes(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value).encode()

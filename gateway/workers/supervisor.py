@@ -13,8 +13,8 @@ from ...network.clock import Clock, LoopClock
 from ...network.metrics.instruments import Instruments
 from ...network.page.page_access import PageAccess
 from ...network.worker_threads import WorkerThreads
-from ..allow_list import AllowWatch
-from ..gateway_metrics import count_failed_logins
+from ..allow_list import AllowListWatch
+from ..gateway_metrics import make_failed_logins_counter
 from ..report_file import ReportFile
 from ..settings import GatewaySettings
 from .shared_ports import SharedPorts
@@ -62,7 +62,7 @@ class Supervisor:
         instruments = Instruments()
         instruments.gauge("stepdown_gateway_workers", "Processes that serve clients.", lambda: len(self._workers))
         self._ends = instruments.total("stepdown_gateway_worker_ends", "Workers that ended and were replaced.")
-        self._allow_watch = AllowWatch(settings.allowed, self._clock, instruments)
+        self._allow_watch = AllowListWatch(settings.allowed, self._clock, instruments)
         pages = WorkerPages(
             settings=settings,
             list_workers=lambda: list(self._workers.values()),
@@ -77,7 +77,7 @@ class Supervisor:
     def _make_access(self, instruments: Instruments) -> PageAccess:
         network = self.settings.network
         delay_ms = network.connection_failed_authentication_delay_ms
-        failed = count_failed_logins(instruments)
+        failed = make_failed_logins_counter(instruments)
         tries = PasswordTries(self._clock, delay_ms, failed, PeerLogLimit(self._clock))
         return PageAccess(network.stepdown_page_password or "", tries)
 
@@ -103,7 +103,7 @@ class Supervisor:
             raise
         self._report.start()
         self._allow_watch.start()
-        self._keeping = [asyncio.create_task(self._keep_running(each)) for each in list(self._workers.values())]
+        self._keeping = [asyncio.create_task(self._restart_at_each_end(each)) for each in list(self._workers.values())]
         fault: str = first["fault"]
         return fault
 
@@ -160,18 +160,18 @@ class Supervisor:
         """The status of a worker that is about to end; it is killed if it does not."""
         try:
             async with asyncio.timeout((more_ms + GRACE_MS) / 1000):
-                return await worker.wait()
+                return await worker.wait_for_end()
         except TimeoutError:
             worker.kill()
-            return await worker.wait()
+            return await worker.wait_for_end()
 
-    async def _keep_running(self, worker: WorkerProcess) -> None:
+    async def _restart_at_each_end(self, worker: WorkerProcess) -> None:
         """Replaces a worker each time that it ends."""
         number, delay_ms, began_s = worker.number, LEAST_DELAY_MS, self._clock.monotonic_s()
         while True:
             current = self._workers.get(number)
             if current is not None:
-                status = await current.wait()
+                status = await current.wait_for_end()
                 del self._workers[number]
                 self._ends.add()
                 log.error("worker %d (process %d) has ended with status %d", number, current.pid, status)

@@ -16,7 +16,7 @@ from ...config import Given, Origin
 from ...network.clients.client_exchange import dump_clients
 from ...network.page.page_query import PageQuery
 from ..gateway import Gateway
-from ..settings import GatewaySettings, divide_settings, make_settings
+from ..settings import GatewaySettings, divide_memory_by_workers, make_settings
 from .shared_ports import PortChannel
 from .worker_messages import Message, WorkerMessages
 
@@ -60,7 +60,7 @@ class Worker:
         if asked == "start":
             answer = await self._start(_read_settings(question))
             if question["is_first"] and not answer["fault"] and self._gateway is not None:
-                self._gateway.warn_of_hosts()
+                self._gateway.start_warning_of_acls_by_host()
             return answer
         assert self._gateway is not None
         if asked == "reload":
@@ -68,7 +68,7 @@ class Worker:
         elif asked == "stop":
             self._stopping.set()
         else:
-            return await _show(asked, self._gateway)
+            return await _answer_for_page(asked, self._gateway)
         return {}
 
     async def _start(self, settings: GatewaySettings) -> Message:
@@ -79,7 +79,7 @@ class Worker:
             "fault": fault,
             "address": str(gateway.address),
             "cluster_id": gateway.upstream.cluster_id,
-            "release": gateway.upstream.release,
+            "release": gateway.upstream.describe_release,
         }
 
 
@@ -91,10 +91,10 @@ def encode_settings(given: Any) -> list[list[str]]:
 def _read_settings(question: Message) -> GatewaySettings:
     """Raises: ConfigError."""
     origin = Origin("the supervisor")
-    return divide_settings(make_settings([Given(key, text, origin) for key, text in question["given"]]))
+    return divide_memory_by_workers(make_settings([Given(key, text, origin) for key, text in question["given"]]))
 
 
-async def _show(what: str, gateway: Gateway) -> Message:
+async def _answer_for_page(what: str, gateway: Gateway) -> Message:
     """A fault of one page leaves the others, and the clients, alone."""
     try:
         shown: Message = await _SHOWN[what](gateway)
@@ -118,11 +118,11 @@ async def _show_clients(gateway: Gateway) -> Message:
 
 
 async def _show_metrics(gateway: Gateway) -> Message:
-    families = [family async for family in gateway.read_metrics()]
-    return {"families": await gateway.run_in_worker(lambda: [_dump(make()) for make in families])}
+    families = [family async for family in gateway.snapshot_metrics()]
+    return {"families": await gateway.run_in_worker(lambda: [_dump_metric(make()) for make in families])}
 
 
-def _dump(family: Metric) -> list[Any]:
+def _dump_metric(family: Metric) -> list[Any]:
     samples = [[sample.name, sample.labels, sample.value] for sample in family.samples]
     return [family.name, family.documentation, family.type, samples]
 

@@ -21,7 +21,7 @@ from ...network.page.page_query import PageQuery
 from ...network.page.page_site import PageSite
 from ...network.worker_threads import WorkerThreads
 from ...protocol.errors import ApiError, ErrorCode
-from ..gateway import show_health, unready_page
+from ..gateway import health_page, unready_page
 from ..settings import GatewaySettings
 from .worker_messages import Message
 from .worker_process import WorkerLost, WorkerProcess
@@ -47,15 +47,15 @@ class WorkerPages:
         network = self.settings.network
         views = {"overview": self.overview, "clients": self.list_clients}
         site = PageSite(lambda: views, self.access) if network.stepdown_page_enabled else None
-        pages = {"/metrics": self.show_metrics, "/healthz": show_health, "/readyz": self.show_ready}
+        pages = {"/metrics": self.show_metrics, "/healthz": health_page, "/readyz": self.show_ready}
         return HttpServer(pages, {"/clients": self.show_clients}, self.access, site=site)
 
     async def show_metrics(self) -> Page:
         """Each sample has the number of its worker as a label, so that a counter begins again for itself alone."""
-        answers = await self._ask_all("metrics")
+        answers = await self._ask_all_workers("metrics")
         registry = CollectorRegistry(auto_describe=False)
         families = {number: answer["families"] for number, answer in answers.items()}
-        registry.register(_Families(list(self.instruments.collect()), families))
+        registry.register(_JoinedFamilies(list(self.instruments.collect()), families))
         body = await self.threads.run(lambda: generate_latest(registry))
         return Page(body=body, content_type=CONTENT_TYPE_LATEST)
 
@@ -65,7 +65,7 @@ class WorkerPages:
             return unready_page("shutting down")
         pages = [
             Page(body=answer["text"].encode(), status=HTTPStatus(answer["status"]))
-            for answer in (await self._ask_all("ready")).values()
+            for answer in (await self._ask_all_workers("ready")).values()
         ]
         ready = [page for page in pages if page.status == HTTPStatus.OK]
         return next(iter((*ready, *pages)), unready_page("no worker is there"))
@@ -75,34 +75,36 @@ class WorkerPages:
 
     async def make_report(self) -> bytes:
         """The text of /clients."""
-        report = await self._read_report()
+        report = await self._read_joined_report()
         return await self.threads.run(lambda: render_report(report.document_maker()))
 
     async def list_clients(self, query: PageQuery) -> dict[str, Any]:
         """The view `clients`. Raises: QueryFault."""
-        return await ClientRows(await self._read_report(), self.threads.run).show(query)
+        return await ClientRows(await self._read_joined_report(), self.threads.run).show(query)
 
     async def overview(self, query: PageQuery) -> dict[str, Any]:
         """The view `overview`: what is counted is added up, the rest is that of one worker. Raises: ApiError."""
-        answers = await self._ask_all("overview")
+        answers = await self._ask_all_workers("overview")
         if not answers:
             raise ApiError("no worker is there; the next one is about to start", ErrorCode.BROKER_NOT_AVAILABLE)
         overviews = list(answers.values())
         joined = dict(max(overviews, key=lambda each: (each["is_ready"], len(each["brokers"]))))
         for name in SUMS:
             joined[name] = {key: sum(each[name][key] for each in overviews) for key in joined[name]}
-        joined["counts"]["clients"] = len(await self._read_report())
+        joined["counts"]["clients"] = len(await self._read_joined_report())
         joined["started_ms"] = min(each["started_ms"] for each in overviews)
-        joined["requests"] = _add_durations(row for each in overviews for row in each["requests"])
-        joined["memory"] = [_add_memory(rows) for rows in zip(*(each["memory"] for each in overviews), strict=True)]
+        joined["requests"] = _sum_durations_by_api(row for each in overviews for row in each["requests"])
+        joined["memory"] = [
+            _sum_memory_rows(rows) for rows in zip(*(each["memory"] for each in overviews), strict=True)
+        ]
         return joined
 
-    async def _read_report(self) -> ClientReport:
-        documents = list((await self._ask_all("clients")).values())
+    async def _read_joined_report(self) -> ClientReport:
+        documents = list((await self._ask_all_workers("clients")).values())
         most_clients = self.settings.network.stepdown_client_report_max_clients
         return await self.threads.run(lambda: join_reports(documents, most_clients))
 
-    async def _ask_all(self, question: str) -> dict[int, Message]:
+    async def _ask_all_workers(self, question: str) -> dict[int, Message]:
         """The answers by the numbers of the workers; one that ends meanwhile has none."""
         workers = list(self.list_workers())
         answers = await asyncio.gather(*(each.ask(question) for each in workers), return_exceptions=True)
@@ -116,7 +118,7 @@ class WorkerPages:
         return found
 
 
-class _Families(Collector):
+class _JoinedFamilies(Collector):
     """The families of metrics of the supervisor, `own`, and of the workers: one of each name."""
 
     def __init__(self, own: Iterable[Metric], families: Mapping[int, list[Any]]) -> None:
@@ -133,7 +135,7 @@ class _Families(Collector):
         return joined.values()
 
 
-def _add_durations(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _sum_durations_by_api(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     by_name: dict[str, dict[str, Any]] = {}
     for row in rows:
         known = by_name.get(row["api"])
@@ -145,7 +147,7 @@ def _add_durations(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _add_memory(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _sum_memory_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     parts = list(rows)
     return {
         "name": parts[0]["name"],

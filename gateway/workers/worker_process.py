@@ -42,7 +42,7 @@ class WorkerProcess:
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=(its_ports.fileno(), its_end.fileno()),
             )
-        loop.add_reader(own_ports, _answer_ports, ports, own_ports)
+        loop.add_reader(own_ports, _answer_port_requests, ports, own_ports)
         return cls(number, process, WorkerMessages(*await asyncio.open_unix_connection(sock=own_end)))
 
     @property
@@ -68,7 +68,7 @@ class WorkerProcess:
         finally:
             del self._waiting[number]
 
-    async def wait(self) -> int:
+    async def wait_for_end(self) -> int:
         """Its status, once it has ended."""
         status = await self._process.wait()
         await self._reading
@@ -89,9 +89,9 @@ class WorkerProcess:
                 answer.set_exception(WorkerLost(f"worker {self.number} has ended"))
 
 
-def _answer_ports(ports: SharedPorts, channel: socket.socket) -> None:
+def _answer_port_requests(ports: SharedPorts, channel: socket.socket) -> None:
     try:
-        ports.answer(channel)
+        ports.answer_worker(channel)
     except OSError:
         asyncio.get_running_loop().remove_reader(channel)
         channel.close()

@@ -35,10 +35,10 @@ class AddressBudget(MemoryBudget):
     async def claim(self, size_bytes: int, owner: str = "", *, holds_bytes: bool = False) -> Claim:
         """As `MemoryBudget.claim`. Raises: NoRoomToWait."""
         if holds_bytes:
-            self._refuse_one_too_many(owner)
+            self._refuse_waiter_of_largest_owner(owner)
         return await super().claim(size_bytes, owner, holds_bytes=holds_bytes)
 
-    def _refuse_one_too_many(self, owner: str) -> None:
+    def _refuse_waiter_of_largest_owner(self, owner: str) -> None:
         waiting = [each for each in self._queue if each.holds_bytes and not each.turn.done()]
         if len(waiting) < MOST_WAITING_WITH_BYTES:
             return
@@ -59,9 +59,9 @@ class AddressBudget(MemoryBudget):
             if own:
                 self._waiting_of[waiter.owner] = own  # behind the others that hold as little
 
-    def _take(self, size_bytes: int, owner: str) -> Claim:
+    def _make_claim(self, size_bytes: int, owner: str) -> Claim:
         self._held_bytes[owner] += size_bytes
-        return super()._take(size_bytes, owner)
+        return super()._make_claim(size_bytes, owner)
 
     def _give_back(self, claim: Claim, size_bytes: int) -> None:
         self._held_bytes[claim.owner] -= size_bytes
@@ -69,7 +69,7 @@ class AddressBudget(MemoryBudget):
             del self._held_bytes[claim.owner]
         super()._give_back(claim, size_bytes)
 
-    def _first(self) -> Waiter | None:
+    def _first_waiter(self) -> Waiter | None:
         if not self._waiting_of:
             return None
         own = self._waiting_of[min(self._waiting_of, key=self._held_bytes.__getitem__)]
@@ -82,4 +82,4 @@ class AddressBudget(MemoryBudget):
         claim = min((each for each in self._offers if self._held_bytes[each.owner] == most), key=stalled_since_ms)
         is_unfair = most > self._held_bytes[first.owner] + first.size_bytes
         patience_ms = self._patience_ms * HALVED_BY // (HALVED_BY + self.waiting - 1)
-        return self._if_patience_is_over(claim, min(patience_ms, OTHERS_PATIENCE_MS) if is_unfair else patience_ms)
+        return self._only_after_patience(claim, min(patience_ms, OTHERS_PATIENCE_MS) if is_unfair else patience_ms)

@@ -14,7 +14,7 @@ RESERVED_FROM_HTTP: Final = 8
 """Probes of liveness are answered when other clients are not."""
 
 
-def check_descriptors(any_descriptor: int, reserved: int = RESERVED) -> None:
+def check_free_descriptors(any_descriptor: int, reserved: int = RESERVED) -> None:
     """Raises: OSError (EMFILE) when the next descriptor would be one of the last `reserved`."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     following = os.dup(any_descriptor)

@@ -38,7 +38,7 @@ class KeptBytes:
         self._of.setdefault(network, {})[key] = KeptItem(size_bytes, self._clock.monotonic_ms(), give_up)
         self._bytes_of[network] += size_bytes
         self.in_use_bytes += size_bytes
-        self._make_room()
+        self._give_up_oldest_of_largest()
 
     def release(self, key: Hashable, network: str) -> None:
         """Again is harmless."""
@@ -51,7 +51,7 @@ class KeptBytes:
         if not own:
             del self._of[network], self._bytes_of[network]
 
-    def _make_room(self) -> None:
+    def _give_up_oldest_of_largest(self) -> None:
         while self.in_use_bytes > self._soft_bytes:
             network = max(self._bytes_of, key=self._bytes_of.__getitem__)
             own = self._of[network]

@@ -20,7 +20,7 @@ from ..instruments import Counters, RequestMeter
 from ..principal import USER_TYPE, KafkaPrincipal
 from ..sasl.exchange import SaslExchange
 from ..sasl.mechanism import Mechanism
-from ..sasl.mechanisms import CredentialOf, mechanisms_of
+from ..sasl.mechanisms import CredentialOf, exchange_makers_of
 from ..sasl.sasl_gate import SaslGate
 from ..transport import PlainTransport
 from .address_budget import AddressBudget
@@ -79,7 +79,7 @@ class ListenerAdmission:
 
     def _make_mechanisms(self, sasl: SaslSettings | None) -> Mapping[str, Callable[[], Mechanism]]:
         """Raises: DiskFault."""
-        return {} if sasl is None else mechanisms_of(sasl, self._shared.credential_of, self._shared.clock)
+        return {} if sasl is None else exchange_makers_of(sasl, self._shared.credential_of, self._shared.clock)
 
     def _refresh_mechanisms(self) -> Mapping[str, Callable[[], Mechanism]]:
         """The mechanisms of the current settings; if they cannot be made, the former stay, and that is logged."""
@@ -116,18 +116,20 @@ class ListenerAdmission:
         self._refresh_mechanisms()
         sasl = self._sasl
         timer = self._shared.clock.call_later(self._shared.timeout_ms, partial(self._on_login_timeout, connection))
-        authenticated = partial(self._admit, connection, timer)
+        authenticated = partial(self._lift_restrictions, connection, timer)
         connection.restrict(sasl.max_token_bytes if sasl is not None else None, self._shared.memory)
         if self._contexts is not None:
             wire = cast("TlsWire", wire)
-            connection.first = partial(self._handshake, wire, connection, sasl is None, authenticated)
-        connection.at_end = partial(self._end_login, connection, timer)
+            connection.first = partial(self._shake_hands, wire, connection, sasl is None, authenticated)
+        connection.at_end = partial(self._end_login_timer, connection, timer)
         if sasl is None:
             return inside
         peer.sasl = exchange = SaslExchange(self._refresh_mechanisms, sasl.max_session_ms, self._shared.clock)
-        return SaslGate(exchange, inside, self._shared.clock, sasl.failure_delay_ms, self._meter, authenticated)
+        return SaslGate(
+            exchange, inside, self._shared.clock, sasl.failure_delay_ms, self._meter_of_tokens, authenticated
+        )
 
-    async def _handshake(
+    async def _shake_hands(
         self, wire: "TlsWire", connection: Connection, suffices: bool, authenticated: Callable[[], None]
     ) -> None:
         """Raises: CloseConnection, OSError."""
@@ -144,11 +146,11 @@ class ListenerAdmission:
         else:
             connection.asked_ms = self._shared.clock.monotonic_ms()
 
-    def _admit(self, connection: Connection, timer: Timer) -> None:
+    def _lift_restrictions(self, connection: Connection, timer: Timer) -> None:
         timer.cancel()
         connection.unrestrict()
 
-    def _end_login(self, connection: Connection, timer: Timer) -> None:
+    def _end_login_timer(self, connection: Connection, timer: Timer) -> None:
         """Ends the login timer; counts a connection that ends before it is authenticated, or that lost it again."""
         timer.cancel()
         sasl = connection.peer.sasl
@@ -162,7 +164,7 @@ class ListenerAdmission:
         self._shared.lines.warn(log, connection.peer.network, line)
         connection.close()
 
-    def _meter(self) -> RequestMeter:
+    def _meter_of_tokens(self) -> RequestMeter:
         """Bare tokens are counted as what carries them in later versions."""
         if self._token_meter is None:
             self._token_meter = self._shared.meter_of("SaslAuthenticate", 0)

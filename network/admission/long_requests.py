@@ -33,7 +33,7 @@ class LongRequests:
             return
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(network, {})[granted] = None
-        self._unread.keep(granted, network, BUILT_BYTES, partial(self._refuse, granted, network))
+        self._unread.keep(granted, network, BUILT_BYTES, partial(self._refuse_waiter, granted, network))
         try:
             await granted
         except asyncio.CancelledError:
@@ -41,7 +41,7 @@ class LongRequests:
                 self.release()
             raise
         finally:
-            self._leave(granted, network)
+            self._remove_waiter(granted, network)
             self._unread.release(granted, network)
 
     def release(self) -> None:
@@ -57,15 +57,15 @@ class LongRequests:
                 return
         self._free += 1
 
-    def _leave(self, granted: asyncio.Future[None], network: str) -> None:
+    def _remove_waiter(self, granted: asyncio.Future[None], network: str) -> None:
         own = self._waiting.get(network, {})
         own.pop(granted, None)
         if not own:
             self._waiting.pop(network, None)
 
-    def _refuse(self, granted: asyncio.Future[None], network: str) -> None:
+    def _refuse_waiter(self, granted: asyncio.Future[None], network: str) -> None:
         others = sum(map(len, self._waiting.values()))
-        self._leave(granted, network)
+        self._remove_waiter(granted, network)
         if not granted.done():
             granted.set_exception(
                 CloseConnection(

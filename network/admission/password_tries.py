@@ -38,10 +38,10 @@ class PasswordTries:
             return True
         self._failed.of(LISTENER, MECHANISM).add()
         self._lines.warn(log, network, f"wrong password for the page (stepdown.page.password) from {address}")
-        await self._delay(network).wait()
+        await self._begin_delay(network).wait()
         return False
 
-    def _delay(self, network: str) -> asyncio.Event:
+    def _begin_delay(self, network: str) -> asyncio.Event:
         """Set when the next one of that network may be looked at."""
         over = self._delays[network] = asyncio.Event()
         self._clock.call_later(self._delay_ms, lambda: self._end_delay(network))

@@ -28,13 +28,13 @@ class PeerLogLimit:
 
     def warn(self, log: logging.Logger, network: str, line: str) -> None:
         """Writes the line about a peer from there, or leaves it out."""
-        self._write(log, logging.WARNING, network, line)
+        self._log_within_limit(log, logging.WARNING, network, line)
 
     def inform(self, log: logging.Logger, network: str, line: str) -> None:
         """The same for what is no more than news."""
-        self._write(log, logging.INFO, network, line)
+        self._log_within_limit(log, logging.INFO, network, line)
 
-    def _write(self, log: logging.Logger, level: int, network: str, line: str) -> None:
+    def _log_within_limit(self, log: logging.Logger, level: int, network: str, line: str) -> None:
         left_out = self._count_left_out(network)
         if left_out is not None:
             more = f" ({left_out} more in the last minute, most of them left out)" if left_out else ""
@@ -49,12 +49,12 @@ class PeerLogLimit:
         if network in self._of or len(self._of) < MOST_NETWORKS:
             self._of[network] += 1
         own = self._of[network] - MOST_OF_A_NETWORK
-        if not _is_logged(own):
+        if not _is_worth_logging(own):
             return None
         self._count += 1  # not before: who has many left out must not take the lines of others
         of_all = self._count - MOST_OF_ALL
-        return max(own, of_all, 0) if _is_logged(of_all) else None
+        return max(own, of_all, 0) if _is_worth_logging(of_all) else None
 
 
-def _is_logged(left_out: int) -> bool:
+def _is_worth_logging(left_out: int) -> bool:
     return left_out <= 0 or str(left_out).strip("0") == "1"

@@ -29,7 +29,7 @@ class RememberedNames(Generic[K, V]):
         """Remembers it as the latest."""
         self.take(names)
         self._values[names] = value
-        self.name_bytes += _size(names)
+        self.name_bytes += _count_characters(names)
         while len(self._values) > self.most or (
             self.name_bytes > self.most * USUAL_NAME_BYTES and len(self._values) > 1
         ):
@@ -46,10 +46,10 @@ class RememberedNames(Generic[K, V]):
         """The value, which is remembered no more; None where there is none."""
         value = self._values.pop(names, None)
         if value is not None:
-            self.name_bytes -= _size(names)
+            self.name_bytes -= _count_characters(names)
         return value
 
 
-def _size(names: tuple[str, ...]) -> int:
+def _count_characters(names: tuple[str, ...]) -> int:
     """As many bytes as characters: most names are ASCII, and no character takes more than four."""
     return sum(map(len, names))

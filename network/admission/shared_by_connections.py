@@ -23,7 +23,7 @@ class RequestRules:
     min_bytes_a_second: int
     max_bytes_without_records: int
 
-    def grace_ms_a_byte(self, size_bytes: int) -> float:
+    def grace_ms_per_byte(self, size_bytes: int) -> float:
         """How much later a frame of that size counts as slow for each byte of it that passes."""
         return min(MOST_MS_A_FRAME / size_bytes, 1000 / max(1, self.min_bytes_a_second))
 

@@ -5,7 +5,7 @@ from ..connection import Connection
 
 class Strangers:
     """Connections by the network that they come from, and by when they last made progress. One that has become a
-    client stays listed until `take_surplus` comes across it.
+    client stays listed until `remove_surplus` comes across it.
     """
 
     def __init__(self) -> None:
@@ -15,7 +15,7 @@ class Strangers:
 
     def add(self, connection: Connection) -> None:
         network = self._network_of[connection] = connection.peer.network
-        self._of.setdefault(network, {})[connection] = _last_step_ms(connection)
+        self._of.setdefault(network, {})[connection] = _last_progress_ms(connection)
         self._count += 1
 
     def discard(self, connection: Connection) -> None:
@@ -27,7 +27,7 @@ class Strangers:
             if not own:
                 del self._of[network]
 
-    def take_surplus(self, most: int) -> list[Connection]:
+    def remove_surplus(self, most: int) -> list[Connection]:
         """Takes out connections to close until `most` are left.
 
         Each is, of the network with the most connections, the oldest without progress since the previous call.
@@ -41,13 +41,13 @@ class Strangers:
             self.discard(first)
             if not first.is_restricted and first.asked_ms is not None:
                 continue
-            if _last_step_ms(first) > seen_ms:
+            if _last_progress_ms(first) > seen_ms:
                 self.add(first)
             else:
                 surplus.append(first)
         return surplus
 
 
-def _last_step_ms(connection: Connection) -> int:
+def _last_progress_ms(connection: Connection) -> int:
     """When its last request or the end of its handshake came; else when it was opened."""
     return connection.last_active_ms if connection.asked_ms is None else connection.asked_ms

@@ -30,7 +30,7 @@ class UnreadAnswer:
     def begin(self, claim: Claim) -> None:
         """A long answer, which has that claim, is sent now; `release` ends it."""
         self._claim = claim
-        self._ms_a_byte = self._shared.rules().grace_ms_a_byte(claim.size_bytes)
+        self._ms_a_byte = self._shared.rules().grace_ms_per_byte(claim.size_bytes)
         self._seen_sent_bytes = self._wire.sent_bytes
         claim.offer(self.give_up)
 

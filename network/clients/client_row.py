@@ -51,7 +51,7 @@ class ClientRow:
             releases.setdefault(word, []).append(release)
         if len(releases) == 1:
             return next(iter(releases))
-        return ", ".join(f"{word} with {_span(found)}" for word, found in releases.items())
+        return ", ".join(f"{word} with {_first_to_last(found)}" for word, found in releases.items())
 
     @property
     def reasons(self) -> str:
@@ -66,7 +66,9 @@ class ClientRow:
         for reason, found in releases.items():
             groups.setdefault(tuple(found), []).append(reason)
         shared = groups.pop(tuple(self.kafka_4), [])
-        return "; ".join([*shared, *(f"{_span(found)}: {'; '.join(those)}" for found, those in groups.items())])
+        return "; ".join(
+            [*shared, *(f"{_first_to_last(found)}: {'; '.join(those)}" for found, those in groups.items())]
+        )
 
     @property
     def described_software(self) -> str:
@@ -77,7 +79,7 @@ class ClientRow:
         return sum(count for versions in self.requests.values() for count in versions.values())
 
 
-def _span(releases: Sequence[str]) -> str:
+def _first_to_last(releases: Sequence[str]) -> str:
     """The first and the last of them."""
     return " to ".join(dict.fromkeys((releases[0], releases[-1])))
 
@@ -93,11 +95,11 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
         software=software.name,
         software_version=software.version,
         software_is_guess=software.is_guess,
-        requests=_requests(client.requests),
-        produced={f"v{magic} {_codec(codec)}": count for (magic, codec), count in sorted(client.produced.items())},
+        requests=_count_requests_by_name(client.requests),
+        produced={f"v{magic} {_codec_name(codec)}": count for (magic, codec), count in sorted(client.produced.items())},
         fetched=_count_fetches(client.requests),
         converted={
-            f"v{magic} {_codec(codec)} as v{sent}": count
+            f"v{magic} {_codec_name(codec)} as v{sent}": count
             for (magic, sent, codec), count in sorted(client.converted.items())
         },
         translated={
@@ -109,7 +111,7 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
         },
         latest_ms=latest_ms,
         kafka_4={verdict.release: str(verdict.works) for verdict in verdicts},
-        because=_reasons(verdicts),
+        because=_reasons_by_release(verdicts),
         mend=find_mend(verdicts, software),
     )
 
@@ -119,14 +121,14 @@ def read_row(values: Mapping[str, Any]) -> ClientRow:
     return ClientRow(**{field.name: values[field.name] for field in fields(ClientRow)})
 
 
-def _requests(asked: Mapping[tuple[int, int], int]) -> dict[str, dict[str, int]]:
+def _count_requests_by_name(asked: Mapping[tuple[int, int], int]) -> dict[str, dict[str, int]]:
     shown: dict[str, dict[str, int]] = {}
     for (key, version), count in sorted(asked.items()):
         shown.setdefault(api_name(key), {})[str(version)] = count
     return shown
 
 
-def _codec(codec: int) -> str:
+def _codec_name(codec: int) -> str:
     return CODECS[codec] if codec < len(CODECS) else "other"
 
 
@@ -152,7 +154,7 @@ def _list_losses(client: SeenClient) -> dict[str, int]:
     return lost
 
 
-def _reasons(verdicts: tuple[Verdict, ...]) -> dict[str, str]:
+def _reasons_by_release(verdicts: tuple[Verdict, ...]) -> dict[str, str]:
     """The reasons by release; those that are the same as of the release before are left out."""
     shown: dict[str, str] = {}
     latest = ""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...protocol.kafka_releases import client_releases, first_client_with
+from ...protocol.kafka_releases import client_releases, first_client_index_with
 
 JAVA = "apache-kafka-java"
 _DEFAULT_CLIENT_IDS = (
@@ -58,5 +58,5 @@ class Software:
 def guess_software(client_id: str, asked: Iterable[tuple[int, int]]) -> Software:
     """The library by the client id, the release by what was asked: API keys and versions."""
     name = next((name for name, pattern in _DEFAULTS if pattern.fullmatch(client_id)), UNKNOWN_SOFTWARE)
-    release = max((first_client_with(key, version) for key, version in asked), default=0)
+    release = max((first_client_index_with(key, version) for key, version in asked), default=0)
     return Software(name, client_releases()[release], is_guess=True)

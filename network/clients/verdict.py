@@ -53,7 +53,7 @@ class Verdict:
 
 def judge(asked: Collection[tuple[int, int]], software: Software) -> tuple[Verdict, ...]:
     """A verdict for each release of Kafka 4, by the API keys and versions that were asked for."""
-    return tuple(_judge(release, asked, software) for release in kafka_4_releases())
+    return tuple(_judge_release(release, asked, software) for release in kafka_4_releases())
 
 
 def find_mend(verdicts: Iterable[Verdict], software: Software) -> str:
@@ -63,7 +63,7 @@ def find_mend(verdicts: Iterable[Verdict], software: Software) -> str:
     return _MENDS.get(software.name, _OTHER_MEND)
 
 
-def _judge(release: str, asked: Collection[tuple[int, int]], software: Software) -> Verdict:
+def _judge_release(release: str, asked: Collection[tuple[int, int]], software: Software) -> Verdict:
     missing: dict[int, list[int]] = {}
     for key, version in sorted(asked):
         there = versions_of(release, key)

@@ -15,15 +15,15 @@ FORWARDED = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-real-ip"})
 """Headers of proxies: with one of them, the address of a connection is the proxy's, not the client's."""
 
 
-def refuse_web_pages(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+def find_reason_to_refuse_page(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     """For a request without a token: the reason to refuse it, or None to answer it."""
     given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in headers}
     if b"origin" in given:
         return "without a token no web page is answered"
-    return refuse_other_names(given)
+    return find_reason_to_refuse_host(given)
 
 
-def refuse_other_names(headers: Mapping[bytes, str]) -> str | None:
+def find_reason_to_refuse_host(headers: Mapping[bytes, str]) -> str | None:
     """The reason to refuse a request that must come from this machine, by a loopback name; None to answer it."""
     if not FORWARDED.isdisjoint(headers):
         return "without a token or password nothing is answered that comes through a proxy"

@@ -16,7 +16,7 @@ from ..turn import Turns
 from .server import Page
 
 
-class _Snapshot(Collector):
+class _SnapshotCollector(Collector):
     """What was read."""
 
     def __init__(self, families: list[Callable[[], Metric]]) -> None:
@@ -47,5 +47,5 @@ class MetricsPage:
 
     async def _render(self) -> Page:
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Snapshot([family async for family in self._instruments.read(self._turns.begin())]))
+        registry.register(_SnapshotCollector([family async for family in self._instruments.read(self._turns.begin())]))
         return Page(body=await self._work(generate_latest, registry), content_type=CONTENT_TYPE_LATEST)

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import h11
 
-from ..admission.descriptor_reserve import RESERVED_FROM_HTTP, check_descriptors
+from ..admission.descriptor_reserve import RESERVED_FROM_HTTP, check_free_descriptors
 from ..turn import Turns
 
 READ_BYTES = 16 * 1024
@@ -119,7 +119,9 @@ class HttpServer:
             await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if (len(self._open) >= MOST_CONNECTIONS or _is_last(writer)) and not self._close_one_that_waits():
+        if (
+            len(self._open) >= MOST_CONNECTIONS or _has_no_descriptors_left(writer)
+        ) and not self._close_longest_waiting():
             writer.close()
             return
         self._open.add(writer)
@@ -132,7 +134,7 @@ class HttpServer:
             self._sending.pop(writer, None)
             writer.close()
 
-    def _close_one_that_waits(self) -> bool:
+    def _close_longest_waiting(self) -> bool:
         """Hangs up on who has been silent, or in the middle of a request, for longest, else on who has read its answer
         for longest; False: the answers of all are being made.
 
@@ -161,7 +163,7 @@ class HttpServer:
                 self._waiting.pop(writer, None)
             if request is None:
                 return
-            page = refusal or await self._page_for(request, body, peer)
+            page = refusal or await self._make_page_for(request, body, peer)
             length = str(len(page.body))
             headers = [("content-type", page.content_type), ("content-length", length), *page.headers]
             self._sending[writer] = None
@@ -223,7 +225,7 @@ class HttpServer:
         guard = self._guards.get(path) if path in self._pages else self._site
         return None if guard is None else await guard.refuse(_read_request(request, b"", peer))
 
-    async def _page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
+    async def _make_page_for(self, request: h11.Request, body: bytes, peer: str) -> Page:
         make = self._pages.get(_path_of(request))
         if make is None and self._site is not None and request.method in (*READING, b"POST"):
             page = await self._site.answer(_read_request(request, body, peer))
@@ -252,10 +254,10 @@ def _read_request(request: h11.Request, body: bytes, peer: str) -> PageRequest:
     )
 
 
-def _is_last(writer: asyncio.StreamWriter) -> bool:
+def _has_no_descriptors_left(writer: asyncio.StreamWriter) -> bool:
     """Whether there are no descriptors for another connection."""
     try:
-        check_descriptors(writer.get_extra_info("socket").fileno(), RESERVED_FROM_HTTP)
+        check_free_descriptors(writer.get_extra_info("socket").fileno(), RESERVED_FROM_HTTP)
     except OSError:
         return True
     return False

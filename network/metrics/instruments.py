@@ -33,7 +33,7 @@ def sum_rows(amounts: Iterable[GaugeRow], *, shown: Iterable[tuple[str, ...]] = 
     yield from sums.items()
 
 
-def count_all(amounts: Iterable[float]) -> Iterator[GaugeRow | None]:
+def sum_as_one_row(amounts: Iterable[float]) -> Iterator[GaugeRow | None]:
     """The one row of a gauge without labels: the sum of many amounts."""
     return sum_rows((((), amount) for amount in amounts), shown=[()])
 
@@ -66,7 +66,7 @@ class _Family(ABC, Generic[R]):
         return self.to_metric(self.rows())
 
 
-def _fill(family: CounterMetricFamily | GaugeMetricFamily, rows: Iterable[GaugeRow]) -> Metric:
+def _add_rows(family: CounterMetricFamily | GaugeMetricFamily, rows: Iterable[GaugeRow]) -> Metric:
     for values, number in rows:
         family.add_metric(values, number)
     return family
@@ -98,7 +98,7 @@ class CounterFamily(_Family[GaugeRow]):
         return ((values, child.value) for values, child in tuple(self._children.items()))
 
     def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
-        return _fill(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
+        return _add_rows(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 class HistogramFamily(_Family[HistogramRow]):
@@ -144,14 +144,14 @@ class GaugeFamily(_Family[GaugeRow]):
         return iter([((), float(value))] if isinstance(value, int | float) else value)
 
     def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
-        return _fill(GaugeMetricFamily(self.name, self.help, labels=self.labels), rows)
+        return _add_rows(GaugeMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 class TallyFamily(GaugeFamily):
     """Counters that somebody else keeps, read at scrape time as gauges are."""
 
     def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
-        return _fill(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
+        return _add_rows(CounterMetricFamily(self.name, self.help, labels=self.labels), rows)
 
 
 F = TypeVar("F", CounterFamily, HistogramFamily, GaugeFamily, TallyFamily)
@@ -166,23 +166,23 @@ class Instruments(Collector):
 
     def counter(self, name: str, help: str, *labels: str, limit: int = 100_000) -> CounterFamily:
         """A family of counters; `limit` bounds those whose label values come from outside."""
-        return self._keep(CounterFamily(name, help, labels, limit))
+        return self._add_family(CounterFamily(name, help, labels, limit))
 
     def total(self, name: str, help: str) -> Counter:
         """A counter without labels."""
-        return self._keep(CounterFamily(name, help)).of()
+        return self._add_family(CounterFamily(name, help)).of()
 
     def histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> HistogramFamily:
-        return self._keep(HistogramFamily(name, help, bounds, labels))
+        return self._add_family(HistogramFamily(name, help, bounds, labels))
 
     def gauge(self, name: str, help: str, read: Read, *labels: str) -> GaugeFamily:
-        return self._keep(GaugeFamily(name, help, read, labels))
+        return self._add_family(GaugeFamily(name, help, read, labels))
 
     def tally(self, name: str, help: str, read: Read, *labels: str) -> TallyFamily:
         """Counters that `read` knows; they must never fall."""
-        return self._keep(TallyFamily(name, help, read, labels))
+        return self._add_family(TallyFamily(name, help, read, labels))
 
-    def _keep(self, family: F) -> F:
+    def _add_family(self, family: F) -> F:
         self._families.append(family)
         return family
 
@@ -200,7 +200,7 @@ class Instruments(Collector):
             yield await family.read(turn)
         for other in self._others:
             for shown in other.collect():
-                yield partial(_itself, shown)
+                yield partial(_build_ids, shown)
 
     def forget_topics(self, names: Sequence[str]) -> None:
         """Drops what was counted for topics that are no more."""
@@ -210,5 +210,5 @@ class Instruments(Collector):
                     family.forget(name)
 
 
-def _itself(shown: Metric) -> Metric:
+def _build_ids(shown: Metric) -> Metric:
     return shown

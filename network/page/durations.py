@@ -11,7 +11,7 @@ async def sum_durations(rows: Iterable[tuple[str, HistogramRow]], turn: Turn) ->
     """The rows of a histogram, those of one name together."""
     by_name: dict[str, list[int]] = {}
     for name, (_, buckets, _) in rows:
-        counts = _separate(count for _, count in buckets)
+        counts = _counts_by_bucket(count for _, count in buckets)
         known = by_name.setdefault(name, [0] * len(counts))
         by_name[name] = [one + other for one, other in zip(known, counts, strict=True)]
         await turn.next()
@@ -22,7 +22,7 @@ async def sum_durations(rows: Iterable[tuple[str, HistogramRow]], turn: Turn) ->
     ]
 
 
-def _separate(cumulative: Iterable[float]) -> list[int]:
+def _counts_by_bucket(cumulative: Iterable[float]) -> list[int]:
     """The counts of the buckets, each by itself."""
     counts, before = [], 0
     for count in map(int, cumulative):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from ..admission.password_tries import PasswordTries
-from ..http.local_access import is_local, refuse_other_names
+from ..http.local_access import find_reason_to_refuse_host, is_local
 from ..http.server import Page, PageRequest
 
 ASK_FOR_LOGIN = (("www-authenticate", 'Basic realm="stepdown", charset="UTF-8"'),)
@@ -26,21 +26,21 @@ class PageAccess:
     async def refuse(self, request: PageRequest) -> Page | None:
         """The answer to one who may not see the page, held back where its password is wrong; None: this one may."""
         given = {bytes(name).lower(): bytes(value).decode("latin-1") for name, value in request.headers}
-        if not _is_own_origin(given) or _comes_from_elsewhere(given):
-            return _forbid("pages of other origins are not answered")
+        if not _is_own_origin(given) or _is_sent_by_other_site(given):
+            return _forbidden_page("pages of other origins are not answered")
         if self._password:
             authorization = given.get(b"authorization", "")
             is_let_in = authorization and await self._tries.try_password(
                 request.peer, lambda: self._is_password(authorization)
             )
-            return None if is_let_in else _ask()
+            return None if is_let_in else _ask_for_password_page()
         if not is_local(request.peer):
-            return _forbid(
+            return _forbidden_page(
                 "the page is for loopback addresses; set stepdown.page.password, or forward the port: "
                 "ssh -L 9464:127.0.0.1:9464 HOST"
             )
-        reason = refuse_other_names(given)
-        return None if reason is None else _forbid(reason)
+        reason = find_reason_to_refuse_host(given)
+        return None if reason is None else _forbidden_page(reason)
 
     def _is_password(self, authorization: str) -> bool:
         scheme, _, encoded = authorization.partition(" ")
@@ -57,17 +57,17 @@ def _is_own_origin(headers: Mapping[bytes, str]) -> bool:
     return origin is None or origin.partition("://")[2] == headers.get(b"host")
 
 
-def _comes_from_elsewhere(headers: Mapping[bytes, str]) -> bool:
-    """Whether another site's page asks; a link that somebody follows is no question."""
+def _is_sent_by_other_site(headers: Mapping[bytes, str]) -> bool:
+    """Whether a page of another site sent this request; following a link to the page does not count."""
     site = headers.get(b"sec-fetch-site", "none")
     return site not in ("none", "same-origin") and headers.get(b"sec-fetch-mode") != "navigate"
 
 
-def _forbid(reason: str) -> Page:
+def _forbidden_page(reason: str) -> Page:
     return Page(body=f"{reason}\n".encode(), status=HTTPStatus.FORBIDDEN)
 
 
-def _ask() -> Page:
+def _ask_for_password_page() -> Page:
     return Page(
         body=b"give the password of stepdown.page.password\n", status=HTTPStatus.UNAUTHORIZED, headers=ASK_FOR_LOGIN
     )

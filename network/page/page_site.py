@@ -65,33 +65,33 @@ class PageSite:
         self._views: Mapping[str, View] | None = None
 
     async def refuse(self, request: PageRequest) -> Page | None:
-        page = await self._access.refuse(request) if _has(request.path) else None
+        page = await self._access.refuse(request) if _is_page_path(request.path) else None
         return None if page is None else _add_headers(page)
 
     async def answer(self, request: PageRequest) -> Page | None:
-        if not _has(request.path):
+        if not _is_page_path(request.path):
             return None
         if request.method == "POST":
-            return _add_headers(await self._act(request))
-        return _add_headers(_read_file(request.path) or await self._show(request))
+            return _add_headers(await self._answer_action(request))
+        return _add_headers(_read_file(request.path) or await self._answer_view(request))
 
-    async def _act(self, request: PageRequest) -> Page:
+    async def _answer_action(self, request: PageRequest) -> Page:
         action = self._actions.get(request.path.removeprefix(API))
         if action is None:
             return _make_json(HTTPStatus.METHOD_NOT_ALLOWED, {"error": "nothing can be changed at this path"})
-        return await _answer(lambda: action(_read_fields(request)))
+        return await _make_json_answer(lambda: action(_read_fields(request)))
 
-    async def _show(self, request: PageRequest) -> Page:
+    async def _answer_view(self, request: PageRequest) -> Page:
         if self._views is None:
             self._views = self._make_views()
         view = self._views.get(request.path.removeprefix(API))
         if view is None:
             there = ", ".join(f"{API}{name}" for name in self._views)
             return _make_json(HTTPStatus.NOT_FOUND, {"error": f"nothing at this path; there is {there}"})
-        return await _answer(lambda: view(PageQuery(request.query)))
+        return await _make_json_answer(lambda: view(PageQuery(request.query)))
 
 
-async def _answer(make: Callable[[], Awaitable[dict[str, Any]]]) -> Page:
+async def _make_json_answer(make: Callable[[], Awaitable[dict[str, Any]]]) -> Page:
     try:
         return _make_json(HTTPStatus.OK, await make())
     except QueryFault as fault:
@@ -118,7 +118,7 @@ def _read_fields(request: PageRequest) -> dict[str, Any]:
     return fields
 
 
-def _has(path: str) -> bool:
+def _is_page_path(path: str) -> bool:
     return path in FILES or path.startswith(API)
 
 

@@ -58,7 +58,7 @@ class SaslExchange:
     def has_expired(self) -> bool:
         return self._expires_ms is not None and self._clock.monotonic_ms() >= self._expires_ms
 
-    def may_begin_again(self) -> bool:
+    def try_begin_reauthentication(self) -> bool:
         """Whether a SaslHandshake now is a re-authentication; if so it has begun."""
         now_ms = self._clock.monotonic_ms()
         if self._expires_ms is None or (
@@ -102,7 +102,7 @@ class SaslExchange:
             answer = running.step(bytes(token))
             if running.user is None:
                 return answer, 0
-            return answer, self._done(running.user, running.expires_ms)
+            return answer, self._complete(running.user, running.expires_ms)
         except Refused as refusal:
             again = "re-authentication" if self.principal is not None else "authentication"
             generic = f"Authentication failed during {again} due to invalid credentials with SASL mechanism "
@@ -110,7 +110,7 @@ class SaslExchange:
             self.fail(str(refusal))
             raise
 
-    def _done(self, user: str, expires_ms: int | None) -> int:
+    def _complete(self, user: str, expires_ms: int | None) -> int:
         found = KafkaPrincipal(USER_TYPE, user)
         if self.principal is not None and found != self.principal:
             before = f"{self.principal.type}.{self.principal.name}"

@@ -13,14 +13,16 @@ CredentialOf = Callable[[str, str], LoginCredential]
 """What a user's login by a mechanism is checked with."""
 
 
-def mechanisms_of(
+def exchange_makers_of(
     settings: SaslSettings, credential_of: CredentialOf, clock: Clock
 ) -> Mapping[str, Callable[[], Mechanism]]:
     """By name, what makes one exchange. Raises: DiskFault when keys cannot be read."""
-    return {name: _maker(name, settings, credential_of, clock) for name in settings.mechanisms}
+    return {name: _exchange_maker(name, settings, credential_of, clock) for name in settings.mechanisms}
 
 
-def _maker(name: str, settings: SaslSettings, credential_of: CredentialOf, clock: Clock) -> Callable[[], Mechanism]:
+def _exchange_maker(
+    name: str, settings: SaslSettings, credential_of: CredentialOf, clock: Clock
+) -> Callable[[], Mechanism]:
     if name == "PLAIN":
         return lambda: Plain(settings.passwords)
     if settings.oauth is not None and name == "OAUTHBEARER":

@@ -45,7 +45,7 @@ _AUTH = re.compile(r"(?i:bearer) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
 log = logging.getLogger(__name__)
 
 
-class Tokens(Protocol):
+class TokenChecker(Protocol):
     """Checks tokens."""
 
     def claims(self, token: str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class OAuthBearer:
 
     most_bytes = 64 * 1024
 
-    def __init__(self, tokens: Tokens, settings: OAuthSettings, clock: Clock) -> None:
+    def __init__(self, tokens: TokenChecker, settings: OAuthSettings, clock: Clock) -> None:
         self._clock = clock
         self.user: str | None = None
         self.expires_ms: int | None = None
@@ -68,11 +68,11 @@ class OAuthBearer:
     def step(self, token: bytes) -> bytes:
         if self._refusal is not None:
             raise Refused(self._refusal, INVALID_TOKEN.decode())
-        wanted, bearer = _parse(token)
+        wanted, bearer = _parse_first_message(token)
         try:
             claims = self._tokens.claims(bearer)
             user = claims.get(self._settings.subject_claim)
-            if not isinstance(user, str) or not user.strip() or not is_text(user):
+            if not isinstance(user, str) or not user.strip() or not is_encodable_text(user):
                 raise Refused(f"a token without {self._settings.subject_claim}")
         except Refused as refusal:
             self._refusal = str(refusal)
@@ -80,10 +80,10 @@ class OAuthBearer:
         if wanted and wanted != user:
             told = "Authentication failed: Client requested an authorization id that is different from the token's"
             raise Refused(f"{for_log(user)} asks to be {for_log(wanted)}", told)
-        self.user, self.expires_ms = user, self._end_ms(claims["exp"])
+        self.user, self.expires_ms = user, self._session_end_ms(claims["exp"])
         return b""
 
-    def _end_ms(self, expires_s: float) -> int:
+    def _session_end_ms(self, expires_s: float) -> int:
         """When the session ends: with the token; with the skew for one that is taken because of it.
 
         Kafka ends the session of such a token with its first request.
@@ -93,7 +93,7 @@ class OAuthBearer:
         return int(expires_s * 1000)
 
 
-def _parse(token: bytes) -> tuple[str, str]:
+def _parse_first_message(token: bytes) -> tuple[str, str]:
     """The authorization id and the token in a client's first message. Raises: Refused."""
     found = _FIRST.fullmatch(token.decode(errors="replace"))
     if found is None:
@@ -105,13 +105,13 @@ def _parse(token: bytes) -> tuple[str, str]:
     return unescape_name(found["wanted"] or ""), auth["token"]
 
 
-def is_text(name: str) -> bool:
+def is_encodable_text(name: str) -> bool:
     """Not so a half of a surrogate pair, which JSON can hold and nothing that is written in UTF-8 can."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 class SignedTokens:
-    """Tokens that one of the keys in a JWKS file has signed; the file is read again when it changes."""
+    """TokenChecker that one of the keys in a JWKS file has signed; the file is read again when it changes."""
 
     def __init__(self, settings: OAuthSettings, clock: Clock) -> None:
         """Raises: DiskFault when the keys cannot be read."""
@@ -127,7 +127,7 @@ class SignedTokens:
         import jwt
 
         fault: Exception | None = None
-        for key, algorithm in self._candidates(token):
+        for key, algorithm in self._keys_that_may_match(token):
             try:
                 claims = self._decode(token, key, algorithm)
             except jwt.InvalidSignatureError as wrong_key:
@@ -159,7 +159,7 @@ class SignedTokens:
         )
         return claims
 
-    def _candidates(self, token: str) -> "list[tuple[jwt.PyJWK, str]]":
+    def _keys_that_may_match(self, token: str) -> "list[tuple[jwt.PyJWK, str]]":
         """The keys that may have signed the token, by its `kid` and `alg`. A token without `kid` may be of any key.
 
         Raises: Refused when there is none.
@@ -170,7 +170,7 @@ class SignedTokens:
             header = jwt.get_unverified_header(token)
         except (jwt.PyJWTError, RecursionError) as fault:
             raise Refused(f"a token that is not valid: {type(fault).__name__}") from None
-        self._read_again()
+        self._reload_keys_on_change()
         kid, algorithm = header.get("kid"), str(header.get("alg"))
         candidates = [
             (key.by_algorithm[algorithm], algorithm)
@@ -181,7 +181,7 @@ class SignedTokens:
             raise Refused(f"a token of {for_log(algorithm)} with a key that is not known, {for_log(str(kid))}")
         return candidates
 
-    def _read_again(self) -> None:
+    def _reload_keys_on_change(self) -> None:
         stamp = file_stamp(self._path)
         if stamp != self._stamp:
             self._stamp = stamp
@@ -210,7 +210,7 @@ def read_keys(path: str) -> "list[SigningKey]":
         raise DiskFault("OAUTHBEARER needs a library: pip install '.[security]' where stepdown's sources are") from None
     try:
         with Path(path).open("rb") as file:
-            keys = signing_keys(file.read(MOST_BYTES))
+            keys = parse_signing_keys(file.read(MOST_BYTES))
     except OSError as fault:
         raise DiskFault(f"{path}: the issuer's keys cannot be read: {fault.strerror}") from None
     except (ValueError, RecursionError):
@@ -220,7 +220,7 @@ def read_keys(path: str) -> "list[SigningKey]":
     return keys
 
 
-def signing_keys(text: bytes) -> list[SigningKey]:
+def parse_signing_keys(text: bytes) -> list[SigningKey]:
     """The keys of a JWKS (RFC 7517) that may check signatures: by `use` and `key_ops`, where a key has them.
 
     A key with `alg` is for that algorithm alone, another one for all of its type. Keys of unknown types are skipped.
@@ -230,10 +230,10 @@ def signing_keys(text: bytes) -> list[SigningKey]:
     found = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(found, list):
         raise ValueError("no list of keys")
-    return [key for data in found if isinstance(data, dict) and (key := _signing_key(data)).by_algorithm]
+    return [key for data in found if isinstance(data, dict) and (key := _parse_signing_key(data)).by_algorithm]
 
 
-def _signing_key(data: dict[str, Any]) -> SigningKey:
+def _parse_signing_key(data: dict[str, Any]) -> SigningKey:
     import jwt
 
     by_algorithm: dict[str, jwt.PyJWK] = {}

@@ -55,7 +55,7 @@ class SaslGate:
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]:
         exchange = self._exchange
-        if exchange.state is SaslState.DONE and not self._begins_again(frame):
+        if exchange.state is SaslState.DONE and not self._is_reauthentication(frame):
             return self._inside.answer(frame, peer)
         if exchange.state is SaslState.TOKENS and exchange.takes_bare_tokens:
             return self._answer_token(frame, peer)
@@ -63,7 +63,7 @@ class SaslGate:
             raise CloseConnection("no request, and no login")
         key, version = _KEY_AND_VERSION.unpack_from(frame)
         if key not in _BEFORE.get(exchange.state, ()):
-            raise CloseConnection(f"{_name_of(key)} before the login is done")
+            raise CloseConnection(f"{_api_label(key)} before the login is done")
         if key == ApiKey.API_VERSIONS:
             self._count_version_request(version)
         reply = self._inside.answer(frame, peer)
@@ -82,10 +82,10 @@ class SaslGate:
         is_known = version <= spec_of(ApiKey.API_VERSIONS).max_version
         self._version_requests_left = 0 if is_known else self._version_requests_left - 1
 
-    def _begins_again(self, frame: memoryview) -> bool:
+    def _is_reauthentication(self, frame: memoryview) -> bool:
         exchange = self._exchange
         key = _KEY_AND_VERSION.unpack_from(frame)[0] if len(frame) >= _KEY_AND_VERSION.size else -1
-        if key == ApiKey.SASL_HANDSHAKE and exchange.may_begin_again():
+        if key == ApiKey.SASL_HANDSHAKE and exchange.try_begin_reauthentication():
             return True
         if exchange.has_expired:
             raise CloseConnection("its session has expired and was not renewed")
@@ -130,7 +130,7 @@ class SaslGate:
                 self._on_authenticated = None
 
 
-def _name_of(key: int) -> str:
+def _api_label(key: int) -> str:
     try:
         return ApiKey(key).name
     except ValueError:

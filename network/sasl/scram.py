@@ -57,9 +57,13 @@ class Scram:
             text = token.decode()
         except UnicodeDecodeError:
             raise Refused("a message that is no text") from None
-        return self._first(text) if self._credential is None else self._final(text, self._credential)
+        return (
+            self._answer_first_message(text)
+            if self._credential is None
+            else self._answer_final_message(text, self._credential)
+        )
 
-    def _first(self, text: str) -> bytes:
+    def _answer_first_message(self, text: str) -> bytes:
         found = _FIRST.fullmatch(text)
         if found is None:
             raise Refused("no first message of a client")
@@ -78,7 +82,7 @@ class Scram:
         self._messages = f"{found['bare']},{answer}"
         return answer.encode()
 
-    def _final(self, text: str, credential: LoginCredential) -> bytes:
+    def _answer_final_message(self, text: str, credential: LoginCredential) -> bytes:
         stored = credential.stored
         found = _FINAL.fullmatch(text)
         if found is None:

@@ -7,33 +7,35 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from ...config.listener_security import TlsSettings
-from .stores import own_pem, read_trusted_certificates
+from .stores import read_own_as_pem, read_trusted_certificates
 
 
-def list_untimely(tls: TlsSettings, now_ms: int) -> Iterator[str]:
+def list_certificates_not_in_force(tls: TlsSettings, now_ms: int) -> Iterator[str]:
     """A line for each of a listener's certificates, own or trusted, with its file and the date. Raises: OSError,
     UnusableStore."""
     if tls.own_file is not None:
-        yield from untimely_in(tls.own_file, own_pem(tls.own_file, tls.store_password, tls.key_password)[0], now_ms)
+        yield from find_certificates_not_in_force(
+            tls.own_file, read_own_as_pem(tls.own_file, tls.store_password, tls.key_password)[0], now_ms
+        )
     elif tls.own_chain is not None:
-        yield from untimely_in("ssl.keystore.certificate.chain", tls.own_chain, now_ms)
+        yield from find_certificates_not_in_force("ssl.keystore.certificate.chain", tls.own_chain, now_ms)
     if tls.client_auth == "none":
         return
     if tls.trusted_file is not None:
         trusted = read_trusted_certificates(tls.trusted_file, tls.trusted_password)
-        yield from untimely_in(tls.trusted_file, trusted, now_ms)
+        yield from find_certificates_not_in_force(tls.trusted_file, trusted, now_ms)
     elif tls.trusted is not None:
-        yield from untimely_in("ssl.truststore.certificates", tls.trusted, now_ms)
+        yield from find_certificates_not_in_force("ssl.truststore.certificates", tls.trusted, now_ms)
 
 
-def list_untimely_in_files(files: Iterable[str | None], now_ms: int) -> Iterator[str]:
+def list_certificates_not_in_force_in_files(files: Iterable[str | None], now_ms: int) -> Iterator[str]:
     """The same for PEM files. Raises: OSError."""
     for file in files:
         if file is not None:
-            yield from untimely_in(file, read_trusted_certificates(file, None), now_ms)
+            yield from find_certificates_not_in_force(file, read_trusted_certificates(file, None), now_ms)
 
 
-def untimely_in(name: str, pem: str, now_ms: int) -> Iterator[str]:
+def find_certificates_not_in_force(name: str, pem: str, now_ms: int) -> Iterator[str]:
     """The same for the certificates of a text, whose file or setting has that name."""
     try:
         from cryptography.x509 import load_pem_x509_certificates

@@ -16,7 +16,7 @@ from ...protocol.tls_faults import describe_pem_fault
 from ..clock import Clock
 from ..file_stamp import FileStamp, file_stamp
 from .principal_rules import Rule, principal_rules
-from .stores import UnusableStore, own_pem, read_trusted_certificates
+from .stores import UnusableStore, read_own_as_pem, read_trusted_certificates
 
 LOOK_MS = 1_000
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -27,7 +27,7 @@ SAFE_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 log = logging.getLogger(__name__)
 
 
-class ServerSide(ssl.SSLObject):
+class ServerTlsObject(ssl.SSLObject):
     """Our side of a connection. `asked_name`: the host name that the peer has asked for (SNI), "" if none."""
 
     asked_name = ""
@@ -52,10 +52,10 @@ class TlsContexts:
         self._settings_now = settings
         self._clock = clock
         self._settings = now
-        self._stamp = _stamp(self._settings)
+        self._stamp = _file_stamps(self._settings)
         self._looked_ms = clock.monotonic_ms()
         self._context = server_context(listener, self._settings)
-        self.principal_rules = _principal_rules(listener, self._settings.principal_rules)
+        self.principal_rules = _parse_principal_rules(listener, self._settings.principal_rules)
 
     def current(self) -> ssl.SSLContext:
         """For a connection that begins now."""
@@ -67,7 +67,7 @@ class TlsContexts:
 
     def _reload_on_change(self) -> None:
         settings = self._settings_now() or self._settings
-        stamp = _stamp(settings)
+        stamp = _file_stamps(settings)
         if stamp == self._stamp and settings == self._settings:
             return
         self._settings, self._stamp = settings, stamp
@@ -78,7 +78,7 @@ class TlsContexts:
             log.error("%s; the certificates that were read before stay in use", fault)
 
 
-def _principal_rules(listener: str, text: str) -> Sequence[Rule]:
+def _parse_principal_rules(listener: str, text: str) -> Sequence[Rule]:
     try:
         return principal_rules(text)
     except ValueError as fault:
@@ -87,7 +87,7 @@ def _principal_rules(listener: str, text: str) -> Sequence[Rule]:
         raise UnusableTls(listener, {key: text}) from None
 
 
-def _stamp(settings: TlsSettings) -> tuple[FileStamp | None, ...]:
+def _file_stamps(settings: TlsSettings) -> tuple[FileStamp | None, ...]:
     """What changes when a file does."""
     return tuple(file_stamp(path) for path in (settings.own_file, settings.trusted_file) if path is not None)
 
@@ -99,27 +99,31 @@ def server_context(listener: str, settings: TlsSettings) -> ssl.SSLContext:
     versions = [VERSIONS[name] for name in settings.versions]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
     context.verify_mode = CLIENT_AUTH[settings.client_auth]
-    context.sslobject_class = ServerSide
+    context.sslobject_class = ServerTlsObject
     context.sni_callback = _note_server_name
     reasons = {
         key: f"{file or key} cannot be used: {why}"
         for load, key, file in (
             (_choose_ciphers, "ssl.cipher.suites", None),
-            (_load_own, "ssl.keystore.location" if settings.own_file else "ssl.keystore.key", settings.own_file),
+            (
+                _load_own_certificate,
+                "ssl.keystore.location" if settings.own_file else "ssl.keystore.key",
+                settings.own_file,
+            ),
             (
                 _load_trusted_certificates,
                 "ssl.truststore.location" if settings.trusted_file else "ssl.truststore.certificates",
                 settings.trusted_file,
             ),
         )
-        if (why := _find_fault(load, context, settings))
+        if (why := _load_or_describe_fault(load, context, settings))
     }
     if reasons:
         raise UnusableTls(listener, reasons)
     return context
 
 
-def _find_fault(
+def _load_or_describe_fault(
     load: Callable[[ssl.SSLContext, TlsSettings], None], context: ssl.SSLContext, settings: TlsSettings
 ) -> str:
     """Why it cannot be loaded, "" once it has been."""
@@ -131,18 +135,18 @@ def _find_fault(
 
 
 def _choose_ciphers(context: ssl.SSLContext, settings: TlsSettings) -> None:
-    context.set_ciphers(_openssl_names(settings.cipher_suites) or SAFE_CIPHERS)
+    context.set_ciphers(_to_openssl_names(settings.cipher_suites) or SAFE_CIPHERS)
 
 
 def _note_server_name(tls: ssl.SSLSocket | ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
     """Whatever name is asked for, the certificate is the same."""
-    if isinstance(tls, ServerSide):
+    if isinstance(tls, ServerTlsObject):
         tls.asked_name = name or ""
 
 
-def _load_own(context: ssl.SSLContext, settings: TlsSettings) -> None:
+def _load_own_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
     if settings.own_file is not None:
-        pem, password = own_pem(settings.own_file, settings.store_password, settings.key_password)
+        pem, password = read_own_as_pem(settings.own_file, settings.store_password, settings.key_password)
     else:
         pem, password = f"{settings.own_key}\n{settings.own_chain}\n", settings.key_password
     with (
@@ -163,7 +167,7 @@ def _load_trusted_certificates(context: ssl.SSLContext, settings: TlsSettings) -
     context.load_verify_locations(cadata=trusted)
 
 
-def _openssl_names(suites: tuple[str, ...]) -> str:
+def _to_openssl_names(suites: tuple[str, ...]) -> str:
     """OpenSSL's names of suites of TLS 1.2; those of TLS 1.3 have no key exchange in their names and are left out.
 
     TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256.

@@ -30,12 +30,12 @@ def principal_rules(text: str) -> Sequence[Rule]:
         if found is None:
             raise ValueError(f"no rule: {text[at:]!r}")
         if found[1] is not None or found[2] is not None:
-            rules.append(_rule(found))
+            rules.append(_make_rule(found))
         at = found.end()
     return rules
 
 
-def user_of(name: str, rules: Sequence[Rule]) -> str:
+def map_to_user(name: str, rules: Sequence[Rule]) -> str:
     """Raises: NoMatchingRule."""
     for rule in rules:
         user = rule(name)
@@ -44,7 +44,7 @@ def user_of(name: str, rules: Sequence[Rule]) -> str:
     raise NoMatchingRule(f"no rule of ssl.principal.mapping.rules is for {name!r}")
 
 
-def _rule(found: re.Match[str]) -> Rule:
+def _make_rule(found: re.Match[str]) -> Rule:
     default, pattern, replacement, letters = found.groups()
     if default:
         return str
@@ -56,7 +56,7 @@ def _rule(found: re.Match[str]) -> Rule:
         raise ValueError(f"{pattern!r} is no pattern that can be used here: {fault}") from fault
 
     def replace(found: re.Match[str]) -> str:
-        return _REFERENCE.sub(lambda reference: _resolve(reference, found), replacement)
+        return _REFERENCE.sub(lambda reference: _expand_reference(reference, found), replacement)
 
     def apply(name: str) -> str | None:
         if compiled.fullmatch(name) is None:
@@ -67,7 +67,7 @@ def _rule(found: re.Match[str]) -> Rule:
     return apply
 
 
-def _resolve(reference: re.Match[str], found: re.Match[str]) -> str:
+def _expand_reference(reference: re.Match[str], found: re.Match[str]) -> str:
     """`$12` is group 12, or group 1 and a 2 where there are fewer; `$9` without such a group is those two letters.
 
     Raises: NoMatchingRule where Java throws: a `$` at the end, a reference where there are no groups.

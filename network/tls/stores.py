@@ -24,31 +24,31 @@ class UnusableStore(ValueError):
     """A file that holds nothing of use; the message says why, and no secret."""
 
 
-def own_pem(path: str, store_password: str | None, key_password: str | None) -> tuple[str, str | None]:
+def read_own_as_pem(path: str, store_password: str | None, key_password: str | None) -> tuple[str, str | None]:
     """A key with its certificates, as PEM, and what the key is encrypted with.
 
     Raises: UnusableStore, OSError.
     """
-    data = _read(path)
+    data = _read_store(path)
     if _is_pem(data):
         return data.decode(errors="replace"), key_password or store_password
     if data.startswith(JKS_MAGIC):
-        return _own_of_jks(data, store_password, key_password), None
-    return _own_of_pkcs12(data, store_password), None
+        return _key_and_certificates_of_jks(data, store_password, key_password), None
+    return _key_and_certificates_of_pkcs12(data, store_password), None
 
 
 def read_trusted_certificates(path: str, password: str | None) -> str:
     """Certificates, as PEM. Raises: UnusableStore, OSError."""
-    data = _read(path)
+    data = _read_store(path)
     if _is_pem(data):
         return data.decode(errors="replace")
     if data.startswith(JKS_MAGIC):
-        store = _jks(data, password)
-        return _certificates(entry.cert for entry in store.certs.values())
+        store = _load_jks(data, password)
+        return _certificates_as_pem(entry.cert for entry in store.certs.values())
     return _certificates_of_pkcs12(data, password)
 
 
-def _read(path: str) -> bytes:
+def _read_store(path: str) -> bytes:
     with Path(path).open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -60,8 +60,8 @@ def _is_pem(data: bytes) -> bool:
     return b"-----BEGIN" in data[:65536]
 
 
-def _own_of_pkcs12(data: bytes, password: str | None) -> str:
-    store = _pkcs12(data, password)
+def _key_and_certificates_of_pkcs12(data: bytes, password: str | None) -> str:
+    store = _load_pkcs12(data, password)
     if store.key is None or store.cert is None:
         raise UnusableStore("no key with a certificate in it")
 
@@ -72,14 +72,14 @@ def _own_of_pkcs12(data: bytes, password: str | None) -> str:
 
 
 def _certificates_of_pkcs12(data: bytes, password: str | None) -> str:
-    store = _pkcs12(data, password)
+    store = _load_pkcs12(data, password)
     found = ([] if store.cert is None else [store.cert]) + list(store.additional_certs)
     if not found:
         raise UnusableStore("no certificate in it")
     return _certificates_of(found)
 
 
-def _pkcs12(data: bytes, password: str | None) -> Any:
+def _load_pkcs12(data: bytes, password: str | None) -> Any:
     try:
         from cryptography.hazmat.primitives.serialization import pkcs12
     except ImportError as fault:
@@ -97,7 +97,7 @@ def _certificates_of(entries: Iterable[Any]) -> str:
     return "".join(each.certificate.public_bytes(Encoding.PEM).decode() for each in entries)
 
 
-def _jks(data: bytes, password: str | None) -> Any:
+def _load_jks(data: bytes, password: str | None) -> Any:
     try:
         import jks
     except ImportError as fault:
@@ -108,10 +108,10 @@ def _jks(data: bytes, password: str | None) -> Any:
         raise UnusableStore(f"a JKS file that cannot be read, is the password right? {type(fault).__name__}") from None
 
 
-def _own_of_jks(data: bytes, store_password: str | None, key_password: str | None) -> str:
+def _key_and_certificates_of_jks(data: bytes, store_password: str | None, key_password: str | None) -> str:
     from jks.util import KeystoreException
 
-    entries = list(_jks(data, store_password).private_keys.values())
+    entries = list(_load_jks(data, store_password).private_keys.values())
     if not entries:
         raise UnusableStore("no key in it")
     entry = entries[0]
@@ -119,16 +119,16 @@ def _own_of_jks(data: bytes, store_password: str | None, key_password: str | Non
         entry.decrypt(key_password or store_password or "")
     except KeystoreException:
         raise UnusableStore("a key that its password does not open") from None
-    return _pem("PRIVATE KEY", entry.pkey_pkcs8) + _certificates(der for _, der in entry.cert_chain)
+    return _encode_pem("PRIVATE KEY", entry.pkey_pkcs8) + _certificates_as_pem(der for _, der in entry.cert_chain)
 
 
-def _certificates(ders: Iterable[bytes]) -> str:
-    found = "".join(_pem("CERTIFICATE", der) for der in ders)
+def _certificates_as_pem(ders: Iterable[bytes]) -> str:
+    found = "".join(_encode_pem("CERTIFICATE", der) for der in ders)
     if not found:
         raise UnusableStore("no certificate in it")
     return found
 
 
-def _pem(label: str, der: bytes) -> str:
+def _encode_pem(label: str, der: bytes) -> str:
     body = "\n".join(textwrap.wrap(base64.b64encode(der).decode(), 64))
     return f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n"

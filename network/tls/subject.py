@@ -30,16 +30,19 @@ VERSION_TAG = 0xA0
 def distinguished_name(certificate: bytes) -> str:
     """Of a certificate in DER that OpenSSL has checked. Raises: ValueError."""
     try:
-        (_, whole, _), *_ = _elements(certificate)
-        fields = list(_elements(next(_elements(whole))[1]))
+        (_, whole, _), *_ = _read_der_elements(certificate)
+        fields = list(_read_der_elements(next(_read_der_elements(whole))[1]))
         subject = fields[5 if fields[0][0] == VERSION_TAG else 4][1]
-        parts = ["+".join(_part(pair) for _, pair, _ in _elements(relative)) for _, relative, _ in _elements(subject)]
+        parts = [
+            "+".join(_format_attribute(pair) for _, pair, _ in _read_der_elements(relative))
+            for _, relative, _ in _read_der_elements(subject)
+        ]
     except (IndexError, StopIteration, UnicodeDecodeError) as fault:
         raise ValueError("the certificate's name cannot be read") from fault
     return ",".join(reversed(parts))
 
 
-def _elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+def _read_der_elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """Tag, content and whole encoding of the elements in `data`."""
     at = 0
     while at < len(data):
@@ -53,8 +56,8 @@ def _elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         at = start + length
 
 
-def _part(pair: bytes) -> str:
-    (_, oid, _), (tag, value, encoded) = _elements(pair)
+def _format_attribute(pair: bytes) -> str:
+    (_, oid, _), (tag, value, encoded) = _read_der_elements(pair)
     dotted = _oid_text(oid)
     name = SHORT_NAMES.get(dotted)
     if name is None or tag not in TEXT_TAGS:

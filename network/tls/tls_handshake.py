@@ -5,7 +5,7 @@ import ssl
 from ..answerer import CloseConnection
 from ..memory_budget import MemoryBudget
 from .contexts import TlsContexts
-from .principal_rules import user_of
+from .principal_rules import map_to_user
 from .subject import distinguished_name
 from .tls_wire import HandshakeFailed, TlsWire
 
@@ -17,12 +17,12 @@ async def shake_hands(wire: TlsWire, contexts: TlsContexts, memory: MemoryBudget
     """
     try:
         tls = await wire.handshake(contexts.current, memory, owner)
-        return _user(tls, contexts)
+        return _find_user(tls, contexts)
     except (HandshakeFailed, ValueError) as fault:
         raise CloseConnection(f"TLS handshake failed: {fault}") from None
 
 
-def _user(tls: ssl.SSLObject, contexts: TlsContexts) -> str | None:
+def _find_user(tls: ssl.SSLObject, contexts: TlsContexts) -> str | None:
     """Raises: ValueError when the certificate names nobody by the rules."""
     certificate = tls.getpeercert(binary_form=True)
-    return None if certificate is None else user_of(distinguished_name(certificate), contexts.principal_rules)
+    return None if certificate is None else map_to_user(distinguished_name(certificate), contexts.principal_rules)

@@ -19,7 +19,7 @@ from ...protocol.tls_faults import BROKE_OFF, NO_RECORD, describe_tls_fault
 from ...protocol.tls_records import CHUNK_BYTES, HEADER_BYTES, MOST_BYTES, TlsBuffers, TlsRecords
 from ..memory_budget import Claim, MemoryBudget
 from ..transport import PlainTransport
-from .contexts import ServerSide
+from .contexts import ServerTlsObject
 
 MOST_UNSENT_BYTES = CHUNK_BYTES + 4 * 1024
 """A chunk, and answers to keys that the peer renews."""
@@ -54,7 +54,7 @@ class TlsWire(PlainTransport):
     def server_name(self) -> str:
         """The host name that the peer has asked for in its handshake (SNI), "" if none."""
         tls = self._records.tls if self._records is not None else None
-        return tls.asked_name if isinstance(tls, ServerSide) else ""
+        return tls.asked_name if isinstance(tls, ServerTlsObject) else ""
 
     @property
     def unsent_bytes(self) -> int:  # type: ignore[override]  # read only
@@ -71,22 +71,22 @@ class TlsWire(PlainTransport):
 
         Raises: HandshakeFailed, OSError when the peer has gone or the wire was closed.
         """
-        await self._first_record()
+        await self._wait_for_first_record()
         claim = memory.try_claim(HANDSHAKE_BYTES, owner) or await memory.claim(HANDSHAKE_BYTES, owner)
         try:
             return await self._shake_hands(context(), claim)
         finally:
             claim.release()
 
-    async def _first_record(self) -> None:
+    async def _wait_for_first_record(self) -> None:
         """Returns when the first record is there, or what is no record, or the peer sends no more."""
-        if await self._wait_for(HEADER_BYTES):
+        if await self._peek_at(HEADER_BYTES):
             size = HEADER_BYTES + int.from_bytes(self._scratch[3:HEADER_BYTES], "big")
             if self._scratch[0] == HANDSHAKE_RECORD and size <= MOST_BYTES:
-                await self._wait_for(size)
+                await self._peek_at(size)
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
-    async def _wait_for(self, wanted: int) -> bool:
+    async def _peek_at(self, wanted: int) -> bool:
         """Waits until the kernel has `wanted` bytes, and peeks at them; whether they are there.
 
         The wait also ends with the stream, and when the kernel has no memory for more.
@@ -108,13 +108,13 @@ class TlsWire(PlainTransport):
     async def _shake_hands(self, context: ssl.SSLContext, claim: Claim) -> ssl.SSLObject:
         if self._closed:
             raise ConnectionResetError("closed")
-        claim.offer(lambda: self._give_up(claim))
+        claim.offer(lambda: self._give_up_handshake(claim))
         self._records = records = TlsRecords(context, self._buffers, is_server=True)
         flights_left, is_done, has_answered = MOST_FLIGHTS, False, False
         while not is_done:
             for _ in range(MOST_READS):
                 size = self._receive_of_handshake(records)
-                if size <= 0 or (is_done := self._advance(records, size, has_answered)):
+                if size <= 0 or (is_done := self._advance_handshake(records, size, has_answered)):
                     break
             has_answered = has_answered or bool(records.unsent)
             await self._send_all(records)
@@ -135,7 +135,7 @@ class TlsWire(PlainTransport):
         except ConnectionError:
             return 0
 
-    def _advance(self, records: TlsRecords, size: int, has_answered: bool) -> bool:
+    def _advance_handshake(self, records: TlsRecords, size: int, has_answered: bool) -> bool:
         """Whether the handshake is done with the first `size` bytes of the scratch."""
         try:
             return records.shake_hands(self._scratch[:size])
@@ -143,18 +143,18 @@ class TlsWire(PlainTransport):
             is_no_tls = str(fault).startswith(NO_RECORD)  # Java 0.9 sends zeros where it gives up
             why = BROKE_OFF if has_answered and is_no_tls else describe_tls_fault(fault, "the client")
             with suppress(OSError):  # an alert tells the peer
-                self._send_unsent(records)
+                self._try_send_unsent(records)
         raise HandshakeFailed(why)  # without the other one, whose traceback holds what OpenSSL does
 
     async def _send_all(self, records: TlsRecords) -> None:
-        while not self._send_unsent(records):
+        while not self._try_send_unsent(records):
             await self.wait_for_room()
         self.stop_watching_room()
 
-    def _give_up(self, claim: Claim) -> None:
+    def _give_up_handshake(self, claim: Claim) -> None:
         """Others wait for the memory of a handshake that does not come to its end."""
         claim.release()
-        self._fail(HandshakeFailed("it is too slow while others wait"))
+        self._fail_waits(HandshakeFailed("it is too slow while others wait"))
 
     def try_receive(self, most_bytes: int) -> bytes | None:
         """As `PlainTransport`; whole records, nothing stays decrypted inside OpenSSL while the socket is silent.
@@ -170,7 +170,7 @@ class TlsWire(PlainTransport):
             size = 0 if records.is_at_end else self._receive_into(wanted)
             if size < 0:
                 break
-            data = self._open(records, size) if size else b""
+            data = self._decrypt(records, size) if size else b""
             if size == 0 or records.is_at_end:  # seen again with the next look
                 return b"".join(parts)
             if data:
@@ -187,7 +187,7 @@ class TlsWire(PlainTransport):
         except (BlockingIOError, InterruptedError):
             return -1
 
-    def _open(self, records: TlsRecords, size: int) -> bytes:
+    def _decrypt(self, records: TlsRecords, size: int) -> bytes:
         """The data in the first `size` bytes of the scratch. OpenSSL's answers are sent as far as possible.
 
         Raises: MalformedFrame, OSError.
@@ -195,10 +195,10 @@ class TlsWire(PlainTransport):
         try:
             return records.open(self._scratch[:size])
         finally:
-            if records.unsent and not self._send_unsent(records) and len(records.unsent) > MOST_UNSENT_BYTES:
+            if records.unsent and not self._try_send_unsent(records) and len(records.unsent) > MOST_UNSENT_BYTES:
                 raise MalformedFrame("it has TLS answer and does not read the answers")
 
-    def _send_unsent(self, records: TlsRecords) -> bool:
+    def _try_send_unsent(self, records: TlsRecords) -> bool:
         """Whether the socket took all of it."""
         if records.unsent:
             records.unsent = records.unsent[super().try_send(records.unsent) :]
@@ -211,7 +211,7 @@ class TlsWire(PlainTransport):
         while sent < len(view):
             if not self._sealed_bytes:
                 self._sealed_bytes = records.seal(view[sent : sent + CHUNK_BYTES])
-            if not self._send_unsent(records):
+            if not self._try_send_unsent(records):
                 break
             sent += self._sealed_bytes
             self._sealed_bytes = 0
@@ -233,12 +233,12 @@ class TlsWire(PlainTransport):
     def close(self) -> None:
         if self._closed:
             return
-        self._fail(ConnectionResetError("closed"))
+        self._fail_waits(ConnectionResetError("closed"))
         records, self._records = self._records, None
         if records is not None:
             with suppress(OSError, ValueError):
                 records.end()
             with suppress(OSError):  # tells the peer that this is the end, if the socket takes it
-                self._send_unsent(records)
+                self._try_send_unsent(records)
             records.close()
         super().close()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from ..console_output import print_line
 from ..failures import BadUsage
-from ..kafka_connector import broker_errors, read_options
+from ..kafka_connector import one_line_kafka_errors, read_options
 from ..places.place_files import is_remote
 from .log_archive import Format
 from .partitioning import PartitionBy, partition_columns
@@ -66,7 +66,7 @@ def archive_records(spark: "SparkSession", archive: BrokerArchive, every_s: floa
     """
     if archive.format == "parquet":
         print_line(_PARQUET_NOTE)
-    rows = records(spark, archive)
+    rows = stream_records(spark, archive)
     writer = (
         rows.writeStream.format(archive.format)
         .partitionBy(partition_columns(archive.partition_by))
@@ -78,12 +78,12 @@ def archive_records(spark: "SparkSession", archive: BrokerArchive, every_s: floa
     else:
         writer = writer.trigger(processingTime=f"{every_s} seconds")
     query = writer.start(archive.out)
-    with broker_errors():
-        done = _follow(query, is_endless=every_s is not None)
+    with one_line_kafka_errors():
+        done = _await_query(query, is_endless=every_s is not None)
     return {"out": archive.out, "format": archive.format, "batches": len(done), "rows": sum(done.values())}
 
 
-def records(spark: "SparkSession", archive: BrokerArchive) -> "DataFrame":
+def stream_records(spark: "SparkSession", archive: BrokerArchive) -> "DataFrame":
     """The stream of all records, with the day or the first day of the month (UTC) of their timestamps.
 
     Magic 0 has none, which is -1: 1969-12-31.
@@ -96,7 +96,7 @@ def records(spark: "SparkSession", archive: BrokerArchive) -> "DataFrame":
     return rows.selectExpr("*", *periods[archive.partition_by])
 
 
-def check_identity(archive: BrokerArchive) -> None:
+def note_or_check_identity(archive: BrokerArchive) -> None:
     """Note what this directory archives, or compare it with what was noted.
 
     Raises: BadUsage when it is the archive of something else.
@@ -115,7 +115,7 @@ def check_identity(archive: BrokerArchive) -> None:
         )
 
 
-def _follow(query: "StreamingQuery", *, is_endless: bool) -> Mapping[int, int]:
+def _await_query(query: "StreamingQuery", *, is_endless: bool) -> Mapping[int, int]:
     """Wait for the query's end, of an endless one for an interrupt, telling of each batch; return the rows by batch."""
     done: dict[int, int] = {}
     try:

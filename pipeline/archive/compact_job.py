@@ -8,8 +8,8 @@ from typing import Any
 from ..console_output import print_rows
 from ..failures import BadUsage
 from ..job_source import add_store_options, parse_store_options
-from ..places.place_files import PlaceFiles, normalize, store_options
-from ..sources.options import size
+from ..places.place_files import PlaceFiles, complete_store_options, normalize
+from ..sources.options import size_option
 from .delta_table import DeltaArchive
 from .job import DEFAULT_FILE_BYTES
 from .parquet_archive import ParquetArchive
@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Join files, and print how many became how many. Raises: PipelineFailure, DiskFault."""
     out = normalize(arguments.out)
-    store = store_options([out], parse_store_options(arguments.store_option))
-    file_bytes = size({"--file-bytes": arguments.file_bytes}, "--file-bytes", 0)
+    store = complete_store_options([out], parse_store_options(arguments.store_option))
+    file_bytes = size_option({"--file-bytes": arguments.file_bytes}, "--file-bytes", 0)
     before, after = compact_archive(run_on_workers("compact", arguments.master), out, store, file_bytes)
     print_rows("compact", [{"out": out, "files": before, "became": after}], as_json=arguments.json)
 

@@ -50,9 +50,9 @@ class DeltaArchive:
         self._id = archive_id
         self._schema = table_schema(lineage, timestamp_ms, partition_by)
         self._partitioned_by = partition_columns(partition_by)
-        self._options = _plain_http(store)
+        self._options = _allow_plain_http(store)
 
-    def has(self, batch: int) -> bool:
+    def has_committed(self, batch: int) -> bool:
         """Whether the batch is committed."""
         if not self._deltalake.DeltaTable.is_deltatable(self._out, self._options):
             return False
@@ -102,7 +102,7 @@ class DeltaArchive:
         return AddAction(file.path, file.size_bytes, dict(file.values), now_ms, True, json.dumps(stats))
 
 
-def _plain_http(store: Mapping[str, str]) -> dict[str, str]:
+def _allow_plain_http(store: Mapping[str, str]) -> dict[str, str]:
     """The options, with leave to speak plain HTTP where an endpoint does."""
     plain = any(value.startswith("http:") for value in store.values())
     return {**store, **({"allow_http": "true"} if plain else {})}

@@ -7,13 +7,13 @@ from ...protocol.plural import plural
 from ..console_output import print_line, print_rows
 from ..failures import BadUsage
 from ..job_source import add_source_options, source_of
-from ..kafka_connector import check_reachable
+from ..kafka_connector import check_one_address_listens
 from ..places.place_files import PlaceFiles, normalize
 from ..session import build_session
-from ..sources.options import read_options, size
+from ..sources.options import read_options, size_option
 from ..spark_packages import DELTA_SETTINGS, jar_settings
-from .broker_archive import BrokerArchive, archive_records, check_identity
-from .log_archive import LogArchive, archive_new
+from .broker_archive import BrokerArchive, archive_records, note_or_check_identity
+from .log_archive import LogArchive, archive_new_batches
 from .partitioning import KINDS
 from .work import run_on_workers
 
@@ -53,16 +53,16 @@ def run(arguments: argparse.Namespace) -> None:
     *sources, out = arguments.places
     if len(sources) != (arguments.bootstrap is None):
         raise BadUsage("name a log directory or --bootstrap ADDR, and then where the archive goes")
-    every_s = _every_s(arguments.trigger)
+    every_s = _parse_trigger(arguments.trigger)
     row = (
-        _from_broker(arguments, out, every_s)
+        _archive_from_broker(arguments, out, every_s)
         if arguments.bootstrap
-        else _from_logs(arguments, sources[0], normalize(out), every_s)
+        else _archive_from_logs(arguments, sources[0], normalize(out), every_s)
     )
     print_rows("archive", [row], as_json=arguments.json)
 
 
-def _from_broker(arguments: argparse.Namespace, out: str, every_s: float | None) -> dict[str, object]:
+def _archive_from_broker(arguments: argparse.Namespace, out: str, every_s: float | None) -> dict[str, object]:
     if arguments.lineage:
         raise BadUsage("--lineage is told by segments: a broker does not tell it")
     if arguments.timestamp_ms:
@@ -76,22 +76,24 @@ def _from_broker(arguments: argparse.Namespace, out: str, every_s: float | None)
         isolation_level=arguments.isolation_level,
         partition_by=arguments.partition_by,
     )
-    check_reachable(archive.bootstrap)
+    check_one_address_listens(archive.bootstrap)
     is_delta = archive.format == "delta"
     jars = jar_settings(["connector", "delta"] if is_delta else ["connector"], arguments.jars)
-    check_identity(archive)
+    note_or_check_identity(archive)
     settings = jars | (dict(DELTA_SETTINGS) if is_delta else {})
     session = build_session("archive", master=arguments.master, settings=settings)
     return archive_records(session, archive, every_s)
 
 
-def _from_logs(arguments: argparse.Namespace, log_dir: str, out: str, every_s: float | None) -> dict[str, object]:
-    archive = _log_archive(arguments, log_dir, out)
+def _archive_from_logs(
+    arguments: argparse.Namespace, log_dir: str, out: str, every_s: float | None
+) -> dict[str, object]:
+    archive = _make_log_archive(arguments, log_dir, out)
     run = run_on_workers("archive", arguments.master)
     batches = rows = size_bytes = files = 0
     try:
         while True:
-            for written in archive_new(run, archive):
+            for written in archive_new_batches(run, archive):
                 print_line(
                     f"batch {batches}: {sum(file.rows for file in written):,} rows in {plural(len(written), 'file')}"
                 )
@@ -108,7 +110,7 @@ def _from_logs(arguments: argparse.Namespace, log_dir: str, out: str, every_s: f
     return {"out": out, "format": archive.format, "batches": batches, "rows": rows, "files": files, "bytes": size_bytes}
 
 
-def _log_archive(arguments: argparse.Namespace, log_dir: str, out: str) -> LogArchive:
+def _make_log_archive(arguments: argparse.Namespace, log_dir: str, out: str) -> LogArchive:
     """Raises: BadUsage."""
     arguments.log_dir = log_dir
     source = source_of(arguments, out)
@@ -122,7 +124,7 @@ def _log_archive(arguments: argparse.Namespace, log_dir: str, out: str) -> LogAr
         options=read_options(given),
         out=out,
         format=arguments.format,
-        file_bytes=size({"--file-bytes": arguments.file_bytes}, "--file-bytes", 0),
+        file_bytes=size_option({"--file-bytes": arguments.file_bytes}, "--file-bytes", 0),
         lineage=arguments.lineage,
         timestamp_ms=arguments.timestamp_ms,
         partition_by=arguments.partition_by,
@@ -131,7 +133,7 @@ def _log_archive(arguments: argparse.Namespace, log_dir: str, out: str) -> LogAr
     )
 
 
-def _every_s(trigger: str) -> float | None:
+def _parse_trigger(trigger: str) -> float | None:
     if trigger == "once":
         return None
     try:

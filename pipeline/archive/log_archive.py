@@ -20,16 +20,16 @@ from ...storage.files.partition_metadata import encode_uuid, read_topic_id
 from ..console_output import print_line
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles, join_places
-from ..reading.log_losses import find_losses
+from ..reading.log_losses import find_lost_log_or_tail
 from ..reading.partition_segments import PartitionSegments
-from ..reading.splits import Range, Split, SplitPlanner
+from ..reading.splits import OffsetsToRead, Split, SplitPlanner
 from ..sources.options import ReadOptions
-from ..sources.segments_stream import limit_rows
+from ..sources.segments_stream import limit_ends
 from .delta_table import DeltaArchive
 from .parquet_archive import ParquetArchive
-from .parquet_files import STAGED, ArchivedFile, ArchiveTask, part_prefix, write_task
+from .parquet_files import STAGED, ArchivedFile, ArchiveTask, part_name_prefix, write_task
 from .partitioning import PartitionBy
-from .state import FILE_NAME, ArchiveState, NewOffsets, Position, TopicPartition, read_state, write_state
+from .state import FILE_NAME, ArchivedPosition, ArchiveState, NewOffsets, TopicPartition, read_state, write_state
 
 Format = Literal["parquet", "delta"]
 RunTasks = Callable[[Callable[[ArchiveTask], list[ArchivedFile]], Sequence[ArchiveTask], int], list[ArchivedFile]]
@@ -70,7 +70,7 @@ class LogArchive:
         }
 
 
-def archive_new(run: RunTasks, archive: LogArchive) -> Iterator[list[ArchivedFile]]:
+def archive_new_batches(run: RunTasks, archive: LogArchive) -> Iterator[list[ArchivedFile]]:
     """Archive what is there now and was not before, yielding the files of each batch when it is committed.
 
     `run` is called when there is something to write: what is wrong or not new is reported without Spark.
@@ -85,18 +85,18 @@ def archive_new(run: RunTasks, archive: LogArchive) -> Iterator[list[ArchivedFil
     while True:
         logs = archive.options.logs(files, all_there=not state.done)
         if state.writing is None:
-            new = new_offsets(files, archive, logs, state.done)
+            new = find_new_offsets(files, archive, logs, state.done)
             if not new:
                 return
-            state = state.begin(new)
+            state = state.with_batch_open(new)
             write_state(files, archive.out, state)
-        elif not table.has(state.batches):
+        elif not table.has_committed(state.batches):
             _remove_leftovers(files, archive.out, state)
-        if not table.has(state.batches):
+        if not table.has_committed(state.batches):
             written = _write_files(run, files, archive, logs, state)
             table.commit(state.batches, written)
             yield written
-        state = state.finish()
+        state = state.with_batch_done()
         write_state(files, archive.out, state)
 
 
@@ -119,19 +119,22 @@ def open_table(files: PlaceFiles, archive: LogArchive, state: ArchiveState) -> D
     )
 
 
-def new_offsets(
-    files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionSegments], done: Mapping[TopicPartition, Position]
+def find_new_offsets(
+    files: PlaceFiles,
+    archive: LogArchive,
+    logs: Sequence[PartitionSegments],
+    done: Mapping[TopicPartition, ArchivedPosition],
 ) -> dict[TopicPartition, NewOffsets]:
     """The offsets of the next batch; none when nothing is new. Raises: DataLoss."""
     found: dict[TopicPartition, NewOffsets] = {}
     for log in logs:
-        for loss in find_losses(files, log):
+        for loss in find_lost_log_or_tail(files, log):
             _report_loss(archive, str(loss))
         if not log.segments:
             continue
-        topic_id = _topic_id(files, log)
-        end = archive.options.log_end(files, log)
-        first = _first_new(archive, log, end, topic_id, done.get((log.topic, log.partition)))
+        topic_id = _find_topic_id(files, log)
+        end = archive.options.end_of_reading(files, log)
+        first = _first_new_offset(archive, log, end, topic_id, done.get((log.topic, log.partition)))
         if first < end:
             found[log.topic, log.partition] = NewOffsets(first, end, topic_id)
     if archive.max_offsets is None:
@@ -140,13 +143,13 @@ def new_offsets(
     for (topic, partition), each in found.items():
         begin.setdefault(topic, {})[str(partition)] = each.first
         ends.setdefault(topic, {})[str(partition)] = each.end
-    stops = limit_rows(begin, ends, archive.max_offsets)
+    stops = limit_ends(begin, ends, archive.max_offsets)
     cut = {key: each._replace(end=stops[key[0]][str(key[1])]) for key, each in found.items()}
     return {key: each for key, each in cut.items() if each.first < each.end}
 
 
-def _first_new(
-    archive: LogArchive, log: PartitionSegments, end: int, topic_id: str | None, position: Position | None
+def _first_new_offset(
+    archive: LogArchive, log: PartitionSegments, end: int, topic_id: str | None, position: ArchivedPosition | None
 ) -> int:
     """Where the next batch of a partition begins. Raises: DataLoss."""
     name = f"{log.topic}-{log.partition}"
@@ -172,7 +175,7 @@ def _report_loss(archive: LogArchive, lost: str) -> None:
     print_line(lost)
 
 
-def _topic_id(files: PlaceFiles, log: PartitionSegments) -> str | None:
+def _find_topic_id(files: PlaceFiles, log: PartitionSegments) -> str | None:
     if log.topic_id is not None:
         return log.topic_id
     found = read_topic_id(files, log.directory)
@@ -187,7 +190,7 @@ def _write_files(
     state: ArchiveState,
 ) -> list[ArchivedFile]:
     """Write the batch's files on the workers, ordered by their paths."""
-    tasks = list(_tasks(files, archive, logs, state))
+    tasks = list(_make_tasks(files, archive, logs, state))
     if not tasks:
         return []
     tasks.sort(key=lambda task: -sum(split.size_bytes for split in task.splits))
@@ -195,7 +198,7 @@ def _write_files(
     return sorted(run(write_task, tasks, size_bytes), key=lambda file: file.path)
 
 
-def _tasks(
+def _make_tasks(
     files: PlaceFiles, archive: LogArchive, logs: Sequence[PartitionSegments], state: ArchiveState
 ) -> Iterator[ArchiveTask]:
     """Splits of one partition together up to `file_bytes`. Raises: DataLoss for a partition that is gone meanwhile."""
@@ -211,8 +214,8 @@ def _tasks(
         if log is None:
             continue
         aborted = archive.options.transactions(files, log).aborted
-        wanted = Range(first=new.first, end=new.end, aborted=aborted)
-        for splits in _group_splits(planner.splits(log, wanted), archive.file_bytes):
+        wanted = OffsetsToRead(first=new.first, end=new.end, aborted=aborted)
+        for splits in _group_splits(planner.plan_splits(log, wanted), archive.file_bytes):
             yield ArchiveTask(
                 out=archive.out,
                 batch=state.batches,
@@ -243,12 +246,12 @@ def _group_splits(splits: Iterator[Split], most_bytes: int) -> Iterator[tuple[Sp
 def _remove_leftovers(files: PlaceFiles, out: str, state: ArchiveState) -> None:
     """Remove what a run that died has left of the batch that is to be written again."""
     assert state.writing is not None
-    prefix = part_prefix(state.batches)
+    prefix = part_name_prefix(state.batches)
     for topic in {topic for topic, _ in state.writing}:
         folder = f"{out}/topic={topic}"
         inside = files.entries(folder) if files.is_directory(folder) else ()
         folders = [*([folder] if inside else []), *(f"{folder}/{each.name}" for each in inside if each.is_directory)]
-        for path, entries in zip(folders, files.look_at_all(files.entries, folders, near=out), strict=True):
+        for path, entries in zip(folders, files.map_items(files.entries, folders, near=out), strict=True):
             for entry in entries:
                 if entry.name.startswith(prefix):
                     files.remove(f"{path}/{entry.name}")

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from ...protocol.errors import DiskFault
 from ..places.place_files import PlaceFiles
-from .parquet_files import ArchivedFile, GrowingFile, write_at_once
+from .parquet_files import ArchivedFile, GrowingFile, write_atomically
 from .parquet_manifest import ListedFile, ParquetManifest, read_manifest, write_manifest
 
 _PLACE = re.compile(r"(?P<partition>\d+)-(?P<first>\d+)\.parquet$")
@@ -50,7 +50,7 @@ class ParquetArchive:
         self._manifest = read_manifest(files, out, batches)
         self._remove_leftovers()
 
-    def has(self, batch: int) -> bool:
+    def has_committed(self, batch: int) -> bool:
         """Whether the batch is committed."""
         return self._manifest.batches > batch
 
@@ -62,8 +62,8 @@ class ParquetArchive:
     def compact(self, run: RunJoins, file_bytes: int, store: Mapping[str, str]) -> tuple[int, int]:
         """Join small files of a folder to files of up to `file_bytes`; how many became how many. Raises: DiskFault."""
         tasks = [
-            JoinTask(out=self._out, path=f"{folder}/{self._name(number)}", sources=sources, store=store)
-            for number, (folder, sources) in enumerate(plan_joins(self._manifest.files, file_bytes))
+            JoinTask(out=self._out, path=f"{folder}/{self._name_of_joined_file(number)}", sources=sources, store=store)
+            for number, (folder, sources) in enumerate(group_files_to_join(self._manifest.files, file_bytes))
         ]
         if not tasks:
             return 0, 0
@@ -82,7 +82,7 @@ class ParquetArchive:
         self._remove_leftovers()
         return len(gone), len(tasks)
 
-    def _name(self, number: int) -> str:
+    def _name_of_joined_file(self, number: int) -> str:
         return f"joined-{self._manifest.compactions:08d}-{number:06d}.parquet"
 
     def _remove_leftovers(self) -> None:
@@ -97,7 +97,7 @@ class ParquetArchive:
         self._manifest = manifest
 
 
-def plan_joins(files: Sequence[ListedFile], file_bytes: int) -> Iterator[tuple[str, tuple[ListedFile, ...]]]:
+def group_files_to_join(files: Sequence[ListedFile], file_bytes: int) -> Iterator[tuple[str, tuple[ListedFile, ...]]]:
     """Yield folders and neighbours there, by partition and first offset, that are `file_bytes` together at most."""
     folders: dict[str, list[ListedFile]] = {}
     for file in files:
@@ -105,7 +105,7 @@ def plan_joins(files: Sequence[ListedFile], file_bytes: int) -> Iterator[tuple[s
     for folder, inside in sorted(folders.items()):
         run: list[ListedFile] = []
         left = file_bytes
-        for file in sorted(inside, key=_place):
+        for file in sorted(inside, key=_sort_key):
             if file.size_bytes > left:
                 if len(run) > 1:
                     yield folder, tuple(run)
@@ -116,7 +116,7 @@ def plan_joins(files: Sequence[ListedFile], file_bytes: int) -> Iterator[tuple[s
             yield folder, tuple(run)
 
 
-def _place(file: ListedFile) -> tuple[int, int, str]:
+def _sort_key(file: ListedFile) -> tuple[int, int, str]:
     """Partition and first offset of a part; joined files come after all parts, in the order that they were made in."""
     found = _PLACE.search(file.path.rpartition("/")[2].removeprefix("part-"))
     is_part = "/part-" in file.path and found is not None
@@ -141,5 +141,5 @@ def join_files(task: JoinTask) -> list[ListedFile]:
     assert joined is not None
     data = joined.finish()
     folder, _, name = task.path.rpartition("/")
-    write_at_once(files, task.out, folder, name, data)
+    write_atomically(files, task.out, folder, name, data)
     return [ListedFile(task.path, joined.rows, len(data))]

@@ -25,15 +25,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...protocol.records.batch_header import BatchHeader
-from ...protocol.records.columns import Wanted
+from ...protocol.records.columns import WantedRows
 from ..console_output import print_line
 from ..places.object_files import ObjectFiles
 from ..places.place_files import PlaceFiles
 from ..reading.arrow_columns import TYPES, ArrowRows
-from ..reading.split_damage import Leniency
+from ..reading.split_damage import DamagePolicy
 from ..reading.split_rows import SplitRows
 from ..reading.splits import Split
-from .partitioning import PartitionBy, folder_of, partition_values, periods_of
+from .partitioning import PartitionBy, first_days_of_periods, folder_of, partition_values
 
 STAGED = "_staged"
 """Where files lie until they are whole, in a file system; readers pass by names that begin so."""
@@ -91,8 +91,8 @@ def write_task(task: ArchiveTask) -> list[ArchivedFile]:
     """Write the task's files. Raises: PipelineFailure, DiskFault."""
     files = PlaceFiles(task.store, writable=True)
     periods: dict[int, GrowingFile] = {}
-    for batch in _batches(files, task):
-        for period, rows in _by_period(batch, task.partition_by):
+    for batch in _read_arrow_batches(files, task):
+        for period, rows in _split_by_period(batch, task.partition_by):
             opened = periods.get(period)
             if opened is None:
                 opened = periods[period] = GrowingFile(file_schema(task.lineage, task.timestamp_ms))
@@ -102,17 +102,17 @@ def write_task(task: ArchiveTask) -> list[ArchivedFile]:
     return [_write_file(files, task, period, periods.pop(period)) for period in sorted(periods)]
 
 
-def _batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
+def _read_arrow_batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
     without_times = 0
     for split in task.splits:
-        wanted = Wanted(first_offset=split.first_offset, end_offset=split.end_offset, headers=True)
+        wanted = WantedRows(first_offset=split.first_offset, end_offset=split.end_offset, headers=True)
         arrow = ArrowRows(columns_of(task.timestamp_ms), split.topic, split.partition)
-        leniency = Leniency(fail_on_data_loss=task.lost_is_failure)
+        leniency = DamagePolicy(fail_on_data_loss=task.lost_is_failure)
         rows = SplitRows(files, split, wanted, leniency, keep_headers=task.lineage)
         for columns in rows:
-            batch = arrow.batch(columns)
+            batch = arrow.make_record_batch(columns)
             without_times += batch.column(COLUMNS.index("timestamp")).null_count
-            yield _with_lineage(batch, split, rows.headers, task) if task.lineage else batch
+            yield _add_lineage_columns(batch, split, rows.headers, task) if task.lineage else batch
         for damage in leniency.skipped:
             print_line(str(damage))
     if without_times and not task.timestamp_ms:
@@ -122,7 +122,7 @@ def _batches(files: PlaceFiles, task: ArchiveTask) -> Iterator[Any]:
         )
 
 
-def _with_lineage(batch: Any, split: Split, headers: Sequence[BatchHeader], task: ArchiveTask) -> Any:
+def _add_lineage_columns(batch: Any, split: Split, headers: Sequence[BatchHeader], task: ArchiveTask) -> Any:
     """The batch with the columns of `LINEAGE`, which `headers` tells: those of all batches so far."""
     offsets = np.frombuffer(batch.column(COLUMNS.index("offset")).buffers()[1], np.int64, batch.num_rows)
     of_row = np.searchsorted(np.array([each.last_offset for each in headers], np.int64), offsets)
@@ -137,10 +137,10 @@ def _with_lineage(batch: Any, split: Split, headers: Sequence[BatchHeader], task
     return pa.RecordBatch.from_arrays([*batch.columns, *arrays], schema=file_schema(True, task.timestamp_ms))
 
 
-def _by_period(batch: Any, partition_by: PartitionBy) -> Iterator[tuple[int, Any]]:
+def _split_by_period(batch: Any, partition_by: PartitionBy) -> Iterator[tuple[int, Any]]:
     """The rows of each period, by its first day, in their order."""
     times = np.frombuffer(batch.column(COLUMNS.index("timestamp")).buffers()[1], np.int64, batch.num_rows)
-    periods = periods_of(partition_by, times)
+    periods = first_days_of_periods(partition_by, times)
     found = np.unique(periods).tolist()
     for period in found:
         if len(found) == 1:
@@ -198,10 +198,10 @@ class GrowingFile:
 def _write_file(files: PlaceFiles, task: ArchiveTask, period: int, written: GrowingFile) -> ArchivedFile:
     data = written.finish()
     split = task.splits[0]
-    name = part_prefix(task.batch) + f"{split.partition}-{written.first_offset:020d}.parquet"
+    name = part_name_prefix(task.batch) + f"{split.partition}-{written.first_offset:020d}.parquet"
     values = partition_values(task.partition_by, split.topic, period)
     folder = folder_of(values)
-    write_at_once(files, task.out, folder, name, data)
+    write_atomically(files, task.out, folder, name, data)
     return ArchivedFile(
         path=f"{folder}/{name}",
         topic=split.topic,
@@ -214,14 +214,14 @@ def _write_file(files: PlaceFiles, task: ArchiveTask, period: int, written: Grow
     )
 
 
-def part_prefix(batch: int) -> str:
+def part_name_prefix(batch: int) -> str:
     """How the names of a batch's files begin."""
     return f"part-{batch:08d}-"
 
 
-def write_at_once(files: PlaceFiles, out: str, folder: str, name: str, data: bytes) -> None:
+def write_atomically(files: PlaceFiles, out: str, folder: str, name: str, data: bytes) -> None:
     """Write the file so that readers see all of it or nothing; in a file system by way of a name that they ignore."""
-    store = files.at(out)
+    store = files.files_for(out)
     if isinstance(store, ObjectFiles):
         store.replace(f"{out}/{folder}/{name}", data)
         return

@@ -83,9 +83,9 @@ def write_manifest(files: PlaceFiles, out: str, manifest: ParquetManifest) -> No
 
 def _list_parts(files: PlaceFiles, out: str, batches: int) -> Iterable[ListedFile]:
     """Yield the files of the first `batches` batches, by what the folders have."""
-    topics = _folders(files, out, "topic=")
-    folders = [f"{topic}/{day}" for topic in topics for day in _folders(files, f"{out}/{topic}", "date=")]
-    entries = files.look_at_all(lambda folder: files.entries(f"{out}/{folder}"), folders, near=out)
+    topics = _list_folders(files, out, "topic=")
+    folders = [f"{topic}/{day}" for topic in topics for day in _list_folders(files, f"{out}/{topic}", "date=")]
+    entries = files.map_items(lambda folder: files.entries(f"{out}/{folder}"), folders, near=out)
     for folder, inside in zip(folders, entries, strict=True):
         for entry in inside:
             part = _PART.fullmatch(entry.name)
@@ -93,5 +93,5 @@ def _list_parts(files: PlaceFiles, out: str, batches: int) -> Iterable[ListedFil
                 yield ListedFile(f"{folder}/{entry.name}", None, entry.size_bytes)
 
 
-def _folders(files: PlaceFiles, path: str, prefix: str) -> list[str]:
+def _list_folders(files: PlaceFiles, path: str, prefix: str) -> list[str]:
     return [entry.name for entry in files.entries(path) if entry.is_directory and entry.name.startswith(prefix)]

@@ -23,7 +23,7 @@ def partition_columns(kind: PartitionBy) -> list[str]:
     return ["topic"] if kind == "topic" else ["topic", kind]
 
 
-def periods_of(kind: PartitionBy, times: Any) -> Any:
+def first_days_of_periods(kind: PartitionBy, times: Any) -> Any:
     """The first day, counted from 1970, of the period of each time (an array of microseconds)."""
     days = times // _DAY_US
     if kind == "date":

@@ -27,7 +27,7 @@ MAX_BYTES = 1 << 28
 TopicPartition = tuple[str, int]
 
 
-class Position(NamedTuple):
+class ArchivedPosition(NamedTuple):
     """The next offset to archive; a topic that was created again has another id. None: the source has no ids."""
 
     offset: int
@@ -49,17 +49,17 @@ class ArchiveState:
     source: Mapping[str, object]
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     batches: int = 0
-    done: Mapping[TopicPartition, Position] = field(default_factory=dict)
+    done: Mapping[TopicPartition, ArchivedPosition] = field(default_factory=dict)
     writing: Mapping[TopicPartition, NewOffsets] | None = None
 
-    def begin(self, writing: Mapping[TopicPartition, NewOffsets]) -> "ArchiveState":
+    def with_batch_open(self, writing: Mapping[TopicPartition, NewOffsets]) -> "ArchiveState":
         """With a batch that is being written."""
         return replace(self, writing=writing)
 
-    def finish(self) -> "ArchiveState":
+    def with_batch_done(self) -> "ArchiveState":
         """With the batch that was being written among those that are done."""
         assert self.writing is not None
-        added = {key: Position(each.end, each.topic_id) for key, each in self.writing.items()}
+        added = {key: ArchivedPosition(each.end, each.topic_id) for key, each in self.writing.items()}
         return replace(self, batches=self.batches + 1, done={**self.done, **added}, writing=None)
 
 
@@ -75,8 +75,8 @@ def read_state(files: PlaceFiles, out: str, source: Mapping[str, object]) -> Arc
             source=known["source"],
             id=known["id"],
             batches=known["batches"],
-            done=_by_partition(known["done"], Position),
-            writing=None if known["writing"] is None else _by_partition(known["writing"], NewOffsets),
+            done=_parse_by_partition(known["done"], ArchivedPosition),
+            writing=None if known["writing"] is None else _parse_by_partition(known["writing"], NewOffsets),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
         raise BadUsage(f"{path} is not what this version writes ({fault!r}): archive into another folder") from fault
@@ -94,14 +94,14 @@ def write_state(files: PlaceFiles, out: str, state: ArchiveState) -> None:
         "source": state.source,
         "id": state.id,
         "batches": state.batches,
-        "done": _by_topic(state.done),
-        "writing": None if state.writing is None else _by_topic(state.writing),
+        "done": _group_by_topic(state.done),
+        "writing": None if state.writing is None else _group_by_topic(state.writing),
     }
     files.make_directory(out)
     files.replace(f"{out}/{FILE_NAME}", json.dumps(known, indent=1).encode() + b"\n")
 
 
-def _by_partition(found: Mapping[str, Mapping[str, Any]], kind: type[Any]) -> dict[TopicPartition, Any]:
+def _parse_by_partition(found: Mapping[str, Mapping[str, Any]], kind: type[Any]) -> dict[TopicPartition, Any]:
     return {
         (topic, int(partition)): kind(*fields)
         for topic, partitions in found.items()
@@ -109,7 +109,7 @@ def _by_partition(found: Mapping[str, Mapping[str, Any]], kind: type[Any]) -> di
     }
 
 
-def _by_topic(found: Mapping[TopicPartition, tuple[object, ...]]) -> dict[str, dict[str, list[object]]]:
+def _group_by_topic(found: Mapping[TopicPartition, tuple[object, ...]]) -> dict[str, dict[str, list[object]]]:
     by_topic: dict[str, dict[str, list[object]]] = {}
     for (topic, partition), fields in sorted(found.items()):
         by_topic.setdefault(topic, {})[str(partition)] = list(fields)

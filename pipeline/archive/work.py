@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TypeVar
 
-from ..progress import progress
+from ..progress import show_progress
 from ..session import build_session
 
 _Task = TypeVar("_Task")
@@ -19,7 +19,7 @@ def run_on_workers(
 
     def run(work: Callable[[_Task], list[_Done]], tasks: Sequence[_Task], size_bytes: int) -> list[_Done]:
         session = start()
-        with progress(session, job, segments=len(tasks), size_bytes=size_bytes):
+        with show_progress(session, job, segments=len(tasks), size_bytes=size_bytes):
             return session.sparkContext.parallelize(tasks, len(tasks)).flatMap(work).collect()
 
     return run

@@ -37,7 +37,7 @@ SAFETY_FACTOR = 1.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExactTask:
+class SegmentCostTask:
     """A segment, and the client and limits to reckon with; sizes in bytes. `store` are options of its object store."""
 
     topic: str
@@ -82,22 +82,22 @@ class BatchCost:
     conversion_cpu_ns: int = 0
 
 
-def segment_costs(task: ExactTask) -> Iterator[BatchCost]:
+def segment_costs(task: SegmentCostTask) -> Iterator[BatchCost]:
     """Yield what each batch of the segment costs, in order.
 
     Raises: PipelineFailure naming file, position and reason.
     """
-    walk = _Walk(task)
+    walk = _CostReckoner(task)
     try:
-        yield from walk.run()
+        yield from walk.reckon()
     except ApiError as error:
         raise PipelineFailure(f"{task.segment.path}: position {walk.position}: {error}") from error
 
 
-class _Walk:
+class _CostReckoner:
     """Goes over the batches in order. `position` is where it is."""
 
-    def __init__(self, task: ExactTask) -> None:
+    def __init__(self, task: SegmentCostTask) -> None:
         self._task = task
         self._costs: deque[BatchCost] = deque()
         self._fetch: list[BatchCost] = []
@@ -107,7 +107,7 @@ class _Walk:
         self._has_refused = False
         self.position = 0
 
-    def run(self) -> Iterator[BatchCost]:
+    def reckon(self) -> Iterator[BatchCost]:
         segment = self._task.segment
         self.position = segment.start
         file = segment.open(PlaceFiles(self._task.store))
@@ -164,8 +164,8 @@ class _Walk:
             self._has_refused = True
             return
         cost.conversion_cpu_ns = thread_time_ns() - began
-        self._to_chunk(cost)
-        self._to_fetch(cost)
+        self._add_to_chunk(cost)
+        self._add_to_fetch(cost)
 
     def _size_after_conversion(self, batch: RecordBatch | LegacyBatch) -> int:
         if batch.magic <= self._task.magic:
@@ -189,7 +189,7 @@ class _Walk:
         else:
             self._ratio = max(self._ratio - IMPROVING_STEP, observed)
 
-    def _to_chunk(self, cost: BatchCost) -> None:
+    def _add_to_chunk(self, cost: BatchCost) -> None:
         if self._chunk and self._chunk_bytes + cost.stored_bytes > CHUNK_BYTES:
             self._end_chunk()
         self._chunk.append(cost)
@@ -201,7 +201,7 @@ class _Walk:
             chunk[0].chunk_bytes = self._chunk_bytes + sum(cost.converted_bytes or 0 for cost in chunk)
         self._chunk_bytes = 0
 
-    def _to_fetch(self, cost: BatchCost) -> None:
+    def _add_to_fetch(self, cost: BatchCost) -> None:
         if self._fetch and self._fetch_bytes + cost.stored_bytes > self._task.fetch_bytes:
             self._end_fetch()
         self._fetch.append(cost)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from ..session import parallelize
-from .downconversion_costs import ExactTask, segment_costs
+from .downconversion_costs import SegmentCostTask, segment_costs
 
 _TYPES: dict[str, tuple[str, Any]] = {
     "topic": ("string", pa.string()),
@@ -40,14 +40,14 @@ _TYPES: dict[str, tuple[str, Any]] = {
 ROWS_A_BATCH = 8192
 
 
-def batch_costs(session: SparkSession, tasks: Sequence[ExactTask]) -> DataFrame:
+def make_batch_costs_frame(session: SparkSession, tasks: Sequence[SegmentCostTask]) -> DataFrame:
     """Return a frame of a row a batch, the fields of `BatchCost`; converting is done by whatever reads it."""
     packed = parallelize(session, [(pickle.dumps(task),) for task in tasks])
     schema = ", ".join(f"{name} {kind}" for name, (kind, _) in _TYPES.items())
-    return session.createDataFrame(packed, "task binary").mapInArrow(_costs_of_tasks, schema)
+    return session.createDataFrame(packed, "task binary").mapInArrow(_reckon_costs, schema)
 
 
-def _costs_of_tasks(batches: Iterable[Any]) -> Iterator[Any]:
+def _reckon_costs(batches: Iterable[Any]) -> Iterator[Any]:
     """Record batches of tasks to record batches of costs."""
     fields = attrgetter(*_TYPES)
     kinds = [kind for _, kind in _TYPES.values()]
@@ -60,42 +60,42 @@ def _costs_of_tasks(batches: Iterable[Any]) -> Iterator[Any]:
                 yield pa.RecordBatch.from_arrays(arrays, list(_TYPES))
 
 
-def by_segment(costs: DataFrame) -> DataFrame:
+def sum_by_segment(costs: DataFrame) -> DataFrame:
     """Sums of the rows; `unreadable_bytes` are what the client cannot have: zstd, and what no conversion takes."""
     unreadable = F.when(F.col("converted_bytes").isNull(), F.col("stored_bytes")).otherwise(0)
     return costs.groupBy("topic", "partition", "segment").agg(
         F.count("*").alias("batches"),
-        _sum("stored_bytes"),
-        _sum("converted_bytes"),
+        _sum_column("stored_bytes"),
+        _sum_column("converted_bytes"),
         F.sum(unreadable).alias("unreadable_bytes"),
         F.count("promised_bytes").alias("fetches"),
-        _sum("promised_bytes"),
-        _sum("sent_bytes"),
-        _sum("padding_bytes"),
+        _sum_column("promised_bytes"),
+        _sum_column("sent_bytes"),
+        _sum_column("padding_bytes"),
         F.count_if("left_out").alias("left_out_batches"),
         F.coalesce(F.max("chunk_bytes"), F.lit(0)).alias("largest_chunk_bytes"),
-        _sum("compressed_bytes"),
-        _sum("opened_bytes"),
+        _sum_column("compressed_bytes"),
+        _sum_column("opened_bytes"),
         F.max_by("estimated_ratio", "position").alias("estimated_ratio"),
         F.count_if("underestimated").alias("underestimated_batches"),
         F.count_if("split").alias("split_batches"),
-        _sum("conversion_cpu_ns"),
+        _sum_column("conversion_cpu_ns"),
     )
 
 
-def _sum(name: str) -> Any:
+def _sum_column(name: str) -> Any:
     return F.coalesce(F.sum(name), F.lit(0)).alias(name)
 
 
-def summary(segments: Sequence[Row]) -> list[dict[str, object]]:
-    """One row a topic, of those of `by_segment`."""
+def costs_by_topic(segments: Sequence[Row]) -> list[dict[str, object]]:
+    """One row a topic, of those of `sum_by_segment`."""
     topics: dict[str, list[Row]] = {}
     for each in segments:
         topics.setdefault(each.topic, []).append(each)
-    return [_summary(topic, parts) for topic, parts in sorted(topics.items())]
+    return [_costs_of_topic(topic, parts) for topic, parts in sorted(topics.items())]
 
 
-def _summary(topic: str, parts: Sequence[Row]) -> dict[str, object]:
+def _costs_of_topic(topic: str, parts: Sequence[Row]) -> dict[str, object]:
     def total(name: str) -> int:
         return sum(part[name] for part in parts)
 

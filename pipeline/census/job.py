@@ -8,15 +8,24 @@ from pyspark.sql import SparkSession
 
 from ..console_output import print_line, print_rows
 from ..failures import BadUsage
-from ..job_source import Source, add_source, source_of
+from ..job_source import Source, add_source_arguments, source_of
 from ..places.place_files import PlaceFiles, is_remote
-from ..progress import progress
+from ..progress import show_progress
 from ..session import build_session
-from .downconversion_costs import ExactTask
-from .downconversion_costs_by_segment import batch_costs, by_segment, summary
+from .downconversion_costs import SegmentCostTask
+from .downconversion_costs_by_segment import costs_by_topic, make_batch_costs_frame, sum_by_segment
 from .report import write_report, write_report_page
 from .report_summary import SummaryScope
-from .tables import COUNTED, by_day, by_magic, by_topic, count_batches, damage, formats, skew
+from .tables import (
+    COUNTED,
+    by_day,
+    by_magic,
+    by_topic,
+    bytes_by_magic_and_codec,
+    count_batches,
+    damage_table,
+    skew_by_topic,
+)
 
 DEFAULT_BATCH_SIZE = 16_384
 DEFAULT_FETCH_BYTES = 1_048_576
@@ -25,7 +34,7 @@ DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the job."""
-    add_source(parser)
+    add_source_arguments(parser)
     parser.add_argument(
         "--magic", type=int, choices=(0, 1), default=1, help="message format that the old clients read (default 1)"
     )
@@ -53,17 +62,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Count, print and keep. Raises: PipelineFailure."""
     source = source_of(arguments)
-    tasks = exact_tasks(arguments, source)  # bad usage fails before Spark starts
-    _check_page(arguments.html)
+    tasks = segment_cost_tasks(arguments, source)  # bad usage fails before Spark starts
+    _check_page_path(arguments.html)
     print_line(f"{len(tasks)} segments, {sum(task.segment.counted_bytes for task in tasks):,} bytes")
     session = build_session("census", master=arguments.master)
     size_bytes = sum(task.segment.counted_bytes for task in tasks)
-    with progress(session, "census", segments=len(tasks), size_bytes=size_bytes):
-        tables = _count(session, arguments, source)
+    with show_progress(session, "census", segments=len(tasks), size_bytes=size_bytes):
+        tables = _count_headers(session, arguments, source)
     if arguments.exact:
-        with progress(session, "conversion", segments=len(tasks), size_bytes=size_bytes):
-            tables["conversion"] = _count_exactly(session, arguments, tasks)
-    about = SummaryScope(place=source.place, segments=len(tasks), bytes=size_bytes, magic=arguments.magic)
+        with show_progress(session, "conversion", segments=len(tasks), size_bytes=size_bytes):
+            tables["conversion"] = _count_conversion_costs(session, arguments, tasks)
+    about = SummaryScope(place=source.joined_directories, segments=len(tasks), bytes=size_bytes, magic=arguments.magic)
     if arguments.out:
         if not is_remote(arguments.out):  # which only Spark can write
             write_report(arguments.out, tables, about)
@@ -73,25 +82,27 @@ def run(arguments: argparse.Namespace) -> None:
         print_line(f"the page is {arguments.html}")
 
 
-def _check_page(path: str | None) -> None:
+def _check_page_path(path: str | None) -> None:
     """Raises: BadUsage for a page that cannot be written; after all was counted is too late to tell."""
     if path is not None and (is_remote(path) or not Path(path).absolute().parent.is_dir() or Path(path).is_dir()):
         raise BadUsage(f"--html takes the path of a file in a folder that is there, not {path}")
 
 
-def _count(session: SparkSession, arguments: argparse.Namespace, source: Source) -> dict[str, list[dict[str, object]]]:
+def _count_headers(
+    session: SparkSession, arguments: argparse.Namespace, source: Source
+) -> dict[str, list[dict[str, object]]]:
     """Print and keep what the headers tell, and return it by table."""
     reader = session.read.format("kafka-batches").schema(COUNTED).options(**source.spark_options())
     batches = reader.options(skipCorrupt=str(arguments.skip_corrupt), failOnDataLoss="false").load()
     counts = count_batches(batches, arguments.magic, arguments.batch_size).persist()
     tables = {}
     frames = {
-        "formats": formats(counts),
+        "formats": bytes_by_magic_and_codec(counts),
         "topics": by_topic(counts),
-        "partitions": skew(counts),
+        "partitions": skew_by_topic(counts),
         "days": by_day(counts),
         "kafka_4": by_magic(counts),
-        "damage": damage(batches),
+        "damage": damage_table(batches),
     }
     for name, frame in frames.items():
         tables[name] = [row.asDict() for row in frame.collect()]
@@ -103,27 +114,27 @@ def _count(session: SparkSession, arguments: argparse.Namespace, source: Source)
     return tables
 
 
-def _count_exactly(
-    session: SparkSession, arguments: argparse.Namespace, tasks: Sequence[ExactTask]
+def _count_conversion_costs(
+    session: SparkSession, arguments: argparse.Namespace, tasks: Sequence[SegmentCostTask]
 ) -> list[dict[str, object]]:
     """Print and keep what conversion costs, by batch, segment and topic, and return it by topic."""
-    costs = batch_costs(session, tasks)
+    costs = make_batch_costs_frame(session, tasks)
     if arguments.out:  # every batch is converted once, to be kept; the rest is counted from what was kept
         batches = f"{arguments.out}/batches"
         costs.write.mode("overwrite").parquet(batches)
         costs = session.read.schema(costs.schema).parquet(batches)
-    segments = by_segment(costs)
+    segments = sum_by_segment(costs)
     if arguments.out:
         segments.write.mode("overwrite").parquet(f"{arguments.out}/conversion")
-    table = summary(segments.collect())
+    table = costs_by_topic(segments.collect())
     print_rows("conversion", table, as_json=arguments.json)
     return table
 
 
-def exact_tasks(arguments: argparse.Namespace, source: Source) -> list[ExactTask]:
+def segment_cost_tasks(arguments: argparse.Namespace, source: Source) -> list[SegmentCostTask]:
     """A task a segment, the largest first."""
     tasks = [
-        ExactTask(
+        SegmentCostTask(
             topic=log.topic,
             partition=log.partition,
             segment=segment,
@@ -132,7 +143,7 @@ def exact_tasks(arguments: argparse.Namespace, source: Source) -> list[ExactTask
             max_message_bytes=arguments.max_message_bytes,
             store=source.store,
         )
-        for log in source.logs(PlaceFiles(source.store))
+        for log in source.find_logs(PlaceFiles(source.store))
         for segment in log.segments
     ]
     return sorted(tasks, key=lambda task: -task.segment.counted_bytes)

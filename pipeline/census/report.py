@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..html_report import ReportSection, write_page
 from ..report_picture import Picture
-from .report_summary import SummaryScope, answers
+from .report_summary import SummaryScope, summarize_tables
 
 REPORT = "report.html"
 MEGABYTE = 1_000_000
@@ -69,21 +69,24 @@ def write_report_page(file: Path, tables: Mapping[str, Sequence[Row]], counted: 
     """Write the page alone, with its pictures in it; return what it has."""
     sections = [
         ReportSection(
-            title=_TITLES[name], about=_ABOUT[name], rows=_rows_to_show(name, rows), picture=_picture(name, rows)
+            title=_TITLES[name],
+            about=_ABOUT[name],
+            rows=_sum_days_by_period(name, rows),
+            picture=_draw_table(name, rows),
         )
         for name, rows in tables.items()
         if rows
     ]
-    write_page(file, "What the segments hold", sections, answers(tables, counted))
+    write_page(file, "What the segments hold", sections, summarize_tables(tables, counted))
     return sections
 
 
-def _rows_to_show(name: str, rows: Sequence[Row]) -> Sequence[Row]:
+def _sum_days_by_period(name: str, rows: Sequence[Row]) -> Sequence[Row]:
     """The rows of a table on the page: those of days by day, month or year, of all topics together."""
     if name != "days":
         return rows
     periods: dict[str, dict[str, int]] = {}
-    for row in _in_periods(rows):
+    for row in _sum_by_period_and_topic(rows):
         sums = periods.setdefault("none" if row["day"] is None else str(row["day"]), {"topics": 0})
         sums["topics"] += 1
         for column in ("batches", "records", "bytes"):
@@ -91,22 +94,22 @@ def _rows_to_show(name: str, rows: Sequence[Row]) -> Sequence[Row]:
     return [{"day": period, **sums} for period, sums in periods.items()]
 
 
-def _picture(name: str, rows: Sequence[Row]) -> Picture | None:
+def _draw_table(name: str, rows: Sequence[Row]) -> Picture | None:
     if name == "formats":
-        bars: dict[str, dict[str, float]] = {_format(row): {} for row in rows}
+        bars: dict[str, dict[str, float]] = {_magic_and_codec(row): {} for row in rows}
         for row in rows:
-            bars[_format(row)][str(row["topic"])] = _megabytes(row["bytes"])
-        return _draw(name, bars, stacked=True)
+            bars[_magic_and_codec(row)][str(row["topic"])] = _megabytes(row["bytes"])
+        return _draw_bars_by_topic(name, bars, stacked=True)
     if name == "topics":
         return _draw_who_pays(rows)
     if name == "damage":
         return _draw_damage(rows)
     if name == "days":
-        return _draw_days(rows)
+        return _draw_bytes_by_period(rows)
     if name == "conversion":
         columns = ("stored_bytes", "promised_bytes", "converted_bytes")
         bars = {column: {str(row["topic"]): _megabytes(row[column]) for row in rows} for column in columns}
-        return _draw(name, bars, stacked=False)
+        return _draw_bars_by_topic(name, bars, stacked=False)
     return None
 
 
@@ -118,7 +121,7 @@ def _draw_who_pays(rows: Sequence[Row]) -> Picture:
         converted = float(str(row["converted_share"] or 0)) * size
         for label, value in zip(bars, (size - converted - zstd, converted, zstd), strict=True):
             bars[label][topic] = value
-    return _draw("topics", bars, stacked=True, colours=("#2563eb", "#f59e0b", "#dc2626"))
+    return _draw_bars_by_topic("topics", bars, stacked=True, colours=("#2563eb", "#f59e0b", "#dc2626"))
 
 
 def _draw_damage(rows: Sequence[Row]) -> Picture:
@@ -128,10 +131,10 @@ def _draw_damage(rows: Sequence[Row]) -> Picture:
         counts = bars.setdefault(str(row["kind"]), {})
         partition = f"{row['topic']}-{row['partition']}"
         counts[partition] = counts.get(partition, 0.0) + 1
-    return _draw("damage", bars, stacked=True, unit="damages")
+    return _draw_bars_by_topic("damage", bars, stacked=True, unit="damages")
 
 
-def _format(row: Row) -> str:
+def _magic_and_codec(row: Row) -> str:
     return f"magic {row['magic']} {row['codec']}"
 
 
@@ -140,7 +143,7 @@ def _megabytes(value: object) -> float:
     return value / MEGABYTE
 
 
-def _draw(
+def _draw_bars_by_topic(
     name: str,
     bars: Mapping[str, Mapping[str, float]],
     *,
@@ -166,7 +169,7 @@ def _draw(
         axes.barh(places, widths, height, left=left, label=label, color=colour)
         if stacked:
             left = [before + width for before, width in zip(left, widths, strict=True)]
-    axes.set_yticks(range(len(topics)), [_short(topic) for topic in topics])
+    axes.set_yticks(range(len(topics)), [_shorten(topic) for topic in topics])
     axes.invert_yaxis()
     axes.set_xlabel(unit)
     if unit != "MB":
@@ -181,14 +184,14 @@ def _add_legend(figure: Figure) -> None:
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     """A name that leaves room for the picture."""
     return name if len(name) <= DRAWN_LETTERS else f"{name[: DRAWN_LETTERS // 2]}…{name[-DRAWN_LETTERS // 2 :]}"
 
 
-def _draw_days(rows: Sequence[Row]) -> Picture | None:
+def _draw_bytes_by_period(rows: Sequence[Row]) -> Picture | None:
     """Bytes a day, month or year, the topics with the most bytes on each other and all others as one; MB from 0 on."""
-    dated = _in_periods([row for row in rows if row["day"] is not None])
+    dated = _sum_by_period_and_topic([row for row in rows if row["day"] is not None])
     totals: dict[str, float] = {}
     for row in dated:
         totals[str(row["topic"])] = totals.get(str(row["topic"]), 0.0) + _megabytes(row["bytes"])
@@ -205,7 +208,7 @@ def _draw_days(rows: Sequence[Row]) -> Picture | None:
             if str(row["topic"]) == label or (label == "others" and row["topic"] not in named):
                 heights[row["day"]] += _megabytes(row["bytes"])
         places = range(len(days))
-        axes.bar(places, [heights[day] for day in days], bottom=[bottom[day] for day in days], label=_short(label))
+        axes.bar(places, [heights[day] for day in days], bottom=[bottom[day] for day in days], label=_shorten(label))
         bottom = {day: bottom[day] + heights[day] for day in days}
     step = max(1, -(-len(days) // DRAWN_DATES))
     axes.set_xticks(range(0, len(days), step), [str(day) for day in days[::step]])
@@ -214,7 +217,7 @@ def _draw_days(rows: Sequence[Row]) -> Picture | None:
     return Picture(name="days", figure=figure)
 
 
-def _in_periods(rows: Sequence[Row]) -> Sequence[Row]:
+def _sum_by_period_and_topic(rows: Sequence[Row]) -> Sequence[Row]:
     """The rows of each topic with days, or where those are too many months, or years, in the place of `day`."""
     for letters in (len("2026-03-01"), len("2026-03"), len("2026")):
         found: dict[tuple[object, object], dict[str, object]] = {}

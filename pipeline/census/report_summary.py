@@ -22,20 +22,20 @@ class SummaryScope:
     magic: int
 
 
-def answers(tables: Tables, counted: SummaryScope) -> list[ReportAnswer]:
+def summarize_tables(tables: Tables, counted: SummaryScope) -> list[ReportAnswer]:
     """The answers, in the order in which they are shown."""
     return [
-        _what_is_here(tables, counted),
-        _damage(tables),
-        _who_pays(tables, counted),
-        _what_cannot_be_read(tables, counted),
-        _what_kafka_4_refuses(tables, counted),
-        _fill_and_skew(tables),
-        _growth(tables),
+        _answer_what_is_here(tables, counted),
+        _answer_what_damage_there_is(tables),
+        _answer_who_pays(tables, counted),
+        _answer_what_cannot_be_read(tables, counted),
+        _answer_what_kafka_4_refuses(tables, counted),
+        _answer_fill_and_skew(tables),
+        _answer_how_it_grows(tables),
     ]
 
 
-def _what_is_here(tables: Tables, counted: SummaryScope) -> ReportAnswer:
+def _answer_what_is_here(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     formats, partitions = tables["formats"], tables["partitions"]
     records = sum(row["records"] or 0 for row in formats)
     unopened = sum(row["unopened_batches"] for row in formats)
@@ -51,7 +51,7 @@ def _what_is_here(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     )
 
 
-def _damage(tables: Tables) -> ReportAnswer:
+def _answer_what_damage_there_is(tables: Tables) -> ReportAnswer:
     question = "What is damaged or missing?"
     found = tables.get("damage", ())
     if not found:
@@ -66,7 +66,7 @@ def _damage(tables: Tables) -> ReportAnswer:
     return ReportAnswer(question=question, figure=_plural(len(found), "damage"), about=about)
 
 
-def _who_pays(tables: Tables, counted: SummaryScope) -> ReportAnswer:
+def _answer_who_pays(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     question = f"Who pays for down-conversion (clients that read magic {counted.magic})?"
     topics = {row["topic"]: (row["converted_share"] or 0) * row["bytes"] for row in tables["topics"]}
     down = sum(topics.values())
@@ -89,7 +89,7 @@ def _who_pays(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     return ReportAnswer(question=question, figure=size_text(down), about=about)
 
 
-def _what_cannot_be_read(tables: Tables, counted: SummaryScope) -> ReportAnswer:
+def _answer_what_cannot_be_read(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     zstd = {row["topic"]: row["zstd_bytes"] for row in tables["topics"] if row["zstd_bytes"]}
     question = "What can old clients not read?"
     if not zstd:
@@ -98,7 +98,7 @@ def _what_cannot_be_read(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     return ReportAnswer(question=question, figure=size_text(sum(zstd.values())), about=about)
 
 
-def _what_kafka_4_refuses(tables: Tables, counted: SummaryScope) -> ReportAnswer:
+def _answer_what_kafka_4_refuses(tables: Tables, counted: SummaryScope) -> ReportAnswer:
     question = "What would Kafka 4 refuse?"
     rows = tables["kafka_4"]
     refused = {row["topic"]: row["refused_bytes"] for row in rows if row["refused_bytes"]}
@@ -120,7 +120,7 @@ def _what_kafka_4_refuses(tables: Tables, counted: SummaryScope) -> ReportAnswer
     return ReportAnswer(question=question, figure=size_text(sum(refused.values())), about=about)
 
 
-def _fill_and_skew(tables: Tables) -> ReportAnswer:
+def _answer_fill_and_skew(tables: Tables) -> ReportAnswer:
     question = "How full are batches, how even are partitions?"
     fills = {row["topic"]: row["batch_fill"] for row in tables["topics"] if row["batch_fill"] is not None}
     skews = {row["topic"]: row["skew"] for row in tables["partitions"] if row["skew"] is not None}
@@ -134,7 +134,7 @@ def _fill_and_skew(tables: Tables) -> ReportAnswer:
     return ReportAnswer(question=question, figure=f"{fills[least]:.0%} at least", about=about)
 
 
-def _growth(tables: Tables) -> ReportAnswer:
+def _answer_how_it_grows(tables: Tables) -> ReportAnswer:
     question = "How does it grow?"
     days: dict[Any, int] = {}
     for row in tables["days"]:

@@ -16,7 +16,7 @@ _YEAR_10000_S = 253_402_300_800
 
 def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
     """One row a partition, magic, codec and day; everything else is summed up from these."""
-    data = batches.where("damage IS NULL AND NOT control").withColumn("day", _day())
+    data = batches.where("damage IS NULL AND NOT control").withColumn("day", _day_of_max_timestamp())
     is_zstd = F.col("codec") == "zstd"  # refused, not converted
     down = F.when((F.col("magic") > magic) & ~is_zstd, F.col("size")).otherwise(0)
     zstd = F.when(is_zstd, F.col("size")).otherwise(0)
@@ -31,7 +31,7 @@ def count_batches(batches: DataFrame, magic: int, batch_size: int) -> DataFrame:
     )
 
 
-def damage(batches: DataFrame) -> DataFrame:
+def damage_table(batches: DataFrame) -> DataFrame:
     """What cannot be read: bytes that are no batch, offsets that are missing or in two segments."""
     fields = "kind", "firstOffset", "endOffset", "file", "position", "bytes", "reason"
     columns = [F.col(f"damage.{name}").alias(name) for name in fields]
@@ -39,7 +39,7 @@ def damage(batches: DataFrame) -> DataFrame:
     return found.orderBy("topic", "partition", "firstOffset", "file", "position")
 
 
-def formats(counts: DataFrame) -> DataFrame:
+def bytes_by_magic_and_codec(counts: DataFrame) -> DataFrame:
     """By topic, magic and codec. `records` of compressed v0 and v1 batches are not known from their headers."""
     return (
         counts.groupBy("topic", "magic", "codec")
@@ -90,14 +90,14 @@ def by_day(counts: DataFrame) -> DataFrame:
     )
 
 
-def _day() -> Column:
+def _day_of_max_timestamp() -> Column:
     """The day of a batch, null where it has no timestamp, or one after the years that Python has."""
     time = F.col("maxTimestamp")
     is_dated = (time >= F.lit(0).cast("timestamp")) & (time < F.lit(_YEAR_10000_S).cast("timestamp"))
     return F.when(is_dated, F.to_date(time))
 
 
-def skew(counts: DataFrame) -> DataFrame:
+def skew_by_topic(counts: DataFrame) -> DataFrame:
     """By topic: its partitions, and how far the largest is above the mean (KIP-480 compares partitioners so)."""
     partitions = counts.groupBy("topic", "partition").agg(
         F.sum("records").alias("records"), F.sum("bytes").alias("bytes")

@@ -16,14 +16,14 @@ from ...storage.files.file_names import segment_file
 from ...storage.files.partition_metadata import FILE_NAME as PARTITION_METADATA
 from ..console_output import print_line, print_rows
 from ..failures import BadUsage, PipelineFailure
-from ..job_source import Source, add_source, source_of
+from ..job_source import Source, add_source_arguments, source_of
 from ..places.place_files import PlaceFiles, normalize
-from ..progress import progress
+from ..progress import show_progress
 from ..reading.log_end import segment_end_offset
-from ..reading.log_losses import find_losses
+from ..reading.log_losses import find_lost_log_or_tail
 from ..session import build_session, parallelize
 from .manifest import read_manifest, write_manifest
-from .segment_conversion import NOTE, Outcome, Task, convert_segment, read_note
+from .segment_conversion import NOTE, ConversionTask, SegmentOutcome, convert_segment, read_note
 
 _RECOMPRESS = ("none", "gzip", "snappy", "lz4")
 _KEPT_FILES = (META_PROPERTIES, "log-start-offset-checkpoint")
@@ -32,7 +32,7 @@ _MAX_SMALL_FILE_BYTES = 1 << 28
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the job."""
-    add_source(parser)
+    add_source_arguments(parser)
     parser.add_argument(
         "out", metavar="OUT", help="a path or URI, made if missing; a run that was cut off goes on there"
     )
@@ -50,32 +50,34 @@ def run(arguments: argparse.Namespace) -> None:
     files = PlaceFiles(source.store, writable=True)
     recompress = None if arguments.recompress is None else Codec[arguments.recompress.upper()]
     if source.beside:
-        raise BadUsage(f"{source.place}: one log directory is converted at a time, into one of its own")
+        raise BadUsage(f"{source.joined_directories}: one log directory is converted at a time, into one of its own")
     if files.absolute(source.path) == files.absolute(out):
         raise BadUsage(f"{out}: the output has to be another directory")
-    tasks = plan(files, source, out, arguments.magic, recompress)
+    tasks = plan_tasks(files, source, out, arguments.magic, recompress)
     made_for = f"magic {arguments.magic}, zstd to {arguments.recompress or 'nothing'}"
-    done = done_before(files, out, made_for, tasks)
+    done = take_up_earlier_run(files, out, made_for, tasks)
     left = [task for task in tasks if task.key not in done]
     print_line(f"{plural(len(left), 'segment')} to convert, {len(done)} are done")
     session = build_session("convert", master=arguments.master)
     size_bytes = sum(task.segment.counted_bytes for task in left)
-    with progress(session, "convert", segments=len(left), size_bytes=size_bytes):
+    with show_progress(session, "convert", segments=len(left), size_bytes=size_bytes):
         outcomes = [*done.values(), *_convert_all(session, left)]
-    _complete(files, source.path, out, made_for, tasks, outcomes)
-    print_rows("converted", _table(outcomes), as_json=arguments.json)
+    _write_files_beside_segments(files, source.path, out, made_for, tasks, outcomes)
+    print_rows("converted", _sum_by_topic(outcomes), as_json=arguments.json)
     if arguments.verify:
-        _verify(session, source, out, sorted({task.topic for task in tasks}), arguments.magic)
+        _check_records_are_equal(session, source, out, sorted({task.topic for task in tasks}), arguments.magic)
 
 
-def plan(files: PlaceFiles, source: Source, out: str, magic: int, recompress: Codec | None) -> list[Task]:
+def plan_tasks(
+    files: PlaceFiles, source: Source, out: str, magic: int, recompress: Codec | None
+) -> list[ConversionTask]:
     """A task for each segment, the largest first; losses are warned about. Raises: BadUsage, DiskFault."""
-    logs = source.logs(files)
+    logs = source.find_logs(files)
     for log in logs:
-        for loss in find_losses(files, log):
+        for loss in find_lost_log_or_tail(files, log):
             print_line(f"lost: {loss}")
     tasks = [
-        Task(
+        ConversionTask(
             topic=log.topic,
             partition=log.partition,
             base_offset=segment.first_offset,
@@ -91,9 +93,9 @@ def plan(files: PlaceFiles, source: Source, out: str, magic: int, recompress: Co
     return sorted(tasks, key=lambda task: -task.segment.counted_bytes)
 
 
-def done_before(
-    files: PlaceFiles, out: str, made_for: str, tasks: Sequence[Task]
-) -> dict[tuple[str, int, int], Outcome]:
+def take_up_earlier_run(
+    files: PlaceFiles, out: str, made_for: str, tasks: Sequence[ConversionTask]
+) -> dict[tuple[str, int, int], SegmentOutcome]:
     """What former runs finished, of segments that have not grown since. Raises: BadUsage when OUT is something else."""
     files.make_directory(out)
     known = read_manifest(files, out, made_for)
@@ -113,22 +115,27 @@ def done_before(
     return done
 
 
-def _convert_all(session: SparkSession, tasks: Sequence[Task]) -> list[Outcome]:
+def _convert_all(session: SparkSession, tasks: Sequence[ConversionTask]) -> list[SegmentOutcome]:
     if not tasks:
         return []
     return parallelize(session, tasks).map(convert_segment).collect()
 
 
-def _complete(
-    files: PlaceFiles, source: str, out: str, made_for: str, tasks: Sequence[Task], outcomes: Sequence[Outcome]
+def _write_files_beside_segments(
+    files: PlaceFiles,
+    source: str,
+    out: str,
+    made_for: str,
+    tasks: Sequence[ConversionTask],
+    outcomes: Sequence[SegmentOutcome],
 ) -> None:
     """Write what a broker wants beside the segments; its mark of a clean stop comes last."""
     for name in _KEPT_FILES:
-        _copy(files, f"{source}/{name}", f"{out}/{name}")
+        _copy_if_present(files, f"{source}/{name}", f"{out}/{name}")
     for folder in {task.target for task in tasks}:
         name = folder.removeprefix(f"{out}/")
-        _copy(files, f"{source}/{name}/{PARTITION_METADATA}", f"{folder}/{PARTITION_METADATA}")
-    files.replace(f"{out}/{CLEANER_OFFSETS}", format_offsets(_ends_of_holes(files, source, tasks, outcomes)))
+        _copy_if_present(files, f"{source}/{name}/{PARTITION_METADATA}", f"{folder}/{PARTITION_METADATA}")
+    files.replace(f"{out}/{CLEANER_OFFSETS}", format_offsets(_cleaner_offsets(files, source, tasks, outcomes)))
     write_manifest(files, out, made_for, outcomes)
     for task in tasks:
         files.remove(segment_file(task.target, task.base_offset, NOTE))
@@ -136,8 +143,8 @@ def _complete(
     files.replace(f"{out}/{CLEAN_MARK}", b"")
 
 
-def _ends_of_holes(
-    files: PlaceFiles, source: str, tasks: Sequence[Task], outcomes: Iterable[Outcome]
+def _cleaner_offsets(
+    files: PlaceFiles, source: str, tasks: Sequence[ConversionTask], outcomes: Iterable[SegmentOutcome]
 ) -> dict[tuple[str, int], int]:
     """The offsets below which records may be missing: those of the source, and the ends of logs that lost control
     batches, which leave holes as compaction does.
@@ -153,14 +160,14 @@ def _ends_of_holes(
     return cleaned
 
 
-def _copy(files: PlaceFiles, source: str, target: str) -> None:
+def _copy_if_present(files: PlaceFiles, source: str, target: str) -> None:
     data = files.read_whole(source, _MAX_SMALL_FILE_BYTES)
     if data is not None:
         files.replace(target, data)
 
 
-def _table(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
-    topics: dict[str, list[Outcome]] = {}
+def _sum_by_topic(outcomes: Iterable[SegmentOutcome]) -> list[dict[str, object]]:
+    topics: dict[str, list[SegmentOutcome]] = {}
     for outcome in outcomes:
         topics.setdefault(outcome.topic, []).append(outcome)
     return [
@@ -180,10 +187,14 @@ def _table(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
     ]
 
 
-def _verify(session: SparkSession, source: Source, out: str, topics: Sequence[str], magic: int) -> None:
+def _check_records_are_equal(
+    session: SparkSession, source: Source, out: str, topics: Sequence[str], magic: int
+) -> None:
     """Read both sides and compare offset, key, value and, above magic 0, timestamp. Raises: PipelineFailure."""
     target = replace(source, path=out, tiered_path=None)
-    before, after = (_digest(session, replace(place, topics=topics), magic) for place in (source, target))
+    before, after = (
+        _hash_records_by_partition(session, replace(place, topics=topics), magic) for place in (source, target)
+    )
     different = (
         before.exceptAll(after).unionAll(after.exceptAll(before)).select("topic", "partition").distinct().collect()
     )
@@ -193,7 +204,7 @@ def _verify(session: SparkSession, source: Source, out: str, topics: Sequence[st
     print_line("verified: offsets, keys, values" + (" and timestamps" if magic else "") + " are equal")
 
 
-def _digest(session: SparkSession, source: Source, magic: int) -> DataFrame:
+def _hash_records_by_partition(session: SparkSession, source: Source, magic: int) -> DataFrame:
     """Count and sum of hashes of every partition's records; null and empty hash apart."""
     reader = session.read.format("kafka-segments").options(**source.spark_options())
     columns = ["offset", "key", "value", *(["timestamp"] if magic else [])]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
-from .segment_conversion import Outcome
+from .segment_conversion import SegmentOutcome
 
 NAME = "manifest.parquet"
 MAX_BYTES = 1 << 30
@@ -34,7 +34,7 @@ SCHEMA = pa.schema(
 )
 
 
-def read_manifest(files: PlaceFiles, directory: str, made_for: str) -> dict[tuple[str, int, int], Outcome]:
+def read_manifest(files: PlaceFiles, directory: str, made_for: str) -> dict[tuple[str, int, int], SegmentOutcome]:
     """The segments that a former run finished. Raises: BadUsage when it was for something else than `made_for`."""
     path = f"{directory}/{NAME}"
     data = files.read_whole(path, MAX_BYTES)
@@ -48,11 +48,11 @@ def read_manifest(files: PlaceFiles, directory: str, made_for: str) -> dict[tupl
     before = (table.schema.metadata or {}).get(_MADE_FOR, b"").decode()
     if before != made_for:
         raise BadUsage(f"{directory} holds a conversion to {before or 'something else'}, not to {made_for}")
-    outcomes = (Outcome(**row) for row in table.to_pylist())
+    outcomes = (SegmentOutcome(**row) for row in table.to_pylist())
     return {outcome.key: outcome for outcome in outcomes}
 
 
-def write_manifest(files: PlaceFiles, directory: str, made_for: str, outcomes: Sequence[Outcome]) -> None:
+def write_manifest(files: PlaceFiles, directory: str, made_for: str, outcomes: Sequence[SegmentOutcome]) -> None:
     """Replace the manifest, safely on the disk when this returns. Raises: DiskFault."""
     rows = [
         {name: getattr(outcome, name) for name in SCHEMA.names} for outcome in sorted(outcomes, key=lambda o: o.key)

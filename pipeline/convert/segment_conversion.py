@@ -18,7 +18,7 @@ import numpy as np
 from ...protocol.errors import ApiError, UnsupportedCompression
 from ...protocol.records import kernel
 from ...protocol.records.batch_header import headers_in
-from ...protocol.records.columns import ColumnFiller, Wanted
+from ...protocol.records.columns import ColumnFiller, WantedRows
 from ...protocol.records.conversion.down import convert_down
 from ...protocol.records.layout import LOG_OVERHEAD, MAGIC_V2, Codec
 from ...protocol.records.record import Buffer
@@ -30,7 +30,7 @@ from ..failures import PipelineFailure
 from ..places.object_files import ObjectFiles
 from ..places.place_files import PlaceFiles
 from ..reading.segment_location import SegmentFile
-from ..reading.split_rows import allocate
+from ..reading.split_rows import allocate_without_clearing
 from .up_conversion import convert_chunk_up
 
 CHUNK_BYTES = 128 * 1024
@@ -43,7 +43,7 @@ _IN_ORDER = (OFFSET_INDEX, TIME_INDEX, LOG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class ConversionTask:
     """A segment to convert into the partition's folder `target`. `recompress` is what zstd becomes below magic 2.
 
     `store` are options of the object stores that source and target may be in.
@@ -64,7 +64,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SegmentOutcome:
     """The result for one segment. `records` and `batches` are those written; the other counts are of what was lost."""
 
     topic: str
@@ -86,14 +86,14 @@ class Outcome:
         return self.topic, self.partition, self.segment
 
 
-def convert_segment(task: Task) -> Outcome:
+def convert_segment(task: ConversionTask) -> SegmentOutcome:
     """Convert one segment; its files are in place and on the disk when this returns.
 
     Raises: PipelineFailure naming file, position and reason.
     """
     began = process_time()
     places = PlaceFiles(task.store, writable=True)
-    store = places.at(task.target)
+    store = places.files_for(task.target)
     if isinstance(store, ObjectFiles):
         with TemporaryDirectory() as folder:
             outcome = _convert_to(places, task, folder, began)
@@ -110,39 +110,39 @@ def convert_segment(task: Task) -> Outcome:
     return outcome
 
 
-def _convert_to(places: PlaceFiles, task: Task, folder: str, began: float) -> Outcome:
+def _convert_to(places: PlaceFiles, task: ConversionTask, folder: str, began: float) -> SegmentOutcome:
     """Convert into `.cleaned` files of a local folder."""
-    conversion = _Conversion(places, task, folder)
+    conversion = _SegmentConverter(places, task, folder)
     try:
         conversion.run()
     except ApiError as error:
         advice = "; --recompress CODEC converts it" if isinstance(error, UnsupportedCompression) else ""
         raise PipelineFailure(f"{task.segment.path}: position {conversion.position}: {error}{advice}") from error
-    return conversion.outcome(process_time() - began)
+    return conversion.make_outcome(process_time() - began)
 
 
-def _write_note(places: PlaceFiles, task: Task, outcome: Outcome) -> None:
+def _write_note(places: PlaceFiles, task: ConversionTask, outcome: SegmentOutcome) -> None:
     """Write the note, which speaks of the `.log` beside it: one of an earlier conversion goes first."""
     places.remove(segment_file(task.target, task.base_offset, LOG))
     places.replace(segment_file(task.target, task.base_offset, NOTE), json.dumps(asdict(outcome)).encode())
 
 
-def _temporary_path(folder: str, task: Task, suffix: str) -> str:
+def _temporary_path(folder: str, task: ConversionTask, suffix: str) -> str:
     return segment_file(folder, task.base_offset, suffix) + CLEANED
 
 
-def read_note(files: PlaceFiles, task: Task) -> Outcome | None:
+def read_note(files: PlaceFiles, task: ConversionTask) -> SegmentOutcome | None:
     """What a former run noted of this segment if it finished it."""
     note = files.read_whole(segment_file(task.target, task.base_offset, NOTE), MAX_NOTE_BYTES)
     if note is None or not files.exists(segment_file(task.target, task.base_offset, LOG)):
         return None
-    return Outcome(**json.loads(note))
+    return SegmentOutcome(**json.loads(note))
 
 
-class _Conversion:
+class _SegmentConverter:
     """The steps of one segment. `position` is where in the source it is."""
 
-    def __init__(self, places: PlaceFiles, task: Task, folder: str) -> None:
+    def __init__(self, places: PlaceFiles, task: ConversionTask, folder: str) -> None:
         self._places = places
         self._task = task
         self._out = bytearray(0)
@@ -155,14 +155,14 @@ class _Conversion:
 
     def run(self) -> None:
         for chunk in self._chunks():
-            self._count(chunk)
+            self._count_losses(chunk)
             self._append(self._convert(chunk), chunk)
             self.position += len(chunk)
         self._written.complete(self._places.mtime_ms(self._task.segment.path))
 
-    def outcome(self, cpu_s: float) -> Outcome:
+    def make_outcome(self, cpu_s: float) -> SegmentOutcome:
         task = self._task
-        return Outcome(
+        return SegmentOutcome(
             topic=task.topic,
             partition=task.partition,
             segment=task.base_offset,
@@ -203,10 +203,12 @@ class _Conversion:
             )
         return 0
 
-    def _count(self, chunk: memoryview) -> None:
+    def _count_losses(self, chunk: memoryview) -> None:
         """Check the chunk's batches and count its records and what they lose."""
         loses = self._task.magic < MAGIC_V2
-        filler = ColumnFiller(Wanted(key=False, value=False, headers=loses, max_rows=1 << 14), allocate)
+        filler = ColumnFiller(
+            WantedRows(key=False, value=False, headers=loses, max_rows=1 << 14), allocate_without_clearing
+        )
         columns = filler.columns
         self._last_offset, self._max_timestamp = -1, -1
         for _ in filler.fill(chunk):
@@ -239,7 +241,7 @@ class _Conversion:
         if not len(data):
             return
         self._sha.update(data)
-        self._counts["batches"] += _batches(data)
+        self._counts["batches"] += _count_batches(data)
         self._written.append(
             [data],
             len(data),
@@ -251,5 +253,5 @@ class _Conversion:
         )
 
 
-def _batches(data: Buffer) -> int:
+def _count_batches(data: Buffer) -> int:
     return kernel.plan(data, MAGIC_V2, len(data))[1]

@@ -28,21 +28,21 @@ def convert_chunk_up(chunk: Buffer) -> bytes:
     out = bytearray()
     group: list[LegacyBatch] = []
     for batch in iter_batches(chunk):
-        if group and not _joins(group, batch):
-            out += _convert(group)
+        if group and not _can_join(group, batch):
+            out += _convert_group(group)
             group = []
         if isinstance(batch, RecordBatch):
             out += batch.data
         elif batch.is_compressed:
-            out += _convert([batch])
+            out += _convert_group([batch])
         else:
             group.append(batch)
     if group:
-        out += _convert(group)
+        out += _convert_group(group)
     return bytes(out)
 
 
-def _joins(group: list[LegacyBatch], batch: LegacyBatch | RecordBatch) -> bool:
+def _can_join(group: list[LegacyBatch], batch: LegacyBatch | RecordBatch) -> bool:
     last = group[-1]
     if isinstance(batch, RecordBatch) or batch.is_compressed or batch.magic != last.magic:
         return False
@@ -57,7 +57,7 @@ def _sizes(group: list[LegacyBatch]) -> Iterator[int]:
     return (each.size_bytes for each in group)
 
 
-def _convert(group: list[LegacyBatch]) -> bytes:
+def _convert_group(group: list[LegacyBatch]) -> bytes:
     first = group[0]
     append_time = first.timestamp_type is TimestampType.LOG_APPEND_TIME
     if first.is_compressed and not _has_no_gap(first):

@@ -24,7 +24,7 @@ from ...storage.files.files import DirectoryEntry
 from ...storage.log.leader_epochs import EpochEntry
 from ..failures import PipelineFailure
 from ..places.place_files import PlaceFiles
-from ..reading.compressed_chunks import Chunks, decompress
+from ..reading.compressed_chunks import ChunkLayout, decompress
 from ..reading.segment_location import FilePart, SegmentFile
 from .tiered_segment import TieredPartition, TieredSegment, parse_epochs
 
@@ -54,16 +54,16 @@ def partitions_of_storage(
         for entry in entries
         if entry.is_directory and (name := _DIRECTORY.fullmatch(entry.name)) and wanted(name["topic"])
     ]
-    folders = files.look_at_all(lambda each: files.entries(each[1]), topics, near=path)
+    folders = files.map_items(lambda each: files.entries(each[1]), topics, near=path)
     partitions = [
         (name, int(entry.name), f"{directory}/{entry.name}")
         for (name, directory), inside in zip(topics, folders, strict=True)
         for entry in inside
         if entry.is_directory and _PARTITION.fullmatch(entry.name)
     ]
-    found = files.look_at_all(lambda each: files.entries(each[2]), partitions, near=path)
-    uploads = [_uploads(directory, inside) for (_, _, directory), inside in zip(partitions, found, strict=True)]
-    segments = files.look_at_groups(lambda each: _segment(files, each), uploads, near=path)
+    found = files.map_items(lambda each: files.entries(each[2]), partitions, near=path)
+    uploads = [_find_uploads(directory, inside) for (_, _, directory), inside in zip(partitions, found, strict=True)]
+    segments = files.map_groups(lambda each: _read_segment(files, each), uploads, near=path)
     return [
         TieredPartition(
             topic=name["topic"],
@@ -89,7 +89,7 @@ class _AivenUpload(NamedTuple):
     version: Hashable
 
 
-def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> list[_AivenUpload]:
+def _find_uploads(directory: str, entries: Sequence[DirectoryEntry]) -> list[_AivenUpload]:
     by_name = {entry.name: entry for entry in entries}
     missing = DirectoryEntry("", False, 0)
     found = []
@@ -103,16 +103,16 @@ def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> list[_AivenUp
     return found
 
 
-def _segment(files: PlaceFiles, upload: _AivenUpload) -> TieredSegment:
+def _read_segment(files: PlaceFiles, upload: _AivenUpload) -> TieredSegment:
     path = upload.stem + MANIFEST
     try:
         manifest = json.loads(files.read_whole(path, MAX_MANIFEST_BYTES) or b"")
-        return _segment_of(files, manifest, upload)
+        return _parse_manifest(files, manifest, upload)
     except (ValueError, KeyError, TypeError, AttributeError, CorruptRecord) as fault:
         raise DiskFault(f"{path}: no manifest of version 1: {fault!r}") from fault
 
 
-def _segment_of(files: PlaceFiles, manifest: Mapping[str, Any], upload: _AivenUpload) -> TieredSegment:
+def _parse_manifest(files: PlaceFiles, manifest: Mapping[str, Any], upload: _AivenUpload) -> TieredSegment:
     stem = upload.stem
     if str(manifest["version"]) != "1":
         raise ValueError(f"version {manifest['version']}")
@@ -121,10 +121,12 @@ def _segment_of(files: PlaceFiles, manifest: Mapping[str, Any], upload: _AivenUp
             f"{stem}.log is encrypted, and its key is wrapped by the cluster's RSA key: let the cluster that wrote it"
             " fetch it, or copy its topics to storage without encryption.enabled"
         )
-    chunks = _chunks(manifest["chunkIndex"], compressed=bool(manifest["compression"]))
+    chunks = _parse_chunk_index(manifest["chunkIndex"], compressed=bool(manifest["compression"]))
     if sum(chunks.stored_bytes) != upload.log_bytes:
         raise DiskFault(f"{stem}.log has {upload.log_bytes} bytes, its manifest says {sum(chunks.stored_bytes)}")
-    parts = {name: _part(each, upload) for name, each in manifest["segmentIndexes"].items() if each is not None}
+    parts = {
+        name: _parse_index_part(each, upload) for name, each in manifest["segmentIndexes"].items() if each is not None
+    }
     file = SegmentFile(
         path=f"{stem}.log",
         base_offset=upload.base_offset,
@@ -138,17 +140,17 @@ def _segment_of(files: PlaceFiles, manifest: Mapping[str, Any], upload: _AivenUp
     end_offset = int(metadata["endOffset"]) + 1
     if end_offset <= upload.base_offset:
         raise ValueError(f"an end offset of {end_offset - 1}, before the first")
-    return TieredSegment(file=file, end_offset=end_offset, epochs=_epochs(files, metadata, parts[_LEADER_EPOCHS]))
+    return TieredSegment(file=file, end_offset=end_offset, epochs=_read_epochs(files, metadata, parts[_LEADER_EPOCHS]))
 
 
-def _part(index: Mapping[str, Any], upload: _AivenUpload) -> FilePart:
+def _parse_index_part(index: Mapping[str, Any], upload: _AivenUpload) -> FilePart:
     start, size = int(index["position"]), int(index["size"])
     if start < 0 or size < 0 or start + size > upload.indexes_bytes:
         raise ValueError(f"an index at {start} of {size} bytes in {upload.indexes_bytes}")
     return FilePart(path=upload.stem + INDEXES, start=start, size_bytes=size)
 
 
-def _epochs(files: PlaceFiles, metadata: Mapping[str, Any], part: FilePart) -> tuple[EpochEntry, ...]:
+def _read_epochs(files: PlaceFiles, metadata: Mapping[str, Any], part: FilePart) -> tuple[EpochEntry, ...]:
     """All epochs of the log up to the segment's end, those of the manifest where the checkpoint is empty."""
     file = files.handle(part.path, part.start + part.size_bytes)
     try:
@@ -159,7 +161,7 @@ def _epochs(files: PlaceFiles, metadata: Mapping[str, Any], part: FilePart) -> t
     return entries or tuple(EpochEntry(epoch, start) for epoch, start in own)
 
 
-def _chunks(index: Mapping[str, Any], *, compressed: bool) -> Chunks:
+def _parse_chunk_index(index: Mapping[str, Any], *, compressed: bool) -> ChunkLayout:
     """Raises: ValueError, KeyError."""
     original, total = int(index["originalChunkSize"]), int(index["originalFileSize"])
     if original <= 0 or total < 0:
@@ -171,15 +173,17 @@ def _chunks(index: Mapping[str, Any], *, compressed: bool) -> Chunks:
         sizes = (int(index["transformedChunkSize"]),) * (count - 1) + (int(index["finalTransformedChunkSize"]),)
         sizes = sizes[:count] if count else ()
     elif index["type"] == "variable":
-        sizes = chunk_sizes(decompress(b64decode(index["transformedChunks"]), MAX_SIZES_BYTES, "transformedChunks"))
+        sizes = parse_chunk_sizes(
+            decompress(b64decode(index["transformedChunks"]), MAX_SIZES_BYTES, "transformedChunks")
+        )
     else:
         raise ValueError(f"a chunk index of type {index['type']}")
     if len(sizes) != count:
         raise ValueError(f"{len(sizes)} chunks for {total} bytes in chunks of {original}")
-    return Chunks(original_bytes=original, file_bytes=total, stored_bytes=sizes, compressed=compressed)
+    return ChunkLayout(original_bytes=original, file_bytes=total, stored_bytes=sizes, compressed=compressed)
 
 
-def chunk_sizes(data: bytes) -> tuple[int, ...]:
+def parse_chunk_sizes(data: bytes) -> tuple[int, ...]:
     """The sizes of a `variable` chunk index. Raises: ValueError."""
     count = int.from_bytes(data[:4], "big")
     if count > MAX_CHUNKS:

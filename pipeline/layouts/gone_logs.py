@@ -29,7 +29,7 @@ NAMED = 5
 """How many missing partitions a line names."""
 
 
-def gone_logs(
+def find_gone_logs(
     files: PlaceFiles,
     path: str,
     noted: NotedOffsets,
@@ -53,8 +53,8 @@ def gone_logs(
     if missing and is_empty:
         print_once(f"{path} has no partition, and {noted.file} names {_list_names(missing)}: deleted, moved or lost")
         return []
-    sure = [key for key in missing if noted.is_in_all(key)]
-    _warn_of_doubtful(path, [key for key in missing if not noted.is_in_all(key)])
+    sure = [key for key in missing if noted.is_in_all_checkpoints(key)]
+    _warn_of_partitions_in_one_checkpoint(path, [key for key in missing if not noted.is_in_all_checkpoints(key)])
     return [
         PartitionSegments(
             topic=key[0],
@@ -69,7 +69,7 @@ def gone_logs(
     ]
 
 
-def _warn_of_doubtful(path: str, missing: Collection[TopicPartition]) -> None:
+def _warn_of_partitions_in_one_checkpoint(path: str, missing: Collection[TopicPartition]) -> None:
     """A line for partitions that one checkpoint names and the other does not."""
     if missing:
         what = f"{RECOVERY_POINTS} names it and {HIGH_WATERMARKS} does not"
@@ -78,16 +78,19 @@ def _warn_of_doubtful(path: str, missing: Collection[TopicPartition]) -> None:
 
 
 def _list_names(partitions: Collection[TopicPartition]) -> str:
-    return _name_first(partitions, len(partitions))
+    return _join_first_names(partitions, len(partitions))
 
 
-def _name_first(partitions: Iterable[TopicPartition], count: int) -> str:
+def _join_first_names(partitions: Iterable[TopicPartition], count: int) -> str:
     names = ", ".join(f"{topic}-{number}" for topic, number in islice(partitions, NAMED))
     return names + (f" and {count - NAMED} more" if count > NAMED else "")
 
 
-def warn_of_holes(where: str, folders: Iterable[TopicPartition]) -> None:
-    """A line for each topic of which only higher partitions are here, and nothing notes whose the others are."""
+def warn_of_missing_partitions(where: str, folders: Iterable[TopicPartition]) -> None:
+    """Print a line for each topic that has higher partition numbers here, but not all lower ones.
+
+    Called only where no checkpoint says which partitions there were.
+    """
     by_topic: dict[str, set[int]] = {}
     for topic, partition in folders:
         by_topic.setdefault(topic, set()).add(partition)
@@ -95,5 +98,5 @@ def warn_of_holes(where: str, folders: Iterable[TopicPartition]) -> None:
         count = max(there) + 1 - len(there)
         if count:
             missing = ((topic, number) for number in range(max(there)) if number not in there)
-            names = _name_first(missing, count)
+            names = _join_first_names(missing, count)
             print_once(f"{where}: {names} not here, only higher partitions; another broker may have them")

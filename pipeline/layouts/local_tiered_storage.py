@@ -39,9 +39,9 @@ def partitions_of_storage(
         for entry in entries
         if entry.is_directory and (name := _DIRECTORY.fullmatch(entry.name)) and wanted(name["topic"])
     ]
-    folders = files.look_at_all(lambda each: files.entries(each[1]), found, near=path)
-    uploads = [list(_uploads(directory, inside)) for (_, directory), inside in zip(found, folders, strict=True)]
-    segments = files.look_at_groups(lambda file: _segment(files, file), uploads, near=path)
+    folders = files.map_items(lambda each: files.entries(each[1]), found, near=path)
+    uploads = [list(_find_uploads(directory, inside)) for (_, directory), inside in zip(found, folders, strict=True)]
+    segments = files.map_groups(lambda file: _read_segment(files, file), uploads, near=path)
     return [
         TieredPartition(
             topic=name["topic"],
@@ -54,7 +54,7 @@ def partitions_of_storage(
     ]
 
 
-def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> Iterator[SegmentFile]:
+def _find_uploads(directory: str, entries: Sequence[DirectoryEntry]) -> Iterator[SegmentFile]:
     whole = {entry.name.removesuffix(EPOCHS) for entry in entries if entry.name.endswith(EPOCHS)}
     for entry in entries:
         match = _SEGMENT.fullmatch(entry.name)
@@ -69,8 +69,8 @@ def _uploads(directory: str, entries: Sequence[DirectoryEntry]) -> Iterator[Segm
             )
 
 
-def _segment(files: PlaceFiles, file: SegmentFile) -> TieredSegment:
-    checkpoint = file.beside(EPOCHS)
+def _read_segment(files: PlaceFiles, file: SegmentFile) -> TieredSegment:
+    checkpoint = file.path_with_suffix(EPOCHS)
     return TieredSegment(
         file=file,
         end_offset=segment_end_offset(files, file),

@@ -38,11 +38,11 @@ from ..reading.log_end import segment_end_offset
 from ..reading.partition_segments import PartitionSegments
 from ..reading.preallocated_tail import without_preallocated_tail
 from ..reading.segment_location import SegmentFile
-from .gone_logs import gone_logs, warn_of_holes
+from .gone_logs import find_gone_logs, warn_of_missing_partitions
 from .noted_offsets import NotedOffsets, read_checkpoint
 
 
-def logs_of_directories(
+def read_logs_of_directories(
     files: PlaceFiles, directories: Mapping[str, Sequence[DirectoryEntry]], wanted: Callable[[str], bool]
 ) -> list[PartitionSegments]:
     """The logs of wanted topics in the log directories of one broker, by their paths and what is in them.
@@ -56,14 +56,14 @@ def logs_of_directories(
     logs, is_noted = [], False
     for path, entries in directories.items():
         noted = NotedOffsets.read(files, path, entries)
-        is_noted |= noted.names_any
+        is_noted |= noted.names_a_partition
         folders = [
             (name, directory) for name, directory in found[path] if wanted(name.topic) and directory not in old_copies
         ]
-        logs += _logs_of_folders(files, path, folders, noted)
-        logs += gone_logs(files, path, noted, everywhere, wanted, is_empty=not found[path])
+        logs += _read_logs(files, path, folders, noted)
+        logs += find_gone_logs(files, path, noted, everywhere, wanted, is_empty=not found[path])
     if not is_noted:
-        warn_of_holes(", ".join(directories), [key for key in everywhere if wanted(key[0])])
+        warn_of_missing_partitions(", ".join(directories), [key for key in everywhere if wanted(key[0])])
     return logs
 
 
@@ -76,7 +76,7 @@ def _find_folders(path: str, entries: Sequence[DirectoryEntry]) -> list[tuple[Lo
     ]
 
 
-def _logs_of_folders(
+def _read_logs(
     files: PlaceFiles, path: str, folders: Sequence[tuple[LogDirectoryName, str]], noted: NotedOffsets
 ) -> list[PartitionSegments]:
     """The logs in the folders that a broker serves. `noted` was read before: a broker that goes on only adds to it."""
@@ -86,7 +86,7 @@ def _logs_of_folders(
                 f"{directory}: left out, it is a {name.suffix.removeprefix('-')} log, which brokers do not serve"
             )
     served = [(name, directory) for name, directory in folders if not name.suffix]
-    found = files.look_at_all(lambda each: _read_folder(files, each[1]), served, near=path)
+    found = files.map_items(lambda each: _read_folder(files, each[1]), served, near=path)
     # After the segments: what is compacted meanwhile is in it.
     cleaned = read_checkpoint(files, path, CLEANER_OFFSETS)
     return [
@@ -97,7 +97,7 @@ def _logs_of_folders(
             start_offset=max(folder.segments[0].base_offset if folder.segments else 0, noted.starts.get(key, 0)),
             segments=folder.segments,
             compacted_to=cleaned.get(key, 0),
-            known_end=noted.least_end(key, has_id=folder.has_id),
+            known_end=noted.least_log_end(key, has_id=folder.has_id),
         )
         for (name, directory), folder in zip(served, found, strict=True)
         if folder is not None
@@ -166,13 +166,13 @@ def _read_folder(files: PlaceFiles, directory: str) -> _Folder | None:
         )
         for (base, name), after in zip(found, following, strict=True)
     ]
-    segments = _without_strays(files, segments)
+    segments = _drop_stray_segments(files, segments)
     if segments:
         segments[-1] = without_preallocated_tail(files, segments[-1])
     return _Folder(tuple(segments), PARTITION_METADATA in inside)
 
 
-def _without_strays(files: PlaceFiles, segments: Sequence[SegmentFile]) -> list[SegmentFile]:
+def _drop_stray_segments(files: PlaceFiles, segments: Sequence[SegmentFile]) -> list[SegmentFile]:
     """As a broker starts: an empty segment that lies within the one before it would hide that one's records."""
     kept: list[SegmentFile] = []
     for segment in segments:

@@ -38,7 +38,7 @@ class NotedOffsets:
         )
 
     @property
-    def names_any(self) -> bool:
+    def names_a_partition(self) -> bool:
         """Whether any partition is named."""
         return bool(self.flushed or self.marks)
 
@@ -51,11 +51,11 @@ class NotedOffsets:
         """The highest offset that is noted of each partition which `file` names."""
         return {key: max(end, self.marks.get(key, 0)) for key, end in (self.flushed or self.marks).items()}
 
-    def is_in_all(self, key: TopicPartition) -> bool:
+    def is_in_all_checkpoints(self, key: TopicPartition) -> bool:
         """Whether recovery points and high watermarks name the partition, or those of the two that there are."""
         return all(key in offsets for offsets in (self.flushed, self.marks) if offsets)
 
-    def least_end(self, key: TopicPartition, *, has_id: bool) -> int:
+    def least_log_end(self, key: TopicPartition, *, has_id: bool) -> int:
         """What the log has reached, 0 where nothing tells. `has_id`: a file beside it has the id of its topic.
 
         Kafka before 1.1, which knows no ids, does not take a recovery point away with its topic: for a minute it is

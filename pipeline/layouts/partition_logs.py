@@ -20,9 +20,9 @@ from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
 from . import aiven_tiered_storage, local_tiered_storage
-from .log_directory import logs_of_directories
+from .log_directory import read_logs_of_directories
 from .noted_offsets import read_checkpoint
-from .tiered_log import tiered_log
+from .tiered_log import make_tiered_log
 from .tiered_segment import TieredPartition, parse_epochs
 
 INTERNAL_PREFIX = "__"
@@ -30,7 +30,7 @@ _MAX_EPOCHS_BYTES = 1 << 20
 _Wanted = Callable[[str], bool]
 
 
-def partition_logs(
+def find_partition_logs(
     files: PlaceFiles,
     path: str,
     topics: Sequence[str] | None = None,
@@ -56,9 +56,13 @@ def partition_logs(
         return not topic.startswith(INTERNAL_PREFIX) and (pattern is None or pattern.fullmatch(topic) is not None)
 
     tiered = _find_lone_storage(files, directories, tiered_path, is_wanted)
-    logs = _logs_without_broker(files, tiered) if tiered else logs_of_directories(files, directories, is_wanted)
+    logs = (
+        _make_logs_of_tiered_only(files, tiered) if tiered else read_logs_of_directories(files, directories, is_wanted)
+    )
     if tiered_path is not None:
-        logs = _join(files, directories, logs, _find_tiered_partitions(files, tiered_path, is_wanted))
+        logs = _join_with_tiered_storage(
+            files, directories, logs, _find_tiered_partitions(files, tiered_path, is_wanted)
+        )
     path = ", ".join(directories)
     missing = sorted(set(topics or ()) - {log.topic for log in logs})
     if missing and all_there:
@@ -120,9 +124,9 @@ def _partitions_of_storage(
     return aiven_tiered_storage.partitions_of_storage(files, path, entries, is_wanted)
 
 
-def _logs_without_broker(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionSegments]:
+def _make_logs_of_tiered_only(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionSegments]:
     """Of a topic that was deleted and created again: the id that was written to last."""
-    return [tiered_log(files, partition, None, (), None) for partition in _keep_newest_topic_ids(files, found)]
+    return [make_tiered_log(files, partition, None, (), None) for partition in _keep_newest_topic_ids(files, found)]
 
 
 def _keep_newest_topic_ids(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[TieredPartition]:
@@ -141,7 +145,7 @@ def _keep_newest_topic_ids(files: PlaceFiles, found: Sequence[TieredPartition]) 
     return [partition for partition in found if newest[partition.topic] == partition.topic_id]
 
 
-def _join(
+def _join_with_tiered_storage(
     files: PlaceFiles, directories: Iterable[str], logs: Sequence[PartitionSegments], found: Sequence[TieredPartition]
 ) -> list[PartitionSegments]:
     """The broker's logs with what tiered storage has of them, by topic id; partitions that only it has as they are."""
@@ -160,11 +164,11 @@ def _join(
             joined.append(log)
             continue
         start = starts.get((log.topic, log.partition))
-        joined.append(tiered_log(files, same[0], log, _history(files, log.directory), start))
-    return joined + _logs_without_broker(files, [each for left in by_name.values() for each in left])
+        joined.append(make_tiered_log(files, same[0], log, _read_leader_epochs(files, log.directory), start))
+    return joined + _make_logs_of_tiered_only(files, [each for left in by_name.values() for each in left])
 
 
-def _history(files: PlaceFiles, directory: str) -> Sequence[EpochEntry]:
+def _read_leader_epochs(files: PlaceFiles, directory: str) -> Sequence[EpochEntry]:
     """The leader epochs of a broker's log; none where the file is missing or cannot be read."""
     checkpoint = f"{directory}/{LEADER_EPOCHS}"
     try:

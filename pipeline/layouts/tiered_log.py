@@ -31,7 +31,7 @@ class _LogPart:
     is_local: bool = False
 
 
-def tiered_log(
+def make_tiered_log(
     files: PlaceFiles,
     tiered: TieredPartition,
     local: PartitionSegments | None,
@@ -42,12 +42,12 @@ def tiered_log(
 
     Raises: CorruptRecord, DiskFault.
     """
-    parts, notes = _parts(tiered.segments, history or _newest_history(tiered.segments))
+    parts, notes = _find_valid_parts(tiered.segments, history or _newest_history(tiered.segments))
     if local is not None:
         parts += _local_parts(local)
     if start_offset is None:
         start_offset = min((part.range.first for part in parts), default=0)
-    chosen = list(_in_order(parts, start_offset, notes))
+    chosen = list(_chain_parts(parts, start_offset, notes))
     used = {part.segment.path for part in chosen}
     notes += [
         f"{part.segment.path}: left out, other segments have its offsets"
@@ -56,7 +56,7 @@ def tiered_log(
     ]
     nexts = [part.range.first for part in chosen[1:]] + [None]
     segments = [
-        _trim(files, part, next_base if not part.is_local else part.segment.next_base)
+        _trim_to_offsets(files, part, next_base if not part.is_local else part.segment.next_base)
         for part, next_base in zip(chosen, nexts, strict=True)
     ]
     return PartitionSegments(
@@ -80,12 +80,14 @@ def _newest_history(segments: Sequence[TieredSegment]) -> Sequence[EpochEntry]:
     return newest.epochs if newest is not None else ()
 
 
-def _parts(segments: Sequence[TieredSegment], history: Sequence[EpochEntry]) -> tuple[list[_LogPart], list[str]]:
+def _find_valid_parts(
+    segments: Sequence[TieredSegment], history: Sequence[EpochEntry]
+) -> tuple[list[_LogPart], list[str]]:
     """What of each segment belongs to the history, and a line for each of which something does not."""
     parts: list[_LogPart] = []
     notes = []
     for segment in segments:
-        ranges = list(_valid_ranges(segment, history))
+        ranges = list(_ranges_in_history(segment, history))
         covered = sum(end - first for first, end in ranges)
         if covered < segment.end_offset - segment.file.base_offset:
             what = "its end is" if ranges else "it is"
@@ -94,7 +96,7 @@ def _parts(segments: Sequence[TieredSegment], history: Sequence[EpochEntry]) -> 
     return parts, notes
 
 
-def _valid_ranges(segment: TieredSegment, history: Sequence[EpochEntry]) -> Iterator[OffsetRange]:
+def _ranges_in_history(segment: TieredSegment, history: Sequence[EpochEntry]) -> Iterator[OffsetRange]:
     """Runs of offsets whose epoch in the segment is that of the history; before its first epoch any will do."""
     if not segment.epochs or not history:
         yield segment.range
@@ -125,7 +127,7 @@ def _local_parts(log: PartitionSegments) -> list[_LogPart]:
     return parts
 
 
-def _in_order(parts: Sequence[_LogPart], start_offset: int, notes: list[str]) -> Iterator[_LogPart]:
+def _chain_parts(parts: Sequence[_LogPart], start_offset: int, notes: list[str]) -> Iterator[_LogPart]:
     """Yield parts that lie one behind the other from `start_offset` on; a line is added for each hole."""
     offset = start_offset
     while True:
@@ -147,16 +149,16 @@ def _in_order(parts: Sequence[_LogPart], start_offset: int, notes: list[str]) ->
         offset = end
 
 
-def _trim(files: PlaceFiles, part: _LogPart, next_base: int | None) -> SegmentFile:
+def _trim_to_offsets(files: PlaceFiles, part: _LogPart, next_base: int | None) -> SegmentFile:
     """The segment with the bytes that hold the part's offsets."""
     segment = replace(part.segment, next_base=next_base)
-    start = 0 if part.range.first <= part.whole.first else _position(files, segment, part.range.first)
-    end = segment.size_bytes if part.range.end >= part.whole.end else _position(files, segment, part.range.end)
+    start = 0 if part.range.first <= part.whole.first else _find_position(files, segment, part.range.first)
+    end = segment.size_bytes if part.range.end >= part.whole.end else _find_position(files, segment, part.range.end)
     cut_at = part.range.first if start else None
     return replace(segment, start=start, size_bytes=end, cut_at=cut_at)
 
 
-def _position(files: PlaceFiles, segment: SegmentFile, offset: int) -> int:
+def _find_position(files: PlaceFiles, segment: SegmentFile, offset: int) -> int:
     """Where the batch with this offset begins, the end of the segment where it has none so high."""
     entries = offset_entries(files, segment)
     before = int(entries.offsets.searchsorted(offset, "right")) - 1

@@ -54,26 +54,26 @@ def environment_options(scheme: str, given: Mapping[str, str]) -> dict[str, str]
         if name in variables:
             found.setdefault(option, variables[name])
     if scheme in {"s3", "s3a"}:
-        profile = _profile()
+        profile = _read_aws_profile()
         if "aws_access_key_id" in found:  # keys go together
             profile = {name: value for name, value in profile.items() if name not in _KEYS}
         found = {"aws_region": "us-east-1"} | profile | found
     return found
 
 
-def _profile() -> dict[str, str]:
+def _read_aws_profile() -> dict[str, str]:
     """Keys, region and endpoint of the profile that AWS_PROFILE names; nothing where the files have none."""
     name = os.environ.get("AWS_PROFILE", "default")
     folder = Path.home() / ".aws"
-    credentials = _section(Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", folder / "credentials")), name)
-    config = _section(
+    credentials = _read_section(Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", folder / "credentials")), name)
+    config = _read_section(
         Path(os.environ.get("AWS_CONFIG_FILE", folder / "config")), name if name == "default" else f"profile {name}"
     )
     named = {"region": "aws_region", "endpoint_url": "aws_endpoint"} | {key: key for key in _KEYS}
     return {named[key]: value for key, value in (config | credentials).items() if key in named}
 
 
-def _section(file: Path, name: str) -> dict[str, str]:
+def _read_section(file: Path, name: str) -> dict[str, str]:
     parser = configparser.RawConfigParser()
     try:
         parser.read(file)

@@ -21,7 +21,7 @@ from ..durations import parse_seconds
 from ..failures import BadUsage
 from .object_version import ObjectVersion, VersionCheck
 from .ranged_file import RangedFile
-from .store_errors import store_errors
+from .store_errors import store_errors_as_disk_faults
 
 RETRIES = 10
 RETRY_FOR = timedelta(minutes=2)
@@ -48,7 +48,7 @@ class ObjectFiles:
     def __init__(self, uri: str, options: Mapping[str, str]) -> None:
         parts = urlsplit(uri)
         self._root = f"{parts.scheme}://{parts.netloc}"
-        self._retry_for = _time(options, "retry_timeout", RETRY_FOR)
+        self._retry_for = _time_option(options, "retry_timeout", RETRY_FOR)
         self._store = _open_store(self._root, options, self._retry_for)
         self._ahead = ThreadPoolExecutor(READS_AHEAD, thread_name_prefix="fetch-ahead")
         self._count = threading.Lock()
@@ -60,15 +60,15 @@ class ObjectFiles:
         version than `version`, which a list told.
         """
         check = VersionCheck(path, version if isinstance(version, ObjectVersion) else None)
-        return RangedFile(path, lambda start, end: self._fetch(check, start, end), self._ahead, read_to)
+        return RangedFile(path, lambda start, end: self._fetch_range(check, start, end), self._ahead, read_to)
 
     def read_whole(self, path: str, limit: int) -> bytes | None:
         """The bytes of a small object, None when there is none. Raises: DiskFault, also above `limit` bytes."""
         import obstore
 
         try:
-            with store_errors(path):
-                found = self._ask(lambda: obstore.get(self._store, self._key(path)))
+            with store_errors_as_disk_faults(path):
+                found = self._send_with_retries(lambda: obstore.get(self._store, self._key(path)))
                 if found.meta["size"] > limit:
                     raise DiskFault(f"{path}: longer than the {limit} bytes such a file may have")
                 data = bytes(found.bytes())
@@ -83,12 +83,14 @@ class ObjectFiles:
         """What is under the prefix, ordered by name."""
         import obstore
 
-        with store_errors(path):
-            found = self._ask(lambda: obstore.list_with_delimiter(self._store, self._key(path)))
+        with store_errors_as_disk_faults(path):
+            found = self._send_with_retries(lambda: obstore.list_with_delimiter(self._store, self._key(path)))
         self._count_request(0)
-        names = [DirectoryEntry(name=_name(each), is_directory=True, size_bytes=0) for each in found["common_prefixes"]]
+        names = [
+            DirectoryEntry(name=_last_part(each), is_directory=True, size_bytes=0) for each in found["common_prefixes"]
+        ]
         names += [
-            DirectoryEntry(_name(each["path"]), False, each["size"], ObjectVersion.of(each))
+            DirectoryEntry(_last_part(each["path"]), False, each["size"], ObjectVersion.of(each))
             for each in found["objects"]
         ]
         return sorted(names, key=lambda entry: entry.name)
@@ -98,15 +100,15 @@ class ObjectFiles:
         return bool(self.entries(path))
 
     def size(self, path: str) -> int:
-        return int(self._head(path)["size"])
+        return int(self._request_head(path)["size"])
 
     def mtime_ms(self, path: str) -> int:
         """When the object was written, in ms since 1970."""
-        return int(self._head(path)["last_modified"].timestamp() * 1000)
+        return int(self._request_head(path)["last_modified"].timestamp() * 1000)
 
     def exists(self, path: str) -> bool:
         try:
-            self._head(path)
+            self._request_head(path)
         except DiskFault as fault:
             if isinstance(fault.__cause__, FileNotFoundError):
                 return False
@@ -117,7 +119,7 @@ class ObjectFiles:
         """Put `data` in place of the object at once."""
         import obstore
 
-        with store_errors(path):
+        with store_errors_as_disk_faults(path):
             obstore.put(self._store, self._key(path), data)
 
     def upload(self, path: str, file: str) -> None:
@@ -126,7 +128,7 @@ class ObjectFiles:
 
         import obstore
 
-        with store_errors(path):
+        with store_errors_as_disk_faults(path):
             obstore.put(self._store, self._key(path), Path(file))
 
     def remove(self, path: str) -> bool:
@@ -135,7 +137,7 @@ class ObjectFiles:
 
         if not self.exists(path):
             return False
-        with store_errors(path):
+        with store_errors_as_disk_faults(path):
             obstore.delete(self._store, self._key(path))
         return True
 
@@ -145,24 +147,24 @@ class ObjectFiles:
     def absolute(self, path: str) -> str:
         return path
 
-    def _head(self, path: str) -> Any:
+    def _request_head(self, path: str) -> Any:
         import obstore
 
-        with store_errors(path):
-            return self._ask(lambda: obstore.head(self._store, self._key(path)))
+        with store_errors_as_disk_faults(path):
+            return self._send_with_retries(lambda: obstore.head(self._store, self._key(path)))
 
-    def _fetch(self, version: VersionCheck, start: int, end: int) -> memoryview:
+    def _fetch_range(self, version: VersionCheck, start: int, end: int) -> memoryview:
         import obstore
 
-        with store_errors(version.path):
+        with store_errors_as_disk_faults(version.path):
             key = self._key(version.path)
-            found = self._ask(lambda: obstore.get(self._store, key, options={"range": (start, end)}))
-            version.check(found.meta)
+            found = self._send_with_retries(lambda: obstore.get(self._store, key, options={"range": (start, end)}))
+            version.check_is_same(found.meta)
             data = memoryview(found.bytes())
         self._count_request(len(data))
         return data
 
-    def _ask(self, send: Callable[[], _Answer]) -> _Answer:
+    def _send_with_retries(self, send: Callable[[], _Answer]) -> _Answer:
         """The answer of a request that changes nothing. The library asks again for the rest of an object, and not for
         that of a list or of a refusal.
         """
@@ -187,11 +189,11 @@ class ObjectFiles:
         return path.removeprefix(self._root).strip("/")
 
 
-def _name(key: str) -> str:
+def _last_part(key: str) -> str:
     return key.rstrip("/").rpartition("/")[2]
 
 
-def _time(options: Mapping[str, str], name: str, default: timedelta) -> timedelta:
+def _time_option(options: Mapping[str, str], name: str, default: timedelta) -> timedelta:
     """An option that is a time. Raises: BadUsage."""
     text = options.get(name)
     if text is None:
@@ -215,10 +217,10 @@ def _open_store(root: str, options: Mapping[str, str], retry_for: timedelta) -> 
     plain = root.startswith("http:") or any(value.startswith("http:") for value in config.values())
     client = {
         "allow_http": plain or allowed.strip().lower() in {"true", "1"},
-        "read_timeout": _time(options, "read_timeout", READ_TIMEOUT),
+        "read_timeout": _time_option(options, "read_timeout", READ_TIMEOUT),
         "timeout": retry_for,  # a slow answer may take as long as all tries together
     }
     backoff = {"init_backoff": FIRST_PAUSE, "max_backoff": LONGEST_PAUSE, "base": PAUSE_GROWTH}
     retry = {"backoff": backoff, "max_retries": RETRIES, "retry_timeout": retry_for}
-    with store_errors(root):
+    with store_errors_as_disk_faults(root):
         return from_url(root, config=config or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]

@@ -43,7 +43,7 @@ class VersionCheck:
         self.path = path
         self._met = {} if version is None else {"version": version}
 
-    def check(self, meta: Mapping[str, Any]) -> None:
+    def check_is_same(self, meta: Mapping[str, Any]) -> None:
         """Raises: DiskFault for another version."""
         found = ObjectVersion.of(meta)
         if not self._met.setdefault("version", found).is_same(found):

@@ -8,7 +8,7 @@
 | abfss, abfs, az | options (`azure_storage_account_key`, ...), AZURE_* of the environment, the machine's identity |
 | http, https | none; only read, folders are listed by WebDAV |
 
-The driver reads environment and profile (`store_options`) and hands what it found to the tasks.
+The driver reads environment and profile (`complete_store_options`) and hands what it found to the tasks.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ def is_remote(uri: str) -> bool:
     return "://" in uri
 
 
-def store_options(uris: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+def complete_store_options(uris: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """The options for these places: those given, then what this process's environment and profile say.
 
     Raises: BadUsage for a given option that no store has.
@@ -86,7 +86,7 @@ class PlaceFiles:
         self._local = local or Files(read_only=not writable)
         self._stores: dict[str, ObjectFiles] = {}
 
-    def at(self, path: str) -> Files | ObjectFiles:
+    def files_for(self, path: str) -> Files | ObjectFiles:
         """What does the work for this path."""
         if not is_remote(path):
             return self._local
@@ -101,16 +101,16 @@ class PlaceFiles:
         """The file for reading; an object is fetched ahead in order, up to `read_to` at most, and has to be the
         `version` that its folder's entry told.
         """
-        files = self.at(path)
+        files = self.files_for(path)
         return files.handle(path) if isinstance(files, Files) else files.handle(path, read_to, version)
 
     def read_whole(self, path: str, limit: int) -> bytes | None:
         """A small file, None when there is none. Raises: DiskFault."""
-        return self.at(path).read_whole(path, limit)
+        return self.files_for(path).read_whole(path, limit)
 
     def entries(self, path: str) -> list[DirectoryEntry]:
         """What is in the folder, ordered by name. Raises: DiskFault."""
-        return self.at(path).entries(path)
+        return self.files_for(path).entries(path)
 
     def folder_entries(self, path: str) -> list[DirectoryEntry] | None:
         """What is in the folder, None where there is none; an object store is asked once. Raises: DiskFault."""
@@ -119,45 +119,45 @@ class PlaceFiles:
         return self.entries(path) if self.is_directory(path) else None
 
     def is_directory(self, path: str) -> bool:
-        return self.at(path).is_directory(path)
+        return self.files_for(path).is_directory(path)
 
     def exists(self, path: str) -> bool:
-        return self.at(path).exists(path)
+        return self.files_for(path).exists(path)
 
     def size(self, path: str) -> int:
         """Raises: DiskFault."""
-        return self.at(path).size(path)
+        return self.files_for(path).size(path)
 
     def mtime_ms(self, path: str) -> int:
         """Raises: DiskFault."""
-        return self.at(path).mtime_ms(path)
+        return self.files_for(path).mtime_ms(path)
 
     def absolute(self, path: str) -> str:
         """One name for one folder."""
-        return self.at(path).absolute(path)
+        return self.files_for(path).absolute(path)
 
     def replace(self, path: str, data: bytes) -> None:
         """Put `data` in place of the file at once. Raises: DiskFault."""
-        self.at(path).replace(path, data)
+        self.files_for(path).replace(path, data)
 
     def remove(self, path: str) -> bool:
         """Whether there was such a file. Raises: DiskFault."""
-        return self.at(path).remove(path)
+        return self.files_for(path).remove(path)
 
     def make_directory(self, path: str) -> None:
         """Make the folder and those above it; an object store needs none. Raises: DiskFault."""
-        self.at(path).make_directory(path)
+        self.files_for(path).make_directory(path)
 
-    def look_at_all(self, look: Callable[[_Item], _Found], items: Iterable[_Item], *, near: str) -> list[_Found]:
+    def map_items(self, look: Callable[[_Item], _Found], items: Iterable[_Item], *, near: str) -> list[_Found]:
         """`look` of each item in order, many at once where `near`, a path of theirs, is in an object store."""
         if not is_remote(near):
             return [look(item) for item in items]
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
             return list(threads.map(look, items))
 
-    def look_at_groups(
+    def map_groups(
         self, look: Callable[[_Item], _Found], groups: Sequence[Sequence[_Item]], *, near: str
     ) -> list[tuple[_Found, ...]]:
-        """As `look_at_all` of the items of all groups together; what was found by group."""
-        found = iter(self.look_at_all(look, [item for group in groups for item in group], near=near))
+        """As `map_items` of the items of all groups together; what was found by group."""
+        found = iter(self.map_items(look, [item for group in groups for item in group], near=near))
         return [tuple(islice(found, len(group))) for group in groups]

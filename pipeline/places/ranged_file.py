@@ -48,7 +48,7 @@ class RangedFile:
         while done < len(view):
             at = position + done - self._start
             if not 0 <= at < len(self._data):
-                self._load(position + done, len(view) - done)
+                self._make_current(position + done, len(view) - done)
                 at = position + done - self._start
             part = self._data[at : at + len(view) - done]
             if not part:
@@ -64,7 +64,7 @@ class RangedFile:
             self._following = None
         self._data = memoryview(b"")
 
-    def _load(self, position: int, size: int) -> None:
+    def _make_current(self, position: int, size: int) -> None:
         """Make the piece that begins at `position` the current one, or one in which it lies."""
         before, following = self._start + len(self._data), self._following
         self._following = None
@@ -72,24 +72,24 @@ class RangedFile:
             data = following.data.result()
             if position < following.start + len(data):
                 self._start, self._data = following.start, data
-                self._look_ahead(following.start + len(data))
+                self._fetch_ahead(following.start + len(data))
                 return
         in_order = bool(self._piece_bytes) and 0 <= position - before < NEAR_BYTES
-        self._piece_bytes = self._next_piece() if in_order else size
+        self._piece_bytes = self._next_piece_bytes() if in_order else size
         end = max(position + size, min(position + self._piece_bytes, self._read_to))
         if in_order or size >= FIRST_PIECE_BYTES:
-            self._look_ahead(end)
+            self._fetch_ahead(end)
         self._start, self._data = position, self._fetch(position, end)
 
-    def _next_piece(self) -> int:
+    def _next_piece_bytes(self) -> int:
         """Twice as much, but the largest for a reader that has asked for much at once: it wants all."""
         if self._piece_bytes >= FIRST_PIECE_BYTES:
             return LARGEST_PIECE_BYTES
         return max(2 * self._piece_bytes, FIRST_PIECE_BYTES)
 
-    def _look_ahead(self, start: int) -> None:
+    def _fetch_ahead(self, start: int) -> None:
         """Begin to fetch what comes after the current piece, which ends at `start`."""
         if start < self._read_to:
-            self._piece_bytes = self._next_piece()
+            self._piece_bytes = self._next_piece_bytes()
             end = min(start + self._piece_bytes, self._read_to)
             self._following = _ReadAhead(start, self._ahead.submit(self._fetch, start, end))

@@ -55,7 +55,7 @@ _PANIC = "PanicException"
 
 
 @contextmanager
-def store_errors(path: str) -> Iterator[None]:
+def store_errors_as_disk_faults(path: str) -> Iterator[None]:
     """Turn the store's errors into DiskFault, with FileNotFoundError as the cause where nothing is there."""
     from obstore.exceptions import BaseError, NotFoundError
 
@@ -81,13 +81,13 @@ def reason_of(text: str) -> str:
     what = line if found is None else line[found.end() :].rstrip(": ")
     if code is not None:
         what += ": " + ", ".join(filter(None, (code["code"], code["message"])))
-    means, advice = _explain(what, debug)
+    means, advice = _find_meaning_and_advice(what, debug)
     request = "" if found is None else f"{found['request']}: "
     tries = f", after {found['retries']} retries" if found is not None and found["retries"] else ""
     return f"{request}{means}{tries}"[:_MAX_LINE] + (f"; {advice}" if advice else "")
 
 
-def _explain(what: str, debug: str) -> tuple[str, str | None]:
+def _find_meaning_and_advice(what: str, debug: str) -> tuple[str, str | None]:
     """What the failure means, and what to do, None where there is nothing to say."""
     known = ((_ANSWERS, what), (_FAILURES, debug if "HTTP error" in what else ""))
     for table, text in known:

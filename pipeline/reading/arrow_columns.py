@@ -59,7 +59,7 @@ class ArrowRows:
         self._constant: dict[str, Any] = {}
         self.schema = pa.schema([pa.field(name, TYPES[name]) for name in names]) if schema is None else schema
 
-    def batch(self, columns: RecordColumns) -> Any:
+    def make_record_batch(self, columns: RecordColumns) -> Any:
         """Return a record batch over the buffers of `columns`, which must be cleared, not overwritten, afterwards."""
         arrays = [self._array(name, columns) for name in self._names]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -68,13 +68,13 @@ class ArrowRows:
         rows = columns.rows
         match name:
             case "key":
-                return binary(columns.key)
+                return binary_array(columns.key)
             case "value":
-                return binary(columns.value)
+                return binary_array(columns.value)
             case "topic":
-                return self._repeat(name, rows, lambda: repeat_text(self._topic, rows))
+                return self._repeat_kept_array(name, rows, lambda: repeat_text(self._topic, rows))
             case "partition":
-                return self._repeat(name, rows, lambda: repeat_int(self._partition, rows))
+                return self._repeat_kept_array(name, rows, lambda: repeat_int(self._partition, rows))
             case "offset":
                 return pa.Array.from_buffers(TYPES[name], rows, [None, pa.py_buffer(columns.offsets_buffer)])
             case "timestamp":
@@ -87,9 +87,9 @@ class ArrowRows:
             case "damage":
                 return pa.nulls(rows, _DAMAGE)
             case _:
-                return _headers(columns)
+                return _headers_array(columns)
 
-    def _repeat(self, name: str, rows: int, make: Callable[[], Any]) -> Any:
+    def _repeat_kept_array(self, name: str, rows: int, make: Callable[[], Any]) -> Any:
         """An array of the same value `rows` times, cut from one that is kept."""
         kept = self._constant.get(name)
         if kept is None or len(kept) < rows:
@@ -134,13 +134,17 @@ def repeat_int(value: int, rows: int) -> Any:
     return pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(np.full(rows, value, np.int32))])
 
 
-def binary(column: BinaryColumn, kind: Any = None) -> Any:
+def binary_array(column: BinaryColumn, kind: Any = None) -> Any:
     """Return a binary array over the buffers of `column`; `kind` may say string."""
-    buffers = [_bits(column.valid_buffer, column), pa.py_buffer(column.ends_buffer), pa.py_buffer(column.data_buffer)]
+    buffers = [
+        _pack_validity(column.valid_buffer, column),
+        pa.py_buffer(column.ends_buffer),
+        pa.py_buffer(column.data_buffer),
+    ]
     return pa.Array.from_buffers(pa.binary() if kind is None else kind, column.count, buffers, column.nulls)
 
 
-def _bits(valid: Any, column: BinaryColumn) -> Any:
+def _pack_validity(valid: Any, column: BinaryColumn) -> Any:
     """The validity bits, none when no row is null."""
     if not column.nulls:
         return None
@@ -162,9 +166,9 @@ def pack_bits(valid: Any) -> Any:
     return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-def _headers(columns: RecordColumns) -> Any:
-    keys = _valid_text(binary(columns.header_key, pa.string()))
-    values = binary(columns.header_value)
+def _headers_array(columns: RecordColumns) -> Any:
+    keys = _replace_invalid_utf8(binary_array(columns.header_key, pa.string()))
+    values = binary_array(columns.header_value)
     entries = pa.StructArray.from_arrays([keys, values], fields=list(_HEADER))
     ends = np.frombuffer(columns.header_ends_buffer, np.int32, columns.rows + 1)
     empty = np.diff(ends) == 0
@@ -174,7 +178,7 @@ def _headers(columns: RecordColumns) -> Any:
     )
 
 
-def _valid_text(keys: Any) -> Any:
+def _replace_invalid_utf8(keys: Any) -> Any:
     """The keys; those that are not UTF-8 with replacement characters, as Kafka's clients read them."""
     try:
         keys.validate(full=True)

@@ -52,16 +52,16 @@ _CODECS = [
 _CODEC_BYTES = np.array([len(name) for name in _CODECS], np.int32)
 
 
-def header_batch(headers: Sequence[BatchHeader], split: Split, schema: Any) -> Any:
+def make_header_record_batch(headers: Sequence[BatchHeader], split: Split, schema: Any) -> Any:
     """Return a record batch of the columns that `schema` names, of `TYPES`, a row for each header of the split.
 
     A timestamp that Spark cannot hold is null.
     """
-    columns = _Columns(headers, split)
+    columns = _HeaderColumns(headers, split)
     return pa.RecordBatch.from_arrays([columns.array(name) for name in schema.names], schema=schema)
 
 
-class _Columns:
+class _HeaderColumns:
     """Takes fields out of rows of headers."""
 
     def __init__(self, headers: Sequence[BatchHeader], split: Split) -> None:
@@ -76,48 +76,48 @@ class _Columns:
             case "partition":
                 return repeat_int(self._split.partition, self._rows)
             case "segment":
-                return self._numbers(name, np.full(self._rows, self._split.base_offset))
+                return self._number_array(name, np.full(self._rows, self._split.base_offset))
             case "codec":
-                return self._codecs()
+                return self._codec_array()
             case "records":
                 counts = self._field("record_count")
-                return self._numbers(name, counts, counts >= 0)
+                return self._number_array(name, counts, counts >= 0)
             case "timestampType":
                 marked = (self._field("attributes") & TIMESTAMP_TYPE_BIT) != 0
-                return self._numbers(name, np.where(self._field("magic") == 0, -1, marked))
+                return self._number_array(name, np.where(self._field("magic") == 0, -1, marked))
             case "maxTimestamp":
-                return self._numbers(name, *microseconds(self._field("max_timestamp")))
+                return self._number_array(name, *microseconds(self._field("max_timestamp")))
             case "transactional":
-                return self._flags(TRANSACTIONAL_BIT)
+                return self._flag_array(TRANSACTIONAL_BIT)
             case "control":
-                return self._flags(CONTROL_BIT)
+                return self._flag_array(CONTROL_BIT)
             case "damage":
                 return pa.nulls(self._rows, TYPES[DAMAGE])
             case _:
-                return self._numbers(name, self._field(_PLAIN[name]))
+                return self._number_array(name, self._field(_PLAIN[name]))
 
     def _field(self, name: str) -> Any:
         return np.array(self._fields[_AT[name]], np.int64)
 
-    def _numbers(self, name: str, values: Any, valid: Any = None) -> Any:
+    def _number_array(self, name: str, values: Any, valid: Any = None) -> Any:
         """The values in the column's width; null where they are not valid."""
         kind = TYPES[name]
         width = np.int32 if kind == pa.int32() else np.int64
-        bits = None if valid is None or valid.all() else _bits(valid)
+        bits = None if valid is None or valid.all() else _pack_flags(valid)
         return pa.Array.from_buffers(kind, self._rows, [bits, pa.py_buffer(values.astype(width))])
 
-    def _codecs(self) -> Any:
+    def _codec_array(self) -> Any:
         codes = self._field("attributes") & CODEC_MASK
         ends = np.zeros(self._rows + 1, np.int32)
         np.cumsum(_CODEC_BYTES[codes], out=ends[1:])
         names = b"".join([_CODECS[code] for code in codes.tolist()])
         return pa.Array.from_buffers(pa.string(), self._rows, [None, pa.py_buffer(ends), pa.py_buffer(names)])
 
-    def _flags(self, bit: int) -> Any:
+    def _flag_array(self, bit: int) -> Any:
         """Whether batches of magic 2 have the attribute's bit."""
         found = ((self._field("attributes") & bit) != 0) & (self._field("magic") >= 2)
-        return pa.Array.from_buffers(pa.bool_(), self._rows, [None, _bits(found)])
+        return pa.Array.from_buffers(pa.bool_(), self._rows, [None, _pack_flags(found)])
 
 
-def _bits(flags: Any) -> Any:
+def _pack_flags(flags: Any) -> Any:
     return pa.py_buffer(np.packbits(flags, bitorder="little"))

@@ -32,13 +32,13 @@ class BatchSearch:
         self._base_offset = base_offset
         self._left = MAX_CHECKED_BYTES
 
-    def find(self, start: int) -> int | None:
+    def find_batch(self, start: int) -> int | None:
         """The position of the first whole batch from `start` on, None where none is found. Raises: DiskFault."""
         while start + HEADER_SIZE_UP_TO_MAGIC <= self._end:
             data = self._file.read(min(WINDOW_BYTES, self._end - start), start)
             if len(data) < HEADER_SIZE_UP_TO_MAGIC:
                 return None
-            for at in _frames(data, self._end - start):
+            for at in _find_likely_frames(data, self._end - start):
                 if self._is_batch(start + at, *FRAME.unpack_from(data, at)):
                     return start + at
                 if self._left <= 0:
@@ -61,7 +61,7 @@ class BatchSearch:
         return False
 
 
-def _frames(data: bytes, most_bytes: int) -> list[int]:
+def _find_likely_frames(data: bytes, most_bytes: int) -> list[int]:
     """Where in `data` offset, size and magic could be those of a batch of `most_bytes` at most."""
     found = np.frombuffer(data, np.uint8)
     count = len(data) - HEADER_SIZE_UP_TO_MAGIC + 1

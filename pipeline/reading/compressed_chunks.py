@@ -13,12 +13,12 @@ from ...protocol.errors import CorruptRecord
 from ...storage.files.file_handle import ReadableFile
 
 
-class _Files(Protocol):
+class _FileOpener(Protocol):
     def handle(self, path: str, read_to: int = 0, version: Hashable = None) -> ReadableFile: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunks:
+class ChunkLayout:
     """How a segment of `file_bytes` is stored. `stored_bytes` has the size of each chunk in the object."""
 
     original_bytes: int
@@ -30,7 +30,9 @@ class Chunks:
 class ChunkedFile:
     """Bytes of the log by position; the chunks that hold them are fetched and opened, one is kept."""
 
-    def __init__(self, files: _Files, path: str, chunks: Chunks, read_to: int, version: Hashable = None) -> None:
+    def __init__(
+        self, files: _FileOpener, path: str, chunks: ChunkLayout, read_to: int, version: Hashable = None
+    ) -> None:
         self.path = path
         self._chunks = chunks
         self._starts = [0, *accumulate(chunks.stored_bytes)]
@@ -40,13 +42,13 @@ class ChunkedFile:
 
     def read(self, size: int, position: int) -> bytes:
         """Up to `size` bytes from `position`; fewer at the segment's end. Raises: CorruptRecord, DiskFault."""
-        return b"".join(self._parts(size, position))
+        return b"".join(self._read_parts(size, position))
 
     def read_into(self, buffer: bytearray | memoryview, position: int) -> int:
         """How many bytes from `position` were put into `buffer`. Raises: CorruptRecord, DiskFault."""
         view = memoryview(buffer)
         done = 0
-        for part in self._parts(len(view), position):
+        for part in self._read_parts(len(view), position):
             view[done : done + len(part)] = part
             done += len(part)
         return done
@@ -56,15 +58,15 @@ class ChunkedFile:
         self._object.close()
         self._kept = (-1, b"")
 
-    def _parts(self, size: int, position: int) -> Iterator[memoryview]:
+    def _read_parts(self, size: int, position: int) -> Iterator[memoryview]:
         end = min(position + size, self._chunks.file_bytes)
         while position < end:
             number, at = divmod(position, self._chunks.original_bytes)
-            part = memoryview(self._chunk(number))[at : at + end - position]
+            part = memoryview(self._get_chunk(number))[at : at + end - position]
             yield part
             position += len(part)
 
-    def _chunk(self, number: int) -> bytes:
+    def _get_chunk(self, number: int) -> bytes:
         kept, data = self._kept
         if kept != number:
             data = self._read_chunk(number)

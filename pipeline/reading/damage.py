@@ -42,7 +42,7 @@ class Damage:
         return f"{self.topic}-{self.partition}: {self.reason}"
 
 
-def missing_offsets(
+def missing_offsets_damage(
     topic: str,
     partition: int,
     first: int,
@@ -66,7 +66,7 @@ def missing_offsets(
     )
 
 
-def report_loss(damage: Damage, *, is_failure: bool, keep: Callable[[Damage], object]) -> None:
+def raise_or_keep_loss(damage: Damage, *, is_failure: bool, keep: Callable[[Damage], object]) -> None:
     """End the query for lost offsets, or `keep` them. Raises: DataLoss."""
     if is_failure:
         raise DataLoss(f"{damage}; failOnDataLoss=false reads what is there")

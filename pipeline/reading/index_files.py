@@ -34,32 +34,32 @@ class OffsetIndexEntries:
 
 def offset_entries(files: PlaceFiles, segment: SegmentFile) -> OffsetIndexEntries:
     """The entries of the offset index; none where there is no such file."""
-    keys, values = _increasing(_read(files, segment, OFFSET_INDEX), _OFFSET_ENTRY, (-1, 0))
+    keys, values = _parse_while_increasing(_read_index(files, segment, OFFSET_INDEX), _OFFSET_ENTRY, (-1, 0))
     return OffsetIndexEntries(offsets=keys + segment.base_offset, positions=values)
 
 
 def largest_timestamp(files: PlaceFiles, segment: SegmentFile) -> int | None:
     """The largest timestamp (ms) that the time index names, None where it has none."""
     # An entry of time 0 is one that was allocated ahead.
-    keys, _ = _increasing(_read(files, segment, TIME_INDEX), _TIME_ENTRY, (0, -1))
+    keys, _ = _parse_while_increasing(_read_index(files, segment, TIME_INDEX), _TIME_ENTRY, (0, -1))
     return int(keys[-1]) if len(keys) else None
 
 
 def offset_before_time(files: PlaceFiles, segment: SegmentFile, time_ms: int) -> int | None:
     """An offset up to which, inclusive, no record of the segment is so late; None where the index has none."""
-    times, offsets = _increasing(_read(files, segment, TIME_INDEX), _TIME_ENTRY, (0, -1))
+    times, offsets = _parse_while_increasing(_read_index(files, segment, TIME_INDEX), _TIME_ENTRY, (0, -1))
     before = int(np.searchsorted(times, time_ms, "left")) - 1
     return segment.base_offset + int(offsets[before]) if before >= 0 else None
 
 
-def _read(files: PlaceFiles, segment: SegmentFile, suffix: str) -> bytes:
+def _read_index(files: PlaceFiles, segment: SegmentFile, suffix: str) -> bytes:
     try:
-        return segment.index(files, suffix)
+        return segment.read_index(files, suffix)
     except DiskFault:
         return b""
 
 
-def _increasing(data: bytes, entry: np.dtype[Any], before: tuple[int, int]) -> tuple[Numbers, Numbers]:
+def _parse_while_increasing(data: bytes, entry: np.dtype[Any], before: tuple[int, int]) -> tuple[Numbers, Numbers]:
     """Keys and values up to the first entry that does not increase in both."""
     found = np.frombuffer(data[: len(data) // entry.itemsize * entry.itemsize], entry)
     keys, values = found["key"].astype(np.int64), found["value"].astype(np.int64)

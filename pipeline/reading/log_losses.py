@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ...storage.files.checkpoint_file import RECOVERY_POINTS
 from ..places.place_files import PlaceFiles
-from .damage import MISSING, Damage, missing_offsets
+from .damage import MISSING, Damage, missing_offsets_damage
 from .log_end import log_end_offset
 from .partition_segments import PartitionSegments
 
@@ -25,11 +25,13 @@ def loss_of_whole_log(log: PartitionSegments, first: int) -> Damage:
     )
 
 
-def find_losses(files: PlaceFiles, log: PartitionSegments) -> Iterator[Damage]:
+def find_lost_log_or_tail(files: PlaceFiles, log: PartitionSegments) -> Iterator[Damage]:
     """Yield the loss of a log that has no segments, or ends before what it is known to have reached."""
     if not log.segments:
         yield loss_of_whole_log(log, log.start_offset)
     elif log.known_end:
         end = max(log_end_offset(files, log), log.start_offset)
         if end < log.known_end:
-            yield missing_offsets(log.topic, log.partition, end, log.known_end, HAD_THEM, file=log.segments[-1].path)
+            yield missing_offsets_damage(
+                log.topic, log.partition, end, log.known_end, HAD_THEM, file=log.segments[-1].path
+            )

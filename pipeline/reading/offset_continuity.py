@@ -60,7 +60,7 @@ class OffsetContinuity:
         if len(offsets):
             self._rows.append(offsets.copy())
 
-    def clear(self) -> None:
+    def forget_columns(self) -> None:
         """The columns are empty again."""
         self._taken = 0
 
@@ -73,18 +73,18 @@ class OffsetContinuity:
         self.window_first = _first_offset(data, rows)
         if self.expected is None:
             self.expected = self.window_first
-        if self._is_whole(rows):
+        if self._is_without_gap(rows):
             self.expected, self._unwalked = int(rows[-1]) + 1, (position, len(data))
             return
         self._walk_window_before()
-        yield from self._walk(data, position, rows)
+        yield from self._find_gaps(data, position, rows)
 
-    def find_next_offset(self) -> int | None:
+    def next_offset_after_all_batches(self) -> int | None:
         """`expected` after all batches so far, those without rows too."""
         self._walk_window_before()
         return self.expected
 
-    def gap_before(self, offset: int, position: int) -> Gap | None:
+    def take_gap_before(self, offset: int, position: int) -> Gap | None:
         """The gap between all batches so far and `offset`, None where there is none."""
         if self.expected is not None and self.expected < offset:
             self._walk_window_before()
@@ -94,7 +94,7 @@ class OffsetContinuity:
         self.expected = offset
         return gap
 
-    def _is_whole(self, rows: Any) -> bool:
+    def _is_without_gap(self, rows: Any) -> bool:
         if self.expected is None or not len(rows) or rows[0] != max(self.expected, self._first):
             return False
         return bool((np.diff(rows) == 1).all())
@@ -106,17 +106,17 @@ class OffsetContinuity:
         position, size = self._unwalked
         self._unwalked = None
         for header in _headers(memoryview(self._file.read(size, position))):
-            self._pass(header.last_offset)
+            self._expect_after(header.last_offset)
 
-    def _walk(self, data: memoryview, position: int, rows: Any) -> Iterator[Gap]:
+    def _find_gaps(self, data: memoryview, position: int, rows: Any) -> Iterator[Gap]:
         at = 0
         for header in _headers(data):
             base = header.base_offset
-            count = _count_rows(rows, at, header)
+            count = _count_rows_of_batch(rows, at, header)
             if header.magic < MAGIC_V2 and header.attributes & CODEC_MASK:
                 base = self._first_of_wrapper(rows[at : at + count], header)
             at += count
-            gap = self._step(base, header, position)
+            gap = self._pass_batch(base, header, position)
             if gap is not None:
                 yield gap
 
@@ -124,16 +124,16 @@ class OffsetContinuity:
         """The gap before a batch, by its header alone; that of a wrapper does not tell its first offset."""
         is_wrapper = header.magic < MAGIC_V2 and header.attributes & CODEC_MASK
         base = header.base_offset if not is_wrapper or self.expected is None else self.expected
-        return self._step(min(base, header.base_offset), header, 0)
+        return self._pass_batch(min(base, header.base_offset), header, 0)
 
-    def _step(self, base: int, header: BatchHeader, position: int) -> Gap | None:
+    def _pass_batch(self, base: int, header: BatchHeader, position: int) -> Gap | None:
         gap = None
         if self.expected is not None and base != self.expected and not self._begins_in_batch:
             first, end = sorted((self.expected, base))
             gap = Gap(first, end, position + header.position, is_overlap=base < self.expected)
         self._begins_in_batch = False
         self.has_thinned_batch = self.has_thinned_batch or _is_thinned(header)
-        self._pass(header.last_offset)
+        self._expect_after(header.last_offset)
         return gap
 
     def _first_of_wrapper(self, rows: Any, header: BatchHeader) -> int:
@@ -144,7 +144,7 @@ class OffsetContinuity:
         self.has_thinned_batch = self.has_thinned_batch or int(rows[-1] - rows[0]) >= len(rows)
         return int(rows[0])
 
-    def _pass(self, last_offset: int) -> None:
+    def _expect_after(self, last_offset: int) -> None:
         if self.expected is None or last_offset >= self.expected:
             self.expected = last_offset + 1
 
@@ -156,7 +156,7 @@ def has_thinned_batch(file: ReadableFile, end: int) -> bool:
     return False
 
 
-def _count_rows(rows: Any, at: int, header: BatchHeader) -> int:
+def _count_rows_of_batch(rows: Any, at: int, header: BatchHeader) -> int:
     """How many rows from `at` on are the batch's: rising offsets up to its last."""
     end = at
     while end < len(rows) and rows[end] <= header.last_offset and (end == at or rows[end] > rows[end - 1]):

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...protocol.records.columns import Wanted
+from ...protocol.records.columns import WantedRows
 from ..places.place_files import PlaceFiles
 from .index_files import offset_before_time
 from .partition_segments import PartitionSegments
-from .split_damage import Leniency
+from .split_damage import DamagePolicy
 from .split_rows import SplitRows
-from .splits import Range, SplitPlanner
+from .splits import OffsetsToRead, SplitPlanner
 
 PIECE_BYTES = 1 << 20
 
@@ -24,9 +24,9 @@ def offset_for_time(files: PlaceFiles, log: PartitionSegments, time_ms: int) -> 
     for segment in log.segments:
         before = offset_before_time(files, segment, time_ms)
         start = log.start_offset if before is None else max(log.start_offset, before + 1)
-        for split in planner.splits(replace(log, segments=(segment,), start_offset=start), Range()):
-            wanted = Wanted(first_offset=start, min_timestamp=time_ms, key=False, value=False)
-            for columns in SplitRows(files, split, wanted, Leniency(follows_offsets=False)):
+        for split in planner.plan_splits(replace(log, segments=(segment,), start_offset=start), OffsetsToRead()):
+            wanted = WantedRows(first_offset=start, min_timestamp=time_ms, key=False, value=False)
+            for columns in SplitRows(files, split, wanted, DamagePolicy(follows_offsets=False)):
                 late = np.flatnonzero(np.frombuffer(columns.timestamps_buffer, np.int64, columns.rows) >= time_ms)
                 if len(late):
                     return int(np.frombuffer(columns.offsets_buffer, np.int64, columns.rows)[late[0]])

@@ -29,7 +29,7 @@ def without_preallocated_tail(files: PlaceFiles, segment: SegmentFile) -> Segmen
     try:
         size = segment.size_bytes
         for _ in range(TRIES):
-            end = _batches_end(files, file, segment, size)
+            end = _position_of_zeros(files, file, segment, size)
             now = files.size(segment.path)
             if end is not None and end <= now:
                 return replace(segment, size_bytes=end)
@@ -43,11 +43,11 @@ def without_preallocated_tail(files: PlaceFiles, segment: SegmentFile) -> Segmen
         file.close()
 
 
-def _batches_end(files: PlaceFiles, file: ReadableFile, segment: SegmentFile, size: int) -> int | None:
+def _position_of_zeros(files: PlaceFiles, file: ReadableFile, segment: SegmentFile, size: int) -> int | None:
     """The position where zeros begin that reach to `size`, `size` without zeros; None if something else is between."""
     if not is_all_zeros(file, max(0, size - HEADER_SIZE_UP_TO_MAGIC - 1), size):
         return size
-    for start in _starts(files, segment, size):
+    for start in _positions_to_walk_from(files, segment, size):
         end = _end_of_batches(file, start, size)
         if (end > start or not start) and is_all_zeros(file, end, size):
             return end
@@ -56,7 +56,7 @@ def _batches_end(files: PlaceFiles, file: ReadableFile, segment: SegmentFile, si
     return None
 
 
-def _starts(files: PlaceFiles, segment: SegmentFile, size: int) -> Iterator[int]:
+def _positions_to_walk_from(files: PlaceFiles, segment: SegmentFile, size: int) -> Iterator[int]:
     """Where a walk over batches may begin: at the last index entry, if a batch is there, and at the beginning."""
     entries = offset_entries(files, segment)
     if len(entries) and 0 < entries.positions[-1] < size:

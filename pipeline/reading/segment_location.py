@@ -7,7 +7,7 @@ from typing import Protocol
 from ...storage.files.file_handle import ReadableFile
 from ...storage.files.file_names import LOG, SWAP
 from ..places.place_files import PlaceFiles
-from .compressed_chunks import ChunkedFile, Chunks
+from .compressed_chunks import ChunkedFile, ChunkLayout
 
 MAX_INDEX_BYTES = 1 << 30
 
@@ -37,7 +37,7 @@ class SegmentFile:
     size_bytes: int
     start: int = 0
     cut_at: int | None = None
-    chunks: Chunks | None = None
+    chunks: ChunkLayout | None = None
     indexes: Mapping[str, FilePart] | None = None
     version: Hashable = None
 
@@ -53,7 +53,7 @@ class SegmentFile:
     def counted_bytes(self) -> int:
         return self.size_bytes - self.start
 
-    def beside(self, suffix: str) -> str:
+    def path_with_suffix(self, suffix: str) -> str:
         """The path of the segment's file with another suffix."""
         swap = SWAP if self.path.endswith(SWAP) else ""
         return self.path.removesuffix(swap).removesuffix(LOG) + suffix + swap
@@ -62,10 +62,10 @@ class SegmentFile:
         """The segment for reading, in order up to `read_to` at most; by default to its end."""
         return open_segment(files, self, self.size_bytes if read_to is None else read_to)
 
-    def index(self, files: PlaceFiles, suffix: str) -> bytes:
+    def read_index(self, files: PlaceFiles, suffix: str) -> bytes:
         """The index with this suffix; nothing where there is none. Raises: DiskFault."""
         if self.indexes is None:
-            return files.read_whole(self.beside(suffix), MAX_INDEX_BYTES) or b""
+            return files.read_whole(self.path_with_suffix(suffix), MAX_INDEX_BYTES) or b""
         part = self.indexes.get(suffix)
         if part is None:
             return b""
@@ -76,18 +76,18 @@ class SegmentFile:
             file.close()
 
 
-class StoredSegment(Protocol):
+class StoredBytes(Protocol):
     """How the bytes of a segment are stored: of the segment itself, or of a part of it."""
 
     @property
     def path(self) -> str: ...
     @property
-    def chunks(self) -> Chunks | None: ...
+    def chunks(self) -> ChunkLayout | None: ...
     @property
     def version(self) -> Hashable: ...
 
 
-def open_segment(files: PlaceFiles, stored: StoredSegment, read_to: int) -> ReadableFile:
+def open_segment(files: PlaceFiles, stored: StoredBytes, read_to: int) -> ReadableFile:
     """A segment's bytes as the log has them, whatever way they are stored; read ahead stops at `read_to`. Reading an
     object of another version than `stored` has raises DiskFault.
     """

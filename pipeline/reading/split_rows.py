@@ -11,20 +11,20 @@ import numpy as np
 from ...protocol.errors import ApiError, CorruptRecord, DiskFault
 from ...protocol.records.batch_header import BatchHeader, headers_in
 from ...protocol.records.batches import next_batch_size
-from ...protocol.records.columns import ColumnFiller, Wanted
+from ...protocol.records.columns import ColumnFiller, WantedRows
 from ...protocol.records.kernel.columns import RecordColumns
 from ...protocol.records.layout import FRAME, HEADER_SIZE_UP_TO_MAGIC, LOG_OVERHEAD, MIN_SIZE
 from ...protocol.records.record import Buffer
 from ..places.place_files import PlaceFiles
 from .segment_location import open_segment
-from .split_damage import Leniency, SplitDamageCheck
+from .split_damage import DamagePolicy, SplitDamageCheck
 from .splits import Split
 from .transactions import AbortedBatches
 
 WINDOW_BYTES = 1 << 20
 
 
-def allocate(size: int) -> Buffer:
+def allocate_without_clearing(size: int) -> Buffer:
     """A writable buffer of `size` bytes, not cleared."""
     return memoryview(np.empty(size, np.uint8))  # type: ignore[arg-type]  # arrays are buffers from Python 3.12 on
 
@@ -36,11 +36,11 @@ class SplitRows:
     """
 
     def __init__(
-        self, files: PlaceFiles, split: Split, wanted: Wanted, leniency: Leniency, *, keep_headers: bool = False
+        self, files: PlaceFiles, split: Split, wanted: WantedRows, leniency: DamagePolicy, *, keep_headers: bool = False
     ) -> None:
         self._split = split
         self._file = open_segment(files, split, split.end)
-        self._filler = ColumnFiller(wanted, allocate)
+        self._filler = ColumnFiller(wanted, allocate_without_clearing)
         self._aborted = AbortedBatches(split.aborted)
         self._damage = SplitDamageCheck(split, self._file, leniency)
         self._keep_headers = keep_headers
@@ -55,17 +55,17 @@ class SplitRows:
         """
         columns = self._filler.columns
         try:
-            for _ in self._read():
+            for _ in self._fill_columns():
                 self._damage.add_rows(columns)
                 yield columns
                 columns.clear()
-                self._damage.clear()
+                self._damage.forget_columns()
             if columns.rows:
                 yield columns
         finally:
             self._file.close()
 
-    def _read(self) -> Iterator[None]:
+    def _fill_columns(self) -> Iterator[None]:
         """Yield when the columns are full."""
         window = WINDOW_BYTES
         while self._position < self._split.end:
@@ -77,7 +77,7 @@ class SplitRows:
             if self._keep_headers:
                 self._collect_headers(data)
             try:
-                for start, end in self._aborted.runs_without(data):
+                for start, end in self._aborted.find_runs_to_keep(data):
                     for at in self._filler.fill(data[:end], start):
                         if at < 0:
                             yield
@@ -143,7 +143,7 @@ class SplitRows:
         size = None
         with suppress(CorruptRecord):
             size = next_batch_size(data)
-        found = self._damage.find_next(position, size)
+        found = self._damage.find_batch_after_damage(position, size)
         following = self._split.end if found is None else found
         if found is not None or not may_be_torn:
             offset = FRAME.unpack_from(data)[0] if len(data) >= LOG_OVERHEAD else -1

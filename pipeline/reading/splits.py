@@ -15,8 +15,8 @@ from ...protocol.records.layout import CODEC_MASK
 from ...storage.index.transaction_index import AbortedTransaction
 from ...storage.log.batch_scan import batch_headers
 from ..places.place_files import PlaceFiles
-from .compressed_chunks import Chunks
-from .damage import Damage, missing_offsets
+from .compressed_chunks import ChunkLayout
+from .damage import Damage, missing_offsets_damage
 from .index_files import OffsetIndexEntries, largest_timestamp, offset_entries
 from .log_losses import loss_of_whole_log
 from .partition_segments import PartitionSegments
@@ -54,7 +54,7 @@ class Split:
     expects: int | None = None
     next_offset: int | None = None
     compacted_to: int = 0
-    chunks: Chunks | None = None
+    chunks: ChunkLayout | None = None
     version: Hashable = None
     aborted: tuple[AbortedTransaction, ...] = ()
 
@@ -68,7 +68,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
+class OffsetsToRead:
     """Offsets of one partition from `first` to `end` (open), without the batches of `aborted`."""
 
     first: int = 0
@@ -89,7 +89,7 @@ class SplitPlanner:
     warnings: list[str] = field(default_factory=list)
     losses: list[Damage] = field(default_factory=list)
 
-    def splits(self, log: PartitionSegments, wanted: Range) -> Iterator[Split]:
+    def plan_splits(self, log: PartitionSegments, wanted: OffsetsToRead) -> Iterator[Split]:
         """The splits of one log, in the order of their offsets. Raises: DiskFault."""
         first, end = max(wanted.first, log.start_offset), wanted.end
         if first >= end:
@@ -97,11 +97,16 @@ class SplitPlanner:
         self._look_for_losses(log, first, end)
         for segment in log.segments:
             behind = segment.next_base is not None and segment.next_base <= first
-            if behind or segment.base_offset >= end or not segment.counted_bytes or self._is_older(segment):
+            if (
+                behind
+                or segment.base_offset >= end
+                or not segment.counted_bytes
+                or self._is_before_wanted_time(segment)
+            ):
                 continue
             next_offset = log.known_end if segment.next_base is None else segment.next_base
-            aborted = tuple(each for each in wanted.aborted if _touches(each, segment))
-            for start, stop in self._cuts(segment, first, end):
+            aborted = tuple(each for each in wanted.aborted if _lies_in_segment(each, segment))
+            for start, stop in self._plan_cuts(segment, first, end):
                 yield Split(
                     topic=log.topic,
                     partition=log.partition,
@@ -138,21 +143,21 @@ class SplitPlanner:
         for hole_first, hole_end, where in holes:
             lost, lost_end = max(hole_first, first, log.compacted_to), min(hole_end, end)
             if lost < lost_end:
-                self.losses.append(missing_offsets(log.topic, log.partition, lost, lost_end, where))
+                self.losses.append(missing_offsets_damage(log.topic, log.partition, lost, lost_end, where))
 
-    def _is_older(self, segment: SegmentFile) -> bool:
+    def _is_before_wanted_time(self, segment: SegmentFile) -> bool:
         """Whether no record can be at or after the wanted time; a log's newest segment has no last time entry yet."""
         if self.min_timestamp is None or self.min_timestamp <= 0 or segment.is_newest:
             return False
         largest = largest_timestamp(self.files, segment)
         if largest is None or largest >= self.min_timestamp:
             return False
-        tail = self._newest_of_tail(segment)
+        tail = self._max_timestamp_of_tail(segment)
         if tail is not None and tail > largest:
             self.warnings.append(f"{segment.path}: its time index ends before its last batches; not used")
         return tail is not None and tail <= largest
 
-    def _newest_of_tail(self, segment: SegmentFile) -> int | None:
+    def _max_timestamp_of_tail(self, segment: SegmentFile) -> int | None:
         """The largest timestamp (ms) from the last index entry on, None where nothing says where that is."""
         entries = offset_entries(self.files, segment)
         start = max(int(entries.positions[-1]) if len(entries) else 0, segment.start)
@@ -168,21 +173,21 @@ class SplitPlanner:
         finally:
             file.close()
 
-    def _cuts(self, segment: SegmentFile, first: int, end: int) -> Sequence[tuple[int, int]]:
+    def _plan_cuts(self, segment: SegmentFile, first: int, end: int) -> Sequence[tuple[int, int]]:
         whole = segment.counted_bytes <= self.max_bytes and segment.base_offset >= first
         if whole and (segment.next_base is None or segment.next_base <= end):
             return [(segment.start, segment.size_bytes)]
         entries = offset_entries(self.files, segment)
         cuts = _cut_positions(entries, segment, first, end, self.max_bytes)
         if not entries and segment.counted_bytes > self.max_bytes:
-            return self._find_cuts(segment)
-        wrong = next((cut for cut in cuts if not _is_true(self.files, segment, entries, cut)), None)
+            return self._find_cuts_in_headers(segment)
+        wrong = next((cut for cut in cuts if not _is_batch_at_cut(self.files, segment, entries, cut)), None)
         if wrong is None:
             return list(pairwise(cuts))
         self.warnings.append(f"{segment.path}: its index names position {wrong}, where no such batch starts; not used")
-        return self._find_cuts(segment)
+        return self._find_cuts_in_headers(segment)
 
-    def _find_cuts(self, segment: SegmentFile) -> Sequence[tuple[int, int]]:
+    def _find_cuts_in_headers(self, segment: SegmentFile) -> Sequence[tuple[int, int]]:
         """Cuts found in the headers; after damage the rest is one piece, whose reader reports it."""
         cuts = [segment.start]
         file = segment.open(self.files)
@@ -198,7 +203,7 @@ class SplitPlanner:
         return list(pairwise(cuts))
 
 
-def _touches(aborted: AbortedTransaction, segment: SegmentFile) -> bool:
+def _lies_in_segment(aborted: AbortedTransaction, segment: SegmentFile) -> bool:
     behind = MAX_OFFSET if segment.next_base is None else segment.next_base
     return aborted.first_offset < behind and aborted.last_offset >= segment.first_offset
 
@@ -223,7 +228,7 @@ def _cut_positions(
     return [*cuts, stop]
 
 
-def _is_true(files: PlaceFiles, segment: SegmentFile, entries: OffsetIndexEntries, cut: int) -> bool:
+def _is_batch_at_cut(files: PlaceFiles, segment: SegmentFile, entries: OffsetIndexEntries, cut: int) -> bool:
     """Whether a batch starts at the cut whose offsets lie between the entry before and the cut's own.
 
     Brokers before 0.11 note the first offset of a compressed batch, whose header names its last one.

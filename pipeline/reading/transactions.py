@@ -47,7 +47,7 @@ class AbortedBatches:
         for each in sorted(aborted, key=lambda each: each.first_offset):
             self._ends.setdefault(each.producer_id, []).append((each.first_offset, each.last_offset))
 
-    def has(self, header: BatchHeader) -> bool:
+    def is_aborted(self, header: BatchHeader) -> bool:
         """Whether the batch is data of one."""
         if not header.is_transactional or header.is_control:
             return False
@@ -57,12 +57,12 @@ class AbortedBatches:
         at = bisect_right(ranges, header.base_offset, key=lambda each: each[0]) - 1
         return at >= 0 and header.base_offset <= ranges[at][1]
 
-    def runs_without(self, data: memoryview) -> Iterator[tuple[int, int]]:
+    def find_runs_to_keep(self, data: memoryview) -> Iterator[tuple[int, int]]:
         """Start and end (open) of the runs of other batches in `data`; the last one has what is no whole batch."""
         start = 0
         try:
             for header in headers_in(data) if self._ends else ():
-                if self.has(header):
+                if self.is_aborted(header):
                     if start < header.position:
                         yield start, header.position
                     start = header.end
@@ -78,10 +78,10 @@ def log_transactions(files: PlaceFiles, log: PartitionSegments) -> LogTransactio
     end = log_end_offset(files, log)
     names = [entry.name for entry in files.entries(log.directory)]
     indexed = _read_indexes(files, log, end, any(name.endswith(SNAPSHOT) for name in names))
-    walk = _Walk(first=log.start_offset)
+    walk = _TransactionScan(first=log.start_offset)
     if indexed is not None:
-        walk = _from_snapshot(files, log, _snapshots(names, log, end)) or walk
-    walk.over(files, log)
+        walk = _start_at_snapshot(files, log, _snapshot_offsets(names, log, end)) or walk
+    walk.scan_log(files, log)
     return LogTransactions(
         aborted=tuple(walk.aborted if indexed is None else indexed),
         last_stable_offset=min(walk.open.values(), default=max(end, log.start_offset)),
@@ -94,7 +94,7 @@ def _read_indexes(
     """What the transaction indexes tell, None where one may be missing. Entries behind a segment's end do not count."""
     if not is_of_a_broker and any(segment.indexes is None for segment in log.segments):
         return None
-    found = files.look_at_all(lambda each: each.index(files, TRANSACTION_INDEX), log.segments, near=log.directory)
+    found = files.map_items(lambda each: each.read_index(files, TRANSACTION_INDEX), log.segments, near=log.directory)
     aborted: list[AbortedTransaction] = []
     for segment, data in zip(log.segments, found, strict=True):
         behind = end if segment.next_base is None else segment.next_base
@@ -103,14 +103,14 @@ def _read_indexes(
 
 
 @dataclass(slots=True)
-class _Walk:
+class _TransactionScan:
     """Over the batches from offset `first` on. `open` has the first offset of each producer's open transaction."""
 
     first: int
     open: dict[int, int] = field(default_factory=dict)
     aborted: list[AbortedTransaction] = field(default_factory=list)
 
-    def over(self, files: PlaceFiles, log: PartitionSegments) -> None:
+    def scan_log(self, files: PlaceFiles, log: PartitionSegments) -> None:
         """Walk to the end of the log; what lies behind damage in a segment is not seen, its reader reports that."""
         for segment in log.segments:
             if segment.next_base is not None and segment.next_base <= self.first:
@@ -119,13 +119,13 @@ class _Walk:
             try:
                 for header in batch_headers(file, _position_before(files, segment, self.first), segment.size_bytes):
                     if header.is_transactional and header.last_offset >= self.first:
-                        self._see(header, file)
+                        self._take_batch(header, file)
             except CorruptRecord:
                 pass
             finally:
                 file.close()
 
-    def _see(self, header: BatchHeader, file: ReadableFile) -> None:
+    def _take_batch(self, header: BatchHeader, file: ReadableFile) -> None:
         if not header.is_control:
             self.open.setdefault(header.producer_id, header.base_offset)
             return
@@ -148,7 +148,7 @@ def _position_before(files: PlaceFiles, segment: SegmentFile, first: int) -> int
     return max(int(entries.positions[before]), segment.start) if before >= 0 else segment.start
 
 
-def _from_snapshot(files: PlaceFiles, log: PartitionSegments, offsets: Sequence[int]) -> _Walk | None:
+def _start_at_snapshot(files: PlaceFiles, log: PartitionSegments, offsets: Sequence[int]) -> _TransactionScan | None:
     """A walk that begins at the first of these snapshots that can be read, None where none can."""
     for offset in offsets:
         path = f"{log.directory}/{offset:020d}{SNAPSHOT}"
@@ -157,11 +157,13 @@ def _from_snapshot(files: PlaceFiles, log: PartitionSegments, offsets: Sequence[
         except DiskFault:
             continue
         opened = {each.producer_id: each.transaction_first_offset for each in producers}
-        return _Walk(first=offset, open={producer: first for producer, first in opened.items() if first >= 0})
+        return _TransactionScan(
+            first=offset, open={producer: first for producer, first in opened.items() if first >= 0}
+        )
     return None
 
 
-def _snapshots(names: Iterable[str], log: PartitionSegments, end: int) -> Sequence[int]:
+def _snapshot_offsets(names: Iterable[str], log: PartitionSegments, end: int) -> Sequence[int]:
     """The offsets of the snapshots in the log's folder, the newest first; those of uploaded segments are not there."""
     found = [
         offset

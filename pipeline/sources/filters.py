@@ -30,26 +30,26 @@ class PushedFilters:
         )
 
 
-def push(filters: Iterable[Filter], pushed: PushedFilters) -> tuple[PushedFilters, list[Filter]]:
+def take_over_filters(filters: Iterable[Filter], pushed: PushedFilters) -> tuple[PushedFilters, list[Filter]]:
     """What rows may be after these filters as well, and the filters that Spark has to look at."""
     left = []
     for each in filters:
         before = pushed
-        pushed = _with(each, before)
-        if pushed is before or _column(each) == "timestamp":
+        pushed = _add_filter(each, before)
+        if pushed is before or _column_of_filter(each) == "timestamp":
             left.append(each)
     return pushed, left
 
 
-def _column(each: Filter) -> str:
+def _column_of_filter(each: Filter) -> str:
     attribute: tuple[str, ...] = getattr(each, "attribute", ())
     return attribute[0] if len(attribute) == 1 else ""
 
 
-def _with(each: Filter, pushed: PushedFilters) -> PushedFilters:
+def _add_filter(each: Filter, pushed: PushedFilters) -> PushedFilters:
     """`pushed` itself when the filter cannot be taken over; else a new value, even if it says the same."""
-    values = list(_values(each))
-    match _column(each):
+    values = list(_values_of_filter(each))
+    match _column_of_filter(each):
         case "topic" if values and all(isinstance(value, str) for value in values):
             topics = frozenset(values)
             return replace(pushed, topics=topics if pushed.topics is None else pushed.topics & topics)
@@ -59,14 +59,14 @@ def _with(each: Filter, pushed: PushedFilters) -> PushedFilters:
                 pushed, partitions=partitions if pushed.partitions is None else pushed.partitions & partitions
             )
         case "offset" if _is_number(getattr(each, "value", None)):
-            return _with_offset(each, pushed)
+            return _add_offset_filter(each, pushed)
         case "timestamp":
-            return _with_timestamp(each, pushed)
+            return _add_timestamp_filter(each, pushed)
         case _:
             return pushed
 
 
-def _values(each: Filter) -> Iterator[Any]:
+def _values_of_filter(each: Filter) -> Iterator[Any]:
     if isinstance(each, EqualTo):
         yield each.value
     elif isinstance(each, In):
@@ -77,7 +77,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _with_offset(each: Filter, pushed: PushedFilters) -> PushedFilters:
+def _add_offset_filter(each: Filter, pushed: PushedFilters) -> PushedFilters:
     match each:
         case EqualTo(value=value):
             return replace(pushed, first=max(pushed.first, value), end=min(pushed.end, value + 1))
@@ -93,7 +93,7 @@ def _with_offset(each: Filter, pushed: PushedFilters) -> PushedFilters:
             return pushed
 
 
-def _with_timestamp(each: Filter, pushed: PushedFilters) -> PushedFilters:
+def _add_timestamp_filter(each: Filter, pushed: PushedFilters) -> PushedFilters:
     if not isinstance(each, EqualTo | GreaterThan | GreaterThanOrEqual):
         return pushed
     value = each.value

@@ -20,15 +20,15 @@ from ...storage.files.file_handle import ReadableFile
 from ...storage.log.batch_scan import batch_headers
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
-from ..reading.batch_header_columns import TYPES, header_batch
-from ..reading.log_losses import find_losses
+from ..reading.batch_header_columns import TYPES, make_header_record_batch
+from ..reading.log_losses import find_lost_log_or_tail
 from ..reading.partition_segments import PartitionSegments
 from ..reading.segment_location import open_segment
-from ..reading.split_damage import Leniency, SplitDamageCheck
-from ..reading.splits import Range, Split, SplitPlanner
+from ..reading.split_damage import DamagePolicy, SplitDamageCheck
+from ..reading.splits import OffsetsToRead, Split, SplitPlanner
 from ..reading.transactions import AbortedBatches
 from .options import BATCH_OPTIONS, ReadOptions, read_options
-from .split_task import NO_TASKS, SplitPartition, read_damage, report_damage, report_planning, tasks
+from .split_task import NO_TASKS, SplitPartition, make_damage_rows, make_tasks, report_planning, report_skipped_damage
 
 NAME = "kafka-batches"
 SCHEMA = (
@@ -72,18 +72,18 @@ class BatchesReader(DataSourceReader):
         files = self._options.files()
         logs = self._options.logs(files)
         planning = SplitPlanner(files, self._options.task_bytes(logs))
-        found = [split for log in logs for split in planning.splits(log, self._range(files, log))]
+        found = [split for log in logs for split in planning.plan_splits(log, self._offsets_to_read(files, log))]
         if self._options.read_committed:
-            planning.losses += [loss for log in logs for loss in find_losses(files, log)]
+            planning.losses += [loss for log in logs for loss in find_lost_log_or_tail(files, log)]
         lost = report_planning(self._options, planning, self._schema)
         return [
-            *tasks(found, planning.max_bytes, most_alone=self._options.most_alone),
+            *make_tasks(found, planning.max_bytes, most_alone=self._options.most_splits_alone),
             *lost,
         ] or NO_TASKS
 
-    def _range(self, files: PlaceFiles, log: PartitionSegments) -> Range:
+    def _offsets_to_read(self, files: PlaceFiles, log: PartitionSegments) -> OffsetsToRead:
         transactions = self._options.transactions(files, log)
-        return Range(end=transactions.last_stable_offset, aborted=transactions.aborted)
+        return OffsetsToRead(end=transactions.last_stable_offset, aborted=transactions.aborted)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
@@ -92,12 +92,12 @@ class BatchesReader(DataSourceReader):
             leniency = self._options.leniency()
             headers = split_headers(self._options.files(), split, leniency)
             while rows := list(islice(headers, ROWS_A_BATCH)):
-                yield header_batch(rows, split, schema)
-            yield from report_damage(leniency, self._schema)
-        yield from read_damage(partition.losses, self._schema)
+                yield make_header_record_batch(rows, split, schema)
+            yield from report_skipped_damage(leniency, self._schema)
+        yield from make_damage_rows(partition.losses, self._schema)
 
 
-def split_headers(files: PlaceFiles, split: Split, leniency: Leniency) -> Iterator[BatchHeader]:
+def split_headers(files: PlaceFiles, split: Split, leniency: DamagePolicy) -> Iterator[BatchHeader]:
     """Yield the headers of a split's batches, without those of aborted transactions and from its `end_offset` on.
 
     Raises: PipelineFailure where one is broken, or the split ends in a part of one where a log may not end; DataLoss.
@@ -114,7 +114,7 @@ def split_headers(files: PlaceFiles, split: Split, leniency: Leniency) -> Iterat
                     if header.magic > 2:
                         raise CorruptRecord(f"the batch has magic {header.magic}")
                     damage.check_header(header)
-                    if header.base_offset < split.end_offset and not aborted.has(header):
+                    if header.base_offset < split.end_offset and not aborted.is_aborted(header):
                         yield header
                     position = header.end
             except CorruptRecord as error:
@@ -128,7 +128,7 @@ def split_headers(files: PlaceFiles, split: Split, leniency: Leniency) -> Iterat
 
 def _skip_damage(file: ReadableFile, split: Split, position: int, damage: SplitDamageCheck, reason: str) -> int:
     """Where to go on after what is no batch. Raises: PipelineFailure unless it may be skipped."""
-    found = damage.find_next(position, None)
+    found = damage.find_batch_after_damage(position, None)
     following = split.end if found is None else found
     if found is not None or not split.ends_log:
         head = file.read(LOG_OVERHEAD, position)

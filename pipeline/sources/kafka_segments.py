@@ -37,24 +37,24 @@ from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.arrow_columns import DAMAGE
 from ..reading.damage import Damage
-from ..reading.log_losses import find_losses
+from ..reading.log_losses import find_lost_log_or_tail
 from ..reading.partition_segments import PartitionSegments
-from ..reading.splits import MAX_OFFSET, Range, SplitPlanner
+from ..reading.splits import MAX_OFFSET, OffsetsToRead, SplitPlanner
 from ..values.decoded_columns import ADDED
 from ..values.schemas import ValueSchemas
-from .filters import PushedFilters, push
+from .filters import PushedFilters, take_over_filters
 from .offset_bounds import end_offset, first_offset
 from .options import ReadOptions, read_options
 from .segments_stream import SegmentsStreamReader
 from .split_task import (
     NO_TASKS,
     SplitPartition,
-    check_range,
-    read_damage,
+    find_missing_in_range,
+    make_damage_rows,
+    make_tasks,
     read_split,
-    record_ranges,
     report_planning,
-    tasks,
+    split_by_max_records,
 )
 
 NAME = "kafka-segments"
@@ -106,7 +106,7 @@ class KafkaSegments(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         options = read_options(self.options)
         check_columns(schema, options)
-        reader = PushingReader if options.pushdown else SegmentsReader
+        reader = FilterPushingReader if options.pushdown else SegmentsReader
         return reader(options, schema, value_schemas(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -126,7 +126,7 @@ def value_schemas(options: ReadOptions, schema: StructType) -> ValueSchemas | No
     """What decodes the values, None where no column asks for it. Raises: BadUsage, PipelineFailure, DiskFault."""
     if options.values is None or not set(ADDED) & set(schema.fieldNames()):
         return None
-    return options.values.schemas(options.files(), options.topics)
+    return options.values.read_schemas(options.files(), options.topics)
 
 
 def check_columns(schema: StructType, options: ReadOptions) -> None:
@@ -159,34 +159,34 @@ class SegmentsReader(DataSourceReader):
             split
             for log in logs
             for wanted in self._ranges(files, log, planning.losses)
-            for split in planning.splits(log, wanted)
+            for split in planning.plan_splits(log, wanted)
         ]
         lost = report_planning(options, planning, self._schema)
-        return [*tasks(found, planning.max_bytes, most_alone=options.most_alone), *lost] or NO_TASKS
+        return [*make_tasks(found, planning.max_bytes, most_alone=options.most_splits_alone), *lost] or NO_TASKS
 
-    def _ranges(self, files: PlaceFiles, log: PartitionSegments, losses: list[Damage]) -> Iterator[Range]:
+    def _ranges(self, files: PlaceFiles, log: PartitionSegments, losses: list[Damage]) -> Iterator[OffsetsToRead]:
         transactions = self._options.transactions(files, log)
-        log_end = partial(self._options.log_end, files, log)
+        log_end = partial(self._options.end_of_reading, files, log)
         first = first_offset(self._options.starting, files, log, log_end)
         end = end_offset(self._options.ending, files, log)
-        losses += check_range(log, first, end, log_end)
+        losses += find_missing_in_range(log, first, end, log_end)
         if self._options.read_committed and end == MAX_OFFSET:
-            losses += find_losses(files, log)
+            losses += find_lost_log_or_tail(files, log)
         end = min(end, transactions.last_stable_offset)
         first = max(first, self._pushed.first, log.start_offset)
-        wanted = Range(first=first, end=min(end, self._pushed.end), aborted=transactions.aborted)
-        yield from record_ranges(wanted, log_end, self._options)
+        wanted = OffsetsToRead(first=first, end=min(end, self._pushed.end), aborted=transactions.aborted)
+        yield from split_by_max_records(wanted, log_end, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
         for split in partition.splits:
             yield from read_split(split, self._options, self._schema, self._values)
-        yield from read_damage(partition.losses, self._schema)
+        yield from make_damage_rows(partition.losses, self._schema)
 
 
-class PushingReader(SegmentsReader):
+class FilterPushingReader(SegmentsReader):
     """A reader that takes filters over, for a DataFrame of one query in a session where Spark offers them."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        self._pushed, left = push(filters, self._pushed)
+        self._pushed, left = take_over_filters(filters, self._pushed)
         return left

@@ -46,11 +46,11 @@ class OffsetBound:
         Raises: PipelineFailure for a time behind all records, unless that counts as the latest.
         """
         if self.times is not None:
-            time_ms = _of(self.times, log, -1)
+            time_ms = _value_for_log(self.times, log, -1)
             if time_ms >= 0:
-                return self._at_time(files, log, time_ms)
+                return self._offset_for_time(files, log, time_ms)
             return default
-        return _of(self.offsets, log, default)
+        return _value_for_log(self.offsets, log, default)
 
     def by_option(self) -> Iterator[tuple[str, set[tuple[str, int]]]]:
         """Yield options, and the topics and partitions that their JSON names."""
@@ -58,7 +58,7 @@ class OffsetBound:
             if isinstance(values, Mapping):
                 yield name, {(topic, partition) for topic, partitions in values.items() for partition in partitions}
 
-    def _at_time(self, files: PlaceFiles, log: PartitionSegments, time_ms: int) -> int:
+    def _offset_for_time(self, files: PlaceFiles, log: PartitionSegments, time_ms: int) -> int:
         found = offset_for_time(files, log, time_ms)
         if found is None and self.late_is_error:
             raise PipelineFailure(
@@ -88,30 +88,30 @@ def starting_bound(given: Mapping[str, str]) -> OffsetBound:
     if strategy not in {"error", "latest"}:
         raise BadUsage(f"the option startingOffsetsByTimestampStrategy is error or latest, not {strategy!r}")
     words = {"earliest": EARLIEST, "latest": LATEST}
-    offsets = _offsets("startingOffsets", given.get("startingOffsets", "earliest"), words)
-    times = _times(given, "starting")
+    offsets = _parse_offsets("startingOffsets", given.get("startingOffsets", "earliest"), words)
+    times = _parse_times(given, "starting")
     return OffsetBound(end="starting", offsets=offsets, times=times, late_is_error=strategy == "error")
 
 
 def ending_bound(given: Mapping[str, str]) -> OffsetBound:
     """The options of the end. Raises: BadUsage."""
-    offsets = _offsets("endingOffsets", given.get("endingOffsets", "latest"), {"latest": LATEST})
-    return OffsetBound(end="ending", offsets=offsets, times=_times(given, "ending"))
+    offsets = _parse_offsets("endingOffsets", given.get("endingOffsets", "latest"), {"latest": LATEST})
+    return OffsetBound(end="ending", offsets=offsets, times=_parse_times(given, "ending"))
 
 
-def _of(values: int | ByPartition, log: PartitionSegments, default: int) -> int:
+def _value_for_log(values: int | ByPartition, log: PartitionSegments, default: int) -> int:
     return values if isinstance(values, int) else values.get(log.topic, {}).get(log.partition, default)
 
 
-def _offsets(name: str, text: str, words: Mapping[str, int]) -> int | ByPartition:
+def _parse_offsets(name: str, text: str, words: Mapping[str, int]) -> int | ByPartition:
     word = text.strip().lower()
     if word in words:
         return words[word]
     expected = f'{", ".join(words)} or JSON like {{"topic":{{"0":23,"1":-1}}}}'
-    return _by_partition(name, text, expected, lowest=min(words.values()))
+    return _parse_by_partition(name, text, expected, lowest=min(words.values()))
 
 
-def _times(given: Mapping[str, str], end: str) -> int | ByPartition | None:
+def _parse_times(given: Mapping[str, str], end: str) -> int | ByPartition | None:
     everywhere = given.get(f"{end}Timestamp")
     if everywhere is not None:
         if not everywhere.strip().isdecimal():
@@ -120,10 +120,10 @@ def _times(given: Mapping[str, str], end: str) -> int | ByPartition | None:
     name = f"{end}OffsetsByTimestamp"
     if name not in given:
         return None
-    return _by_partition(name, given[name], 'JSON like {"topic":{"0":1700000000000}}', lowest=0)
+    return _parse_by_partition(name, given[name], 'JSON like {"topic":{"0":1700000000000}}', lowest=0)
 
 
-def _by_partition(name: str, text: str, expected: str, *, lowest: int) -> ByPartition:
+def _parse_by_partition(name: str, text: str, expected: str, *, lowest: int) -> ByPartition:
     """Numbers of JSON by topic and partition. Raises: BadUsage, naming the partition of a number below `lowest`."""
     try:
         found = {

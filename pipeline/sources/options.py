@@ -13,11 +13,11 @@ from ...config.similar_names import nearest
 from ..console_output import print_line
 from ..durations import parse_seconds
 from ..failures import BadUsage
-from ..layouts.partition_logs import partition_logs
-from ..places.place_files import PlaceFiles, join_places, normalize, split_places, store_options
+from ..layouts.partition_logs import find_partition_logs
+from ..places.place_files import PlaceFiles, complete_store_options, join_places, normalize, split_places
 from ..reading.log_end import log_end_offset
 from ..reading.partition_segments import PartitionSegments
-from ..reading.split_damage import Leniency
+from ..reading.split_damage import DamagePolicy
 from ..reading.splits import DEFAULT_SPLIT_BYTES, MAX_OFFSET
 from ..reading.transactions import LogTransactions, log_transactions
 from ..values.options import OPTIONS as VALUE_OPTIONS
@@ -103,14 +103,14 @@ class ReadOptions:
         """What reads the places of these options, on the driver and in tasks."""
         return PlaceFiles(self.store)
 
-    def leniency(self) -> Leniency:
+    def leniency(self) -> DamagePolicy:
         """What a task may pass by."""
-        return Leniency(skip_corrupt=self.skip_corrupt, fail_on_data_loss=self.fail_on_data_loss)
+        return DamagePolicy(skip_corrupt=self.skip_corrupt, fail_on_data_loss=self.fail_on_data_loss)
 
     def logs(self, files: PlaceFiles, *, all_there: bool = True) -> list[PartitionSegments]:
-        """The logs to read, as `partition_logs` finds them; what is missing or there twice is logged."""
+        """The logs to read, as `find_partition_logs` finds them; what is missing or there twice is logged."""
         pattern = None if self.pattern is None else re.compile(self.pattern)
-        found = partition_logs(
+        found = find_partition_logs(
             files,
             self.path,
             self.topics,
@@ -120,7 +120,7 @@ class ReadOptions:
             all_there=all_there,
         )
         if all_there:
-            self._check_names(found)
+            self._check_partitions_are_read(found)
         if self.assigned is not None:
             found = [log for log in found if log.partition in self.assigned[log.topic]]
         for log in found:
@@ -128,7 +128,7 @@ class ReadOptions:
                 print_line(f"{log.topic}-{log.partition}: {note}")
         return found
 
-    def _check_names(self, logs: Iterable[PartitionSegments]) -> None:
+    def _check_partitions_are_read(self, logs: Iterable[PartitionSegments]) -> None:
         """Raises: BadUsage for partitions that options name and that are not there, or not read."""
         there = {(log.topic, log.partition) for log in logs}
         assigned = {(topic, each) for topic, partitions in (self.assigned or {}).items() for each in partitions}
@@ -143,7 +143,7 @@ class ReadOptions:
         return min(self.max_partition_bytes, total // self.min_partitions or self.max_partition_bytes)
 
     @property
-    def most_alone(self) -> int:
+    def most_splits_alone(self) -> int:
         """Up to how many splits are a task each."""
         if self.max_records_per_partition is not None:
             return sys.maxsize
@@ -155,7 +155,7 @@ class ReadOptions:
             return log_transactions(files, log)
         return LogTransactions(aborted=(), last_stable_offset=MAX_OFFSET)
 
-    def log_end(self, files: PlaceFiles, log: PartitionSegments) -> int:
+    def end_of_reading(self, files: PlaceFiles, log: PartitionSegments) -> int:
         """Where reading ends now: at the end of the log, with read_committed at its last stable offset."""
         if self.read_committed:
             return log_transactions(files, log).last_stable_offset
@@ -164,11 +164,11 @@ class ReadOptions:
 
 def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> ReadOptions:
     """The options, with their defaults; `known` are those that may be given. Raises: BadUsage naming the option."""
-    check_names(given, known)
+    check_option_names(given, known)
     assigned = _parse_assign(given)
     topics = [topic.strip() for topic in given.get("subscribe", "").split(",")] if assigned is None else list(assigned)
     tiered = given.get("tieredPath")
-    path, *beside = split_places(_require(given)) or [""]
+    path, *beside = split_places(_path_option(given)) or [""]
     tiered_path = None if tiered is None else normalize(tiered)
     values = value_options(given)
     schema_path = (values.schema_path if values else None) or ""
@@ -179,29 +179,29 @@ def read_options(given: Mapping[str, str], known: Iterable[str] = OPTIONS) -> Re
         tiered_path=tiered_path,
         assigned=assigned,
         values=values,
-        store=store_options([path, *beside, tiered_path or "", schema_path], store),
+        store=complete_store_options([path, *beside, tiered_path or "", schema_path], store),
         topics=tuple(topic for topic in topics if topic) or None,
-        include_headers=flag(given, "includeHeaders", False),
-        include_timestamp_ms=flag(given, "includeTimestampMs", False),
-        include_damage=flag(given, "includeDamage", False),
-        max_partition_bytes=size(given, "maxPartitionBytes", DEFAULT_SPLIT_BYTES),
+        include_headers=bool_option(given, "includeHeaders", False),
+        include_timestamp_ms=bool_option(given, "includeTimestampMs", False),
+        include_damage=bool_option(given, "includeDamage", False),
+        max_partition_bytes=size_option(given, "maxPartitionBytes", DEFAULT_SPLIT_BYTES),
         starting=starting_bound(given),
         ending=ending_bound(given),
         pattern=_parse_pattern(given),
-        min_partitions=_positive(given, "minPartitions") or 1,
-        max_records_per_partition=_positive(given, "maxRecordsPerPartition"),
-        min_offsets_per_trigger=_positive(given, "minOffsetsPerTrigger"),
-        max_offsets_per_trigger=_positive(given, "maxOffsetsPerTrigger"),
-        max_trigger_delay_s=_seconds(given, "maxTriggerDelay", DEFAULT_TRIGGER_DELAY),
-        fail_on_data_loss=flag(given, "failOnDataLoss", True),
-        check_crc=flag(given, "checkCrc", True),
+        min_partitions=_positive_option(given, "minPartitions") or 1,
+        max_records_per_partition=_positive_option(given, "maxRecordsPerPartition"),
+        min_offsets_per_trigger=_positive_option(given, "minOffsetsPerTrigger"),
+        max_offsets_per_trigger=_positive_option(given, "maxOffsetsPerTrigger"),
+        max_trigger_delay_s=_seconds_option(given, "maxTriggerDelay", DEFAULT_TRIGGER_DELAY),
+        fail_on_data_loss=bool_option(given, "failOnDataLoss", True),
+        check_crc=bool_option(given, "checkCrc", True),
         read_committed=_is_read_committed(given),
-        pushdown=flag(given, "pushdown", False),
-        skip_corrupt=flag(given, "skipCorrupt", False),
+        pushdown=bool_option(given, "pushdown", False),
+        skip_corrupt=bool_option(given, "skipCorrupt", False),
     )
 
 
-def check_names(given: Iterable[str], known: Iterable[str]) -> None:
+def check_option_names(given: Iterable[str], known: Iterable[str]) -> None:
     """Raises: BadUsage for an option that nobody reads: without it rows would not be those that were asked for."""
     names = tuple(known)
     lower = {name.lower() for name in names}
@@ -217,17 +217,17 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
 
 def require_path(given: Mapping[str, str]) -> str:
     """The option `path` without a slash at its end. Raises: BadUsage when it is missing."""
-    return normalize(_require(given))
+    return normalize(_path_option(given))
 
 
-def _require(given: Mapping[str, str]) -> str:
+def _path_option(given: Mapping[str, str]) -> str:
     path = given.get("path", "")
     if not path:
         raise BadUsage("the option path is missing: the log directory")
     return path
 
 
-def flag(given: Mapping[str, str], name: str, default: bool) -> bool:
+def bool_option(given: Mapping[str, str], name: str, default: bool) -> bool:
     """A boolean option. Raises: BadUsage."""
     text = given.get(name, str(default)).strip().lower()
     if text not in {"true", "false"}:
@@ -235,7 +235,7 @@ def flag(given: Mapping[str, str], name: str, default: bool) -> bool:
     return text == "true"
 
 
-def size(given: Mapping[str, str], name: str, default: int) -> int:
+def size_option(given: Mapping[str, str], name: str, default: int) -> int:
     """An option in bytes, as `32m`. Raises: BadUsage."""
     text = given.get(name, str(default)).strip()
     found = _SIZE.fullmatch(text)
@@ -253,7 +253,7 @@ def _is_read_committed(given: Mapping[str, str]) -> bool:
     return level == "read_committed"
 
 
-def _positive(given: Mapping[str, str], name: str) -> int | None:
+def _positive_option(given: Mapping[str, str], name: str) -> int | None:
     """Raises: BadUsage."""
     text = given.get(name)
     if text is None:
@@ -263,7 +263,7 @@ def _positive(given: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _seconds(given: Mapping[str, str], name: str, default: str) -> float:
+def _seconds_option(given: Mapping[str, str], name: str, default: str) -> float:
     """An option that is a time, as `15m`. Raises: BadUsage."""
     text = given.get(name, default).strip().lower()
     found = parse_seconds(text)

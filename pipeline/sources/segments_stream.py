@@ -19,14 +19,22 @@ from pyspark.sql.types import StructType
 from ..console_output import print_line, print_once
 from ..failures import BadUsage, DataLoss
 from ..places.place_files import PlaceFiles
-from ..reading.damage import missing_offsets, report_loss
-from ..reading.log_losses import find_losses
+from ..reading.damage import missing_offsets_damage, raise_or_keep_loss
+from ..reading.log_losses import find_lost_log_or_tail
 from ..reading.partition_segments import PartitionSegments
-from ..reading.splits import MAX_OFFSET, Range, Split, SplitPlanner
+from ..reading.splits import MAX_OFFSET, OffsetsToRead, Split, SplitPlanner
 from ..values.schemas import ValueSchemas
 from .offset_bounds import LATEST, OffsetBound, first_offset
 from .options import ReadOptions
-from .split_task import SplitPartition, find_lost_start, read_damage, read_split, record_ranges, report_planning, tasks
+from .split_task import (
+    SplitPartition,
+    find_lost_start,
+    make_damage_rows,
+    make_tasks,
+    read_split,
+    report_planning,
+    split_by_max_records,
+)
 
 Offsets = dict[str, dict[str, int]]
 
@@ -55,10 +63,10 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = self._options.files()
         found: Offsets = {}
         for log in self._options.logs(files):
-            end = partial(self._options.log_end, files, log)
+            end = partial(self._options.end_of_reading, files, log)
             offset = first_offset(self._options.starting, files, log, end)
             for loss in find_lost_start(log, offset):
-                report_loss(
+                raise_or_keep_loss(
                     loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: print_line(f"lost: {each}")
                 )
             found.setdefault(log.topic, {})[str(log.partition)] = max(offset, log.start_offset)
@@ -66,7 +74,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Remember the ends of all logs, so that the query ends there."""
-        self._target = self._ends()
+        self._target = self._find_log_ends()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         limit = self._options.max_offsets_per_trigger
@@ -74,21 +82,21 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next micro-batch ends. Raises: BadUsage, DataLoss for a partition or offsets that are gone."""
-        ends = self._ends() if self._target is None else self._target
+        ends = self._find_log_ends() if self._target is None else self._target
         missing = sorted(set(self._options.topics or ()) - ends.keys() - start.keys())
         if missing:
             raise BadUsage(f"{self._options.place}: no such topic: {', '.join(missing)}")
-        begin = self._begin(start, ends)
+        begin = self._find_first_offsets(start, ends)
         if self._waits_for_more(begin, ends):
             return start
-        return limit_rows(begin, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
+        return limit_ends(begin, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
 
     def _waits_for_more(self, begin: Offsets, ends: Offsets) -> bool:
         """Whether there is less than `minOffsetsPerTrigger`, and the last micro-batch was not too long ago."""
         least = self._options.min_offsets_per_trigger
         if least is None or self._target is not None:
             return False
-        new = sum(ends[topic][partition] - offset for topic, partition, offset in _each(begin))
+        new = sum(ends[topic][partition] - offset for topic, partition, offset in _offsets_by_partition(begin))
         now = self._now_s()
         if new < least and now - self._triggered_s < self._options.max_trigger_delay_s:
             return True
@@ -97,7 +105,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """The ends of all logs, for the query's progress."""
-        return self._ends()
+        return self._find_log_ends()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Tasks of splits, the largest first. Raises: DataLoss, also where a batch that is made again is not whole."""
@@ -106,31 +114,33 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         planning = SplitPlanner(files, self._options.task_bytes(there))
         logs = {(log.topic, str(log.partition)): log for log in there}
         found: list[Split] = []
-        for topic, partition, stop in _each(end):
+        for topic, partition, stop in _offsets_by_partition(end):
             log = logs.get((topic, partition))
             first = start.get(topic, {}).get(partition, 0 if log is None else log.start_offset)
             if first >= stop:
                 continue
-            log_end = None if log is None else self._options.log_end(files, log)
-            lost = self._check_end(topic, partition, stop, log_end)
+            log_end = None if log is None else self._options.end_of_reading(files, log)
+            lost = self._find_lost_end(topic, partition, stop, log_end)
             if lost is not None:
                 first_lost = first if log_end is None else max(first, log_end)
-                planning.losses.append(missing_offsets(topic, int(partition), first_lost, stop, lost))
+                planning.losses.append(missing_offsets_damage(topic, int(partition), first_lost, stop, lost))
             if log is not None:
                 planning.losses += find_lost_start(log, first)
                 if log_end is not None and stop == log_end:
-                    planning.losses += find_losses(files, log)
+                    planning.losses += find_lost_log_or_tail(files, log)
                 aborted = self._options.transactions(files, log).aborted
-                ranges = record_ranges(Range(first=first, end=stop, aborted=aborted), lambda: MAX_OFFSET, self._options)
-                found += chain.from_iterable(planning.splits(log, each) for each in ranges)
+                ranges = split_by_max_records(
+                    OffsetsToRead(first=first, end=stop, aborted=aborted), lambda: MAX_OFFSET, self._options
+                )
+                found += chain.from_iterable(planning.plan_splits(log, each) for each in ranges)
         lost_rows = report_planning(self._options, planning, self._schema)
-        return [*tasks(found, planning.max_bytes, most_alone=self._options.most_alone), *lost_rows]
+        return [*make_tasks(found, planning.max_bytes, most_alone=self._options.most_splits_alone), *lost_rows]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, SplitPartition)
         for split in partition.splits:
             yield from read_split(split, self._options, self._schema, self._values)
-        yield from read_damage(partition.losses, self._schema)
+        yield from make_damage_rows(partition.losses, self._schema)
 
     def _logs(self, files: PlaceFiles) -> list[PartitionSegments]:
         """The logs that are there; what is missing of those that were is for others to judge.
@@ -140,39 +150,39 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._options.logs(files, all_there=False)
         return [log for log in found if log.segments or log.known_end]
 
-    def _ends(self) -> Offsets:
+    def _find_log_ends(self) -> Offsets:
         files = self._options.files()
         found: Offsets = {}
         for log in self._logs(files):
-            for loss in find_losses(files, log):
-                report_loss(
+            for loss in find_lost_log_or_tail(files, log):
+                raise_or_keep_loss(
                     loss, is_failure=self._options.fail_on_data_loss, keep=lambda each: print_once(f"lost: {each}")
                 )
             found.setdefault(log.topic, {})[str(log.partition)] = max(
-                self._options.log_end(files, log), log.start_offset
+                self._options.end_of_reading(files, log), log.start_offset
             )
         return found
 
-    def _begin(self, start: Offsets, ends: Offsets) -> Offsets:
+    def _find_first_offsets(self, start: Offsets, ends: Offsets) -> Offsets:
         """Where each log of `ends` goes on: as `start` says; at its earliest offset if new, at its end if it shrank.
 
         Raises: DataLoss.
         """
-        for topic, partition, offset in _each(start):
-            lost = self._check_end(topic, partition, offset, ends.get(topic, {}).get(partition))
+        for topic, partition, offset in _offsets_by_partition(start):
+            lost = self._find_lost_end(topic, partition, offset, ends.get(topic, {}).get(partition))
             if lost is not None:
                 print_line(f"lost: {lost}")
         earliest: Offsets = {}
-        if any(partition not in start.get(topic, {}) for topic, partition, _ in _each(ends)):
+        if any(partition not in start.get(topic, {}) for topic, partition, _ in _offsets_by_partition(ends)):
             for log in self._logs(self._options.files()):
                 earliest.setdefault(log.topic, {})[str(log.partition)] = log.start_offset
         begin: Offsets = {}
-        for topic, partition, end in _each(ends):
+        for topic, partition, end in _offsets_by_partition(ends):
             first = start.get(topic, {}).get(partition, earliest.get(topic, {}).get(partition, 0))
             begin.setdefault(topic, {})[partition] = min(first, end)
         return begin
 
-    def _check_end(self, topic: str, partition: str, offset: int, end: int | None) -> str | None:
+    def _find_lost_end(self, topic: str, partition: str, offset: int, end: int | None) -> str | None:
         """What is lost of a log that had `offset`, None for nothing. Raises: DataLoss."""
         if end is not None and end >= offset:
             return None
@@ -183,15 +193,17 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return lost
 
 
-def _each(offsets: Offsets) -> Iterator[tuple[str, str, int]]:
+def _offsets_by_partition(offsets: Offsets) -> Iterator[tuple[str, str, int]]:
     for topic, partitions in offsets.items():
         for partition, offset in partitions.items():
             yield topic, partition, offset
 
 
-def limit_rows(begin: Offsets, ends: Offsets, rows: int) -> Offsets:
+def limit_ends(begin: Offsets, ends: Offsets, rows: int) -> Offsets:
     """At most `rows` offsets from `begin` on, shared out by how far each partition is behind; one at least in all."""
-    behind = {(topic, partition): ends[topic][partition] - offset for topic, partition, offset in _each(begin)}
+    behind = {
+        (topic, partition): ends[topic][partition] - offset for topic, partition, offset in _offsets_by_partition(begin)
+    }
     total = sum(behind.values())
     left = min(rows, total)
     found = {topic: dict(partitions) for topic, partitions in begin.items()}

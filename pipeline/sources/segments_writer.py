@@ -23,8 +23,15 @@ from ...storage.log.segment import MAX_SEGMENT_BYTES
 from ..failures import BadUsage, PipelineFailure
 from ..writing.log_writer import DEFAULT_BATCH_BYTES, BatchSettings, LogWriter
 from ..writing.rows import Row, rows_of
-from ..writing.staging import StagedLog, Staging, check_not_in_use, commit, discard, new_job
-from .options import check_names, require_path, size
+from ..writing.staging import (
+    StagedLog,
+    Staging,
+    check_not_in_use,
+    move_staged_into_place,
+    new_job_id,
+    remove_staged_logs,
+)
+from .options import check_option_names, require_path, size_option
 
 OPTIONS = ("path", "magic", "codec", "batchBytes", "segmentBytes")
 DEFAULT_SEGMENT_BYTES = 1 << 30
@@ -42,19 +49,19 @@ class WriteOptions:
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
     """The options, with their defaults. Raises: BadUsage naming the option."""
-    check_names(given, OPTIONS)
+    check_option_names(given, OPTIONS)
     magic, codec = given.get("magic", "2").strip(), given.get("codec", "none").strip().upper()
     if magic not in {"0", "1", "2"}:
         raise BadUsage(f"the option magic is 0, 1 or 2, not {magic!r}")
     if codec not in Codec.__members__:
         names = ", ".join(each.name.lower() for each in Codec)
         raise BadUsage(f"the option codec is one of {names}, not {codec.lower()!r}")
-    segment_bytes = size(given, "segmentBytes", DEFAULT_SEGMENT_BYTES)
+    segment_bytes = size_option(given, "segmentBytes", DEFAULT_SEGMENT_BYTES)
     if segment_bytes > MAX_SEGMENT_BYTES:
         raise BadUsage(f"the option segmentBytes is {MAX_SEGMENT_BYTES} at most, not {segment_bytes}")
     try:
         batching = BatchSettings(
-            magic=int(magic), codec=Codec[codec], batch_bytes=size(given, "batchBytes", DEFAULT_BATCH_BYTES)
+            magic=int(magic), codec=Codec[codec], batch_bytes=size_option(given, "batchBytes", DEFAULT_BATCH_BYTES)
         )
     except ValueError as error:
         raise BadUsage(str(error)) from error
@@ -93,7 +100,7 @@ class SegmentsWriter(DataSourceArrowWriter):
         with _one_line_failures():
             check_not_in_use(Files(), options.path)
         self._options = options
-        self._job = new_job()
+        self._job = new_job_id()
         self._written_ms = SystemClock().now_ms()
 
     def write(self, iterator: Iterator[Any]) -> StagedLogs:
@@ -104,13 +111,13 @@ class SegmentsWriter(DataSourceArrowWriter):
             with _one_line_failures():
                 for batch in iterator:
                     for row in rows_of(batch, self._written_ms):
-                        _add(logs.get(row.topic_partition) or self._begin(logs, staging, row), row)
-                return StagedLogs(tuple(_complete(staging, writer) for writer in logs.values()))
+                        _add_row(logs.get(row.topic_partition) or self._open_log(logs, staging, row), row)
+                return StagedLogs(tuple(_complete_log(staging, writer) for writer in logs.values()))
         finally:
             for writer in logs.values():
                 writer.log.release()
 
-    def _begin(self, logs: dict[tuple[str, int], LogWriter], staging: Staging, row: Row) -> LogWriter:
+    def _open_log(self, logs: dict[tuple[str, int], LogWriter], staging: Staging, row: Row) -> LogWriter:
         log = staging.open(row.topic, row.partition, first_offset=row.offset or 0)
         writer = logs[row.topic_partition] = LogWriter(log, self._options.batching)
         return writer
@@ -118,18 +125,18 @@ class SegmentsWriter(DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make logs of what all tasks have staged. Raises: PipelineFailure."""
         with _one_line_failures():
-            commit(Files(), self._options.path, self._job, _logs_of(messages))
+            move_staged_into_place(Files(), self._options.path, self._job, _collect_staged_logs(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove what tasks have staged."""
-        discard(Files(), self._options.path, self._job)
+        remove_staged_logs(Files(), self._options.path, self._job)
 
 
-def _logs_of(messages: Sequence[WriterCommitMessage | None]) -> list[StagedLog]:
+def _collect_staged_logs(messages: Sequence[WriterCommitMessage | None]) -> list[StagedLog]:
     return [log for message in messages if isinstance(message, StagedLogs) for log in message.staged]
 
 
-def _add(writer: LogWriter, row: Row) -> None:
+def _add_row(writer: LogWriter, row: Row) -> None:
     offset = writer.next_offset if row.offset is None else row.offset
     if offset < writer.next_offset:
         raise PipelineFailure(
@@ -140,7 +147,7 @@ def _add(writer: LogWriter, row: Row) -> None:
         writer.add(replace(row.record, offset=offset))
 
 
-def _complete(staging: Staging, writer: LogWriter) -> StagedLog:
+def _complete_log(staging: Staging, writer: LogWriter) -> StagedLog:
     with _one_line_failures(writer.log.name):
         writer.flush()
     return staging.complete(writer.log, writer.records, writer.stored_bytes)

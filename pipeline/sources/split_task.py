@@ -8,15 +8,15 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from ...protocol.records.columns import NO_MIN_TIMESTAMP, Wanted
+from ...protocol.records.columns import NO_MIN_TIMESTAMP, WantedRows
 from ..console_output import print_line
 from ..failures import BadUsage
 from ..reading.arrow_columns import DAMAGE, ArrowRows, damage_rows
-from ..reading.damage import Damage, missing_offsets, report_loss
+from ..reading.damage import Damage, missing_offsets_damage, raise_or_keep_loss
 from ..reading.partition_segments import PartitionSegments
-from ..reading.split_damage import Leniency
+from ..reading.split_damage import DamagePolicy
 from ..reading.split_rows import SplitRows
-from ..reading.splits import MAX_OFFSET, Range, Split, SplitPlanner
+from ..reading.splits import MAX_OFFSET, OffsetsToRead, Split, SplitPlanner
 from ..values.decoded_columns import DecodedColumns
 from ..values.schemas import ValueSchemas
 from .options import MOST_ALONE, ReadOptions
@@ -37,7 +37,9 @@ NO_TASKS = [SplitPartition(())]
 """For a batch query that finds nothing to read: of no task at all Spark makes one that has no partition."""
 
 
-def record_ranges(wanted: Range, log_end: Callable[[], int], options: ReadOptions) -> Iterator[Range]:
+def split_by_max_records(
+    wanted: OffsetsToRead, log_end: Callable[[], int], options: ReadOptions
+) -> Iterator[OffsetsToRead]:
     """The range of a log in parts of `maxRecordsPerPartition` offsets at most; `log_end` tells where the log ends."""
     most, first = options.max_records_per_partition, wanted.first
     end = wanted.end if most is None else min(wanted.end, log_end())
@@ -47,7 +49,7 @@ def record_ranges(wanted: Range, log_end: Callable[[], int], options: ReadOption
     yield replace(wanted, first=first)
 
 
-def tasks(splits: Iterable[Split], most_bytes: int, *, most_alone: int = MOST_ALONE) -> list[SplitPartition]:
+def make_tasks(splits: Iterable[Split], most_bytes: int, *, most_alone: int = MOST_ALONE) -> list[SplitPartition]:
     """The splits as tasks, the largest first.
 
     `splits` are in the order of each log's offsets, and so are the rows of a task. If there are more than `most_alone`,
@@ -76,7 +78,9 @@ def report_planning(options: ReadOptions, planned: SplitPlanner, schema: StructT
     for warning in planned.warnings:
         print_line(warning)
     for loss in planned.losses:
-        report_loss(loss, is_failure=options.fail_on_data_loss, keep=lambda damage: print_line(f"lost: {damage}"))
+        raise_or_keep_loss(
+            loss, is_failure=options.fail_on_data_loss, keep=lambda damage: print_line(f"lost: {damage}")
+        )
     return [SplitPartition((), tuple(planned.losses))] if planned.losses and DAMAGE in schema.fieldNames() else []
 
 
@@ -84,10 +88,10 @@ def find_lost_start(log: PartitionSegments, first: int) -> Iterator[Damage]:
     """Yield a loss when `first` is below the log start: retention has deleted what was asked for."""
     if first < log.start_offset:
         where = f"offset {first} was asked for, the log starts at {log.start_offset}"
-        yield missing_offsets(log.topic, log.partition, first, log.start_offset, where)
+        yield missing_offsets_damage(log.topic, log.partition, first, log.start_offset, where)
 
 
-def check_range(log: PartitionSegments, first: int, end: int, log_end: Callable[[], int]) -> Iterator[Damage]:
+def find_missing_in_range(log: PartitionSegments, first: int, end: int, log_end: Callable[[], int]) -> Iterator[Damage]:
     """Yield what the log does not have of the offsets, `first` to `end` (open), that a batch query asks for; `log_end`
     tells where reading can end.
 
@@ -104,20 +108,22 @@ def check_range(log: PartitionSegments, first: int, end: int, log_end: Callable[
     if beyond > last:
         what = "the start" if end == MAX_OFFSET else "the end"
         where = f"{what}, offset {beyond}, was asked for, the log can be read up to {last} (open)"
-        yield missing_offsets(log.topic, log.partition, max(last, first) if end != MAX_OFFSET else last, beyond, where)
+        yield missing_offsets_damage(
+            log.topic, log.partition, max(last, first) if end != MAX_OFFSET else last, beyond, where
+        )
 
 
-def read_damage(damages: Sequence[Damage], schema: StructType) -> Iterator[Any]:
+def make_damage_rows(damages: Sequence[Damage], schema: StructType) -> Iterator[Any]:
     """Yield the rows of damage where a column asks for them."""
     if damages and DAMAGE in schema.fieldNames():
         yield damage_rows(damages, to_arrow_schema(schema, timezone="UTC"))
 
 
-def report_damage(leniency: Leniency, schema: StructType) -> Iterator[Any]:
+def report_skipped_damage(leniency: DamagePolicy, schema: StructType) -> Iterator[Any]:
     """Print what was skipped, and yield its rows where a column asks for them."""
     for damage in leniency.skipped:
         print_line(f"skipped: {damage}")
-    yield from read_damage(leniency.skipped, schema)
+    yield from make_damage_rows(leniency.skipped, schema)
 
 
 def read_split(
@@ -129,8 +135,8 @@ def read_split(
     """
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
     decoded = None if values is None else DecodedColumns(values, arrow_schema)
-    names = arrow_schema.names if decoded is None else decoded.stored_names
-    wanted = Wanted(
+    names = arrow_schema.names if decoded is None else decoded.columns_to_read
+    wanted = WantedRows(
         first_offset=split.first_offset,
         end_offset=split.end_offset,
         min_timestamp=NO_MIN_TIMESTAMP if split.min_timestamp is None else split.min_timestamp,
@@ -142,11 +148,11 @@ def read_split(
     leniency = options.leniency()
     rows = ArrowRows(names, split.topic, split.partition, arrow_schema if decoded is None else None)
     for columns in SplitRows(options.files(), split, wanted, leniency):
-        batch = rows.batch(columns)
+        batch = rows.make_record_batch(columns)
         if decoded is None:
             yield batch
         else:
             yield from decoded.batches(batch)
-    yield from report_damage(leniency, schema)
-    for line in () if decoded is None else decoded.report():
+    yield from report_skipped_damage(leniency, schema)
+    for line in () if decoded is None else decoded.describe_errors():
         print_line(f"{split.path}: {line}")

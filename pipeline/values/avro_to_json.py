@@ -39,7 +39,7 @@ class AvroValues:
         except Exception as error:
             raise BadUsage(f"no Avro schema: {error}") from error
         # fastavro's compiled reader overruns the stack on a value as deep as a type that contains itself allows.
-        self._read = (_read_py if _Shape(named).is_recursive(self._schema) else fastavro).schemaless_reader
+        self._read = (_read_py if _AvroSchemaCheck(named).is_recursive(self._schema) else fastavro).schemaless_reader
 
     def text(self, value: memoryview) -> str:
         source = io.BytesIO(value)
@@ -47,12 +47,12 @@ class AvroValues:
         if source.tell() < len(value):
             raise ValueError(f"{len(value) - source.tell()} bytes are left behind the value")
         try:
-            return json.dumps(found, default=_plain, ensure_ascii=False, allow_nan=False)
+            return json.dumps(found, default=_text_of_other_value, ensure_ascii=False, allow_nan=False)
         except ValueError:
-            return json.dumps(_finite(found), default=_plain, ensure_ascii=False)
+            return json.dumps(_replace_non_finite(found), default=_text_of_other_value, ensure_ascii=False)
 
 
-class _Shape:
+class _AvroSchemaCheck:
     """Looks at a schema for what a small value could grow or go deep by. `named` are its named types."""
 
     def __init__(self, named: dict[str, Any]) -> None:
@@ -106,18 +106,18 @@ class _Shape:
         return self._seen[name]
 
 
-def _plain(value: Any) -> str:
+def _text_of_other_value(value: Any) -> str:
     if isinstance(value, bytes):
         return b64encode(value).decode()
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _finite(value: Any) -> Any:
+def _replace_non_finite(value: Any) -> Any:
     """The value with text in the place of what JSON has no number for."""
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
+        return {name: _replace_non_finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [_replace_non_finite(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value

@@ -17,7 +17,7 @@ TEXT_CHARS = 16 << 20
 
 
 class DecodedColumns:
-    """Makes batches of the columns of `schema` from batches of `stored_names`, and counts what was not decoded."""
+    """Makes batches of the columns of `schema` from batches of `columns_to_read`, and counts what was not decoded."""
 
     def __init__(self, schemas: ValueSchemas, schema: Any) -> None:
         """Raises: BadUsage."""
@@ -27,26 +27,26 @@ class DecodedColumns:
         self._first_error = ""
 
     @property
-    def stored_names(self) -> Sequence[str]:
+    def columns_to_read(self) -> Sequence[str]:
         """The columns that batches have to have: the stored ones of the schema, and values."""
         names = [name for name in self._schema.names if name not in ADDED]
         return names if VALUE in names else [*names, VALUE]
 
     def batches(self, stored: Any) -> Iterator[Any]:
         """The rows with the added columns; they are cut where the text is long."""
-        values = stored.column(self.stored_names.index(VALUE))
+        values = stored.column(self.columns_to_read.index(VALUE))
         start = 0
         for texts, reasons in self._decode(values):
             rows = stored.slice(start, len(texts))
             start += len(texts)
             added = {DECODED: pa.array(texts, pa.string()), ERROR: pa.array(reasons, pa.string())}
             arrays = [
-                added[name] if name in added else rows.column(self.stored_names.index(name))
+                added[name] if name in added else rows.column(self.columns_to_read.index(name))
                 for name in self._schema.names
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def report(self) -> Iterator[str]:
+    def describe_errors(self) -> Iterator[str]:
         """A line where values could not be decoded."""
         if self._errors:
             yield f"{self._errors:,} of {self._values:,} values not decoded, the first: {self._first_error}"

@@ -15,21 +15,21 @@ class JsonValues:
 
     def __init__(self, schema: Schema | None = None) -> None:
         """Raises: BadUsage."""
-        self._validator = None if schema is None else _validator(schema)
+        self._validator = None if schema is None else _make_validator(schema)
 
     def text(self, value: memoryview) -> str:
         text = str(value, "utf-8")
-        found = json.loads(text, parse_constant=_no_json)
+        found = json.loads(text, parse_constant=_refuse_constant)
         if self._validator is not None:
             self._validator.validate(found)
         return text
 
 
-def _no_json(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _validator(schema: Schema) -> Any:
+def _make_validator(schema: Schema) -> Any:
     try:
         import jsonschema_rs
     except ImportError as missing:

@@ -36,13 +36,13 @@ class ValueOptions:
     registry_url: str | None = field(default=None, repr=False)
     subjects: tuple[str, ...] | None = None
 
-    def schemas(self, files: PlaceFiles, topics: Sequence[str] | None) -> ValueSchemas:
+    def read_schemas(self, files: PlaceFiles, topics: Sequence[str] | None) -> ValueSchemas:
         """Read the schemas; one of a registry that cannot be used is logged, since its values may not be there.
 
         Raises: BadUsage, PipelineFailure, DiskFault.
         """
         if self.registry_url is not None:
-            found = ValueSchemas(format=self.format, is_framed=True, by_id=self._of_registry(topics))
+            found = ValueSchemas(format=self.format, is_framed=True, by_id=self._read_schemas_of_registry(topics))
         else:
             one = None if self.schema_path is None else schema_of_file(files, self.schema_path, self.format)
             found = ValueSchemas(format=self.format, is_framed=self.is_framed, one=one, message=self.message)
@@ -50,11 +50,11 @@ class ValueOptions:
             decoder = ValueDecoder(found)
         except BadUsage as wrong:
             raise BadUsage(f"{self.schema_path}: {wrong}" if self.schema_path else str(wrong)) from wrong
-        for problem in decoder.problems():
+        for problem in decoder.find_unusable_schemas():
             print_line(f"{problem}; values with this id are not decoded")
         return found
 
-    def _of_registry(self, topics: Sequence[str] | None) -> Mapping[int, Schema]:
+    def _read_schemas_of_registry(self, topics: Sequence[str] | None) -> Mapping[int, Schema]:
         assert self.registry_url is not None
         subjects = self.subjects or [f"{topic}-value" for topic in topics or ()]
         if not subjects:

@@ -45,7 +45,7 @@ class ProtobufValues:
         path: tuple[int, ...] = ()
         if self._has_path:
             path, value = _read_message_indexes(value)
-        found = (self._one or self._of_path(path)).FromString(bytes(value))
+        found = (self._one or self._message_class_at(path)).FromString(bytes(value))
         return str(
             self._to_json(
                 found,
@@ -57,7 +57,7 @@ class ProtobufValues:
             )
         )
 
-    def _of_path(self, path: tuple[int, ...]) -> Any:
+    def _message_class_at(self, path: tuple[int, ...]) -> Any:
         found = self._classes.get(path)
         if found is None:
             names = self._file.message_types_by_name
@@ -103,19 +103,19 @@ def _add_file(pool: Any, file: Any) -> None:
 
 def _read_message_indexes(value: memoryview) -> tuple[tuple[int, ...], memoryview]:
     """The path of the message in its file, and the bytes after that. Raises: ValueError."""
-    count, at = _zigzag(value, 0)
+    count, at = _read_zigzag(value, 0)
     if not 0 <= count <= MAX_PATH:
         raise ValueError(f"a path of {count} message indexes")
     path = []
     for _ in range(count):
-        index, at = _zigzag(value, at)
+        index, at = _read_zigzag(value, at)
         if index < 0:
             raise ValueError(f"message index {index}")
         path.append(index)
     return tuple(path) or (0,), value[at:]
 
 
-def _zigzag(data: memoryview, at: int) -> tuple[int, int]:
+def _read_zigzag(data: memoryview, at: int) -> tuple[int, int]:
     number = 0
     for shift in range(0, 35, 7):
         if at >= len(data):

@@ -46,23 +46,25 @@ class Registry:
             if not versions:
                 raise BadUsage(f"{self._url} has no subject {subject}; the option valueSubjects names others")
             for version in versions:
-                answer = self._version(subject, version, kind)
-                references = self._references(answer, kind, {})
+                answer = self._fetch_version(subject, version, kind)
+                references = self._collect_references(answer, kind, {})
                 found[int(answer["id"])] = Schema(definition=answer["schema"], references=tuple(references.items()))
         return found
 
-    def _references(self, answer: Mapping[str, Any], kind: ValueFormat, found: dict[str, str]) -> dict[str, str]:
+    def _collect_references(
+        self, answer: Mapping[str, Any], kind: ValueFormat, found: dict[str, str]
+    ) -> dict[str, str]:
         """Adds what the schema refers to, each behind what it refers to itself."""
         for each in answer.get("references") or ():
             if each["name"] not in found:
                 if len(found) >= MAX_REFERENCES:
                     raise PipelineFailure(f"{self._url}: a schema with more than {MAX_REFERENCES} references")
-                of_reference = self._version(each["subject"], each["version"], kind)
-                self._references(of_reference, kind, found)
+                of_reference = self._fetch_version(each["subject"], each["version"], kind)
+                self._collect_references(of_reference, kind, found)
                 found[each["name"]] = of_reference["schema"]
         return found
 
-    def _version(self, subject: str, version: int, kind: ValueFormat) -> Mapping[str, Any]:
+    def _fetch_version(self, subject: str, version: int, kind: ValueFormat) -> Mapping[str, Any]:
         query = "?format=serialized" if kind == "protobuf" else ""
         path = f"/subjects/{quote(subject, safe='')}/versions/{int(version)}{query}"
         if path in self._answers:

@@ -31,13 +31,13 @@ class ValueDecoder:
         """Raises: BadUsage for the schema of all values, if it cannot be used; for a library that is absent."""
         self._schemas = schemas
         self._made: dict[int, Values] = {}
-        self._one = None if schemas.by_id else self._make(schemas.one)
+        self._one = None if schemas.by_id else self._make_values(schemas.one)
 
-    def problems(self) -> Iterator[str]:
+    def find_unusable_schemas(self) -> Iterator[str]:
         """What is wrong with schemas of a registry, a line each."""
         for schema_id in self._schemas.by_id:
             try:
-                self._of_id(schema_id)
+                self._values_of_schema_id(schema_id)
             except BadUsage as problem:
                 yield f"schema id {schema_id}: {problem}"
 
@@ -46,30 +46,30 @@ class ValueDecoder:
         if value is None:
             return None, None
         try:
-            return self._text(value), None
+            return self._to_json(value), None
         except Exception as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             return None, reason[:MAX_REASON]
 
-    def _text(self, value: memoryview) -> str:
+    def _to_json(self, value: memoryview) -> str:
         if not self._schemas.is_framed:
             assert self._one is not None
             return self._one.text(value)
         if len(value) < FRAME_BYTES or value[0] != MAGIC:
             raise ValueError("the value does not begin with magic byte 0 and a schema id")
         schema_id = int.from_bytes(value[1:FRAME_BYTES], "big")
-        return (self._one or self._of_id(schema_id)).text(value[FRAME_BYTES:])
+        return (self._one or self._values_of_schema_id(schema_id)).text(value[FRAME_BYTES:])
 
-    def _of_id(self, schema_id: int) -> Values:
+    def _values_of_schema_id(self, schema_id: int) -> Values:
         found = self._made.get(schema_id)
         if found is None:
             schema = self._schemas.by_id.get(schema_id)
             if schema is None:
                 raise LookupError(f"schema id {schema_id} is of none of the subjects")
-            found = self._made[schema_id] = self._make(schema)
+            found = self._made[schema_id] = self._make_values(schema)
         return found
 
-    def _make(self, schema: Schema | None) -> Values:
+    def _make_values(self, schema: Schema | None) -> Values:
         schemas = self._schemas
         if schemas.format == "json":
             return JsonValues(schema)

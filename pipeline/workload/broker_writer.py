@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ..kafka_connector import broker_errors, write_options
+from ..kafka_connector import one_line_kafka_errors, write_options
 from .records import LoadRecord, Workload
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def workload_frame(spark: "SparkSession", workload: Workload) -> "DataFrame":
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield _as_arrow(workload.chunk(number))
+                yield _make_arrow_batch(workload.make_chunk(number))
 
     tasks = min(len(workload.chunks), spark.sparkContext.defaultParallelism) or 1
     numbers = spark.range(0, len(workload.chunks), numPartitions=tasks)
@@ -42,11 +42,11 @@ def write_to_broker(spark: "SparkSession", workload: Workload, bootstrap: str, *
     """Write the records. Raises: PipelineFailure when the broker refuses them."""
     options = write_options(bootstrap, codec=workload.codec.name.lower(), idempotent=idempotent)
     options["kafka.batch.size"] = str(workload.batch_bytes)
-    with broker_errors():
+    with one_line_kafka_errors():
         workload_frame(spark, workload).write.format("kafka").options(**options).save()
 
 
-def _as_arrow(records: Iterator[LoadRecord]) -> pa.RecordBatch:
+def _make_arrow_batch(records: Iterator[LoadRecord]) -> pa.RecordBatch:
     rows = list(records)
     columns = [row.partition for row in rows], [row.key for row in rows], [row.value for row in rows]
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, _ARROW, strict=True)]

@@ -6,7 +6,7 @@ from dataclasses import fields
 from ...protocol.records.layout import Codec
 from ..console_output import print_line, print_rows
 from ..failures import BadUsage
-from ..kafka_connector import check_reachable
+from ..kafka_connector import check_one_address_listens
 from ..spark_packages import jar_settings
 from .log_directory import write_log_directory
 from .records import KEYS, START_MS, Workload
@@ -70,7 +70,7 @@ def _write_to_broker(workload: Workload, arguments: argparse.Namespace) -> None:
     from ..session import build_session
     from .broker_writer import write_to_broker
 
-    check_reachable(arguments.target)
+    check_one_address_listens(arguments.target)
     session = build_session("workload", master=arguments.master, settings=jar_settings(["connector"], arguments.jars))
     write_to_broker(session, workload, arguments.target, idempotent=not arguments.no_idempotence)
 

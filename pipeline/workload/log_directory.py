@@ -32,19 +32,22 @@ def write_log_directory(
     try:
         log_manager = LogManager([directory], Files(), SystemClock(), config)
         try:
-            return _write(workload, log_manager, tell)
+            return _write_records(workload, log_manager, tell)
         finally:
             log_manager.shutdown()
     except DiskFault as fault:
         raise PipelineFailure(str(fault)) from fault
 
 
-def _write(workload: Workload, log_manager: LogManager, tell: Callable[[int], None] | None) -> int:
+def _write_records(workload: Workload, log_manager: LogManager, tell: Callable[[int], None] | None) -> int:
     batching = BatchSettings(magic=workload.magic, codec=workload.codec, batch_bytes=workload.batch_bytes)
-    writers = [LogWriter(_log(log_manager, workload.topic, number), batching) for number in range(workload.partitions)]
+    writers = [
+        LogWriter(_get_or_create_log(log_manager, workload.topic, number), batching)
+        for number in range(workload.partitions)
+    ]
     written = 0
     for number in workload.chunks:
-        for record in workload.chunk(number):
+        for record in workload.make_chunk(number):
             writer = writers[record.partition]
             writer.add(
                 Record(offset=writer.next_offset, timestamp=record.timestamp, key=record.key, value=record.value)
@@ -57,7 +60,7 @@ def _write(workload: Workload, log_manager: LogManager, tell: Callable[[int], No
     return sum(writer.stored_bytes for writer in writers)
 
 
-def _log(log_manager: LogManager, topic: str, partition: int) -> Log:
+def _get_or_create_log(log_manager: LogManager, topic: str, partition: int) -> Log:
     """The partition's log. A topic's id follows from its name: the same workload gives the same directory."""
     found = log_manager.logs.get((topic, partition))
     return found or log_manager.create(topic, partition, uuid5(_TOPIC_IDS, topic))

@@ -77,28 +77,28 @@ class Workload:
         """The numbers of all chunks."""
         return range(-(-self.records // CHUNK_RECORDS))
 
-    def chunk(self, number: int) -> Iterator[LoadRecord]:
+    def make_chunk(self, number: int) -> Iterator[LoadRecord]:
         """The records of one chunk, in their order."""
         first = number * CHUNK_RECORDS
         count = min(CHUNK_RECORDS, self.records - first)
         rng = random.Random(f"{self.seed}/{number}")
-        text = _text(self.seed, max(_TEXT_BYTES, 2 * self.size))
+        text = _make_text(self.seed, max(_TEXT_BYTES, 2 * self.size))
         places = rng.choices(range(len(text) - self.size), k=count)
-        for at, (place, key) in enumerate(zip(places, self._keys(rng, count), strict=True)):
+        for at, (place, key) in enumerate(zip(places, self._make_keys(rng, count), strict=True)):
             partition = (first + at if key is None else crc32(key)) % self.partitions
             yield LoadRecord(partition, self.start_ms + first + at, key, text[place : place + self.size])
 
-    def _keys(self, rng: random.Random, count: int) -> Iterator[bytes | None]:
+    def _make_keys(self, rng: random.Random, count: int) -> Iterator[bytes | None]:
         if self.keys == "null":
             yield from (None for _ in range(count))
             return
-        weights = _zipf(self.distinct_keys) if self.keys == "zipf" else None
+        weights = _cumulative_zipf_weights(self.distinct_keys) if self.keys == "zipf" else None
         for number in rng.choices(range(self.distinct_keys), cum_weights=weights, k=count):
             yield b"key-%08d" % number
 
 
 @cache
-def _text(seed: int, size: int) -> bytes:
+def _make_text(seed: int, size: int) -> bytes:
     rng = random.Random(f"{seed}/text")
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = ["".join(rng.choices(letters, k=rng.randint(2, 9))) for _ in range(_WORDS)]
@@ -106,5 +106,5 @@ def _text(seed: int, size: int) -> bytes:
 
 
 @cache
-def _zipf(count: int) -> list[float]:
+def _cumulative_zipf_weights(count: int) -> list[float]:
     return list(accumulate(1 / rank for rank in range(1, count + 1)))

@@ -58,18 +58,18 @@ class LogWriter:
         Raises: as `flush`.
         """
         size = _size(record)
-        if self._pending and not self._has_room(record, size):
+        if self._pending and not self._fits_in_batch(record, size):
             self.flush()
         self._pending.append(record)
         self._size += size
 
-    def _has_room(self, record: Record, size: int) -> bool:
+    def _fits_in_batch(self, record: Record, size: int) -> bool:
         first = self._pending[0]
         if self._size + size > self._batching.batch_bytes or record.offset - first.offset > MAX_INT32:
             return False
-        return self._append_time(record) == self._append_time(first)
+        return self._batch_append_time(record) == self._batch_append_time(first)
 
-    def _append_time(self, record: Record) -> int | None:
+    def _batch_append_time(self, record: Record) -> int | None:
         """The timestamp that the batch has for all its records, None where each has its own."""
         is_batch_time = record.timestamp_type is TimestampType.LOG_APPEND_TIME and self._batching.magic > MAGIC_V0
         return record.timestamp if is_batch_time else None
@@ -81,7 +81,7 @@ class LogWriter:
         """
         if not self._pending:
             return
-        append_time = self._append_time(self._pending[0])
+        append_time = self._batch_append_time(self._pending[0])
         batch = build_batch(
             self._pending,
             magic=self._batching.magic,

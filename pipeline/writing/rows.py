@@ -61,10 +61,10 @@ def rows_of(batch: Any, written_ms: int) -> Iterator[Row]:
         _check_destination(topic, partition, offset)
         record = Record(
             timestamp=written_ms if timestamp is None else timestamp,
-            timestamp_type=_timestamp_type(kind),
+            timestamp_type=_parse_timestamp_type(kind),
             key=key,
             value=value,
-            headers=_headers(headers) if headers else (),
+            headers=_parse_headers(headers) if headers else (),
         )
         yield Row(topic, partition, offset, record)
 
@@ -90,7 +90,7 @@ def _check_destination(topic: str | None, partition: int | None, offset: int | N
         raise PipelineFailure(fault)
 
 
-def _timestamp_type(kind: int | None) -> TimestampType:
+def _parse_timestamp_type(kind: int | None) -> TimestampType:
     match kind:
         case None | TimestampType.NONE | TimestampType.CREATE_TIME:
             return TimestampType.CREATE_TIME
@@ -100,7 +100,7 @@ def _timestamp_type(kind: int | None) -> TimestampType:
             raise PipelineFailure(f"timestampType {kind}: 0 is CreateTime, 1 is LogAppendTime")
 
 
-def _headers(headers: Sequence[dict[str, Any] | None]) -> tuple[Header, ...]:
+def _parse_headers(headers: Sequence[dict[str, Any] | None]) -> tuple[Header, ...]:
     found = []
     for header in headers:
         if header is None or header["key"] is None:

@@ -63,7 +63,7 @@ class StagedLog:
         return log_dir_name(self.topic, self.partition)
 
 
-def new_job() -> str:
+def new_job_id() -> str:
     """A name that no other job has."""
     return uuid4().hex[:_JOB_DIGITS]
 
@@ -119,7 +119,7 @@ def check_no_records(files: Files, directory: str) -> None:
         raise PipelineFailure(f"{directory} has segments already; nothing is added to a log that is there")
 
 
-def commit(files: Files, path: str, job: str, staged: Sequence[StagedLog]) -> None:
+def move_staged_into_place(files: Files, path: str, job: str, staged: Sequence[StagedLog]) -> None:
     """Make logs of all that is staged, and remove what other attempts of the job left.
 
     A failure takes back what was done so far.
@@ -133,16 +133,16 @@ def commit(files: Files, path: str, job: str, staged: Sequence[StagedLog]) -> No
         for log in staged:
             check_no_records(files, f"{path}/{log.name}")
         is_new = not any(not name.suffix for _, name in directory.log_folders())
-        _update_checkpoints(files, path, staged)
+        _drop_from_checkpoints(files, path, staged)
         _move_all(files, path, job, staged)
         if is_new:
             directory.write_clean_mark()  # all logs are complete: a broker need not check them
-        discard(files, path, job)
+        remove_staged_logs(files, path, job)
     finally:
         directory.release()
 
 
-def discard(files: Files, path: str, job: str) -> None:
+def remove_staged_logs(files: Files, path: str, job: str) -> None:
     """Remove what the job has staged. Raises: DiskFault."""
     if not files.is_directory(path):
         return
@@ -168,7 +168,7 @@ def _check_one_each(staged: Iterable[StagedLog]) -> None:
         seen.add(log.name)
 
 
-def _update_checkpoints(files: Files, path: str, staged: Sequence[StagedLog]) -> None:
+def _drop_from_checkpoints(files: Files, path: str, staged: Sequence[StagedLog]) -> None:
     """Drop what checkpoints say of former logs of these names: a broker would cut the new ones by it.
 
     A log with holes counts as cleaned up to its end.
@@ -190,7 +190,7 @@ def _move_all(files: Files, path: str, job: str, staged: Sequence[StagedLog]) ->
     done: list[tuple[str, str]] = []
     try:
         for log in staged:
-            for old, new in _moves(files, path, job, log):
+            for old, new in _renames_for(files, path, job, log):
                 files.rename(old, new)
                 done.append((old, new))
         files.sync_directory(path)
@@ -200,7 +200,7 @@ def _move_all(files: Files, path: str, job: str, staged: Sequence[StagedLog]) ->
         raise
 
 
-def _moves(files: Files, path: str, job: str, log: StagedLog) -> Iterable[tuple[str, str]]:
+def _renames_for(files: Files, path: str, job: str, log: StagedLog) -> Iterable[tuple[str, str]]:
     """The renames that put a log in its place; an empty one of that name goes out of the way."""
     target = f"{path}/{log.name}"
     if files.is_directory(target):

@@ -77,7 +77,7 @@ class Appender:
         if partition is not None and partition >= known.view.partitions:
             placed = NO_MEMORY
         else:
-            placed = self._put(known.view, record, now_ms)
+            placed = self._append_by_default(known.view, record, now_ms)
         if placed == NO_MEMORY:
             self._append_slowly(record, known, now_ms)
             return
@@ -87,7 +87,7 @@ class Appender:
         if self._has_fast_appends:
             self.fast_appends[topic] = self._fast_append(known)
 
-    def _put(self, view: TopicView, record: PendingRecord, now_ms: int) -> int:
+    def _append_by_default(self, view: TopicView, record: PendingRecord, now_ms: int) -> int:
         """Appends the record to its own partition, that of its key, or the built-in one's; returns it, or NO_MEMORY."""
         partition = record.partition
         if partition is None:
@@ -106,15 +106,15 @@ class Appender:
         waiting.deadline_ms = now_ms + self._max_block_ms
         key = self._queue_of(waiting, known)
         if key is not None:
-            self._admit(waiting)
+            self._count_as_waiting(waiting)
             self._enqueue(key, waiting)
-        elif self._for_memory or known is None or not self._place(waiting, known, now_ms):
-            self._admit(waiting)
+        elif self._for_memory or known is None or not self._try_append(waiting, known, now_ms):
+            self._count_as_waiting(waiting)
             self._wait_for_memory(waiting)
         else:
             self._wake_for_pass()
 
-    def _admit(self, waiting: PendingRecord) -> None:
+    def _count_as_waiting(self, waiting: PendingRecord) -> None:
         """Counts a record that has to wait. Raises: BufferExhausted when waiting records have reached their limit."""
         if not self._memory.admit(waiting.held_bytes):
             error = BufferExhausted(
@@ -125,7 +125,7 @@ class Appender:
             self._count_refusal(error)
             raise error
 
-    def _leave(self, waiting: PendingRecord, waited_ms: int = 0) -> None:
+    def _count_leaving(self, waiting: PendingRecord, waited_ms: int = 0) -> None:
         self._memory.leave(waiting.held_bytes, waited_ms)
 
     def _wait_time_ms(self, waiting: PendingRecord, now_ms: int) -> int:
@@ -163,7 +163,7 @@ class Appender:
             try:
                 await news.wait(clock, max(0, until_ms - now_ms), "metadata")
             except Timeout:
-                raise self._unknown(topic, None) from None
+                raise self._make_metadata_timeout(topic, None) from None
 
     def _answer_waiting_lookups(self) -> None:
         for topic in list(self._asked_for):
@@ -258,7 +258,7 @@ class Appender:
             self._metadata.use(topic, now_ms)  # else it would be forgotten
             if partition is not None:
                 self._metadata.request_update()  # the partition may be created later
-        self._refuse_each(late, self._unknown(topic, partition))
+        self._refuse_each(late, self._make_metadata_timeout(topic, partition))
 
     def _retry_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
         """As `_retry`; a fault fails this record only, not the records after it."""
@@ -266,7 +266,7 @@ class Appender:
             self._retry(waiting, known, now_ms)
         except Exception as fault:
             self._log.fault(f"a record for {waiting.topic}, which had waited,", fault)
-            self._leave(waiting)
+            self._count_leaving(waiting)
             self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
 
     def _retry(self, waiting: PendingRecord, known: Topic, now_ms: int) -> None:
@@ -275,10 +275,10 @@ class Appender:
             self._enqueue(key, waiting)
             return
         self._meters.elapsed_ns["metadata-wait"] += self._wait_time_ms(waiting, now_ms) * 1_000_000
-        if self._for_memory or not self._place(waiting, known, now_ms):
+        if self._for_memory or not self._try_append(waiting, known, now_ms):
             self._wait_for_memory(waiting)
         else:
-            self._leave(waiting)
+            self._count_leaving(waiting)
 
     def _wait_for_memory(self, waiting: PendingRecord) -> None:
         if not self._for_memory:
@@ -302,9 +302,9 @@ class Appender:
                 continue
             if waiting.short_of != memory.available_bytes:
                 memory.count_waiting(0)
-                if self._place_safely(waiting, known, now_ms):
+                if self._try_append_safely(waiting, known, now_ms):
                     queue.popleft()
-                    self._leave(waiting, self._wait_time_ms(waiting, now_ms))
+                    self._count_leaving(waiting, self._wait_time_ms(waiting, now_ms))
                     if self._has_fast_appends:
                         # Later records of the same topic can follow into the batch.
                         self._fast_append(known).follow(now_ms)
@@ -313,45 +313,47 @@ class Appender:
             if waiting.deadline_ms > now_ms:
                 break
             queue.popleft()
-            self._give_up(waiting, now_ms)
+            self._refuse_for_lack_of_memory(waiting, now_ms)
         if not self._deadlines_increase:
             late = [waiting for waiting in queue if waiting.deadline_ms <= now_ms]
             for waiting in late:
                 queue.remove(waiting)
             for waiting in late:
-                self._give_up(waiting, now_ms)
+                self._refuse_for_lack_of_memory(waiting, now_ms)
         memory.count_waiting(len(queue))
 
-    def _give_up(self, waiting: PendingRecord, now_ms: int) -> None:
-        self._leave(waiting, self._wait_time_ms(waiting, now_ms))
+    def _refuse_for_lack_of_memory(self, waiting: PendingRecord, now_ms: int) -> None:
+        self._count_leaving(waiting, self._wait_time_ms(waiting, now_ms))
         self._meters.count("exhausted")
         text = f"no memory for a record of {waiting.topic} within {self._max_block_ms} ms"
         self._refuse(waiting, BufferExhausted(f"{text}; buffer.memory is {self._memory.total_bytes}"))
 
-    def _place_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
+    def _try_append_safely(self, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
         """As `_place`; a fault ends the record that it was met with."""
         try:
-            return self._place(waiting, known, now_ms)
+            return self._try_append(waiting, known, now_ms)
         except Exception as fault:
             self._log.fault(f"a record for {waiting.topic}, which had waited for memory,", fault)
             self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
             return True
 
-    def _place(self, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
+    def _try_append(self, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
         """Whether the record is dealt with: it found memory, or was refused."""
         if self._partitioner is not None:
-            return self._place_by(self._partitioner, waiting, known, now_ms)
-        placed = self._put(known.view, waiting, now_ms)
+            return self._try_append_by_partitioner(self._partitioner, waiting, known, now_ms)
+        placed = self._append_by_default(known.view, waiting, now_ms)
         if placed == NO_MEMORY:
             return False
         if self._appended is not None:
             self._appended(waiting.topic, placed)
         return True
 
-    def _place_by(self, partitioner: Partitioner, waiting: PendingRecord, known: Topic, now_ms: int) -> bool:
+    def _try_append_by_partitioner(
+        self, partitioner: Partitioner, waiting: PendingRecord, known: Topic, now_ms: int
+    ) -> bool:
         """As `_place`, where a partitioner is to be asked, and asked again before a batch is opened."""
         try:
-            placed = self._put_by(partitioner, waiting, known, now_ms)
+            placed = self._append_by_partitioner(partitioner, waiting, known, now_ms)
         except FOREIGN_FAULTS as fault:  # a partitioner is somebody else's code, and must not stop all others
             self._refuse(waiting, ProducerError(f"the partitioner failed for a record of {waiting.topic}: {fault!r}"))
             return True
@@ -361,7 +363,9 @@ class Appender:
             self._appended(waiting.topic, placed)
         return True
 
-    def _put_by(self, partitioner: Partitioner, waiting: PendingRecord, known: Topic, now_ms: int) -> int:
+    def _append_by_partitioner(
+        self, partitioner: Partitioner, waiting: PendingRecord, known: Topic, now_ms: int
+    ) -> int:
         """As `_put`. Raises what the partitioner raises, and ValueError for a partition below 0."""
         partition = self._partition(partitioner, waiting, known)
         placed = self._accumulator.append(known.view, partition, waiting, now_ms, new_batch=waiting.chosen is not None)
@@ -384,7 +388,7 @@ class Appender:
             raise ValueError(f"the partitioner gave partition {chosen} of {waiting.topic}")
         return chosen
 
-    def _unknown(self, topic: str, partition: int | None) -> Timeout:
+    def _make_metadata_timeout(self, topic: str, partition: int | None) -> Timeout:
         if not self._metadata.nodes:
             failures = self._metadata.unreachable
             servers = "; ".join(
@@ -398,7 +402,7 @@ class Appender:
     def _refuse_each(self, those: Sequence[PendingRecord], error: ProducerError) -> None:
         """Ends records that have left the queues: their callbacks may send again, into queues as they are then."""
         for waiting in those:
-            self._leave(waiting)
+            self._count_leaving(waiting)
             self._refuse(waiting, error)
 
     def _refuse(self, waiting: PendingRecord, error: ProducerError) -> None:

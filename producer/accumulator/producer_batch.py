@@ -218,12 +218,12 @@ class Batch:
             self.leader_epoch = epoch
 
     @property
-    def came_back(self) -> bool:
+    def was_reenqueued(self) -> bool:
         """Whether it was put back into its queue, so that its place does not tell its age."""
         return self.in_retry or self.is_split_child
 
     @property
-    def leader_changed(self) -> bool:
+    def has_newer_leader(self) -> bool:
         """Whether a newer leader is known than the one that the last try was for (KIP-951)."""
         return self.attempts > 0 and self.leader_epoch > self.attempted_epoch
 
@@ -244,7 +244,7 @@ class Batch:
             listeners, self.listeners = self.listeners, []
             finish_all(listeners, self.partition, outcome)
         if self._waiters:
-            self._wake()
+            self._wake_waiters()
         return True
 
     def _forget_bytes(self) -> None:
@@ -258,7 +258,7 @@ class Batch:
             self._waiters.append(waiter)
             await waiter
 
-    def _wake(self) -> None:
+    def _wake_waiters(self) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
@@ -270,17 +270,17 @@ class Batch:
         Children hold `limit_bytes` each. One child would be the batch again, so it is halved.
         """
         records = self.decode_records()
-        children = self._children(records, limit_bytes, ratio)
+        children = self._make_children(records, limit_bytes, ratio)
         if len(children) < 2:
             middle = (len(records) + 1) // 2
             children = [
-                *self._children(records[:middle], MAX_OPENED_BYTES, ratio),
-                *self._children(records[middle:], MAX_OPENED_BYTES, ratio),
+                *self._make_children(records[:middle], MAX_OPENED_BYTES, ratio),
+                *self._make_children(records[middle:], MAX_OPENED_BYTES, ratio),
             ]
-        self._hand_over(children)
+        self._pass_deliveries_to(children)
         return children
 
-    def _children(self, records: Sequence[Record], limit_bytes: int, ratio: float) -> list["Batch"]:
+    def _make_children(self, records: Sequence[Record], limit_bytes: int, ratio: float) -> list["Batch"]:
         children: list[Batch] = []
         for record in records:
             key = None if record.key is None else bytes(record.key)
@@ -288,13 +288,13 @@ class Batch:
             headers = encode_headers(record.headers)
             bound = most_bytes(-1 if key is None else len(key), -1 if value is None else len(value), len(headers))
             if not children or not children[-1].buffer.append(record.timestamp, key, value, headers):
-                children.append(self._child(max(limit_bytes, bound), ratio))
+                children.append(self._make_child(max(limit_bytes, bound), ratio))
                 children[-1].buffer.append(record.timestamp, key, value, headers)
         for child in children:
             child.buffer.full = True
         return children
 
-    def _child(self, limit_bytes: int, ratio: float) -> "Batch":
+    def _make_child(self, limit_bytes: int, ratio: float) -> "Batch":
         return Batch(
             self.topic,
             self.partition,
@@ -307,7 +307,7 @@ class Batch:
             transactional=self.transactional,
         )
 
-    def _hand_over(self, children: Sequence["Batch"]) -> None:
+    def _pass_deliveries_to(self, children: Sequence["Batch"]) -> None:
         sequence = self.base_sequence
         for child in children:
             child.leader_epoch = self.leader_epoch
@@ -320,4 +320,4 @@ class Batch:
             if (batch := delivery.follow()) is not None:
                 batch.listeners.append(delivery)
         self._forget_bytes()
-        self._wake()
+        self._wake_waiters()

@@ -143,7 +143,7 @@ class Accumulator:
         size = max(self._batch_size, record.bound_bytes)
         if self.memory.waiting or not self.memory.take(size):
             return NO_MEMORY
-        batch = self._open(topic, partition, size, now_ms)
+        batch = self._make_batch(topic, partition, size, now_ms)
         try:
             taken = batch.try_append(record)
         except Exception:
@@ -153,7 +153,7 @@ class Accumulator:
         self.needs_pass = True
         return taken
 
-    def _open(self, topic: str, partition: int, size: int, now_ms: int) -> Batch:
+    def _make_batch(self, topic: str, partition: int, size: int, now_ms: int) -> Batch:
         self._numbers += 1
         ratio = self.ratios.get(topic, self._codec) if self._compresses else INITIAL
         # By place: names would be put into a dictionary first.
@@ -182,12 +182,16 @@ class Accumulator:
                         self._note_if_ready(queue, leader.node_id, now_ms, result)
             if len(queues) > 1 and self.settings.adaptive and self.settings.partitioner is None:
                 known = metadata.topics.get(topic)
-                self._measure(topic, list(queues.values()), known.view.partitions if known is not None else 0)
+                self._learn_queue_lengths(
+                    topic, list(queues.values()), known.view.partitions if known is not None else 0
+                )
         return result
 
-    def _measure(self, topic: str, queues: Sequence[BatchQueue], partitions: int) -> None:
+    def _learn_queue_lengths(self, topic: str, queues: Sequence[BatchQueue], partitions: int) -> None:
         """Tells the built-in partitioner the lengths of the queues, once every partition has one."""
-        measured = [each for each in queues if each.leader is not None and not self._unavailable(each.leader.node_id)]
+        measured = [
+            each for each in queues if each.leader is not None and not self._is_unavailable(each.leader.node_id)
+        ]
         lengths = list(map(len, measured)) if 0 < partitions <= len(queues) else None
         self.partitioner_of(topic).learn(lengths, [queue.partition for queue in measured], len(queues))
 
@@ -196,7 +200,7 @@ class Accumulator:
         if node_id in result.nodes or (self.muted and queue.topic_partition in self.muted):
             return
         waited_ms = batch.ms_since_attempt(now_ms)
-        backoff_ms = self._backing_off(batch, waited_ms) if batch.attempts else 0
+        backoff_ms = self._backoff_left_ms(batch, waited_ms) if batch.attempts else 0
         if not backoff_ms:
             full = len(queue) > 1 or batch.buffer.full
             if full or waited_ms >= self._linger_ms or self.flushes or self.closing or self.memory.waiting:
@@ -207,13 +211,13 @@ class Accumulator:
             result.next_check_ms = left_ms
 
     @staticmethod
-    def _backing_off(batch: Batch, waited_ms: int) -> int:
+    def _backoff_left_ms(batch: Batch, waited_ms: int) -> int:
         """How long after the failed try the next one may go, 0 when that is now."""
-        if batch.leader_changed:
+        if batch.has_newer_leader:
             return 0
         return batch.backoff_ms if waited_ms < batch.backoff_ms else 0
 
-    def _unavailable(self, node_id: int) -> bool:
+    def _is_unavailable(self, node_id: int) -> bool:
         times, timeout_ms = self._node_times.get(node_id), self.settings.availability_timeout_ms
         return timeout_ms > 0 and times is not None and times.ready_ms - times.drained_ms > timeout_ms
 
@@ -243,7 +247,7 @@ class Accumulator:
             at = (at + 1) % len(queues)
             if queue and not (self.muted and queue.topic_partition in self.muted):
                 batch = queue[0]
-                backing_off = batch.attempts and self._backing_off(batch, batch.ms_since_attempt(now_ms))
+                backing_off = batch.attempts and self._backoff_left_ms(batch, batch.ms_since_attempt(now_ms))
                 may_go = sequences is None or (not sequences.waits_for_first(batch) and sequences.may_drain(batch))
                 if may_go and not backing_off:
                     if taken and size + batch.estimated_bytes > self.settings.max_request_size:
@@ -314,11 +318,11 @@ class Accumulator:
             for batch in sorted(over, key=lambda batch: batch.created_ms):
                 queue.remove(batch)
                 found.append(batch)
-        return _shut(found)
+        return _close_for_appends(found)
 
     def next_expiry_ms(self) -> int:
         """When the oldest queued batch expires."""
-        ages = [age for queue in self._queues for age in _first_ages(queue)]
+        ages = [age for queue in self._queues for age in _creation_times_of_first(queue)]
         return min(ages, default=NEVER_MS) + self.settings.delivery_timeout_ms
 
     def release(self, batch: Batch) -> None:
@@ -336,7 +340,7 @@ class Accumulator:
         for queue in self._queues:
             found.extend(queue)
             queue.clear()
-        return _shut(found)
+        return _close_for_appends(found)
 
     def find_orphans(self, in_flight: Iterable[Batch]) -> list[Batch]:
         """The batches that have not ended, but are neither queued nor in flight. Only a fault leaves such batches."""
@@ -351,7 +355,7 @@ class Accumulator:
             found += unsent
             for batch in unsent:
                 queue.remove(batch)
-        return _shut(found)
+        return _close_for_appends(found)
 
     @property
     def last_number(self) -> int:
@@ -369,7 +373,7 @@ class Accumulator:
         return None
 
 
-def _shut(batches: list[Batch]) -> list[Batch]:
+def _close_for_appends(batches: list[Batch]) -> list[Batch]:
     """Closes batches that are about to fail for further records: a callback may send before the last has failed."""
     for batch in batches:
         batch.buffer.full = True
@@ -385,13 +389,13 @@ def _overdue_batches(queue: BatchQueue, now_ms: int, timeout_ms: int) -> Iterato
     for batch in queue:
         if batch.is_expired(now_ms, timeout_ms):
             yield batch
-        elif not batch.came_back:
+        elif not batch.was_reenqueued:
             return
 
 
-def _first_ages(queue: BatchQueue) -> Iterator[int]:
+def _creation_times_of_first(queue: BatchQueue) -> Iterator[int]:
     """When the batches that came back, and the first one after them, were created."""
     for batch in queue:
         yield batch.created_ms
-        if not batch.came_back:
+        if not batch.was_reenqueued:
             return

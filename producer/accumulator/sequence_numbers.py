@@ -63,7 +63,7 @@ class SequenceNumbers:
     def set_producer_id_and_epoch(self, identity: ProducerIdAndEpoch) -> None:
         """Takes a producer id from a coordinator; partitions that waited for it number their batches from 0 again."""
         self.identity = identity
-        self._rewrite(self._ready_to_rewrite())
+        self._rewrite(self._partitions_to_renumber())
 
     def may_drain(self, batch: Batch) -> bool:
         """Whether the batch at the head of its queue may go now."""
@@ -72,7 +72,7 @@ class SequenceNumbers:
             return False
         entry = self.entry_of(key)
         if not batch.has_sequence:
-            if entry.in_flight and (entry.identity != self.identity or self._must_settle(entry.in_flight[0])):
+            if entry.in_flight and (entry.identity != self.identity or self._must_end_before_new(entry.in_flight[0])):
                 return False
             return key not in self.unresolved and key not in self._to_rewrite
         if key in self._to_rewrite and not batch.may_be_written:
@@ -80,7 +80,7 @@ class SequenceNumbers:
         return not entry.in_flight or entry.in_flight[0] is batch
 
     @staticmethod
-    def _must_settle(first: Batch) -> bool:
+    def _must_end_before_new(first: Batch) -> bool:
         """Whether new batches wait for one that is sent again, since an earlier try may have been written.
 
         A broker knows the last five batches again. Kafka's client does not wait: after two bad answers to this batch,
@@ -141,12 +141,12 @@ class SequenceNumbers:
         """Whether to send it again after that answer; asks for a new epoch where nothing else helps."""
         key = batch.topic_partition
         entry = self.entry_of(key)
-        follows = batch.base_sequence == self._following(entry.last_acked)
+        follows = batch.base_sequence == self._sequence_after(entry.last_acked)
         if code is ErrorCode.UNKNOWN_PRODUCER_ID:
             return self._retry_unknown_id(batch, log_start_offset)
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             if key not in self.unresolved and (batch.sequence_was_reset or not follows):
-                if self._overtaken(batch):
+                if self._was_overtaken(batch):
                     self._to_rewrite.add(key)
                 return True
             if key not in self.unresolved or batch.base_sequence == self.unresolved[key]:
@@ -154,7 +154,7 @@ class SequenceNumbers:
             return True
         return code.retriable
 
-    def _overtaken(self, batch: Batch) -> bool:
+    def _was_overtaken(self, batch: Batch) -> bool:
         """Whether a broker that knew nothing of the producer took a later batch first, as brokers do.
 
         That happens when the first batch is split. Kafka 3.9 sends the children again until they expire.
@@ -194,7 +194,7 @@ class SequenceNumbers:
             if entry.in_flight:
                 continue
             del self.unresolved[key]
-            if entry.next != self._following(entry.last_acked):
+            if entry.next != self._sequence_after(entry.last_acked):
                 lost.append(key)
         self._to_rewrite.update(lost)
 
@@ -202,7 +202,7 @@ class SequenceNumbers:
         """Raises the epoch when a partition needs it; at the last epoch the id is given up, and a new one must come."""
         if not self._to_rewrite or not self.identity.valid:
             return
-        settled = self._ready_to_rewrite()
+        settled = self._partitions_to_renumber()
         if any(self.entry_of(key).identity == self.identity for key in settled):
             if self.identity.epoch >= MAX_EPOCH:
                 self.identity = ProducerIdAndEpoch()
@@ -210,7 +210,7 @@ class SequenceNumbers:
             self.identity = ProducerIdAndEpoch(self.identity.producer_id, self.identity.epoch + 1)
         self._rewrite(settled)
 
-    def _ready_to_rewrite(self) -> list[TopicPartition]:
+    def _partitions_to_renumber(self) -> list[TopicPartition]:
         """The partitions to number from 0 again for which it is known what a broker has written.
 
         Brokers write without gaps: when the first batch in flight was not written, no later one was.
@@ -236,7 +236,7 @@ class SequenceNumbers:
             entry.next = next_sequence(entry.next, batch.count)
 
     @staticmethod
-    def _following(sequence: int) -> int:
+    def _sequence_after(sequence: int) -> int:
         return 0 if sequence == NO_SEQUENCE else next_sequence(sequence, 1)
 
 

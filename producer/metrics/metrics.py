@@ -21,7 +21,7 @@ Note = tuple[str, int, int, int, int, float]
 """A batch that went into a request: topic, bytes, ms in the queue, bytes of its largest record, records, ratio."""
 
 
-class Sampled:
+class SampledValues:
     """Values of the last windows: [start, sum, count, max] each."""
 
     __slots__ = ("_windows", "total", "total_count")
@@ -96,9 +96,9 @@ TOPIC_COUNTED = {"record-send": "sent", "byte": "sent_bytes", "record-retry": "r
 _TOPIC = itemgetter(0)
 
 
-class _Series(dict[str, Sampled]):
-    def __missing__(self, name: str) -> Sampled:
-        series = self[name] = Sampled()
+class _Series(dict[str, SampledValues]):
+    def __missing__(self, name: str) -> SampledValues:
+        series = self[name] = SampledValues()
         return series
 
 
@@ -118,9 +118,9 @@ class ProducerMetrics:
         self._throttles: list[int] = []
 
     @property
-    def series(self) -> Mapping[str, Sampled]:
+    def series(self) -> Mapping[str, SampledValues]:
         """What was counted so far, by `AVERAGED`'s and `COUNTED`'s short names."""
-        self._take_notes()
+        self._move_notes_to_series()
         return self._series
 
     def count(self, name: str, value: float = 1) -> None:
@@ -130,7 +130,7 @@ class ProducerMetrics:
         """Counts for the producer and for the topic."""
         now_ms = self._now()
         self._series[name].add(value, now_ms)
-        self._topic(topic)[name].add(value, now_ms)
+        self._series_of_topic(topic)[name].add(value, now_ms)
 
     def count_request(self, notes: Iterable[Note], now_ms: int) -> None:
         """Counts a Produce request by the batches in it."""
@@ -147,10 +147,10 @@ class ProducerMetrics:
         self._throttles.append(throttle_ms)
 
     def _begin_notes(self, now_ms: int) -> None:
-        self._take_notes()
+        self._move_notes_to_series()
         self._noted_ms, self._noted_until_ms = now_ms, now_ms + NOTES_MS
 
-    def _take_notes(self) -> None:
+    def _move_notes_to_series(self) -> None:
         """Puts what was noted into the windows of its second."""
         now_ms, own = self._noted_ms, self._series
         if self._latencies:
@@ -165,14 +165,14 @@ class ProducerMetrics:
             own["request_records"].add_all(records, now_ms)
             topics = set(map(_TOPIC, self._batches))
             if len(topics) == 1:
-                _count(self._batches, now_ms, own, self._topic(topics.pop()))
+                _add_batches_to_series(self._batches, now_ms, own, self._series_of_topic(topics.pop()))
             else:
-                _count(self._batches, now_ms, own)
+                _add_batches_to_series(self._batches, now_ms, own)
                 for topic, notes in groupby(sorted(self._batches, key=_TOPIC), _TOPIC):
-                    _count(list(notes), now_ms, self._topic(topic))
+                    _add_batches_to_series(list(notes), now_ms, self._series_of_topic(topic))
             self._batches, self._requests = [], []
 
-    def _topic(self, topic: str) -> _Series:
+    def _series_of_topic(self, topic: str) -> _Series:
         found = self._topics.get(topic)
         if found is None:
             found = self._topics[topic] = _Series()
@@ -180,7 +180,7 @@ class ProducerMetrics:
 
     def snapshot(self) -> dict[str, float]:
         """Name to value, as in Kafka's group `producer-metrics`."""
-        self._take_notes()
+        self._move_notes_to_series()
         now_ms = self._now()
         values: dict[str, float] = {name: gauge() for name, gauge in self.gauges.items()}
         for name, key in AVERAGED.items():
@@ -198,7 +198,7 @@ class ProducerMetrics:
 
     def topic_snapshot(self) -> dict[str, dict[str, float]]:
         """Topic to the values of Kafka's group `producer-topic-metrics`."""
-        self._take_notes()
+        self._move_notes_to_series()
         now_ms = self._now()
         result: dict[str, dict[str, float]] = {}
         for topic, series in self._topics.items():
@@ -210,7 +210,7 @@ class ProducerMetrics:
         return result
 
 
-def _count(batches: Sequence[Note], now_ms: int, *into: _Series) -> None:
+def _add_batches_to_series(batches: Sequence[Note], now_ms: int, *into: _Series) -> None:
     _, sizes, queued_ms, largest, records, ratios = zip(*batches, strict=True)
     counted = {
         "sent": records,

@@ -175,7 +175,7 @@ class Connections:
                 raise
             if isinstance(fault, ssl.SSLError):
                 self.fault = self.fault or tls_fault(fault)
-            self._pause(node)
+            self._begin_backoff(node)
             self._note_failure(node, self._why_no_connection(fault))
         finally:
             timer.cancel()
@@ -188,9 +188,9 @@ class Connections:
         if connection is not None and connection.closed:
             node.connection = None
             self.fault = self.fault or connection.fault
-            self._pause(node)
+            self._begin_backoff(node)
             if not (connection.was_open or self._is_closed):
-                self._note_failure(node, self._why_not(connection))
+                self._note_failure(node, self._describe_failure_of(connection))
         elif connection is not None and connection.open:
             node.failures, node.failure = 0, ""
         self._changed()
@@ -203,7 +203,7 @@ class Connections:
             return "it hung up in the TLS handshake: is it a listener with TLS?"
         return str(fault) or type(fault).__name__
 
-    def _why_not(self, connection: Connection) -> str:
+    def _describe_failure_of(self, connection: Connection) -> str:
         """Why a connection came to nothing, as far as one can tell."""
         if connection.fault is not None:
             return str(connection.fault)
@@ -222,6 +222,6 @@ class Connections:
         used = {node_id: node for node_id, node in self._nodes.items() if node.connection or node.task}
         self._nodes = used
 
-    def _pause(self, node: _Node) -> None:
+    def _begin_backoff(self, node: _Node) -> None:
         node.failures += 1
         node.again_ms = self._clock.now_ms() + self._backoff.delay_ms(node.failures)

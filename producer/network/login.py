@@ -38,9 +38,9 @@ class Login:
     def start(self, versions: VersionRanges) -> None:
         """`versions`: what the broker said before the login."""
         self._steps = log_in(self._sasl, versions)
-        self._go_on(lambda: next(self._steps))
+        self._take_next_step(lambda: next(self._steps))
 
-    def _go_on(self, take_step: Callable[[], Any]) -> None:
+    def _take_next_step(self, take_step: Callable[[], Any]) -> None:
         try:
             step = take_step()
         except StopIteration as end:
@@ -48,24 +48,26 @@ class Login:
         except LoginRefused as fault:
             self._done(AuthenticationFailed(str(fault), fault.error_code), 0)
         else:
-            self._do(step)
+            self._do_step(step)
 
-    def _do(self, step: Any) -> None:
+    def _do_step(self, step: Any) -> None:
         if isinstance(step, LoginRequest):
             self._carrier.send(step.key, step.version, step.request, self._handle_answer, answered=True)
         elif isinstance(step, RawSaslToken):
-            self._carrier.send_bare(step.token, lambda token: self._go_on(lambda: self._steps.send(token)))
+            self._carrier.send_bare(step.token, lambda token: self._take_next_step(lambda: self._steps.send(token)))
         else:
             self._asking = asyncio.get_running_loop().create_task(_ask_for_token(step))
             self._asking.add_done_callback(self._handle_token)
 
     def _handle_answer(self, answer: NetworkAnswer) -> None:
         if answer.response is not None:
-            self._go_on(lambda: self._steps.send(answer.response))
+            self._take_next_step(lambda: self._steps.send(answer.response))
 
     def _handle_token(self, asked: asyncio.Task[str]) -> None:
         fault = RuntimeError("cancelled") if asked.cancelled() else asked.exception()
-        self._go_on(lambda: self._steps.throw(fault) if fault is not None else self._steps.send(asked.result()))
+        self._take_next_step(
+            lambda: self._steps.throw(fault) if fault is not None else self._steps.send(asked.result())
+        )
 
 
 async def _ask_for_token(provider: TokenProvider) -> str:

@@ -51,7 +51,7 @@ class RequestTemplate:
         """`request` is without topics."""
         self._version, self._flexible = version, _SPEC.is_flexible(version)
         self._request = request, topic, partition
-        head, _, *tail = _whole(encode_request(_SPEC, version, 0, client_id, self.request(_ONE)))
+        head, _, *tail = _join_pieces(encode_request(_SPEC, version, 0, client_id, self.request(_ONE)))
         self._before, self._after = head[_START.size : -1 if self._flexible else -_SIZE.size], tail
         self._kept_bytes = _START.size - SIZE_BYTES + len(self._before) + sum(map(len, tail))
         self._answer, self._between = _answer_layout(version, topic, partition)
@@ -92,7 +92,7 @@ class TemplateRequest(NamedTuple):
     records: Buffer
 
 
-def _whole(pieces: Iterable[Piece]) -> list[bytes]:
+def _join_pieces(pieces: Iterable[Piece]) -> list[bytes]:
     return [bytes(cast(Buffer, piece)) for piece in pieces]  # of bytes alone, since there is no file here
 
 
@@ -104,7 +104,7 @@ def _answer_layout(version: int, topic: str, partition: int) -> tuple[Struct, tu
     )
     answer = TopicProduceResponse(name=topic, partition_responses=[part])
     response = ProduceResponse(responses=[answer], throttle_time_ms=throttle_ms)
-    frame = b"".join(_whole(encode_response(_SPEC, version, 0, response)))
+    frame = b"".join(_join_pieces(encode_response(_SPEC, version, 0, response)))
     head, rest = frame[SIZE_BYTES + _SIZE.size :].split(_OFFSETS.pack(*offsets))
     middle, end = rest.split(_SIZE.pack(throttle_ms))
     return Struct(f">i{len(head)}sqqq{len(middle)}si{len(end)}s"), (head, middle, end)

@@ -154,9 +154,9 @@ class Results:
                 unheard = batch.count - len(batch.listeners)
                 self._log.warning("failed", text, batch.count, batch.topic, batch.partition, unheard, error)
         finally:
-            self._end(batch, Outcome(error=error, failures=failures))
+            self._end_batch(batch, Outcome(error=error, failures=failures))
 
-    def _end(self, batch: Batch, outcome: Outcome) -> None:
+    def _end_batch(self, batch: Batch, outcome: Outcome) -> None:
         """Ends a batch that nobody keeps any more, so also after a fault."""
         try:
             batch.end(outcome)
@@ -184,7 +184,7 @@ class Results:
         try:
             self._accumulator.release(batch)
         finally:
-            self._end(batch, Outcome(base_offset, append_time))
+            self._end_batch(batch, Outcome(base_offset, append_time))
 
     def _split(self, batch: Batch) -> None:
         if self._call_source is not None:
@@ -213,12 +213,12 @@ class Results:
         )
         failures: dict[int, ProducerError] | None = None
         if result.record_errors:
-            failures = self._record_failures(result)
+            failures = self._failures_by_record(result)
             error = ProducerError(f"part of a batch for {where} that had invalid records", result.code)
         self.fail(batch, error, failures=failures, adjust=batch.attempts < self._settings.retries)
 
     @staticmethod
-    def _record_failures(result: Result) -> dict[int, ProducerError]:
+    def _failures_by_record(result: Result) -> dict[int, ProducerError]:
         alone = len(result.record_errors) == 1
         code = result.code if alone else ErrorCode.INVALID_RECORD
         why = result.message or result.code.name

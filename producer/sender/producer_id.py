@@ -31,7 +31,9 @@ class ProducerIdCallSource(CallSource):
     def next_call(self, now_ms: int) -> Call | None:
         if self.sequences.identity.valid or self._asking or self.fatal or now_ms < self._again_ms:
             return None
-        return Call(key=ApiKey.INIT_PRODUCER_ID, request=self._request, done=lambda answer: self._done(answer))
+        return Call(
+            key=ApiKey.INIT_PRODUCER_ID, request=self._request, done=lambda answer: self._take_producer_id(answer)
+        )
 
     def next_call_ms(self, now_ms: int) -> int:
         if self.sequences.identity.valid or self._asking or self.fatal:
@@ -50,7 +52,7 @@ class ProducerIdCallSource(CallSource):
     def _request(self, version: int) -> InitProducerIdRequest:
         return InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=MAX_TIMEOUT_MS)
 
-    def _done(self, answer: NetworkAnswer) -> None:
+    def _take_producer_id(self, answer: NetworkAnswer) -> None:
         self._asking = False
         code = answer.failure or code_of(answer.response.error_code)
         if code is ErrorCode.NONE:

@@ -66,7 +66,7 @@ class Sender:
     def run_once(self, now_ms: int) -> int:
         """One pass; how many ms until the next, unless somebody wakes the loop. 0: at once."""
         if self._link.fault is not None:
-            self._stop(self._link.fault)
+            self._stop_for_fault(self._link.fault)
             return self._link.tick(now_ms)
         steps = (
             self._append_waiting,
@@ -76,18 +76,18 @@ class Sender:
             self._send_metadata,
             self._link.tick,
         )
-        return min([self._step(step, now_ms) for step in steps])
+        return min([self._run_step(step, now_ms) for step in steps])
 
-    def _step(self, step: Callable[[int], int], now_ms: int) -> int:
+    def _run_step(self, step: Callable[[int], int], now_ms: int) -> int:
         """When the step wants to be made again; one that fails keeps no other from being made."""
         try:
             return step(now_ms)
         except Exception as fault:
             self._log.fault(f"a step of the sender, {getattr(step, '__name__', step)},", fault)
-            self._recover(fault)
+            self._end_batches_after_fault(fault)
             return PAUSE_MS
 
-    def _recover(self, fault: Exception) -> None:
+    def _end_batches_after_fault(self, fault: Exception) -> None:
         """Ends the batches that the fault left where no answer and no pass would find them."""
         in_flight = [batch for batches in self._results.in_flight.values() for batch in batches]
         for batch in self._accumulator.find_orphans(in_flight):
@@ -145,7 +145,7 @@ class Sender:
         finally:
             self._wake()
 
-    def _stop(self, fault: ProducerError) -> None:
+    def _stop_for_fault(self, fault: ProducerError) -> None:
         """No broker takes anything, now and later: each record ends with why."""
         if self._call_source is not None:
             self._call_source.enter_fatal_error(fault)
@@ -222,18 +222,20 @@ class Sender:
 
     def _send_request(self, node_id: int, batches: list[Batch], now_ms: int) -> None:
         version = self._version_of_produce(node_id)
-        made = [(batch, records) for batch in batches if (records := self._records(batch, version)) is not None]
+        made = [
+            (batch, records) for batch in batches if (records := self._records_of_batch(batch, version)) is not None
+        ]
         if version is None or not made:
             return
         self._meters.count_request([_note(batch, len(records), now_ms) for batch, records in made], now_ms)
         sent = {batch.topic_partition: batch for batch, _ in made}
-        done = partial(self._handle_produce_answer, sent, _magic(version))
+        done = partial(self._handle_produce_answer, sent, _magic_of_version(version))
         request = self._builder.build(made, version)
         self._link.send(node_id, _PRODUCE, version, request, done, answered=self._settings.acks != 0)
         if self._keeps_order:
             self._accumulator.muted.update(sent)
 
-    def _records(self, batch: Batch, version: int | None) -> Buffer | None:
+    def _records_of_batch(self, batch: Batch, version: int | None) -> Buffer | None:
         """The bytes for a broker of that Produce version; None when it cannot have them and the batch has failed."""
         if batch.fault is not None:
             self._log.fault(f"making a batch for {batch.topic}-{batch.partition}", batch.fault)
@@ -247,7 +249,7 @@ class Sender:
             fault = f"Produce v{version} has no sequences: set enable.idempotence=false"
         else:
             try:
-                return batch.to_bytes(_magic(version), self._settings.level)
+                return batch.to_bytes(_magic_of_version(version), self._settings.level)
             except (ValueError, PeerFault) as error:
                 fault = str(error)
         where = f"{batch.topic}-{batch.partition}"
@@ -263,7 +265,7 @@ class Sender:
             for batch in batches:
                 if batch in self._results.in_flight.get(batch.topic_partition, ()):
                     self._results.fail_for_fault(batch, fault)
-            self._recover(fault)
+            self._end_batches_after_fault(fault)
         if self._keeps_order:
             self._accumulator.muted.difference_update([batch.topic_partition for batch in batches])
         if answer.alone and self._accumulator.live:
@@ -301,7 +303,7 @@ class Sender:
                     if told.leader_id >= 0 and told.leader_epoch >= 0:
                         self._learn_leader(batch, told, response)
                     if partition.error_code:
-                        self._results.handle_failure(batch, _result(partition), magic, now_ms)
+                        self._results.handle_failure(batch, _make_result(partition), magic, now_ms)
                     else:
                         self._results.succeed(batch, partition.base_offset, partition.log_append_time_ms)
         for batch in sent.values():
@@ -329,7 +331,7 @@ class Sender:
             version = common_version(ApiKey.METADATA, self._link.versions(node_id))
             if version is None:
                 continue
-            topics = self._metadata.topics_to_ask(now_ms)
+            topics = self._metadata.take_topics_to_ask(now_ms)
             asked = [MetadataRequestTopic(name=name) for name in topics]
             request = MetadataRequest(topics=asked, allow_auto_topic_creation=True)
             done = partial(self._handle_metadata, topics)
@@ -363,7 +365,7 @@ class Sender:
         self._wake()
 
 
-def _magic(version: int) -> int:
+def _magic_of_version(version: int) -> int:
     if version >= MAGIC_V2_SINCE:
         return CURRENT_MAGIC
     return MAGIC_V1 if version >= MAGIC_V1_SINCE else MAGIC_V0
@@ -375,7 +377,7 @@ def _note(batch: Batch, size_bytes: int, now_ms: int) -> Note:
     return batch.topic, size_bytes, queued_ms, buffer.largest_bytes, buffer.count, batch.observed_ratio
 
 
-def _result(partition: PartitionProduceResponse) -> Result:
+def _make_result(partition: PartitionProduceResponse) -> Result:
     return Result(
         code=code_of(partition.error_code),
         base_offset=partition.base_offset,

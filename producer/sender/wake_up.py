@@ -34,7 +34,7 @@ class WakeUp:
     def stop(self) -> None:
         """No pass begins any more."""
         self._loop = None
-        self._disarm()
+        self._cancel_timer()
 
     def set(self) -> None:
         """Something happened: a pass is due at once."""
@@ -60,20 +60,20 @@ class WakeUp:
         if delay_ms <= 0:
             self.set()
         elif not self._scheduled:
-            self._arm(now_ms + min(delay_ms, MAX_SLEEP_MS), now_ms)
+            self._set_timer(now_ms + min(delay_ms, MAX_SLEEP_MS), now_ms)
 
-    def _arm(self, due_ms: int, now_ms: int) -> None:
+    def _set_timer(self, due_ms: int, now_ms: int) -> None:
         if self._timer is not None and now_ms < self._due_ms <= due_ms:
             return
-        self._disarm()
+        self._cancel_timer()
         self._due_ms = due_ms
-        self._timer = self._clock.call_later(due_ms - now_ms, self._rang)
+        self._timer = self._clock.call_later(due_ms - now_ms, self._on_timer)
 
-    def _rang(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         self.set()
 
-    def _disarm(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

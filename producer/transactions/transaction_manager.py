@@ -126,7 +126,7 @@ class TransactionManager(CallSource):
     def prepare(self) -> None:
         if self.fatal is None and self.sequences.find_gap():
             text = "records expired after they were sent, so they may be written or not"
-            self._cannot_go_on(ProducerError(f"{text}: the transaction has to be aborted"))
+            self._enter_error(ProducerError(f"{text}: the transaction has to be aborted"))
 
     def next_call(self, now_ms: int) -> Call | None:
         self._head = None
@@ -148,7 +148,7 @@ class TransactionManager(CallSource):
             nodes = {node_id: address}
         return Call(
             key=request.key,
-            request=partial(self._message, request),
+            request=partial(self._make_message, request),
             done=partial(self._handle_answer, request),
             versions=request.versions,
             nodes=nodes,
@@ -195,7 +195,7 @@ class TransactionManager(CallSource):
         if error.code in FATAL_CODES:
             self.enter_fatal_error(error)
         else:
-            self._cannot_go_on(error, bump=self._can_bump and not self.machine.completing, needs_bump=False)
+            self._enter_error(error, bump=self._can_bump and not self.machine.completing, needs_bump=False)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class TransactionManager(CallSource):
                 return request
         return None
 
-    def _message(self, request: TransactionRequest, version: int) -> object:
+    def _make_message(self, request: TransactionRequest, version: int) -> object:
         if isinstance(request, InitProducerId):
             self._can_bump = version >= BUMP_SINCE
         return request.message(version, Owner(self._id, self._settings.transaction_timeout_ms, self.sequences.identity))
@@ -234,13 +234,13 @@ class TransactionManager(CallSource):
             verdict, code = request.judge(answer.response)
         match verdict:
             case RequestVerdict.DONE:
-                self._done(request, answer)
+                self._handle_success(request, answer)
             case RequestVerdict.LOOK_UP | RequestVerdict.AGAIN:
-                self._again(request, code, look_up=verdict is RequestVerdict.LOOK_UP)
+                self._retry_request(request, code, look_up=verdict is RequestVerdict.LOOK_UP)
             case _:
                 self._handle_refusal(request, verdict, code)
 
-    def _again(self, request: TransactionRequest, code: ErrorCode, *, look_up: bool) -> None:
+    def _retry_request(self, request: TransactionRequest, code: ErrorCode, *, look_up: bool) -> None:
         if isinstance(request, CommitOffsets) and self.machine.state is TransactionManagerState.ABORTING:
             request.result.fail(self._abort_error())
             return
@@ -269,14 +269,14 @@ class TransactionManager(CallSource):
             self.enter_fatal_error(error)
         elif not aborting:
             self.unmapped |= code is ErrorCode.INVALID_PRODUCER_ID_MAPPING
-            self._cannot_go_on(
+            self._enter_error(
                 error, bump=verdict is RequestVerdict.BUMP and self._can_bump, needs_bump=verdict is RequestVerdict.BUMP
             )
             if verdict is RequestVerdict.REFUSED and self.fatal is None:
                 self.go(TransactionManagerState.UNINITIALIZED)
         request.result.fail(error)
 
-    def _done(self, request: TransactionRequest, answer: NetworkAnswer) -> None:
+    def _handle_success(self, request: TransactionRequest, answer: NetworkAnswer) -> None:
         match request:
             case FindCoordinator():
                 found = request.coordinator_in(answer.response)
@@ -310,7 +310,7 @@ class TransactionManager(CallSource):
         self._started = self.unmapped = False
         self.go(TransactionManagerState.INITIALIZING if self.bump_wanted else TransactionManagerState.READY)
 
-    def _cannot_go_on(self, error: ProducerError, *, bump: bool = True, needs_bump: bool = True) -> None:
+    def _enter_error(self, error: ProducerError, *, bump: bool = True, needs_bump: bool = True) -> None:
         """The transaction can only be aborted; with a new epoch, where that is needed. Fatal without one."""
         if needs_bump and not self._can_bump:
             self.enter_fatal_error(error)

@@ -50,10 +50,10 @@ class TransactionalSequences(SequenceNumbers):
         if code is ErrorCode.UNKNOWN_PRODUCER_ID:
             return self._retry_unknown_id(batch, log_start_offset)
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            follows = batch.base_sequence == self._following(self.entry_of(batch.topic_partition).last_acked)
+            follows = batch.base_sequence == self._sequence_after(self.entry_of(batch.topic_partition).last_acked)
             waits = batch.sequence_was_reset or not follows
             # Kafka 3.9 sends one that was overtaken again until it expires.
-            return batch.topic_partition not in self.unresolved and waits and not self._overtaken(batch)
+            return batch.topic_partition not in self.unresolved and waits and not self._was_overtaken(batch)
         return code.retriable
 
     def _retry_unknown_id(self, batch: Batch, log_start_offset: int) -> bool:
@@ -72,9 +72,9 @@ class TransactionalSequences(SequenceNumbers):
             self._partitions.pop(batch.topic_partition, None)
             self.unresolved.pop(batch.topic_partition, None)
         elif adjust:
-            self._close_gap(batch)
+            self._renumber_after_gap(batch)
 
-    def _close_gap(self, lost: Batch) -> None:
+    def _renumber_after_gap(self, lost: Batch) -> None:
         """Batches after a refused one take its sequence numbers."""
         entry = self.entry_of(lost.topic_partition)
         entry.next = (entry.next - lost.count) & MAX_INT32
@@ -91,5 +91,5 @@ class TransactionalSequences(SequenceNumbers):
             if entry.in_flight:
                 continue
             del self.unresolved[key]
-            found |= entry.next != self._following(entry.last_acked)
+            found |= entry.next != self._sequence_after(entry.last_acked)
         return found

@@ -47,7 +47,7 @@ class Transactions:
         )
 
     async def init(self) -> None:
-        await self._last("init_transactions", self._begin_init)
+        await self._begin_or_repeat("init_transactions", self._begin_init)
 
     def begin(self) -> None:
         self._ensure_ready("begin_transaction")
@@ -67,10 +67,10 @@ class Transactions:
         await result.wait(self._clock, self._max_block_ms, call)
 
     async def commit(self) -> None:
-        await self._last("commit_transaction", self._begin_commit)
+        await self._begin_or_repeat("commit_transaction", self._begin_commit)
 
     async def abort(self) -> None:
-        await self._last("abort_transaction", self._begin_abort)
+        await self._begin_or_repeat("abort_transaction", self._begin_abort)
 
     async def end_open(self) -> None:
         """Aborts what is open, for a producer that closes; what was committing goes on to its end."""
@@ -85,19 +85,19 @@ class Transactions:
             return
 
     def _begin_init(self) -> AwaitedResult:
-        self._ensure_sound()
+        self._ensure_no_error()
         self._manager.go(TransactionManagerState.INITIALIZING)
         return self._manager.enqueue(InitProducerId(self._manager.own, bump=False))
 
     def _begin_commit(self) -> AwaitedResult:
-        self._ensure_sound()
+        self._ensure_no_error()
         self._manager.go(TransactionManagerState.COMMITTING)
         return self._manager.enqueue(EndTxn(self._manager.own, commit=True))
 
     def _begin_abort(self) -> AwaitedResult:
         manager, error = self._manager, self._manager.machine.error
         if self.state is not TransactionManagerState.ABORTABLE_ERROR:
-            self._ensure_sound()
+            self._ensure_no_error()
         manager.go(TransactionManagerState.ABORTING)
         manager.add_no_more()
         manager.abort_unsent(error)
@@ -107,7 +107,7 @@ class Transactions:
             return manager.enqueue(InitProducerId(manager.own, bump=True))
         return ending
 
-    async def _last(self, call: str, begin: Callable[[], AwaitedResult]) -> None:
+    async def _begin_or_repeat(self, call: str, begin: Callable[[], AwaitedResult]) -> None:
         if self._pending is None:
             self._pending = (call, begin())
             self._wake()
@@ -126,7 +126,7 @@ class Transactions:
         assert self._pending is not None
         return WrongState(f"{self._pending[0]} did not end in time and has to be called again, not {call}")
 
-    def _ensure_sound(self) -> None:
+    def _ensure_no_error(self) -> None:
         if self._manager.machine.failed:
             assert self._manager.machine.error is not None
             raise self._manager.machine.error
@@ -134,4 +134,4 @@ class Transactions:
     def _ensure_ready(self, call: str) -> None:
         if self._pending is not None:
             raise self._pending_error(call)
-        self._ensure_sound()
+        self._ensure_no_error()

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from ..errors import MalformedFrame
 from ..schema import array, binary, decode, int32, message, string, struct
-from .versioned import VERSION_BYTES, split_version, with_version
+from .versioned import VERSION_BYTES, encode_with_version, split_version
 
 PROTOCOL_TYPE: Final = "consumer"
 NEWEST_VERSION: Final = 3
@@ -58,12 +58,12 @@ def protocol_version(data: bytes | memoryview) -> int:
 
 def decode_subscription(data: bytes | memoryview, *, newest: int = NEWEST_VERSION) -> ConsumerSubscription:
     """The subscription, read as version `newest` at most. Raises: MalformedFrame."""
-    return _decode(ConsumerSubscription, data, newest)
+    return _decode_up_to_newest(ConsumerSubscription, data, newest)
 
 
 def decode_assignment(data: bytes | memoryview) -> ConsumerAssignment:
     """The assignment; no bytes are an assignment of nothing. Raises: MalformedFrame."""
-    return _decode(ConsumerAssignment, data, NEWEST_VERSION) if len(data) else ConsumerAssignment()
+    return _decode_up_to_newest(ConsumerAssignment, data, NEWEST_VERSION) if len(data) else ConsumerAssignment()
 
 
 def partitions_in_assignment(protocol_type: str, data: bytes | memoryview) -> list[tuple[str, int]]:
@@ -79,14 +79,14 @@ def partitions_in_assignment(protocol_type: str, data: bytes | memoryview) -> li
 
 def encode_assignment(assignment: ConsumerAssignment, version: int) -> bytes:
     """The bytes of `assignment` for a member that speaks `version`."""
-    return with_version(assignment, min(version, NEWEST_VERSION))
+    return encode_with_version(assignment, min(version, NEWEST_VERSION))
 
 
 def encode_subscription(subscription: ConsumerSubscription, version: int) -> bytes:
     """The bytes of `subscription`, as a consumer of `version` sends them."""
-    return with_version(subscription, version)
+    return encode_with_version(subscription, version)
 
 
-def _decode(message_type: type[T], data: bytes | memoryview, newest: int) -> T:
+def _decode_up_to_newest(message_type: type[T], data: bytes | memoryview, newest: int) -> T:
     version = min(protocol_version(data), newest)
     return decode(message_type, version, memoryview(data)[VERSION_BYTES:])

@@ -17,7 +17,7 @@ from ..schema import decode
 from . import consumer_group_records as consumer
 from .group_records import GroupMetadataKey, GroupMetadataValue
 from .offset_records import OffsetCommitKey, OffsetCommitValue
-from .versioned import split_version, with_version
+from .versioned import encode_with_version, split_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ _GROUP_VALUE_VERSION: Final = 3
 
 def encode_group_record(record: GroupRecord) -> EncodedGroupRecord:
     """The key's and the value's bytes; a tombstone has no value."""
-    key = with_version(record.key, _KEY_VERSION[type(record.key)])
-    return key, None if record.value is None else with_version(record.value, _value_version(record.value))
+    key = encode_with_version(record.key, _KEY_VERSION[type(record.key)])
+    return key, None if record.value is None else encode_with_version(record.value, _version_to_write(record.value))
 
 
 def decode_group_record(key: bytes | memoryview, value: bytes | memoryview | None) -> GroupRecord | None:
@@ -74,7 +74,7 @@ def _decode_value(value_type: type, value: bytes | memoryview | None) -> Any | N
     return decode(value_type, version, body)
 
 
-def _value_version(value: object) -> int:
+def _version_to_write(value: object) -> int:
     if isinstance(value, OffsetCommitValue):
         return _OFFSET_VALUE_VERSION if value.expire_timestamp == -1 else _OFFSET_VALUE_VERSION_WITH_EXPIRY
     return _GROUP_VALUE_VERSION if isinstance(value, GroupMetadataValue) else 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..schema import array, decode, int8, int16, int32, int64, message, string, struct
-from .versioned import split_version, with_version
+from .versioned import encode_with_version, split_version
 
 _KEY_VERSION: Final = 0
 _VALUE_VERSION: Final = 0
@@ -59,8 +59,8 @@ class TransactionRecord:
 
 def encode_transaction_record(record: TransactionRecord) -> tuple[bytes, bytes | None]:
     """The key's and the value's bytes; a tombstone has no value."""
-    key = with_version(TransactionLogKey(transactional_id=record.transactional_id), _KEY_VERSION)
-    return key, None if record.value is None else with_version(record.value, _VALUE_VERSION)
+    key = encode_with_version(TransactionLogKey(transactional_id=record.transactional_id), _KEY_VERSION)
+    return key, None if record.value is None else encode_with_version(record.value, _VALUE_VERSION)
 
 
 def decode_transaction_record(key: bytes | memoryview, value: bytes | memoryview | None) -> TransactionRecord | None:

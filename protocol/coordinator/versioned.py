@@ -6,7 +6,7 @@ from ..schema import encode
 VERSION_BYTES = 2
 
 
-def with_version(value: object, version: int) -> bytes:
+def encode_with_version(value: object, version: int) -> bytes:
     """The version and the bytes of `value`, which holds no record sets."""
     pieces = encode(value, version, bytearray(version.to_bytes(VERSION_BYTES, "big")))
     return b"".join(piece for piece in pieces if isinstance(piece, bytes | bytearray | memoryview))

@@ -67,15 +67,15 @@ def build_batch(
     Raises: ValueError for what no writer may produce, UnsupportedCompression for zstd below magic 2.
     """
     records = list(records)
-    _check_order(records, base_offset)
+    _check_offsets_and_timestamps(records, base_offset)
     append_time = None
     if timestamp_type is TimestampType.LOG_APPEND_TIME:
         append_time = NO_TIMESTAMP if log_append_time is None else log_append_time
     if magic < MAGIC_V2:
-        return _message_set(records, magic, codec, level, append_time, base_offset)
+        return _build_message_set(records, magic, codec, level, append_time, base_offset)
     first = records[0].offset if base_offset is None else base_offset
     last = records[-1].offset if last_offset is None else last_offset
-    base_timestamp, max_timestamp = _timestamps(records, append_time)
+    base_timestamp, max_timestamp = _first_and_max_timestamp(records, append_time)
     attributes = codec | TIMESTAMP_TYPE_BIT * (append_time is not None)
     attributes |= TRANSACTIONAL_BIT * transactional | CONTROL_BIT * control
     if delete_horizon_ms is not None:
@@ -167,7 +167,7 @@ def encode_message(
     *, magic: int, offset: int, timestamp: int, attributes: int, key: Buffer | None, value: Buffer | None
 ) -> bytes:
     """Return one outer entry of a magic 0 or 1 set; magic 0 has no timestamp and no timestamp type."""
-    tail = _nullable(key) + _nullable(value)
+    tail = _encode_nullable(key) + _encode_nullable(value)
     if magic == MAGIC_V0:
         head = V0_HEADER.pack(
             offset, V0_HEADER.size - LOG_OVERHEAD + len(tail), 0, magic, attributes & ~TIMESTAMP_TYPE_BIT
@@ -180,7 +180,7 @@ def encode_message(
     return bytes(message)
 
 
-def _message_set(
+def _build_message_set(
     records: Sequence[Record], magic: int, codec: Codec, level: int | None, append_time: int | None, base: int | None
 ) -> bytes:
     if any(record.headers for record in records):
@@ -204,14 +204,14 @@ def _message_set(
     return encode_message(
         magic=magic,
         offset=records[-1].offset,
-        timestamp=_timestamps(records, append_time)[1],
+        timestamp=_first_and_max_timestamp(records, append_time)[1],
         attributes=attributes | codec,
         key=None,
         value=compress(codec, messages, magic=magic, level=level),
     )
 
 
-def _check_order(records: Sequence[Record], base_offset: int | None) -> None:
+def _check_offsets_and_timestamps(records: Sequence[Record], base_offset: int | None) -> None:
     if not records:
         return
     last = None
@@ -226,7 +226,7 @@ def _check_order(records: Sequence[Record], base_offset: int | None) -> None:
         raise ValueError(f"offset {records[-1].offset} is too far from {first}")
 
 
-def _timestamps(records: Sequence[Record], append_time: int | None) -> tuple[int, int]:
+def _first_and_max_timestamp(records: Sequence[Record], append_time: int | None) -> tuple[int, int]:
     """Return the first record's timestamp, and the highest one or the append time."""
     if not records:
         return NO_TIMESTAMP, NO_TIMESTAMP if append_time is None else append_time
@@ -235,5 +235,5 @@ def _timestamps(records: Sequence[Record], append_time: int | None) -> tuple[int
     return records[0].timestamp, max(record.timestamp for record in records)
 
 
-def _nullable(value: Buffer | None) -> bytes:
+def _encode_nullable(value: Buffer | None) -> bytes:
     return pack(">i", -1) if value is None else pack(">i", len(value)) + value

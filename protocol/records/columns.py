@@ -24,7 +24,7 @@ NO_MIN_TIMESTAMP = -(1 << 63)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedRows:
     """Which rows, and which of their parts. Offsets from `first_offset` to `end_offset` (open).
 
     `min_timestamp` (ms) lets batches be passed by that have only older records; rows below it may still come.
@@ -46,7 +46,7 @@ class ColumnFiller:
 
     def __init__(
         self,
-        wanted: Wanted,
+        wanted: WantedRows,
         allocate: Callable[[int], Buffer] = bytearray,
         max_opened_bytes: int = MAX_OPENED_BYTES,
     ) -> None:
@@ -79,31 +79,31 @@ class ColumnFiller:
             elif needs_codec:
                 size = next_batch_size(data, at)
                 assert size is not None  # the kernel has seen the whole batch
-                for _ in self._open(view(memoryview(data)[at : at + size])):
+                for _ in self._fill_from_batch(view(memoryview(data)[at : at + size])):
                     yield -1
                 at += size
             else:
                 yield at
                 return
 
-    def _open(self, batch: RecordBatch | LegacyBatch) -> Iterator[None]:
+    def _fill_from_batch(self, batch: RecordBatch | LegacyBatch) -> Iterator[None]:
         if batch.last_offset < self._wanted.first_offset:
             return
         if self._wanted.checked:
             batch.ensure_valid()
         append_time = batch.max_timestamp if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else None
         if isinstance(batch, LegacyBatch):
-            self.columns.begin_messages(self._base_of(batch), append_time)
-            yield from self._take(self._inner(batch))
+            self.columns.begin_messages(self._inner_base_offset(batch), append_time)
+            yield from self._fill_from_stream(self._inner_messages(batch))
             return
         if batch.record_count < 0:
             raise InvalidRecord(f"the batch at offset {batch.base_offset} has {batch.record_count} records")
         if not batch.record_count and not batch.body:
             return
         self.columns.begin_records(batch.record_count, batch.base_offset, batch.base_timestamp, append_time)
-        yield from self._take(RecordStream(self._chunks(batch)))
+        yield from self._fill_from_stream(RecordStream(self._decompress_records(batch)))
 
-    def _chunks(self, batch: RecordBatch) -> Iterable[Buffer]:
+    def _decompress_records(self, batch: RecordBatch) -> Iterable[Buffer]:
         """The decompressed records of a batch: in one piece, which is faster, if it is small and usual."""
         body, functions, limit = batch.body, at_once_functions(batch.codec), self._max_opened_bytes
         if functions is not None and len(body) <= AT_ONCE_BYTES:
@@ -112,7 +112,7 @@ class ColumnFiller:
                 return (opened,)
         return read_chunks(batch.codec, body, magic=batch.magic, max_bytes=limit)
 
-    def _take(self, pieces: RecordStream) -> Iterator[None]:
+    def _fill_from_stream(self, pieces: RecordStream) -> Iterator[None]:
         while True:
             pieces.at, wanted, full = self.columns.take(pieces.data, pieces.at)
             if full:
@@ -123,18 +123,18 @@ class ColumnFiller:
                 break
         self.columns.finish()
 
-    def _inner(self, wrapper: LegacyBatch) -> RecordStream:
+    def _inner_messages(self, wrapper: LegacyBatch) -> RecordStream:
         _, value = wrapper.key_and_value()
         if value is None:
             raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} has no value")
         return RecordStream(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=self._max_opened_bytes))
 
-    def _base_of(self, wrapper: LegacyBatch) -> int:
+    def _inner_base_offset(self, wrapper: LegacyBatch) -> int:
         """What to add to a wrapper's inner offsets: those of magic 1 end in the wrapper's own (`legacy_batch.py`)."""
         if wrapper.magic == MAGIC_V0:
             return 0
         down = MessagesDown(0, False)
-        run(self._inner(wrapper), down, _write_nothing)
+        run(self._inner_messages(wrapper), down, _discard)
         count, last = down.finish()
         if not count:
             raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")
@@ -145,5 +145,5 @@ class ColumnFiller:
         return wrapper.last_offset - last
 
 
-def _write_nothing(piece: Buffer) -> None:
+def _discard(piece: Buffer) -> None:
     """A walk has no output."""

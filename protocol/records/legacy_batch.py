@@ -143,13 +143,13 @@ class LegacyBatch:
         Raises: InvalidRecord and CorruptRecord for broken contents, RecordTooLarge above `max_bytes`.
         """
         if not self.is_compressed:
-            yield self._record(self.last_offset, self)
+            yield self._make_record(self.last_offset, self)
             return
         base = self._inner_base(max_bytes)
         for inner in self.inner_messages(max_bytes):
             if inner.is_compressed:
                 raise InvalidRecord(f"a compressed message inside the wrapper at offset {self.last_offset}")
-            yield self._record(base + inner.last_offset, inner)
+            yield self._make_record(base + inner.last_offset, inner)
 
     def inner_messages(self, max_bytes: int = MAX_OPENED_BYTES) -> Iterator["LegacyBatch"]:
         """Yield a wrapper's messages as they are stored, offsets and all; checksums are not looked at.
@@ -174,7 +174,7 @@ class LegacyBatch:
             raise InvalidRecord(f"wrapper offset {self.last_offset} below its last inner offset {last}")
         return self.last_offset - last
 
-    def _record(self, offset: int, message: "LegacyBatch") -> Record:
+    def _make_record(self, offset: int, message: "LegacyBatch") -> Record:
         """Magic 1 inside a wrapper has the wrapper's timestamp type, and its timestamp if that is LogAppendTime."""
         key, value = message.key_and_value()
         timestamp_type = TimestampType.NONE if message.magic == MAGIC_V0 else self.timestamp_type

@@ -10,7 +10,7 @@ from itertools import pairwise
 from ..errors import ApiError, InvalidRecord
 from .batch import RecordBatch
 from .batches import Batch
-from .columns import MAX_OFFSET, ColumnFiller, Wanted
+from .columns import MAX_OFFSET, ColumnFiller, WantedRows
 from .kernel.columns import BinaryColumn, RecordColumns
 from .layout import MAX_OPENED_BYTES, TimestampType
 from .record import Header, Record
@@ -87,7 +87,7 @@ def read_rows(
 
 
 def _read_columns(batch: RecordBatch, position: int, end: int, max_opened_bytes: int) -> Iterator[RecordRows]:
-    wanted = Wanted(
+    wanted = WantedRows(
         first_offset=position,
         end_offset=end,
         headers=True,

@@ -49,7 +49,7 @@ def visible_rows(
 
     Raises: as `visible_records`.
     """
-    for batch, is_visible in _with_visibility(data, aborted):
+    for batch, is_visible in _batches_with_visibility(data, aborted):
         for rows in read_rows(batch, position, end, most_opened_bytes) if is_visible else ():
             position = rows.offsets[-1] + 1
             yield position, rows
@@ -59,7 +59,7 @@ def visible_rows(
             yield position, None
 
 
-def _with_visibility(data: memoryview, aborted: Sequence[AbortedTransaction]) -> Iterator[tuple[Batch, bool]]:
+def _batches_with_visibility(data: memoryview, aborted: Sequence[AbortedTransaction]) -> Iterator[tuple[Batch, bool]]:
     """Each batch, and whether it holds records for the reader."""
     coming = sorted(aborted, key=lambda each: each.first_offset, reverse=True)
     under_way: set[int] = set()
@@ -67,12 +67,12 @@ def _with_visibility(data: memoryview, aborted: Sequence[AbortedTransaction]) ->
         batch.ensure_valid()
         while coming and coming[-1].first_offset <= batch.last_offset:
             under_way.add(coming.pop().producer_id)
-        if batch.is_control and _is_abort(batch):
+        if batch.is_control and _is_abort_marker(batch):
             under_way.discard(batch.producer_id)
         is_aborted = batch.is_transactional and batch.producer_id in under_way
         yield batch, not (batch.is_control or is_aborted)
 
 
-def _is_abort(batch: Batch) -> bool:
+def _is_abort_marker(batch: Batch) -> bool:
     marker = next(batch.records(), None)
     return marker is not None and bytes(marker.key or b"")[CONTROL_TYPE] == ControlType.ABORT.to_bytes(2, "big")

@@ -114,9 +114,9 @@ def _find_in_records(batch: Batch, timestamp: int, start_offset: int) -> tuple[i
 
 def _find_in_columns(batch: Batch, timestamp: int, start_offset: int) -> tuple[int, int] | None:
     """The same in a fraction of the time. Of a broken batch the records before the fault count, too."""
-    from ...protocol.records.columns import ColumnFiller, Wanted  # a broker that is not asked does without
+    from ...protocol.records.columns import ColumnFiller, WantedRows  # a broker that is not asked does without
 
-    wanted = Wanted(first_offset=start_offset, min_timestamp=timestamp, key=False, value=False, checked=False)
+    wanted = WantedRows(first_offset=start_offset, min_timestamp=timestamp, key=False, value=False, checked=False)
     filler = ColumnFiller(wanted)
     columns = filler.columns
     try:

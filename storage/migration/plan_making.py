@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid4, uuid5
 
 from ...config import TOPIC_KEYS
-from ...config.keys.value_checks import Only
+from ...config.keys.value_checks import OnlyValue
 from ...config.keys.value_types import parse
 from ...protocol.acls import Acl
 from ...protocol.plural import plural
@@ -275,7 +275,7 @@ def drop_unreadable_settings(
     for key, value in configs.items():
         try:
             known = TOPIC_KEYS.get(key)
-            if known is not None and has_tiers and isinstance(known.check, Only):
+            if known is not None and has_tiers and isinstance(known.check, OnlyValue):
                 parse(known.kind, value)
             elif known is not None:
                 known.value_of(value)

@@ -89,12 +89,12 @@ class ScenarioMember:
     def leave(self) -> None:
         """It closes, as a consumer does: a static member stays in the group until its session is over."""
         self._stop_running(f"{self.name} leaves {self.group}")
-        self._task = asyncio.ensure_future(self._end())
+        self._task = asyncio.ensure_future(self._leave_group())
 
     def crash(self) -> None:
         """Its connection is gone, and nobody says so to the group."""
         self._stop_running(f"{self.name} crashes")
-        self._forget()
+        self._reset_membership()
 
     async def close(self) -> None:
         """Ends it without telling the group."""
@@ -109,14 +109,14 @@ class ScenarioMember:
         try:
             while True:
                 if await self._is_joined():
-                    await self._hold_membership()
+                    await self._send_heartbeats_until_rejoin()
         except KafkaError as error:
             self._tell(f"{self.name}, {error}")
 
-    async def _end(self) -> None:
+    async def _leave_group(self) -> None:
         with suppress(ClientError):
             await self._client.run(self._member.leave())
-        self._forget()
+        self._reset_membership()
 
     def _stop_running(self, why: str) -> None:
         assert self._task is not None, f"{self.name} has not joined"
@@ -127,14 +127,14 @@ class ScenarioMember:
     async def _is_joined(self) -> bool:
         """Whether joining and syncing succeeded; if not, it is to be tried again at once."""
         self.partitions = []
-        assigned = await self._ask(self._member.join)
+        assigned = await self._run_until_answer(self._member.join)
         if assigned is None:
             return False
         self.partitions = [f"{topic}-{index}" for topic, index in assigned]
         self._tell(f"{self.name} has {', '.join(self.partitions) or 'nothing'} in generation {self.generation}")
         return True
 
-    async def _hold_membership(self) -> None:
+    async def _send_heartbeats_until_rejoin(self) -> None:
         """Sends heartbeats; returns when it has to join again, and has the time to."""
         must_join = False
         while not must_join or self._is_busy():
@@ -142,10 +142,10 @@ class ScenarioMember:
             if self._is_busy() and self._clock.now_ms() >= self._busy_since + self._max_poll_ms:
                 self._tell(f"{self.name} has not polled for max.poll.interval.ms, {self._max_poll_ms} ms")
                 self.partitions = []
-                await self._ask(self._member.leave)
+                await self._run_until_answer(self._member.leave)
                 await self._clock.sleep(self._busy_until - self._clock.now_ms())
                 return
-            if self._member.member_id and not await self._ask(self._member.heartbeat):
+            if self._member.member_id and not await self._run_until_answer(self._member.heartbeat):
                 must_join = True
                 self.partitions = self.partitions if self._member.member_id else []
 
@@ -160,7 +160,7 @@ class ScenarioMember:
         next_ms: int = min(now_ms + self._heartbeat_ms, self._busy_until, self._busy_since + self._max_poll_ms)
         return max(0, next_ms - now_ms)
 
-    async def _ask(self, operation: Callable[[], Operation[T]]) -> T:
+    async def _run_until_answer(self, operation: Callable[[], Operation[T]]) -> T:
         """The result of the operation, which is begun again as long as no broker answers it."""
         while True:
             try:
@@ -178,7 +178,7 @@ class ScenarioMember:
             connect=self._connect,
         )
 
-    def _forget(self) -> None:
+    def _reset_membership(self) -> None:
         self._client.close()
         self._client = self._make_client()
         self._task = None

@@ -29,31 +29,31 @@ from .simulation import Sent, Simulation
 Step = Callable[[Simulation, Any], Awaitable[None]]
 
 
-async def _ask(simulation: Simulation, method: str, path: str, body: Mapping[str, Any]) -> None:
+async def _ask_control(simulation: Simulation, method: str, path: str, body: Mapping[str, Any]) -> None:
     status, answer = await simulation.control.handle(method, path, body)
     assert status == 200, answer["error"]
 
 
 async def arm(simulation: Simulation, fault: Mapping[str, Any]) -> None:
-    await _ask(simulation, "POST", "faults", fault)
+    await _ask_control(simulation, "POST", "faults", fault)
 
 
 async def remove(simulation: Simulation, number: int) -> None:
-    await _ask(simulation, "DELETE", f"faults/{number}", {})
+    await _ask_control(simulation, "DELETE", f"faults/{number}", {})
 
 
 async def release(simulation: Simulation, number: int) -> None:
-    await _ask(simulation, "POST", f"faults/{number}/release", {})
+    await _ask_control(simulation, "POST", f"faults/{number}/release", {})
 
 
 async def do(simulation: Simulation, action: Mapping[str, Any]) -> None:
-    await _ask(
+    await _ask_control(
         simulation, "POST", action["action"], {name: value for name, value in action.items() if name != "action"}
     )
 
 
 async def advance(simulation: Simulation, by: str | int) -> None:
-    await _ask(simulation, "POST", "clock/advance", {"by": by})
+    await _ask_control(simulation, "POST", "clock/advance", {"by": by})
 
 
 async def send(simulation: Simulation, what: Mapping[str, Any]) -> None:
@@ -69,7 +69,7 @@ async def send(simulation: Simulation, what: Mapping[str, Any]) -> None:
         delivery = producer.send(
             what["topic"], data, key=None if key is None else key.encode(), partition=what.get("partition")
         )
-        _watch(simulation, sent, delivery)
+        _note_outcome_when_done(simulation, sent, delivery)
 
 
 async def _send_many(simulation: Simulation, producer: Producer, what: Mapping[str, Any]) -> None:
@@ -83,7 +83,7 @@ async def _send_many(simulation: Simulation, producer: Producer, what: Mapping[s
 
 
 async def init(simulation: Simulation, name: str) -> None:
-    await _transact(simulation, name, "init_transactions")
+    await _begin_transaction_step(simulation, name, "init_transactions")
 
 
 async def begin(simulation: Simulation, name: str) -> None:
@@ -91,21 +91,21 @@ async def begin(simulation: Simulation, name: str) -> None:
 
 
 async def commit(simulation: Simulation, name: str) -> None:
-    await _transact(simulation, name, "commit_transaction")
+    await _begin_transaction_step(simulation, name, "commit_transaction")
 
 
 async def abort(simulation: Simulation, name: str) -> None:
-    await _transact(simulation, name, "abort_transaction")
+    await _begin_transaction_step(simulation, name, "abort_transaction")
 
 
-async def _transact(simulation: Simulation, name: str, method: str) -> None:
+async def _begin_transaction_step(simulation: Simulation, name: str, method: str) -> None:
     """Begins it; how it ends is an outcome, `commit of NAME` say."""
     label = f"{method.partition('_')[0]} of {name}"
     work: Awaitable[Any] = getattr(await simulation.producer(name), method)()
-    _watch(simulation, simulation.sent.setdefault(label, Sent(label)), asyncio.ensure_future(work))
+    _note_outcome_when_done(simulation, simulation.sent.setdefault(label, Sent(label)), asyncio.ensure_future(work))
 
 
-def _watch(simulation: Simulation, sent: Sent, done: "Delivery | asyncio.Future[Any]") -> None:
+def _note_outcome_when_done(simulation: Simulation, sent: Sent, done: "Delivery | asyncio.Future[Any]") -> None:
     async def wait() -> None:
         try:
             result = await done
@@ -155,7 +155,7 @@ async def _expect_acknowledgements(simulation: Simulation, labels: list[str]) ->
     assert found == sorted(labels), f"acknowledged are {found}, not {sorted(labels)}"
 
 
-async def _pending(simulation: Simulation, labels: list[str]) -> None:
+async def _expect_pending(simulation: Simulation, labels: list[str]) -> None:
     found = sorted(label for label, sent in simulation.sent.items() if sent.outcome is None)
     assert found == sorted(labels), f"without outcome are {found}, not {sorted(labels)}"
 
@@ -165,7 +165,7 @@ async def _expect_failures(simulation: Simulation, errors: Mapping[str, str]) ->
     assert found == errors, f"failed are {found}, not {errors}"
 
 
-async def _records(simulation: Simulation, topics: Mapping[str, list[str]]) -> None:
+async def _expect_records(simulation: Simulation, topics: Mapping[str, list[str]]) -> None:
     for topic, values in topics.items():
         records = await simulation.kafka.records(topic)
         found = [(record.value or b"").rstrip(b".").decode() for record in records]
@@ -173,7 +173,7 @@ async def _records(simulation: Simulation, topics: Mapping[str, list[str]]) -> N
         simulation.add_line(f"{topic} holds {', '.join(found) or 'nothing'}")
 
 
-async def _shares(simulation: Simulation, topics: Mapping[str, Mapping[int, str]]) -> None:
+async def _expect_shares(simulation: Simulation, topics: Mapping[str, Mapping[int, str]]) -> None:
     for topic, limits in topics.items():
         partitions = [record.partition for record in await simulation.kafka.records(topic)]
         found = {each: partitions.count(each) for each in sorted(set(partitions))}
@@ -185,7 +185,7 @@ async def _shares(simulation: Simulation, topics: Mapping[str, Mapping[int, str]
             assert is_met, f"{topic}-{partition} holds {plural(count, 'record')}, not {limit}"
 
 
-async def _requests(simulation: Simulation, counts: Mapping[str, int]) -> None:
+async def _expect_requests(simulation: Simulation, counts: Mapping[str, int]) -> None:
     for api, count in counts.items():
         found = sum(event.api == api for event in simulation.control.events.requests())
         assert found == count, f"{plural(found, 'request')} {api}, not {count}"
@@ -196,20 +196,20 @@ async def _expect_assignments(simulation: Simulation, members: Mapping[str, list
     assert found == members, f"members have {found}, not {members}"
 
 
-async def _generations(simulation: Simulation, groups: Mapping[str, int]) -> None:
+async def _expect_generations(simulation: Simulation, groups: Mapping[str, int]) -> None:
     for group, wanted in groups.items():
         found = max((each.generation for each in simulation.members.values() if each.group == group), default=None)
         assert found == wanted, f"{group} is in generation {found}, not {wanted}"
 
 
-async def _groups(simulation: Simulation, states: Mapping[str, str]) -> None:
+async def _expect_group_states(simulation: Simulation, states: Mapping[str, str]) -> None:
     for group, wanted in states.items():
         found = (await simulation.kafka.group(group)).state
         assert found == wanted, f"{group} is {found}, not {wanted}"
         simulation.add_line(f"{group} is {found}")
 
 
-async def _errors(simulation: Simulation, codes: Mapping[str, list[str]]) -> None:
+async def _expect_error_codes(simulation: Simulation, codes: Mapping[str, list[str]]) -> None:
     for api, wanted in codes.items():
         events = [event for event in simulation.control.events.requests() if event.api == api]
         found = ["no answer" if event.answer is None else "+".join(event.answer) or "ok" for event in events]
@@ -222,13 +222,13 @@ STEPS: Mapping[str, Step] = {
 }
 EXPECTATIONS: Mapping[str, Step] = {
     "acknowledged": _expect_acknowledgements,
-    "pending": _pending,
+    "pending": _expect_pending,
     "failed": _expect_failures,
-    "records": _records,
-    "shares": _shares,
+    "records": _expect_records,
+    "shares": _expect_shares,
     "assigned": _expect_assignments,
-    "generations": _generations,
-    "groups": _groups,
-    "requests": _requests,
-    "errors": _errors,
+    "generations": _expect_generations,
+    "groups": _expect_group_states,
+    "requests": _expect_requests,
+    "errors": _expect_error_codes,
 }

@@ -44,7 +44,7 @@ _UNUSED_BY_AUTHORITY = (
 def make_certificates(folder: Path, host: str = "", clients: Sequence[str] = ()) -> None:
     """Writes the files. `host`: another name or address of the broker. Raises: OSError."""
     key = ec.generate_private_key(ec.SECP256R1())
-    authority = _authority(key)
+    authority = _make_authority(key)
     write_privately(folder / AUTHORITY, authority.public_bytes(Encoding.PEM).decode())
     trusted = [pkcs12.PKCS12Certificate(authority, b"stepdown")]
     store = pkcs12.serialize_java_truststore(trusted, BestAvailableEncryption(STORE_PASSWORD))
@@ -52,15 +52,15 @@ def make_certificates(folder: Path, host: str = "", clients: Sequence[str] = ())
     names: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     if host not in ("", "localhost", "127.0.0.1", "0.0.0.0"):
         names.append(_general_name(host))
-    write_privately(folder / SERVER, _issue("stepdown", key, x509.SubjectAlternativeName(names)))
+    write_privately(folder / SERVER, _issue_certificate("stepdown", key, x509.SubjectAlternativeName(names)))
     for name in clients:
-        write_privately(client_pem(folder, name), _issue(name, key, None))
+        write_privately(client_pem(folder, name), _issue_certificate(name, key, None))
 
 
-def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+def _make_authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     signs = x509.KeyUsage(key_cert_sign=True, crl_sign=True, **dict.fromkeys(_UNUSED_BY_AUTHORITY, False))
     return (
-        _begin(_AUTHORITY_NAME, key.public_key())
+        _certificate_builder(_AUTHORITY_NAME, key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(signs, critical=True)
@@ -68,11 +68,13 @@ def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     )
 
 
-def _issue(name: str, authority: ec.EllipticCurvePrivateKey, hosts: x509.SubjectAlternativeName | None) -> str:
+def _issue_certificate(
+    name: str, authority: ec.EllipticCurvePrivateKey, hosts: x509.SubjectAlternativeName | None
+) -> str:
     """A new key and the certificate for it, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())
-    builder = _begin(name, key.public_key()).add_extension(issuer, critical=False)
+    builder = _certificate_builder(name, key.public_key()).add_extension(issuer, critical=False)
     if hosts is not None:
         builder = builder.add_extension(hosts, critical=False)
     certificate = builder.sign(authority, hashes.SHA256())
@@ -80,7 +82,7 @@ def _issue(name: str, authority: ec.EllipticCurvePrivateKey, hosts: x509.Subject
     return (own + certificate.public_bytes(Encoding.PEM)).decode()
 
 
-def _begin(subject: str, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _certificate_builder(subject: str, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder(issuer_name=_x509_name(_AUTHORITY_NAME), subject_name=_x509_name(subject))

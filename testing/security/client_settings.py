@@ -30,13 +30,13 @@ class ClientSettings:
             if own := self._own_file(user):
                 texts |= {"ssl.certificate.location": own, "ssl.key.location": own}
         if self._listener.has_sasl:
-            name, password = self._login(user)
+            name, password = self._name_and_password(user)
             texts |= {"sasl.mechanism": mechanism, "sasl.username": name, "sasl.password": password}
         return texts
 
     def kafka_python(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, Any]:
         """For kafka-python, as keyword arguments."""
-        texts: dict[str, Any] = self._python(user, mechanism)
+        texts: dict[str, Any] = self._kafka_python_settings(user, mechanism)
         if self._listener.has_tls:
             texts["ssl_cafile"] = str(self._listener.authority)
             if own := self._own_file(user):
@@ -45,7 +45,7 @@ class ClientSettings:
 
     def aiokafka(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, Any]:
         """For aiokafka, as keyword arguments."""
-        texts: dict[str, Any] = self._python(user, mechanism)
+        texts: dict[str, Any] = self._kafka_python_settings(user, mechanism)
         if self._listener.has_tls:
             texts["ssl_context"] = self.ssl_context(user)
         return texts
@@ -63,14 +63,14 @@ class ClientSettings:
             context.load_cert_chain(own)
         return context
 
-    def _python(self, user: str, mechanism: str) -> dict[str, Any]:
+    def _kafka_python_settings(self, user: str, mechanism: str) -> dict[str, Any]:
         texts = {"bootstrap_servers": self._bootstrap, "security_protocol": self._listener.protocol}
         if self._listener.has_sasl:
-            name, password = self._login(user)
+            name, password = self._name_and_password(user)
             texts |= {"sasl_mechanism": mechanism, "sasl_plain_username": name, "sasl_plain_password": password}
         return texts
 
-    def _login(self, user: str) -> tuple[str, str]:
+    def _name_and_password(self, user: str) -> tuple[str, str]:
         name = self._user_name(user)
         return name, self._listener.users[name]
 

@@ -46,7 +46,7 @@ async def wait_for(
         await SystemClock().sleep(PAUSE_MS)
 
 
-async def look_until(look: Callable[[], Awaitable[T]], is_there: Callable[[T], bool], timeout: float) -> T:
+async def look_until_or_timeout(look: Callable[[], Awaitable[T]], is_there: Callable[[T], bool], timeout: float) -> T:
     """What `look` finds, once it `is_there`, or after `timeout` seconds."""
     end = monotonic() + timeout
     while True:

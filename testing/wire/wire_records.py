@@ -54,7 +54,7 @@ class WireRecords:
             check(f"writing to {topic}-{partition}", answer)
             return int(answer.base_offset)
 
-        first = await self._at_leaders(topic, (partition,), write, timeout)
+        first = await self._run_at_leaders(topic, (partition,), write, timeout)
         return [_test_record(topic, partition, first + record.offset, record) for record in records]
 
     async def read(self, topic: str, partitions: Sequence[int], isolation: int, timeout: float) -> list[TestRecord]:
@@ -69,7 +69,7 @@ class WireRecords:
                     found += await self._read(node, topic, index, (starts[index], ends[index]), isolation)
             return found
 
-        found = await self._at_leaders(topic, partitions, read, timeout)
+        found = await self._run_at_leaders(topic, partitions, read, timeout)
         return sorted(found, key=lambda record: (record.partition, record.offset))
 
     async def ends(self, topic: str, timeout: float) -> dict[int, int]:
@@ -81,7 +81,7 @@ class WireRecords:
                 found |= await self.offsets(node, topic, own, LATEST)
             return found
 
-        return await self._at_leaders(topic, list(await self._wire.leaders(topic)), read, timeout)
+        return await self._run_at_leaders(topic, list(await self._wire.leaders(topic)), read, timeout)
 
     async def offsets(
         self, node: int, topic: str, partitions: Sequence[int], timestamp: int, isolation: int = READ_UNCOMMITTED
@@ -96,7 +96,7 @@ class WireRecords:
             check(f"offsets of {topic}-{each.partition_index}", each)
         return {each.partition_index: each.offset for each in answer.partitions}
 
-    async def _at_leaders(
+    async def _run_at_leaders(
         self, topic: str, partitions: Sequence[int], act: Callable[[Mapping[int, int]], Awaitable[T]], timeout: float
     ) -> T:
         """What `act` makes of the leaders; again while one is missing, cannot be reached, or does not lead any more."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from stepdown.gateway.error_mapping import map_code
+from stepdown.gateway.error_mapping import map_error_code
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
@@ -313,7 +313,7 @@ async def join_and_commit(address: str, topic: str, version: int, fetch_version:
             for generation in (joined.generation_id, joined.generation_id + 1)
         ]
         committed = [(await client.send(commit, 1)).topics[0].partitions[0] for commit in commits]
-        answers = [map_code(ApiKey.OFFSET_COMMIT, 1, each.error_code) for each in committed]
+        answers = [map_error_code(ApiKey.OFFSET_COMMIT, 1, each.error_code) for each in committed]
         asked = OffsetFetchRequest(
             group_id=topic, topics=(OffsetFetchRequestTopic(name=topic, partition_indexes=(0, 1)),)
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.protocol.coordinator.consumer_protocol import decode_assignment
 from stepdown.protocol.coordinator.group_log import GroupRecord, decode_group_record
@@ -108,7 +108,7 @@ def broker(tmp_path: Path) -> Iterator[Stepdown]:
 def history(broker: Stepdown) -> list[GroupRecord]:
     """All records of the group, oldest first."""
     records = []
-    (log,) = partition_logs(PlaceFiles(), str(broker.log_dir), ["__consumer_offsets"])
+    (log,) = find_partition_logs(PlaceFiles(), str(broker.log_dir), ["__consumer_offsets"])
     for segment in log.segments:
         for batch in iter_batches(Path(segment.path).read_bytes()[: segment.size_bytes]):
             for record in batch.records():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.cli.support.bootstrap_server import connect_by
+from stepdown.cli.support.bootstrap_server import connect_client_by_properties
 from stepdown.cli.support.failures import CommandFailure
 from support.certificates import Authority
 from support.command import run_command
@@ -50,7 +50,7 @@ async def logs_in(broker: Broker, user: str, password: str, mechanism: str) -> b
 
     def tried() -> bool:
         try:
-            connect_by(str(broker.addresses["SASL_PLAINTEXT"]), properties).close()
+            connect_client_by_properties(str(broker.addresses["SASL_PLAINTEXT"]), properties).close()
         except CommandFailure as refused:
             assert "was not logged in" in str(refused)
             return False

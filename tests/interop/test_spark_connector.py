@@ -164,7 +164,7 @@ def test_a_workload_comes_out_as_it_was_planned(spark: "SparkSession", served: S
     served.broker.create_topic("workload", partitions=3)
     workload = Workload(records=5000, size=100, partitions=3, keys="zipf", codec=Codec.GZIP)
     write_to_broker(spark, workload, served.proxy.address, idempotent=served.idempotent)
-    planned = Counter((r.partition, r.key, r.value) for number in workload.chunks for r in workload.chunk(number))
+    planned = Counter((r.partition, r.key, r.value) for number in workload.chunks for r in workload.make_chunk(number))
     assert counted(read(spark, served, "workload"), "partition", "key", "value") == planned
 
 

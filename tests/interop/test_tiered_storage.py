@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.arrow_columns import ArrowRows
 from stepdown.pipeline.reading.partition_segments import PartitionSegments
-from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.split_damage import DamagePolicy
 from stepdown.pipeline.reading.split_rows import SplitRows
-from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.pipeline.reading.splits import OffsetsToRead, SplitPlanner
 from stepdown.pipeline.reading.transactions import log_transactions
-from stepdown.protocol.records.columns import Wanted
+from stepdown.protocol.records.columns import WantedRows
 from support.deadline import DEADLINE_S
 from support.kafka import ApacheKafka
 from support.kafka_tiered import (
@@ -92,14 +92,14 @@ def produce(address: str, topic: str, codec: str, value: bytes) -> None:
     assert plain.flush(DEADLINE_S) == 0
 
 
-def stored(files: PlaceFiles, log: PartitionSegments, wanted_range: Range | None = None) -> list[Row]:
+def stored(files: PlaceFiles, log: PartitionSegments, wanted_range: OffsetsToRead | None = None) -> list[Row]:
     """All rows of a log, or those of a range, by split."""
     arrow = ArrowRows(("offset", "timestamp", "key", "value"), log.topic, log.partition)
     found: list[Row] = []
-    for split in SplitPlanner(files, 50_000).splits(log, wanted_range or Range()):
-        wanted = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
-        for columns in SplitRows(files, split, wanted, Leniency()):
-            batch = arrow.batch(columns)
+    for split in SplitPlanner(files, 50_000).plan_splits(log, wanted_range or OffsetsToRead()):
+        wanted = WantedRows(first_offset=split.first_offset, end_offset=split.end_offset)
+        for columns in SplitRows(files, split, wanted, DamagePolicy()):
+            batch = arrow.make_record_batch(columns)
             times_ms = [time_us // 1000 for time_us in batch.column(1).cast("int64").to_pylist()]
             offsets, keys, values = (batch.column(at).to_pylist() for at in (0, 2, 3))
             found += list(zip(offsets, times_ms, keys, values, strict=True))
@@ -108,7 +108,7 @@ def stored(files: PlaceFiles, log: PartitionSegments, wanted_range: Range | None
 
 def test_rows_are_those_that_a_consumer_read(written: Written) -> None:
     files = PlaceFiles()
-    logs = partition_logs(files, str(written.log_dir), tiered_path=str(written.tiered))
+    logs = find_partition_logs(files, str(written.log_dir), tiered_path=str(written.tiered))
     assert {log.topic for log in logs} == set(written.read)
     for log in logs:
         assert len(log.segments) > 1, log.topic
@@ -118,13 +118,13 @@ def test_rows_are_those_that_a_consumer_read(written: Written) -> None:
 
 def stored_committed(files: PlaceFiles, log: PartitionSegments) -> list[Row]:
     found = log_transactions(files, log)
-    return stored(files, log, Range(end=found.last_stable_offset, aborted=found.aborted))
+    return stored(files, log, OffsetsToRead(end=found.last_stable_offset, aborted=found.aborted))
 
 
 def test_read_committed_rows_are_those_of_such_a_consumer(written: Written) -> None:
     files = PlaceFiles()
     assert len(written.committed["again"]) < len(written.read["again"]) - 2
-    for log in partition_logs(files, str(written.log_dir), tiered_path=str(written.tiered)):
+    for log in find_partition_logs(files, str(written.log_dir), tiered_path=str(written.tiered)):
         assert stored_committed(files, log) == written.committed[log.topic], log.topic
 
 
@@ -135,7 +135,7 @@ def test_they_are_the_same_where_only_the_logs_were_copied(written: Written, tmp
     shutil.copytree(written.log_dir, log_dir, ignore=shutil.ignore_patterns("*.*index", "*.index", "*.snapshot"))
     tiered = tmp_path / "tiered"
     shutil.copytree(written.tiered, tiered, ignore=shutil.ignore_patterns("*.*index", "*.index", "*.snapshot"))
-    for log in partition_logs(files, str(log_dir), tiered_path=str(tiered)):
+    for log in find_partition_logs(files, str(log_dir), tiered_path=str(tiered)):
         assert stored_committed(files, log) == written.committed[log.topic], log.topic
 
 
@@ -143,12 +143,12 @@ def test_so_are_those_from_an_object_store_that_fails_now_and_then(written: Writ
     with s3_server(failing=0.01, latency_s=0.05) as server:
         files = PlaceFiles(server.options)
         local, tiered = server.upload(written.log_dir, "local"), server.upload(written.tiered, "tiered")
-        for log in partition_logs(files, local, CODECS, tiered_path=tiered):
+        for log in find_partition_logs(files, local, CODECS, tiered_path=tiered):
             assert stored(files, log) == written.read[log.topic], log.topic
 
 
 def test_tiered_storage_alone_has_all_but_the_newest_segment(written: Written) -> None:
     files = PlaceFiles()
-    for log in partition_logs(files, str(written.tiered), CODECS):
+    for log in find_partition_logs(files, str(written.tiered), CODECS):
         newest = int(next((written.log_dir / f"{log.topic}-0").glob("*.log")).stem)
         assert stored(files, log) == [row for row in written.read[log.topic] if row[0] < newest]

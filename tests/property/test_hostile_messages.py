@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stepdown.protocol.api import API, ApiKey
-from stepdown.protocol.decoder_generator import least_size
+from stepdown.protocol.decoder_generator import least_encoded_size
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.frame import FrameParser, decode_request_header, encode_request
 from stepdown.protocol.primitives import MAX_ITEMS, MAX_TAGGED_FIELDS, Primitive, write_uvarint
@@ -125,7 +125,7 @@ def test_a_message_of_very_many_small_items_is_refused():
 def test_no_item_of_an_array_takes_no_bytes(cls, version):
     is_flexible = version in schema_of(cls).flexible
     for element in elements(cls, version):
-        assert least_size(element, version, is_flexible) > 0
+        assert least_encoded_size(element, version, is_flexible) > 0
 
 
 @settings(max_examples=200)

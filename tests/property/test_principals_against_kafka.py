@@ -4,7 +4,7 @@ import struct
 from random import Random
 
 import pytest
-from stepdown.network.tls.principal_rules import NoMatchingRule, principal_rules, user_of
+from stepdown.network.tls.principal_rules import NoMatchingRule, map_to_user, principal_rules
 from stepdown.network.tls.subject import distinguished_name
 from support.java_oracle import JavaError
 
@@ -188,7 +188,7 @@ def mapped(rules: str) -> list[str | None]:
     found: list[str | None] = []
     for each in NAMES:
         try:
-            found.append(user_of(each, parsed))
+            found.append(map_to_user(each, parsed))
         except NoMatchingRule:
             found.append(None)
     return found

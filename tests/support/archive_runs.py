@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 from stepdown.pipeline.archive.compact_job import compact_archive
-from stepdown.pipeline.archive.log_archive import Format, LogArchive, archive_new
+from stepdown.pipeline.archive.log_archive import Format, LogArchive, archive_new_batches
 from stepdown.pipeline.archive.parquet_files import ArchivedFile
 from stepdown.pipeline.sources.options import read_options
 
@@ -34,7 +34,7 @@ def archive_of(log_dir: Path | str, out: Path | str, kind: Format = "parquet", *
 
 def run(archive: LogArchive) -> list[ArchivedFile]:
     """Archive what is new."""
-    return [file for written in archive_new(here, archive) for file in written]
+    return [file for written in archive_new_batches(here, archive) for file in written]
 
 
 def archive_in_batches_and_compact(log_dir: Path, out: Path, kind: Format) -> None:

@@ -90,7 +90,7 @@ class OldKafka(OldKafkaServer):
         logs = (STDERR_LOG, "log4j:log4j:1.2.17", REMOVED_FROM_JAVA)
         return JARS.class_path(COORDINATES[self.version], *tools, *logs)
 
-    def _knows_itself(self, connection: Connection) -> bool:
+    def _is_in_own_metadata(self, connection: Connection) -> bool:
         """0.8.2 knows Metadata v0 alone, and tells of no broker before there is a topic; that it answers will do."""
         connection.call(MetadataRequest(topics=()), 0)
         return True

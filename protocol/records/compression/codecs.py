@@ -54,12 +54,12 @@ def compressor(codec: Codec, out: bytearray, *, magic: int, level: int | None = 
     if codec is Codec.ZSTD and magic < MAGIC_V2:
         raise UnsupportedCompression(f"magic {magic} has no zstd")
     if codec is Codec.NONE:
-        return _Plain(out)
+        return _UncompressedWriter(out)
     if codec is Codec.SNAPPY:
         return xerial.XerialWriter(out)
     if codec is Codec.LZ4:
         return lz4_frame.Lz4FrameWriter(out, broken_checksum=magic == 0, level=level)
-    return _CodecStream(out, _gzip(level) if codec is Codec.GZIP else _zstd(level))
+    return _CodecStream(out, _make_gzip_compressor(level) if codec is Codec.GZIP else _make_zstd_compressor(level))
 
 
 def compress(codec: Codec, data: Buffer | Iterable[Buffer], *, magic: int, level: int | None = None) -> bytes:
@@ -82,7 +82,7 @@ def read_chunks(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> It
     if codec is Codec.ZSTD and magic < MAGIC_V2:
         raise InvalidRecord(f"zstd in a batch of magic {magic}")
     left = max_bytes
-    for chunk in _reader(codec)(memoryview(data), magic, max_bytes):
+    for chunk in _choose_reader(codec)(memoryview(data), magic, max_bytes):
         left -= len(chunk)
         if left < 0:
             raise RecordTooLarge(f"a {codec.name.lower()} batch opens to more than the limit of {max_bytes} bytes")
@@ -113,7 +113,7 @@ def decompress(codec: Codec, data: Buffer, *, magic: int, max_bytes: int) -> Buf
     return opened
 
 
-def _reader(codec: Codec) -> Callable[[memoryview, int, int], Iterator[Buffer]]:
+def _choose_reader(codec: Codec) -> Callable[[memoryview, int, int], Iterator[Buffer]]:
     return {
         Codec.NONE: lambda data, magic, most: iter((data,)),
         Codec.GZIP: _read_gzip,
@@ -123,7 +123,7 @@ def _reader(codec: Codec) -> Callable[[memoryview, int, int], Iterator[Buffer]]:
     }[codec]
 
 
-class _Plain:
+class _UncompressedWriter:
     def __init__(self, out: bytearray) -> None:
         self._out = out
 
@@ -148,7 +148,7 @@ class _CodecStream:
         self._out += self._stream.flush()
 
 
-def _gzip(level: int | None) -> Any:
+def _make_gzip_compressor(level: int | None) -> Any:
     """isal has levels 0-3 where zlib has 1-9; -1 is Kafka's word for the default."""
     from isal import isal_zlib
 
@@ -157,7 +157,7 @@ def _gzip(level: int | None) -> Any:
     return isal_zlib.compressobj(min(3, (level + 2) // 3), wbits=GZIP_WINDOW)
 
 
-def _zstd(level: int | None) -> Any:
+def _make_zstd_compressor(level: int | None) -> Any:
     import zstandard
 
     return zstandard.ZstdCompressor(level=DEFAULT_ZSTD_LEVEL if level is None else level).compressobj()

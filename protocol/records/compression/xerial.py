@@ -75,7 +75,7 @@ def read(data: memoryview, max_bytes: int) -> Iterator[Buffer]:
 
     Raises: InvalidRecord for a broken stream, RecordTooLarge when one chunk alone says it exceeds `max_bytes`.
     """
-    blocks = _Blocks(max_bytes)
+    blocks = _BlockDecompressor(max_bytes)
     if data[:8] != MAGIC:
         yield blocks.open(data)
         return
@@ -123,11 +123,11 @@ def decompress_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
         at += 4 + size
         if at > end or _content_size(block) > len(opened) - to:
             return None
-        to += _open(block, opened[to:])
+        to += _decompress_block(block, opened[to:])
     return opened[:to] if at == end else None
 
 
-class _Blocks:
+class _BlockDecompressor:
     """Opens raw blocks into one buffer that is kept from block to block."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -140,10 +140,10 @@ class _Blocks:
             raise RecordTooLarge(f"a snappy batch opens to more than the limit of {self._max_bytes} bytes")
         if size > len(self._buffer):
             self._buffer = bytearray(size)
-        return memoryview(self._buffer)[: _open(block, self._buffer)]
+        return memoryview(self._buffer)[: _decompress_block(block, self._buffer)]
 
 
-def _open(block: memoryview, buffer: bytearray | memoryview) -> int:
+def _decompress_block(block: memoryview, buffer: bytearray | memoryview) -> int:
     """Return how much of the buffer the block has filled. Raises: InvalidRecord for a broken one."""
     kept = _of_thread()
     try:

@@ -80,7 +80,7 @@ def convert_down(
     """
     bound = kernel.plan(source, target, len(source))[3]
     if bound > len(out):
-        out = bytearray(_exact_bytes(source, target, first_offset))
+        out = bytearray(_largest_converted_bytes(source, target, first_offset))
     conversion = _DownConversion(target, first_offset, zstd_to, max_opened_bytes)
     joined: bytearray | None = None
     at = batches = 0
@@ -125,7 +125,7 @@ def convert_compressed(
     return conversion.result(conversion.convert(view(batch)), len(batch), 1)
 
 
-def _exact_bytes(source: Buffer, target: int, first_offset: int) -> int:
+def _largest_converted_bytes(source: Buffer, target: int, first_offset: int) -> int:
     """Return the largest run of plain batches, converted."""
     at = largest = 0
     while True:
@@ -159,7 +159,7 @@ class _DownConversion:
         Raises: as `convert_down` does.
         """
         batch.ensure_valid()
-        codec = self._codec(batch)
+        codec = self._target_codec(batch)
         if isinstance(batch, LegacyBatch):
             return self._convert_wrapper(batch, codec)
         if batch.record_count < 0:
@@ -175,7 +175,7 @@ class _DownConversion:
         while True:
             large.begin_pass()
             result = self._convert_records(batch, codec, large)
-            if not large.has_new:
+            if not large.needs_another_pass:
                 return result
 
     def result(self, data: Buffer, source_bytes: int, batches: int) -> Converted:
@@ -188,7 +188,7 @@ class _DownConversion:
             batches=batches,
         )
 
-    def _codec(self, batch: RecordBatch | LegacyBatch) -> Codec:
+    def _target_codec(self, batch: RecordBatch | LegacyBatch) -> Codec:
         codec = batch.codec
         if codec is not Codec.ZSTD:
             return codec
@@ -211,13 +211,13 @@ class _DownConversion:
             relative,
             first_offset,
         )
-        result = _Result(self._target, codec)
+        result = _ConvertedBatchWriter(self._target, codec)
         pieces = RecordStream(read_chunks(batch.codec, batch.body, magic=batch.magic, max_bytes=self._max_opened_bytes))
         run(pieces, down, result.write, giant=partial(large.take, pieces, down, result.write))
         kept, last, newest = down.finish()
-        if large.has_new:
+        if large.needs_another_pass:
             return bytearray()
-        return self._finish(batch, result, kept, last, newest, batch.is_append_time)
+        return self._finish_batch(batch, result, kept, last, newest, batch.is_append_time)
 
     def _convert_wrapper(self, batch: LegacyBatch, codec: Codec) -> bytearray:
         """Return a v1 wrapper as a v0 wrapper; it is opened twice, since its offsets depend on its last message."""
@@ -225,7 +225,7 @@ class _DownConversion:
         if value is None:
             raise InvalidRecord(f"the wrapper at offset {batch.last_offset} has no value")
         base = 0
-        result = _Result(self._target, codec)
+        result = _ConvertedBatchWriter(self._target, codec)
         large = LargeMessages()
         for write in False, True:
             down = kernel.MessagesDown(base, write)
@@ -239,10 +239,16 @@ class _DownConversion:
                 if not 0 <= last <= batch.last_offset:
                     raise InvalidRecord(f"wrapper offset {batch.last_offset} with the last inner offset {last}")
                 base = batch.last_offset - last
-        return self._finish(batch, result, count, last, NO_TIMESTAMP, False)
+        return self._finish_batch(batch, result, count, last, NO_TIMESTAMP, False)
 
-    def _finish(
-        self, batch: RecordBatch | LegacyBatch, result: "_Result", kept: int, last: int, newest: int, marked: bool
+    def _finish_batch(
+        self,
+        batch: RecordBatch | LegacyBatch,
+        result: "_ConvertedBatchWriter",
+        kept: int,
+        last: int,
+        newest: int,
+        marked: bool,
     ) -> bytearray:
         if not kept:
             return bytearray()
@@ -251,12 +257,12 @@ class _DownConversion:
         return result.finish(last, newest, marked)
 
 
-class _Result:
+class _ConvertedBatchWriter:
     """A wrapper of one codec as it grows behind the room for its head, or plain messages."""
 
     def __init__(self, magic: int, codec: Codec) -> None:
         self._magic = magic
-        self._codec = codec
+        self._target_codec = codec
         self.head_bytes = LOG_OVERHEAD + RECORD_OVERHEAD[magic] if codec else 0
         self.opened_bytes = 0
         self._out = bytearray(self.head_bytes)
@@ -273,8 +279,8 @@ class _Result:
         size = len(out) - LOG_OVERHEAD
         if size > MAX_INT32:
             raise InvalidRecord(f"the batch that ends at offset {last_offset} becomes {size} bytes")
-        if not self._codec:
+        if not self._target_codec:
             return out
-        attributes = self._codec | TIMESTAMP_TYPE_BIT * append_time
+        attributes = self._target_codec | TIMESTAMP_TYPE_BIT * append_time
         kernel.wrap(out, 0, len(out), self._magic, attributes, last_offset, timestamp)
         return out

@@ -28,12 +28,12 @@ _SIZE_BYTES = 4
 _LONGEST_HEAD = V1_HEADER.size + _SIZE_BYTES
 
 
-def take_up(pieces: RecordStream, up: kernel.MessagesUp, write: Write, magic: int) -> None:
+def convert_message_up(pieces: RecordStream, up: kernel.MessagesUp, write: Write, magic: int) -> None:
     """Take the message that the pieces are at, and write its record.
 
     Raises: CorruptRecord for a wrong checksum; InvalidRecord for another magic, a codec, or sizes that do not fit.
     """
-    message = _Message(pieces)
+    message = _MessageReader(pieces)
     if message.magic != magic or message.attributes & CODEC_MASK:
         raise InvalidRecord(
             f"a message of magic {message.magic}, attributes {message.attributes} in one of magic {magic}"
@@ -67,10 +67,10 @@ class LargeMessages:
 
         Raises: InvalidRecord.
         """
-        message = _Message(pieces)
+        message = _MessageReader(pieces)
         offset = down.skip(message.offset, message.timestamp, message.attributes)
         if write is None:
-            self._heads.append(_measure(message))
+            self._heads.append(_measure_message(message))
             return
         measured = self._heads[self._next]
         self._next += 1
@@ -83,7 +83,7 @@ class LargeMessages:
             write(piece)
 
 
-def _measure(message: "_Message") -> MessageHead:
+def _measure_message(message: "_MessageReader") -> MessageHead:
     crc = kernel.crc32(pack(">hi", 0, message.key_size))
     for piece in message.key():
         crc = kernel.crc32(piece, crc)
@@ -94,7 +94,7 @@ def _measure(message: "_Message") -> MessageHead:
     return MessageHead(key_size=message.key_size, value_size=value_size, crc=crc)
 
 
-class _Message:
+class _MessageReader:
     """Reads one message (`legacy_batch.py` shows its layout): head, then key, value size and value in this order.
 
     `value_bytes` is what the frame leaves for the value. `running_crc` covers what has been read.

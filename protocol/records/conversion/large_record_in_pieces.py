@@ -1,7 +1,7 @@
 """One record too large to hold, as a message written piece by piece.
 
-A message begins with its size and checksum, which only its last byte settles. So the stream is opened twice: the first
-time the record is measured, the second time it is written.
+A message starts with its size and checksum, which are known only once its last byte has been read. So the stream is
+opened twice: the first time the record is measured, the second time it is written.
 """
 
 from collections.abc import Iterator
@@ -41,8 +41,8 @@ class LargeRecords:
         self._known, self._next = len(self._heads), 0
 
     @property
-    def has_new(self) -> bool:
-        """Whether this pass met a large record for the first time: what the pass wrote is then of no use."""
+    def needs_another_pass(self) -> bool:
+        """Whether this pass met a large record for the first time: its output is dropped, and the pass repeated."""
         return len(self._heads) > self._known
 
     def take(self, pieces: RecordStream, down: kernel.RecordsDown, write: Write) -> None:
@@ -50,7 +50,7 @@ class LargeRecords:
 
         Raises: InvalidRecord when the record is broken.
         """
-        record = _Reader(pieces)
+        record = _RecordReader(pieces)
         timestamp_delta, offset_delta = record.head()
         place = down.skip(offset_delta, timestamp_delta)
         if place is None:
@@ -59,9 +59,9 @@ class LargeRecords:
         offset, timestamp, attributes = place
         body = pack(">bB", self._target, attributes) + (pack(">q", timestamp) if self._target else b"")
         if self._next == self._known:
-            self._heads.append(_measure(record, body, offset))
+            self._heads.append(_measure_record(record, body, offset))
         else:
-            _write(record, body, offset, self._heads[self._next], write)
+            _write_as_message(record, body, offset, self._heads[self._next], write)
             self._next += 1
         record.rest()
 
@@ -71,7 +71,7 @@ def skip_record(pieces: RecordStream) -> tuple[int, int, bool]:
 
     Raises: InvalidRecord when the record is broken.
     """
-    record = _Reader(pieces)
+    record = _RecordReader(pieces)
     timestamp_delta, offset_delta = record.head()
     keyless = record.pass_over() < 0
     record.pass_over()
@@ -79,7 +79,7 @@ def skip_record(pieces: RecordStream) -> tuple[int, int, bool]:
     return offset_delta, timestamp_delta, keyless
 
 
-def _measure(record: "_Reader", body: bytes, offset: int) -> MessageHead:
+def _measure_record(record: "_RecordReader", body: bytes, offset: int) -> MessageHead:
     crc = kernel.crc32(body)
     sizes = []
     for _ in "key", "value":
@@ -93,7 +93,7 @@ def _measure(record: "_Reader", body: bytes, offset: int) -> MessageHead:
     return MessageHead(key_size=sizes[0], value_size=sizes[1], crc=crc)
 
 
-def _write(record: "_Reader", body: bytes, offset: int, measured: MessageHead, write: Write) -> None:
+def _write_as_message(record: "_RecordReader", body: bytes, offset: int, measured: MessageHead, write: Write) -> None:
     target = body[0]
     size = RECORD_OVERHEAD[target] + max(0, measured.key_size) + max(0, measured.value_size)
     write(pack(">qiI", offset, size, measured.crc) + body)
@@ -104,7 +104,7 @@ def _write(record: "_Reader", body: bytes, offset: int, measured: MessageHead, w
             write(piece)
 
 
-class _Reader:
+class _RecordReader:
     """Reads one v2 record from a stream (`record.py` shows its layout)."""
 
     def __init__(self, pieces: RecordStream) -> None:

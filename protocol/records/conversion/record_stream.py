@@ -37,7 +37,7 @@ class RecordStream:
     def __len__(self) -> int:
         return len(self.data) - self.at
 
-    def more(self) -> bool:
+    def take_piece(self) -> bool:
         """Take another piece; False at the end of the stream. Raises: as the codec does."""
         if not len(self):
             self._held = bytearray()
@@ -55,7 +55,7 @@ class RecordStream:
 
     def need(self, size: int) -> None:
         """Take pieces until `size` bytes are there or the stream ends."""
-        while len(self) < size and self.more():
+        while len(self) < size and self.take_piece():
             pass
 
     def advance(self, wanted: int) -> bool:
@@ -67,7 +67,7 @@ class RecordStream:
     def take(self, size: int) -> Iterator[memoryview]:
         """Yield the next `size` bytes as views. Raises: InvalidRecord when the stream ends before."""
         while size:
-            if not len(self) and not self.more():
+            if not len(self) and not self.take_piece():
                 raise InvalidRecord(f"a stream ends {size} bytes before its record does")
             piece = memoryview(self.data)[self.at : self.at + size]
             self.at += len(piece)

@@ -14,7 +14,7 @@ from .. import kernel
 from ..compression.codecs import read_chunks
 from ..layout import MAGIC_V1, MAX_OPENED_BYTES, TimestampType
 from ..legacy_batch import LegacyBatch
-from .large_message_in_pieces import take_up
+from .large_message_in_pieces import convert_message_up
 from .record_stream import RecordStream, Write, run
 
 
@@ -50,7 +50,7 @@ def convert_up(
     if not wrapper.is_compressed:
         up = kernel.MessagesUp(wrapper.magic, False, None)
         run(RecordStream(batch.data for batch in batches), up, write)
-        return _describe(up)
+        return _make_converted_up(up)
     if len(batches) > 1:
         raise InvalidRecord(f"{len(batches)} messages where a compressed one stands alone")
     _, value = wrapper.key_and_value()
@@ -59,16 +59,16 @@ def convert_up(
     marked = wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
     up = kernel.MessagesUp(wrapper.magic, True, wrapper.max_timestamp if marked else None)
     pieces = RecordStream(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes))
-    run(pieces, up, write, giant=partial(take_up, pieces, up, write, wrapper.magic))
+    run(pieces, up, write, giant=partial(convert_message_up, pieces, up, write, wrapper.magic))
     count, last_offset, *_ = up.finish()
     if not count:
         raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")
     if wrapper.magic == MAGIC_V1 and 0 < wrapper.last_offset < last_offset:
         raise InvalidRecord(f"wrapper offset {wrapper.last_offset} below its last inner offset {last_offset}")
-    return _describe(up)
+    return _make_converted_up(up)
 
 
-def _describe(up: kernel.MessagesUp) -> ConvertedUp:
+def _make_converted_up(up: kernel.MessagesUp) -> ConvertedUp:
     count, _, base_timestamp, oldest, newest, keyless, read_bytes, written_bytes = up.finish()
     return ConvertedUp(
         record_count=count,

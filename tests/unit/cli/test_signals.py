@@ -57,8 +57,8 @@ def test_a_second_signal_ends_a_command_that_does_not_end() -> None:
     script = (
         "import signal, time\n"
         "from stepdown.cli.support import stop_signals\n"
-        "from stepdown.cli.support.stop_signals import StopSignals, end_in_order, unhandled_signals\n"
-        "with StopSignals(end_in_order, unhandled_signals()):\n"
+        "from stepdown.cli.support.stop_signals import StopSignals, end_as_by_interrupt, signals_with_default_action\n"
+        "with StopSignals(end_as_by_interrupt, signals_with_default_action()):\n"
         "    try: signal.raise_signal(signal.SIGTERM)\n"
         "    except SystemExit: pass\n"
         "    stop_signals.ONE_TIME_S = 0\n"
@@ -72,7 +72,7 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     script = (
         "import signal\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "from stepdown.cli.support.stop_signals import unhandled_signals\n"
-        "print(*(each.name for each in unhandled_signals()))"
+        "from stepdown.cli.support.stop_signals import signals_with_default_action\n"
+        "print(*(each.name for each in signals_with_default_action()))"
     )
     assert subprocess.check_output([sys.executable, "-c", script], text=True, timeout=JOB_DEADLINE_S) == "SIGTERM\n"

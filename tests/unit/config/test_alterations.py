@@ -8,9 +8,9 @@ from stepdown.config import (
     Operation,
     alter,
     broker_settings,
-    lay_over,
     load,
     topic_settings,
+    with_dynamic_values,
 )
 
 
@@ -20,15 +20,15 @@ def layers() -> Layers:
 
 
 def test_a_dynamic_value_reaches_the_settings(layers: Layers) -> None:
-    changed = lay_over(layers, broker={"max.connections": "5"}, cluster={"log.retention.ms": "9"})
+    changed = with_dynamic_values(layers, broker={"max.connections": "5"}, cluster={"log.retention.ms": "9"})
     assert broker_settings(changed).max_connections == 5
     assert topic_settings(changed, {}).retention_ms == 9
     assert broker_settings(layers).max_connections != 5
 
 
 def test_taking_a_dynamic_value_away_brings_the_start_value_back(layers: Layers) -> None:
-    changed = lay_over(layers, broker={"num.io.threads": "16"})
-    assert broker_settings(lay_over(changed, broker={})).num_io_threads == 8
+    changed = with_dynamic_values(layers, broker={"num.io.threads": "16"})
+    assert broker_settings(with_dynamic_values(changed, broker={})).num_io_threads == 8
 
 
 @pytest.mark.parametrize(
@@ -46,22 +46,22 @@ def test_taking_a_dynamic_value_away_brings_the_start_value_back(layers: Layers)
 )
 def test_a_change_that_cannot_be_is_refused(layers: Layers, texts: dict[str, str], expected: str) -> None:
     with pytest.raises(ConfigError, match=expected):
-        lay_over(layers, broker=texts)
+        with_dynamic_values(layers, broker=texts)
 
 
 def test_what_belongs_to_one_broker_is_no_default_of_the_cluster(layers: Layers) -> None:
     with pytest.raises(ConfigError, match="only be set for one broker"):
-        lay_over(layers, cluster={"listeners": "PLAINTEXT://:1"})
-    lay_over(layers, broker={"listeners": "PLAINTEXT://:1"})
+        with_dynamic_values(layers, cluster={"listeners": "PLAINTEXT://:1"})
+    with_dynamic_values(layers, broker={"listeners": "PLAINTEXT://:1"})
 
 
 def test_keys_of_listeners_and_plugins_may_be_set(layers: Layers) -> None:
-    assert lay_over(layers, broker={"listener.name.a.ssl.keystore.type": "PEM"}).broker
+    assert with_dynamic_values(layers, broker={"listener.name.a.ssl.keystore.type": "PEM"}).broker
 
 
 def test_a_value_that_stays_is_not_judged_again(layers: Layers) -> None:
-    doubled = lay_over(layers, broker={"num.io.threads": "16"})
-    assert lay_over(doubled, broker={"num.io.threads": "16", "max.connections": "1"})
+    doubled = with_dynamic_values(layers, broker={"num.io.threads": "16"})
+    assert with_dynamic_values(doubled, broker={"num.io.threads": "16", "max.connections": "1"})
 
 
 def after(current: dict[str, str], *alterations: Alteration) -> dict[str, str]:

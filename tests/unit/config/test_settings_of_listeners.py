@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.config import ConfigError, load
-from stepdown.config.alterations import lay_over
+from stepdown.config.alterations import with_dynamic_values
 from stepdown.config.layered_values import Layers
 from stepdown.config.listener_security import JAAS, LIMITS
 from stepdown.config.tables.security import LISTENERS
@@ -28,7 +28,7 @@ def test_capitals_in_a_setting_of_a_listener_stop_the_start(key: str) -> None:
     for written in (f"listener.name.PLAINTEXT.{key}", f"listener.name.plaintext.{key.title()}"):
         assert f"{written}: has no effect in capitals: write {small}" in problems_of(f"{written}=1")
         with pytest.raises(ConfigError, match="has no effect in capitals"):
-            lay_over(Layers(), broker={written: "1"})
+            with_dynamic_values(Layers(), broker={written: "1"})
 
 
 @pytest.mark.parametrize("key", KEYS)

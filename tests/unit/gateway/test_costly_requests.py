@@ -10,8 +10,8 @@ from stepdown.client.operation import Coordinator, ask
 from stepdown.config import HostPort
 from stepdown.gateway.gateway import Gateway
 from stepdown.gateway.proxy_header import parse_v1
-from stepdown.gateway.routes.locator import MOST_COORDINATORS, Locator
-from stepdown.gateway.routes.route import Leader
+from stepdown.gateway.routes.locator import MOST_COORDINATORS, BrokerLocator
+from stepdown.gateway.routes.route import LeaderTarget
 from stepdown.gateway.translations.list_offsets import MOST_LOOKUPS
 from stepdown.gateway.translations.produce import MOST_BATCHES
 from stepdown.network.admission.remembered_names import USUAL_NAME_BYTES
@@ -167,9 +167,9 @@ async def test_names_of_groups_count_where_their_coordinators_are_remembered() -
     async def run(operation: Any, login: object) -> FindCoordinatorResponse:
         return FindCoordinatorResponse(node_id=1, host="b", port=9)
 
-    locator = Locator(run, lambda response: None)
+    locator = BrokerLocator(run, lambda response: None)
     for number in range(100):
-        assert await locator.find(Coordinator(f"{number}{LONG}"), None) == 1
+        assert await locator.find_broker(Coordinator(f"{number}{LONG}"), None) == 1
     assert 0 < locator._coordinators.name_bytes <= MOST_COORDINATORS * USUAL_NAME_BYTES
 
 
@@ -196,9 +196,9 @@ async def test_a_topic_that_is_not_there_is_looked_up_once_a_request() -> None:
         asked.append(operation)
         return MetadataResponse(brokers=(), topics=(MetadataResponseTopic(error_code=3, name="gone"),))
 
-    locator = Locator(run, lambda response: None)
-    targets = [Leader("gone", index) for index in range(100)]
-    assert await locator.find_all(targets, Turns().begin(), None) == dict.fromkeys(targets)
+    locator = BrokerLocator(run, lambda response: None)
+    targets = [LeaderTarget("gone", index) for index in range(100)]
+    assert await locator.find_brokers(targets, Turns().begin(), None) == dict.fromkeys(targets)
     assert len(asked) == 1
 
 

@@ -1,7 +1,7 @@
 """Codes that a client's generation does not know become ones that it knows."""
 
 import pytest
-from stepdown.gateway.error_mapping import OLDEST, UNKNOWN_TO_0_8, V0_8, map_code, map_errors
+from stepdown.gateway.error_mapping import OLDEST, UNKNOWN_TO_0_8, V0_8, map_error_code, map_errors
 from stepdown.network.turn import Turns
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.errors import ErrorCode, code_of
@@ -15,7 +15,7 @@ MEMBER_FAULTS = {79, 82, 110, 113}
 def test_every_code_becomes_one_that_is_known_and_as_retriable(key: int) -> None:
     for version, highest in enumerate(OLDEST[key]):
         for code in map(int, ErrorCode):
-            known = map_code(key, version, code)
+            known = map_error_code(key, version, code)
             if code in MEMBER_FAULTS and OLDEST[key][version] < code:
                 continue
             assert known <= highest or known == ErrorCode.UNSUPPORTED_VERSION
@@ -47,7 +47,7 @@ def test_every_code_becomes_one_that_is_known_and_as_retriable(key: int) -> None
     ],
 )
 def test_codes_become(key: ApiKey, version: int, code: int, known: int) -> None:
-    assert map_code(key, version, code) == known
+    assert map_error_code(key, version, code) == known
 
 
 async def test_each_code_of_a_response_is_mapped_and_the_rest_is_kept() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stepdown.gateway.request_frame import drop_cluster_and_node, software_of
+from stepdown.gateway.request_frame import drop_cluster_and_node_id, read_software_text
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -180,10 +180,10 @@ def ask_versions(version: int, cluster: bytes = b"\x03id", node: int = 9) -> byt
 
 def test_a_request_for_versions_forgets_which_broker_it_is_for() -> None:
     frame = memoryview(ask_versions(5)[4:])
-    assert bytes(drop_cluster_and_node(frame)) == ask_versions(5, b"\0", -1)[4:]
-    assert software_of(frame) == ("test", "1")
+    assert bytes(drop_cluster_and_node_id(frame)) == ask_versions(5, b"\0", -1)[4:]
+    assert read_software_text(frame) == ("test", "1")
     with pytest.raises(MalformedFrame):
-        drop_cluster_and_node(frame[:-15])
+        drop_cluster_and_node_id(frame[:-15])
 
 
 async def test_newer_versions_for_versions_than_the_cluster_has_are_not_offered(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ async def test_an_answer_to_a_client_that_has_left_is_not_waited_for() -> None:
     async with gateway_to_broken(lambda frame: b"") as gateway:
         peer = Peer(host="127.0.0.1", port=1, listener="bootstrap")
         peer.leave()
-        connection, answerer = gateway._connect(ours, peer)
+        connection, answerer = gateway._make_connection(ours, peer)
         async with asyncio.timeout(DEADLINE_S):
             with pytest.raises(ConnectionResetError):
                 await answerer.answer(memoryview(request)[4:], peer)  # type: ignore[misc]
@@ -143,10 +143,10 @@ async def test_a_request_does_not_go_on_when_the_cluster_has_hung_up() -> None:
     lost: list[str] = []
     async with gateway_to_broken(lambda frame: b"") as gateway:
         links = BrokerLinks(gateway._tools, lambda: BOOTSTRAP, lambda: None, lambda: lost.append("hung up"))
-        (await links.open()).connection.connection_lost(None)
+        (await links.get_or_open()).connection.connection_lost(None)
         assert lost == ["hung up"]
         with pytest.raises(ConnectionResetError):
-            await links.open()
+            await links.get_or_open()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -257,7 +257,7 @@ async def test_requests_that_wait_in_the_cluster_leave_the_memory_of_requests_to
 async def test_a_broker_at_a_host_that_no_name_is_cannot_be_reached(host: str) -> None:
     """The name of a host with a NUL in it, or with a label that is too long, left a trace."""
     gateway = gateway_to("127.0.0.1:1", addresses="single")
-    gateway.upstream.learn(7, HostPort(host, 9092))
+    gateway.upstream.learn_broker(7, HostPort(host, 9092))
     with pytest.raises(UpstreamFailed, match="no broker answers"):
         await gateway.upstream.connect(7, lambda: None)
 

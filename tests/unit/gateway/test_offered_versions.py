@@ -9,10 +9,10 @@ from stepdown.gateway.offered_versions import (
     BETWEEN_BROKERS,
     NEWEST,
     TRANSLATED,
+    correct_advertised_ranges,
     is_translated,
-    offer,
+    range_to_offer,
     rewrite_api_versions,
-    true_ranges,
 )
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import decode_response_body, encode_response
@@ -37,7 +37,7 @@ def test_a_client_is_offered_what_3_9_had_up_to_what_is_rewritten(release: str) 
     for key in KEYS:
         versions = versions_of(release, key)
         if versions and key not in BETWEEN_BROKERS:
-            low, high = offer(key, (versions.start, versions.stop - 1))
+            low, high = range_to_offer(key, (versions.start, versions.stop - 1))
             before = versions_of(KAFKA_3_9, key)
             assert low == (before.start if before else versions.start) or low > high, key
             assert high <= NEWEST.get(key, high)
@@ -62,13 +62,13 @@ def test_a_cluster_of_3_9_gets_everything_as_it_came() -> None:
 
 
 def test_kafka_4_says_that_it_takes_produce_from_0_and_does_not() -> None:
-    assert true_ranges({0: (0, 13), 1: (4, 18)})[0] == (3, 13)
-    assert true_ranges({0: (0, 11), 1: (0, 17)})[0] == (0, 11)
+    assert correct_advertised_ranges({0: (0, 13), 1: (4, 18)})[0] == (3, 13)
+    assert correct_advertised_ranges({0: (0, 11), 1: (0, 17)})[0] == (0, 11)
 
 
 def offer_what_is_routed(key: int, taken: VersionRange) -> VersionRange:
     """As with one address: Produce up to the version that the gateway can read."""
-    low, high = offer(key, taken)
+    low, high = range_to_offer(key, taken)
     return low, min(high, 11)
 
 
@@ -76,7 +76,7 @@ def offer_what_is_routed(key: int, taken: VersionRange) -> VersionRange:
 @pytest.mark.parametrize(
     ("offered", "newest", "features"),
     [
-        (offer, 13, ["group.version", "transaction.version"]),
+        (range_to_offer, 13, ["group.version", "transaction.version"]),
         (offer_what_is_routed, 13, ["group.version"]),
         (offer_what_is_routed, 11, ["group.version", "transaction.version"]),
     ],

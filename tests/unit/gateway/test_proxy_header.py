@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from stepdown.gateway.proxy_header import SIGNATURE, ProxyAddress, parse_v1, parse_v2, rest_of_v2
+from stepdown.gateway.proxy_header import SIGNATURE, ProxyAddress, parse_v1, parse_v2, size_of_v2_rest
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.client import RawClient
@@ -30,7 +30,7 @@ V2_OF_6 = v2(family=0x21, rest=bytes.fromhex("20010db8" + "0" * 22 + "07") * 2 +
 def parse(header: bytes) -> ProxyAddress | None:
     if not header.startswith(SIGNATURE):
         return parse_v1(header)
-    assert rest_of_v2(header[:16]) == len(header) - 16
+    assert size_of_v2_rest(header[:16]) == len(header) - 16
     return parse_v2(header[:16], header[16:])
 
 
@@ -127,7 +127,7 @@ def test_no_bytes_are_anything_but_an_address_or_a_fault() -> None:
             header[dice.randrange(len(header))] = dice.randrange(256)
         try:
             if header.startswith(SIGNATURE):
-                rest_of_v2(bytes(header[:16]))
+                size_of_v2_rest(bytes(header[:16]))
                 parse_v2(bytes(header[:16]), bytes(header[16:]))
             else:
                 parse_v1(bytes(header))

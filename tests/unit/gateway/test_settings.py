@@ -4,12 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
-from stepdown.cli.gateway.command_line import reload
+from stepdown.cli.gateway.command_line import reload_settings
 from stepdown.config import ConfigError, Given, Origin
 from stepdown.gateway.setting_keys import KEYS, LISTENER
 from stepdown.gateway.settings import (
     GatewaySettings,
-    divide_settings,
+    divide_memory_by_workers,
     list_settings_for_restart,
     load_settings,
     make_settings,
@@ -103,7 +103,9 @@ def test_the_page_has_every_setting_with_its_default() -> None:
 
 async def test_settings_that_are_read_again_take_the_place_of_those_before() -> None:
     gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
-    await reload(gateway, [], lambda: [given("allow", "127.0.0.0/8"), given("drain.timeout.ms", "5"), UPSTREAM])
+    await reload_settings(
+        gateway, [], lambda: [given("allow", "127.0.0.0/8"), given("drain.timeout.ms", "5"), UPSTREAM]
+    )
     assert (gateway._allowed.refuse_ms("127.0.0.1"), gateway._allowed.refuse_ms("10.0.0.1") > 0) == (0, True)
     assert gateway.settings.drain_ms == 5
 
@@ -114,13 +116,13 @@ async def test_what_waits_for_a_restart_is_named(caplog: pytest.LogCaptureFixtur
     after = [UPSTREAM, given("workers", "1"), given("max.connections", "5"), given("logins.a.sasl.username", "a")]
     assert list_settings_for_restart(before, after) == ["max.connections", "report"]
     gateway = gateway_to("127.0.0.1:1")
-    await reload(gateway, [UPSTREAM], lambda: [UPSTREAM, given("max.connections", "5")])
+    await reload_settings(gateway, [UPSTREAM], lambda: [UPSTREAM, given("max.connections", "5")])
     assert "changed, and in force after a restart: max.connections" in caplog.text
 
 
 async def test_settings_that_are_wrong_change_nothing(caplog: pytest.LogCaptureFixture) -> None:
     gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
-    await reload(gateway, [], lambda: [UPSTREAM, given("allow", "somewhere")])
+    await reload_settings(gateway, [], lambda: [UPSTREAM, given("allow", "somewhere")])
     assert gateway._allowed.refuse_ms("10.0.0.1") == 0
     assert "the settings stay as they were: the test: allow: expected NETWORK" in caplog.text
 
@@ -133,7 +135,7 @@ def test_a_number_of_workers_that_cannot_be_is_refused(text: str) -> None:
 
 def test_workers_divide_the_memory() -> None:
     settings = make_settings([UPSTREAM, given("workers", "4"), given("answer.memory.bytes", str(8 << 20))])
-    part = divide_settings(settings)
+    part = divide_memory_by_workers(settings)
     assert part.answer_memory_bytes == 2 << 20
     whole = settings.network.stepdown_request_memory_bytes
     assert part.network.stepdown_request_memory_bytes == whole // 4

@@ -133,16 +133,16 @@ class Upkeep:
         self._task = Periodic("retention", clock, self._delete_old_segments, 1000)
 
     async def _delete_old_segments(self):
-        await self._each()
+        await self._offsets_by_partition()
 
-    async def _each(self):
+    async def _offsets_by_partition(self):
         for partition in self.partitions:
             partition.delete_old_segments()
 """
 
 
 def test_a_loop_without_a_guard_is_found() -> None:
-    assert faults_of(BARE) == ["Upkeep._each:11 partition.delete_old_segments()"]
+    assert faults_of(BARE) == ["Upkeep._offsets_by_partition:11 partition.delete_old_segments()"]
 
 
 def test_a_loop_with_a_guard_is_not() -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from stepdown.pipeline.failures import EXIT_BAD_USAGE
-from stepdown.pipeline.progress import share_done
+from stepdown.pipeline.progress import share_of_tasks_done
 from stepdown.pipeline.session import QUIET
 
 FOUND = "from pkgutil import iter_modules; print([each.name for each in iter_modules() if 'pyspark_' in each.name])"
@@ -43,9 +43,9 @@ def test_how_far_a_job_is_comes_from_its_largest_stage() -> None:
     }
     tracker = SimpleNamespace(getActiveStageIds=lambda: [1, 2, 3], getStageInfo=stages.get)
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
-    assert share_done(session) == 0.25
+    assert share_of_tasks_done(session) == 0.25
     stages.clear()
-    assert share_done(session) == 0.0
+    assert share_of_tasks_done(session) == 0.0
 
 
 def test_spark_is_started_with_a_configuration_that_lets_errors_through_only() -> None:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.temporary_files import child_processes, end_processes, spark_files, temporary_folder
+from stepdown.pipeline.temporary_files import child_processes, end_processes, spark_temporary_folder, temporary_folder
 
 OWNER = (
     "import sys; from stepdown.pipeline.temporary_files import temporary_folder\n"
@@ -41,7 +41,7 @@ def test_the_next_process_removes_what_a_killed_one_has_left_and_nothing_of_a_li
 
 def test_processes_that_were_started_in_the_block_end_with_it(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "1000"]) as before:
-        with spark_files():
+        with spark_temporary_folder():
             child = subprocess.Popen(["sh", "-c", "sleep 1000 & wait"])
         assert child.poll() is not None
         assert before.pid in child_processes()

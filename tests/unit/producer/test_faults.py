@@ -43,17 +43,17 @@ PATH = (
 LEFT_OUT = {
     "Accumulator._close_safely",
     "Appender._retry_safely",
-    "Appender._place_safely",
+    "Appender._try_append_safely",
     "Appender.room",
     "Appender.topic",
     "Batch.wait_for_end",
     "Results.fail_for_fault",
-    "Results._end",
+    "Results._end_batch",
     "Sender._handle_produce_answer",
     "Sender._deliver_answer",
     "Sender._handle_metadata",
-    "Sender._recover",
-    "Sender._step",
+    "Sender._end_batches_after_fault",
+    "Sender._run_step",
 }
 
 

@@ -8,7 +8,7 @@ from stepdown.protocol.kafka_releases import (
     api_name,
     broker_releases,
     client_releases,
-    first_client_with,
+    first_client_index_with,
     kafka_4_releases,
     removals,
     versions_of,
@@ -68,7 +68,7 @@ def test_what_is_served_here_is_what_3_9_1_answers_but_for_the_requests_of_4_0()
     ],
 )
 def test_a_version_tells_how_old_a_client_is_at_most(api_key: int, version: int, release: str) -> None:
-    assert client_releases()[first_client_with(api_key, version)] == release
+    assert client_releases()[first_client_index_with(api_key, version)] == release
 
 
 def test_names_are_found_as_logs_write_them() -> None:

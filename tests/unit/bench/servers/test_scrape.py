@@ -9,7 +9,7 @@ from math import inf
 import pytest
 from stepdown.bench.failures import BenchFailure
 from stepdown.bench.servers.process import wait_until
-from stepdown.bench.servers.scrape import Histogram, ScrapedUsage, Watch, loop_delay_of
+from stepdown.bench.servers.scrape import Histogram, ScrapedUsage, UsageWatch, loop_delay_of
 
 PAGE = b"""# HELP stepdown_event_loop_delay_seconds How late
 # TYPE stepdown_event_loop_delay_seconds histogram
@@ -111,7 +111,7 @@ def test_who_does_not_answer_is_named() -> None:
 
 
 def test_a_watch_keeps_moments_until_it_ends(exporter: Exporter) -> None:
-    with Watch(Steady(), exporter.http) as watch:
+    with UsageWatch(Steady(), exporter.http) as watch:
         wait_until(lambda: len(watch.moments) > 1, "two moments")
     assert watch.moments[0].values == {"rss_bytes": 7.0, "budget_in_use_bytes": 131072.0}
     assert watch.most("budget_in_use_bytes") == 131072.0
@@ -119,7 +119,7 @@ def test_a_watch_keeps_moments_until_it_ends(exporter: Exporter) -> None:
 
 
 def test_fewer_moments_are_given_on_request() -> None:
-    with Watch(Steady()) as watch:
+    with UsageWatch(Steady()) as watch:
         wait_until(lambda: len(watch.moments) > 1, "two moments")
     assert list(watch.sample(1000.0)) == watch.moments[:1]
     assert list(watch.sample(0.0)) == watch.moments

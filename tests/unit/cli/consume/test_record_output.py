@@ -1,7 +1,7 @@
 """What records look like."""
 
 import pytest
-from stepdown.cli.consume.record_output import NullOutput, as_text, by_format
+from stepdown.cli.consume.record_output import NullOutput, format_printer, text_printer
 from stepdown.protocol.records.layout import TimestampType
 from stepdown.protocol.records.record_rows import RecordRows
 
@@ -17,17 +17,17 @@ MARKS = NullOutput(key=b"-", value=b"NULL")
 
 
 def test_a_format_names_the_parts_of_a_record() -> None:
-    show = by_format(r"%t/%p@%o %T %k(%K)=%v(%V) [%h] 100%%\n", MARKS)
+    show = format_printer(r"%t/%p@%o %T %k(%K)=%v(%V) [%h] 100%%\n", MARKS)
     assert show(("t", 2), ROWS) == (b"t/2@7 5 k(1)=NULL(-1) [a=1,b=NULL] 100%\nt/2@9 6 -(-1)=v(1) [] 100%\n")
-    assert by_format("%s %S%%%%o", MARKS)(("t", 2), ROWS.first(1)) == b"NULL -1%%o"
+    assert format_printer("%s %S%%%%o", MARKS)(("t", 2), ROWS.first(1)) == b"NULL -1%%o"
 
 
 @pytest.mark.parametrize("text", ["%q", "50%", r"\q"])
 def test_a_format_that_means_nothing_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
-        by_format(text, MARKS)
+        format_printer(text, MARKS)
 
 
 def test_text_is_the_value_and_the_key_where_a_separator_asks_for_it() -> None:
-    assert as_text(None, b"\n", MARKS)(("t", 0), ROWS) == b"NULL\nv\n"
-    assert as_text(b": ", b"\0", MARKS)(("t", 0), ROWS) == b"k: NULL\0-: v\0"
+    assert text_printer(None, b"\n", MARKS)(("t", 0), ROWS) == b"NULL\nv\n"
+    assert text_printer(b": ", b"\0", MARKS)(("t", 0), ROWS) == b"k: NULL\0-: v\0"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.cli.serve.broker_process import BrokerOptions, load_settings
-from stepdown.cli.serve.cluster_process import cluster_of
+from stepdown.cli.serve.cluster_process import make_cluster
 from stepdown.client.errors import ClientError
 from stepdown.config import load
 from stepdown.protocol.errors import DiskFault
@@ -12,7 +12,7 @@ from stepdown.testing.process import RunningProcess
 
 async def test_each_broker_has_a_port_and_a_directory_of_its_own(tmp_path: Path) -> None:
     texts = ["listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={tmp_path}", "min.insync.replicas=2"]
-    cluster = cluster_of(3, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
+    cluster = make_cluster(3, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
     async with cluster:
         assert len({broker.address.port for broker in cluster.brokers.values()}) == 3
         assert {broker.cluster.node_id for broker in cluster.brokers.values()} == {1, 2, 3}
@@ -23,7 +23,7 @@ async def test_each_broker_has_a_port_and_a_directory_of_its_own(tmp_path: Path)
 
 def test_ports_that_are_given_are_counted_up(tmp_path: Path) -> None:
     texts = ["listeners=PLAINTEXT://127.0.0.1:19092", f"log.dirs={tmp_path}"]
-    cluster = cluster_of(2, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
+    cluster = make_cluster(2, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
     listeners = [member.loaded.settings.listeners[0] for member in cluster._members.values()]
     assert [(each.host, each.port) for each in listeners] == [("127.0.0.1", 19092), ("127.0.0.1", 19093)]
 
@@ -43,7 +43,7 @@ def test_a_folder_that_is_something_else_is_not_made_that_of_a_cluster(tmp_path:
     file.write_bytes(b"")
     texts = ["listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={tmp_path / 'data'}"]
     with pytest.raises(DiskFault, match=said):
-        cluster_of(2, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
+        make_cluster(2, load(overrides=texts), lambda more: load(overrides=[*texts, *more]))
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
 
 

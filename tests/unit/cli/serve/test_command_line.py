@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from stepdown.cli.serve.broker_process import BrokerOptions, _broker, load_settings
-from stepdown.cli.serve.command_line import flags_of
+from stepdown.cli.serve.broker_process import BrokerOptions, _make_broker, load_settings
+from stepdown.cli.serve.command_line import settings_of_flags
 from stepdown.cli.serve.greeting import summarize_without_effect
 from stepdown.config import load
 from support.command import run_command
@@ -16,7 +16,7 @@ from support.deadline import DEADLINE_S
 
 
 def test_options_are_settings() -> None:
-    settings = load(flags=flags_of("127.0.0.1:0", ["/a", "/b"], "127.0.0.1:9100")).settings
+    settings = load(flags=settings_of_flags("127.0.0.1:0", ["/a", "/b"], "127.0.0.1:9100")).settings
     assert [str(endpoint) for endpoint in settings.listeners] == ["PLAINTEXT://127.0.0.1:0"]
     assert settings.log_dirs == ("/a", "/b")
     assert str(settings.stepdown_http_listen) == "127.0.0.1:9100"
@@ -25,17 +25,17 @@ def test_options_are_settings() -> None:
 def test_listen_replaces_what_the_file_advertises(tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_text("listeners=PLAINTEXT://:1\nadvertised.listeners=PLAINTEXT://far.example:1")
-    settings = load(path, flags=flags_of("127.0.0.1:2", [], "")).settings
+    settings = load(path, flags=settings_of_flags("127.0.0.1:2", [], "")).settings
     assert [str(endpoint) for endpoint in settings.advertised_listeners] == ["PLAINTEXT://127.0.0.1:2"]
 
 
 def test_a_release_to_act_as_is_an_option() -> None:
-    settings = load(flags=flags_of("", [], "", act_as="4.4")).settings
+    settings = load(flags=settings_of_flags("", [], "", act_as="4.4")).settings
     assert settings.stepdown_act_as == "4.4"
 
 
 def test_without_options_nothing_is_set() -> None:
-    assert flags_of("", [], "") == []
+    assert settings_of_flags("", [], "") == []
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ async def test_what_is_temporary_waits_for_no_disk(tmp_path: Path, monkeypatch: 
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
     free = "127.0.0.1:0"
-    options = BrokerOptions(flags=flags_of(free, [str(tmp_path / "data")], free, free), is_temporary=True)
-    broker = _broker(load_settings(options, {}), options)
+    options = BrokerOptions(flags=settings_of_flags(free, [str(tmp_path / "data")], free, free), is_temporary=True)
+    broker = _make_broker(load_settings(options, {}), options)
     await broker.start()
     for path, fields in (("topics/create", {"topic": "t"}), ("reset", {})):
         status, answer = await broker.control.handle("POST", path, fields)  # type: ignore[union-attr]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.cli.serve.greeting import summarize
+from stepdown.cli.serve.greeting import summarize_broker
 from stepdown.cli.serve.start_check import check_directories, check_listener_files
 from stepdown.config import load
 from stepdown.storage.directories.log_directory import LogDirectory
@@ -50,7 +50,7 @@ async def test_a_directory_that_was_not_there_is_said_to_be_new(tmp_path: Path) 
         new = check_directories([loaded.settings])
         broker = Broker(loaded.settings, loaded.layers)
         await broker.start()
-        assert summarize(broker, loaded.layers, new).startswith(said)
+        assert summarize_broker(broker, loaded.layers, new).startswith(said)
         await broker.stop()
 
 

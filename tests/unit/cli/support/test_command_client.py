@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.broker import Broker
-from stepdown.cli.support.bootstrap_server import connect_by
+from stepdown.cli.support.bootstrap_server import connect_client_by_properties
 from stepdown.client import blocking_client
 from stepdown.client.connection import Connection
 from stepdown.client.operation import ask
@@ -98,7 +98,7 @@ async def test_a_login_is_renewed_before_it_ends(broker: Broker, monkeypatch: py
     def ask_at(*moments: float) -> None:
         nonlocal now
         properties = {"security.protocol": "SASL_PLAINTEXT", **login("SCRAM-SHA-256")}
-        with connect_by(str(broker.addresses["SASL_PLAINTEXT"]), properties) as client:
+        with connect_client_by_properties(str(broker.addresses["SASL_PLAINTEXT"]), properties) as client:
             for moment in moments:
                 now = moment
                 client.run(ask(MetadataRequest(topics=())))

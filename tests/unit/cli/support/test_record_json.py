@@ -6,7 +6,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stepdown.cli.support.record_json import NewRecord, line_of, record_of
+from stepdown.cli.support.record_json import NewRecord, record_from_json, record_to_json
 from stepdown.protocol.records.layout import TimestampType
 from stepdown.protocol.records.record import Record
 
@@ -23,14 +23,14 @@ def test_what_is_printed_is_read_as_it_was(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]], timestamp: int
 ) -> None:
     record = Record(offset=7, timestamp=timestamp, key=key, value=value, headers=tuple(headers))
-    assert record_of(line_of("t", 3, record).encode()) == NewRecord(
+    assert record_from_json(record_to_json("t", 3, record).encode()) == NewRecord(
         topic="t", partition=3, timestamp=timestamp, key=key, value=value, headers=tuple(headers)
     )
 
 
 def test_a_line_says_all_there_is_to_a_record() -> None:
     record = Record(offset=7, timestamp=5, timestamp_type=TimestampType.LOG_APPEND_TIME, key=b"k", value=b"\xff")
-    assert json.loads(line_of("t", 3, record)) == {
+    assert json.loads(record_to_json("t", 3, record)) == {
         "topic": "t",
         "partition": 3,
         "offset": 7,
@@ -43,8 +43,8 @@ def test_a_line_says_all_there_is_to_a_record() -> None:
 
 
 def test_only_a_value_has_to_be_there() -> None:
-    assert record_of(b'{"value": "v"}') == NewRecord(value=b"v")
-    assert record_of(b'{"value": null, "offset": 4, "timestampType": "CreateTime"}') == NewRecord()
+    assert record_from_json(b'{"value": "v"}') == NewRecord(value=b"v")
+    assert record_from_json(b'{"value": null, "offset": 4, "timestampType": "CreateTime"}') == NewRecord()
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_only_a_value_has_to_be_there() -> None:
 )
 def test_what_is_wrong_with_a_line_is_told(line: bytes, told: str) -> None:
     with pytest.raises(ValueError, match=re.escape(told)):
-        record_of(line)
+        record_from_json(line)

@@ -45,8 +45,8 @@ def test_a_later_one_ends_the_process_as_usual(now: list[float]) -> None:
 
 def test_a_signal_ends_a_wait_once(now: list[float]) -> None:
     with StopSignals() as told:
-        with pytest.raises(SignalStop), told.end_wait():
+        with pytest.raises(SignalStop), told.end_wait_on_signal():
             signal.raise_signal(signal.SIGTERM)
-        with told.end_wait():
+        with told.end_wait_on_signal():
             signal.raise_signal(signal.SIGTERM)
     assert told.by == signal.SIGTERM

@@ -10,7 +10,7 @@ import pytest
 from stepdown.broker.metadata.configuration import log_config
 from stepdown.broker.metadata.topics import NewTopic
 from stepdown.broker.metadata.unknown_settings import KEEP_EVERYTHING
-from stepdown.cli.support.bootstrap_server import connect
+from stepdown.cli.support.bootstrap_server import connect_client
 from stepdown.cli.topics.running_topics import RunningTopics
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.log_config import LogConfig
@@ -127,7 +127,7 @@ async def test_a_dry_run_counts_and_changes_nothing(adopt: Adopt, tmp_path: Path
 
 
 def settings_by_default(address: str, topic: str) -> LogConfig:
-    with connect(address) as client:
+    with connect_client(address) as client:
         return RunningTopics(client).log_config(topic, {})
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 from stepdown.cli.support.failures import CommandFailure
-from stepdown.cli.support.outcomes import fail_for_outcomes
+from stepdown.cli.support.outcomes import raise_failed_outcomes
 from stepdown.cli.users import commands
 from stepdown.client.operation import Operation
 from stepdown.client.operations.users import remove_password, set_password
@@ -48,7 +48,7 @@ def test_a_password_is_salted_before_it_is_sent(mechanism: str, code: int, diges
 def test_what_the_broker_refuses_is_said() -> None:
     (outcome,) = Answering(ErrorCode.RESOURCE_NOT_FOUND).run(remove_password("alice", "SCRAM-SHA-512"))
     with pytest.raises(CommandFailure, match="alice: RESOURCE_NOT_FOUND"):
-        fail_for_outcomes([outcome], commands.HINTS)
+        raise_failed_outcomes([outcome], commands.HINTS)
 
 
 async def test_users_are_listed(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from stepdown.config.sources.memory_limit import (
     PARTITION_BYTES,
     PARTITIONS_KEY,
     SPARE_BYTES,
-    fitting_budgets,
     memory_limit_bytes,
+    shrink_budgets_to_limit,
 )
 
 
@@ -62,14 +62,14 @@ def test_no_limit_is_none(tmp_path: Path) -> None:
 
 
 def test_defaults_stay_where_there_is_room() -> None:
-    assert fitting_budgets(4096 * MIB) == []
-    assert [given.key for given in fitting_budgets(1024 * MIB)] == [PARTITIONS_KEY]
+    assert shrink_budgets_to_limit(4096 * MIB) == []
+    assert [given.key for given in shrink_budgets_to_limit(1024 * MIB)] == [PARTITIONS_KEY]
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
 @pytest.mark.parametrize("mebibytes", [32, 64, 96, 128, 256])
 def test_budgets_fit_into_a_small_limit(mebibytes: int, brokers: int) -> None:
-    settings = load(defaults=fitting_budgets(mebibytes * MIB, brokers)).settings
+    settings = load(defaults=shrink_budgets_to_limit(mebibytes * MIB, brokers)).settings
     total = settings.stepdown_request_memory_bytes * 3 // 2 + settings.stepdown_conversion_memory_bytes
     total += settings.log_cleaner_dedupe_buffer_bytes + settings.stepdown_max_partitions * PARTITION_BYTES
     least = sum(budget.least_bytes for budget in BUDGETS) * 2 + SPARE_BYTES // 2
@@ -79,5 +79,6 @@ def test_budgets_fit_into_a_small_limit(mebibytes: int, brokers: int) -> None:
 def test_what_an_operator_sets_counts() -> None:
     wanted = ["stepdown.request.memory.bytes=50000000"]
     assert (
-        load(overrides=wanted, defaults=fitting_budgets(64 * MIB)).settings.stepdown_request_memory_bytes == 50_000_000
+        load(overrides=wanted, defaults=shrink_budgets_to_limit(64 * MIB)).settings.stepdown_request_memory_bytes
+        == 50_000_000
     )

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from stepdown.client.operation import Coordinator
 from stepdown.client.security.settings import SaslSettings
-from stepdown.gateway.routes.locator import Locator
-from stepdown.gateway.routes.route import Leader, Target
+from stepdown.gateway.routes.locator import BrokerLocator
+from stepdown.gateway.routes.route import LeaderTarget, Target
 from stepdown.gateway.upstream_logins import UpstreamLogin
 from stepdown.protocol.errors import ErrorCode
 from stepdown.protocol.messages.find_coordinator import FindCoordinatorResponse
@@ -26,7 +26,7 @@ MAY = UpstreamLogin(
 PARTITIONS = (MetadataResponsePartition(partition_index=0, leader_id=2),)
 
 
-@pytest.mark.parametrize("target", [Leader("t", 0), Coordinator("g")], ids=["leader", "coordinator"])
+@pytest.mark.parametrize("target", [LeaderTarget("t", 0), Coordinator("g")], ids=["leader", "coordinator"])
 async def test_a_login_finds_what_the_gateways_own_may_not_see(target: Target) -> None:
     """With one address for all brokers, requests of clients with another login went to any broker, for ever."""
     asked: list[UpstreamLogin | None] = []
@@ -41,7 +41,9 @@ async def test_a_login_finds_what_the_gateways_own_may_not_see(target: Target) -
         topic = MetadataResponseTopic(error_code=code, name="t", partitions=PARTITIONS)
         return MetadataResponse(brokers=(), topics=(topic,))
 
-    locator = Locator(run, lambda response: None)
-    found = await asyncio.gather(locator.find(target, None), locator.find(target, MAY), locator.find(target, MAY))
+    locator = BrokerLocator(run, lambda response: None)
+    found = await asyncio.gather(
+        locator.find_broker(target, None), locator.find_broker(target, MAY), locator.find_broker(target, MAY)
+    )
     assert found[1:] == [2, 2]
     assert asked == [None, MAY]

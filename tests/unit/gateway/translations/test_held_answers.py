@@ -13,7 +13,7 @@ from stepdown.gateway.sessions.broker_link import BrokerLink
 from stepdown.gateway.sessions.client_request import ClientRequest
 from stepdown.gateway.sessions.client_session import ClientSession
 from stepdown.gateway.sessions.router import BrokerPart
-from stepdown.gateway.translations.held_answers import HeldAnswers
+from stepdown.gateway.translations.held_answers import HeldAnswerMemory
 from stepdown.gateway.upstream_connection import UpstreamConnection
 from stepdown.network.admission.request_cost import BYTES_A_BYTE
 from stepdown.network.memory_budget import MemoryBudget
@@ -49,13 +49,13 @@ async def test_one_of_several_brokers_that_waits_keeps_no_memory_from_others() -
     liked: three of them stopped all others. Forty, of which each waited for more beside what it held, took 500 MB."""
     gateway = gateway_to("127.0.0.1:1", addresses="single")
     memory = gateway._answer_memory
-    held = HeldAnswers(memory, "a")
+    held = HeldAnswerMemory(memory, "a")
     session = ClientSession(gateway._tools, lambda: 1, lambda: None, lambda: held, lambda: None)
     first, second = link_to_broker(gateway), link_to_broker(gateway)
     parts = [BrokerPart(first, fetch("t", partitions=(0,))), BrokerPart(second, fetch("t", partitions=(1,)))]
     asked = ClientRequest(RequestHead(ApiKey.FETCH, VERSION, CORRELATION_ID), "c")
     assert session._router is not None
-    asking = asyncio.create_task(session._router._ask_all(ROUTES[ApiKey.FETCH], parts, VERSION, asked, held))
+    asking = asyncio.create_task(session._router._ask_and_join(ROUTES[ApiKey.FETCH], parts, VERSION, asked, held))
     first.connection.data_received(fetched(0))
     await settle()
     assert memory.in_use_bytes == 0
@@ -70,7 +70,7 @@ async def test_one_of_several_brokers_that_waits_keeps_no_memory_from_others() -
 async def test_who_holds_answers_does_not_wait_for_more() -> None:
     """Each of 300 fetches held half a megabyte, which was charged nowhere while it waited to read a larger batch."""
     memory = MemoryBudget(4 * MEGABYTE)
-    held = HeldAnswers(memory, "a")
+    held = HeldAnswerMemory(memory, "a")
     assert await held.claim_for(MEGABYTE, is_decoded=False)
     held.kept_bytes = MEGABYTE
     assert await held.claim_for(MEGABYTE, is_decoded=False)

@@ -25,7 +25,7 @@ def strangers(*connections: _Connection) -> Strangers:
 
 
 def surplus(found: Strangers, most: int) -> list[Any]:
-    return list(found.take_surplus(most))
+    return list(found.remove_surplus(most))
 
 
 def test_the_oldest_of_the_address_with_most_are_closed() -> None:

@@ -1,12 +1,12 @@
 """What is for programs on this machine is for nobody else, and for no web page in their browser."""
 
 import pytest
-from stepdown.network.http.local_access import is_local, refuse_web_pages
+from stepdown.network.http.local_access import find_reason_to_refuse_page, is_local
 
 
 @pytest.mark.parametrize("host", [b"127.0.0.1:80", b"localhost", b"[::1]:80", b"[::1]"])
 def test_a_loopback_host_is_answered(host: bytes) -> None:
-    assert refuse_web_pages([(b"Host", host)]) is None
+    assert find_reason_to_refuse_page([(b"Host", host)]) is None
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_a_loopback_host_is_answered(host: bytes) -> None:
     ids=["no host", "another name", "an origin", "half a bracket", "a longer name", "one with a port", "a proxy"],
 )
 def test_others_are_told_why_not(headers: list[tuple[bytes, bytes]]) -> None:
-    assert refuse_web_pages(headers)
+    assert find_reason_to_refuse_page(headers)
 
 
 @pytest.mark.parametrize(

@@ -92,14 +92,14 @@ async def test_others_have_the_loop_between_the_parts_of_what_one_client_sends(s
 async def test_a_pass_of_the_loop_answers_few_of_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """64 connections with requests of 2,000 headers each, which take 13 ms, held the loop for a second in a pass."""
     answered = 0
-    page_for = HttpServer._page_for
+    page_for = HttpServer._make_page_for
 
     async def count(*arguments: Any) -> Page:
         nonlocal answered
         answered += 1
         return await page_for(*arguments)
 
-    monkeypatch.setattr(HttpServer, "_page_for", count)
+    monkeypatch.setattr(HttpServer, "_make_page_for", count)
     asking = GET.replace(b"\r\n\r\n", b"\r\n" + b"a:\r\n" * (MOST_HEAD_LINES // 2) + b"\r\n")
     most = before = 0
     async with serving() as address:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from stepdown.pipeline.archive.compact_job import compact_archive
 from stepdown.pipeline.archive.log_archive import Format
-from stepdown.pipeline.archive.parquet_archive import plan_joins
+from stepdown.pipeline.archive.parquet_archive import group_files_to_join
 from stepdown.pipeline.archive.parquet_manifest import ListedFile
-from stepdown.pipeline.archive.partitioning import PartitionBy, folder_of, partition_values, periods_of
+from stepdown.pipeline.archive.partitioning import PartitionBy, first_days_of_periods, folder_of, partition_values
 from stepdown.pipeline.failures import BadUsage
 from stepdown.protocol.records.record import Record
 from support.archive_runs import archive_of, here, read_table, run
@@ -110,7 +110,7 @@ def test_joined_files_are_as_large_as_they_may_be() -> None:
     sizes = [40, 40, 40, 90, 10, 100, 5, 5]
     files = [ListedFile(f"t/d/part-00000000-0-{number:020}.parquet", 1, size) for number, size in enumerate(sizes)]
     other = [ListedFile("t/e/part-00000000-0-0.parquet", 1, 1)]
-    joins = list(plan_joins([*reversed(files), *other], 100))
+    joins = list(group_files_to_join([*reversed(files), *other], 100))
     assert [(folder, [file.size_bytes for file in run]) for folder, run in joins] == [
         ("t/d", [40, 40]),
         ("t/d", [90, 10]),
@@ -120,7 +120,7 @@ def test_joined_files_are_as_large_as_they_may_be() -> None:
 
 def test_neighbours_are_joined_in_the_order_of_their_offsets() -> None:
     paths = ["t/joined-00000000-000000.parquet", "t/part-00000001-10-5.parquet", "t/part-00000002-9-7.parquet"]
-    ((_, run),) = plan_joins([ListedFile(path, 1, 1) for path in paths], 100)
+    ((_, run),) = group_files_to_join([ListedFile(path, 1, 1) for path in paths], 100)
     assert [file.path for file in run] == [paths[2], paths[1], paths[0]]
 
 
@@ -143,8 +143,10 @@ def test_periods_are_those_of_the_calendar() -> None:
     import numpy as np
 
     times = np.array([0, 86_400_000_000 * 31, -1, 1 << 62, -(1 << 62)], np.int64)
-    assert periods_of("topic", times).tolist() == [0] * 5
-    assert periods_of("date", times)[:3].tolist() == [0, 31, -1]
-    months = [partition_values("month", "t", period)["month"] for period in periods_of("month", times).tolist()]
+    assert first_days_of_periods("topic", times).tolist() == [0] * 5
+    assert first_days_of_periods("date", times)[:3].tolist() == [0, 31, -1]
+    months = [
+        partition_values("month", "t", period)["month"] for period in first_days_of_periods("month", times).tolist()
+    ]
     assert months == ["1970-01-01", "1970-02-01", "1969-12-01", "9999-12-31", "0001-01-01"]
     assert folder_of(partition_values("topic", "t", 0)) == "topic=t"

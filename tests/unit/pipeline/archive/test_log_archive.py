@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 from stepdown.pipeline.archive import log_archive
-from stepdown.pipeline.archive.log_archive import Format, LogArchive, RunTasks, archive_new
+from stepdown.pipeline.archive.log_archive import Format, LogArchive, RunTasks, archive_new_batches
 from stepdown.pipeline.archive.parquet_files import ArchivedFile
 from stepdown.pipeline.command import main
 from stepdown.pipeline.failures import BadUsage, DataLoss
@@ -26,7 +26,7 @@ DAY_MS = 86_400_000
 
 
 def run(spark: SparkSession, archive: LogArchive) -> list[ArchivedFile]:
-    return [file for written in archive_new(on(spark), archive) for file in written]
+    return [file for written in archive_new_batches(on(spark), archive) for file in written]
 
 
 def on(spark: SparkSession) -> RunTasks:
@@ -155,9 +155,9 @@ def test_lineage_says_where_a_record_lay(spark: SparkSession, tmp_path: Path) ->
 def test_batches_are_bounded_and_small_files_are_put_together(spark: SparkSession, tmp_path: Path) -> None:
     log_dir = tmp_path / "logs"
     write_topic(log_dir, "topic", partitions=2, segments=3)
-    batches = list(archive_new(on(spark), archive_of(log_dir, tmp_path / "out", max_offsets=100)))
+    batches = list(archive_new_batches(on(spark), archive_of(log_dir, tmp_path / "out", max_offsets=100)))
     assert [sum(file.rows for file in batch) for batch in batches] == [100, 100, 40]
-    together = list(archive_new(on(spark), archive_of(log_dir, tmp_path / "together")))
+    together = list(archive_new_batches(on(spark), archive_of(log_dir, tmp_path / "together")))
     assert [len(batch) for batch in together] == [2]
 
 
@@ -196,9 +196,9 @@ def test_what_is_wrong_or_not_new_is_told_without_spark(spark: SparkSession, tmp
     log_dir, out = tmp_path / "logs", tmp_path / "out"
     write_topic(log_dir, "topic")
     with pytest.raises(BadUsage, match="no such topic: tpoic"):
-        list(archive_new(start, archive_of(log_dir, out, options={"subscribe": "tpoic"})))
+        list(archive_new_batches(start, archive_of(log_dir, out, options={"subscribe": "tpoic"})))
     assert run(spark, archive_of(log_dir, out))
-    assert list(archive_new(start, archive_of(log_dir, out))) == []
+    assert list(archive_new_batches(start, archive_of(log_dir, out))) == []
 
 
 def test_a_topic_that_was_made_anew_is_archived_from_its_start(

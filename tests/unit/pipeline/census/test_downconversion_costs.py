@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.census.downconversion_costs import CHUNK_BYTES, BatchCost, ExactTask, segment_costs
+from stepdown.pipeline.census.downconversion_costs import CHUNK_BYTES, BatchCost, SegmentCostTask, segment_costs
 from stepdown.pipeline.failures import PipelineFailure
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.protocol.records.batch_header import headers_in
 from stepdown.protocol.records.conversion.down import convert_down
@@ -15,10 +15,10 @@ from support.record_sets import patched
 
 
 def census(log_dir: Path, *, magic: int = 1, fetch_bytes: int = 1 << 20, message_bytes: int = 1000) -> list[BatchCost]:
-    (log,) = partition_logs(PlaceFiles(), str(log_dir))
+    (log,) = find_partition_logs(PlaceFiles(), str(log_dir))
     (segment,) = log.segments
     limits = {"fetch_bytes": fetch_bytes, "max_message_bytes": message_bytes}
-    return list(segment_costs(ExactTask(topic=log.topic, partition=0, segment=segment, magic=magic, **limits)))
+    return list(segment_costs(SegmentCostTask(topic=log.topic, partition=0, segment=segment, magic=magic, **limits)))
 
 
 def total(found: list[BatchCost], name: str) -> int:

@@ -9,7 +9,12 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.census.report import _in_periods, _rows_to_show, write_report, write_report_page
+from stepdown.pipeline.census.report import (
+    _sum_by_period_and_topic,
+    _sum_days_by_period,
+    write_report,
+    write_report_page,
+)
 from stepdown.pipeline.census.report_summary import SummaryScope, size_text
 from support.deadline import DEADLINE_S
 
@@ -146,7 +151,7 @@ def test_many_days_are_drawn_as_months_or_years(days: int, periods: int, first: 
         for day in range(days)
         for name in ("a", "b")
     ]
-    drawn, shown = _in_periods(rows), _rows_to_show("days", [*rows, {**rows[0], "day": None}])
+    drawn, shown = _sum_by_period_and_topic(rows), _sum_days_by_period("days", [*rows, {**rows[0], "day": None}])
     assert len(drawn) == 2 * periods
     assert (drawn[0]["day"], drawn[0]["topic"], drawn[1]["topic"]) == (first, "a", "b")
     assert sum(int(str(row["bytes"])) for row in drawn) == 4 * days

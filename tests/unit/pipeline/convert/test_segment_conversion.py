@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.convert.job import plan
-from stepdown.pipeline.convert.segment_conversion import Outcome, convert_segment, read_note
+from stepdown.pipeline.convert.job import plan_tasks
+from stepdown.pipeline.convert.segment_conversion import SegmentOutcome, convert_segment, read_note
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.job_source import Source
 from stepdown.pipeline.places.place_files import PlaceFiles
@@ -21,8 +21,11 @@ from support.segments import START_MS
 Row = tuple[int, int, bytes | None, bytes | None]
 
 
-def convert(source: Path, out: Path, magic: int, recompress: Codec | None = None) -> list[Outcome]:
-    return [convert_segment(task) for task in plan(PlaceFiles(), Source(path=str(source)), str(out), magic, recompress)]
+def convert(source: Path, out: Path, magic: int, recompress: Codec | None = None) -> list[SegmentOutcome]:
+    return [
+        convert_segment(task)
+        for task in plan_tasks(PlaceFiles(), Source(path=str(source)), str(out), magic, recompress)
+    ]
 
 
 def rows(log_dir: Path) -> list[Row]:
@@ -111,11 +114,11 @@ def test_damage_ends_the_conversion_and_a_torn_tail_the_log(tmp_path: Path) -> N
 
 KILLED = """
 import sys
-from stepdown.pipeline.convert.job import plan
+from stepdown.pipeline.convert.job import plan_tasks
 from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.job_source import Source
 from stepdown.pipeline.places.place_files import PlaceFiles
-tasks = plan(PlaceFiles(), Source(path=sys.argv[1]), sys.argv[2], 1, None)
+tasks = plan_tasks(PlaceFiles(), Source(path=sys.argv[1]), sys.argv[2], 1, None)
 print("ready", flush=True)
 for task in tasks:
     convert_segment(task)
@@ -134,7 +137,7 @@ def test_a_killed_conversion_goes_on_to_the_same_result(tmp_path: Path, after: i
         for _ in range(after + 1):
             process.stdout.readline()
         process.kill()
-    tasks = plan(PlaceFiles(), Source(path=str(tmp_path / "in")), str(out), 1, None)
+    tasks = plan_tasks(PlaceFiles(), Source(path=str(tmp_path / "in")), str(out), 1, None)
     found = [read_note(PlaceFiles(), task) or convert_segment(task) for task in tasks]
     assert {each.key: each.sha256 for each in found} == expected
     for name in ("*.log", "*.index", "*.timeindex"):

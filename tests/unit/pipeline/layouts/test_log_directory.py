@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.splits import Range
+from stepdown.pipeline.reading.splits import OffsetsToRead
 from stepdown.storage.files.clock import SystemClock
 from stepdown.storage.files.files import Files
 from stepdown.storage.log.delayed_deletion import PendingDeletions
@@ -43,7 +43,7 @@ def damage(folder: Path, steps: tuple[str, ...]) -> None:
 
 
 def rows(log_dir: Path) -> list[int]:
-    return offsets_of(PlaceFiles(), str(log_dir), Range(), split_bytes=1 << 20)
+    return offsets_of(PlaceFiles(), str(log_dir), OffsetsToRead(), split_bytes=1 << 20)
 
 
 @pytest.mark.parametrize("case", CASES)

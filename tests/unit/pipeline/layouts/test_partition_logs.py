@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 from stepdown.pipeline.failures import BadUsage, DataLoss, PipelineFailure
-from stepdown.pipeline.layouts.aiven_tiered_storage import chunk_sizes
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.aiven_tiered_storage import parse_chunk_sizes
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.compressed_chunks import decompress
 from stepdown.pipeline.reading.log_end import log_end_offset
 from stepdown.pipeline.reading.partition_segments import PartitionSegments
-from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.split_damage import DamagePolicy
 from stepdown.pipeline.reading.split_rows import SplitRows
-from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.pipeline.reading.splits import OffsetsToRead, SplitPlanner
 from stepdown.protocol.errors import CorruptRecord, DiskFault
-from stepdown.protocol.records.columns import Wanted
+from stepdown.protocol.records.columns import WantedRows
 from stepdown.storage.files.checkpoint_file import LOG_STARTS
 from support.log_directories import keyed_records, write_batches
 from support.tiered import TOPIC_ID, checkpoint, encoded_sizes, packed_sizes, segment_id, to_aiven, to_local_tiered
@@ -70,13 +70,16 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Cluster:
 
 
 def rows(
-    log: PartitionSegments, wanted: Range | None = None, max_bytes: int = 2000, leniency: Leniency | None = None
+    log: PartitionSegments,
+    wanted: OffsetsToRead | None = None,
+    max_bytes: int = 2000,
+    leniency: DamagePolicy | None = None,
 ) -> list[tuple[int, bytes]]:
     """Offset and value of each row, in the order of the splits."""
     found = []
-    for split in SplitPlanner(FILES, max_bytes).splits(log, wanted or Range()):
-        asked = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
-        for columns in SplitRows(FILES, split, asked, leniency or Leniency()):
+    for split in SplitPlanner(FILES, max_bytes).plan_splits(log, wanted or OffsetsToRead()):
+        asked = WantedRows(first_offset=split.first_offset, end_offset=split.end_offset)
+        for columns in SplitRows(FILES, split, asked, leniency or DamagePolicy()):
             offsets = memoryview(columns.offsets_buffer).cast("q")[: columns.rows].tolist()
             ends = memoryview(columns.value.ends_buffer).cast("i")[: columns.rows + 1].tolist()
             data = bytes(columns.value.data_buffer)
@@ -84,17 +87,17 @@ def rows(
     return found
 
 
-def offsets(log: PartitionSegments, **more: Range) -> list[int]:
+def offsets(log: PartitionSegments, **more: OffsetsToRead) -> list[int]:
     return [offset for offset, _ in rows(log, **more)]
 
 
 def read(cluster: Cluster) -> PartitionSegments:
-    (log,) = partition_logs(FILES, str(cluster.local), tiered_path=str(cluster.tiered))
+    (log,) = find_partition_logs(FILES, str(cluster.local), tiered_path=str(cluster.tiered))
     return log
 
 
 def read_tiered(cluster: Cluster) -> PartitionSegments:
-    (log,) = partition_logs(FILES, str(cluster.tiered))
+    (log,) = find_partition_logs(FILES, str(cluster.tiered))
     return log
 
 
@@ -104,7 +107,7 @@ def test_tiered_storage_is_read_like_a_log_directory(cluster: Cluster) -> None:
     log = read_tiered(cluster)
     assert (log.topic, log.partition, log.start_offset, log.notes) == ("topic", 0, 0, ())
     assert offsets(log) == list(range(80))
-    assert offsets(log, wanted=Range(first=33, end=44)) == list(range(33, 44))
+    assert offsets(log, wanted=OffsetsToRead(first=33, end=44)) == list(range(33, 44))
     assert log_end_offset(FILES, log) == 80
 
 
@@ -153,7 +156,7 @@ def test_the_brokers_own_epochs_decide(cluster: Cluster) -> None:
     cluster.upload(0, 60, {0: 0, 1: 20}, mark=b"cut off")
     cluster.upload(0, 60, {0: 0, 2: 20}, mark=b"kept")
     cluster.keep(60, 80, {0: 0, 2: 20})
-    values = {value for _, value in rows(read(cluster), Range(first=20, end=60))}
+    values = {value for _, value in rows(read(cluster), OffsetsToRead(first=20, end=60))}
     assert values == {b"kept"}
 
 
@@ -163,7 +166,7 @@ def test_a_hole_is_told(cluster: Cluster) -> None:
     log = read_tiered(cluster)
     with pytest.raises(DataLoss, match="topic-0: offsets 40 to 59 are missing"):
         rows(log)
-    lenient = Leniency(fail_on_data_loss=False)
+    lenient = DamagePolicy(fail_on_data_loss=False)
     assert [offset for offset, _ in rows(log, leniency=lenient)] == [*range(40), *range(60, 80)]
     assert [(each.first_offset, each.end_offset) for each in lenient.skipped] == [(40, 60)]
     assert log.notes == ("offsets 40 to 59 are missing: no segment has them",)
@@ -188,7 +191,7 @@ def test_an_upload_that_was_cut_off_is_not_there(cluster: Cluster) -> None:
 def test_a_partition_without_segments_is_empty(tmp_path: Path) -> None:
     """It ended the job with a traceback."""
     (tmp_path / "empty-0").mkdir()
-    (log,) = partition_logs(FILES, str(tmp_path))
+    (log,) = find_partition_logs(FILES, str(tmp_path))
     assert (log.topic, log.segments) == ("empty", ())
     assert log_end_offset(FILES, log) == 0
     assert offsets(log) == []
@@ -197,7 +200,7 @@ def test_a_partition_without_segments_is_empty(tmp_path: Path) -> None:
 def test_a_place_that_is_no_tiered_storage_is_refused(tmp_path: Path) -> None:
     write_batches(tmp_path / "local", "topic", 0, [keyed_records(0, 10)])
     with pytest.raises(BadUsage, match="no tiered storage of a layout that is known"):
-        partition_logs(FILES, str(tmp_path / "local"), tiered_path=str(tmp_path / "local"))
+        find_partition_logs(FILES, str(tmp_path / "local"), tiered_path=str(tmp_path / "local"))
 
 
 def test_an_encrypted_segment_is_refused_with_a_sentence(tmp_path: Path) -> None:
@@ -205,7 +208,7 @@ def test_an_encrypted_segment_is_refused_with_a_sentence(tmp_path: Path) -> None
     manifest = to_aiven(log, tmp_path / "tiered", "topic", 0, {0: 0}, end_offset=9)
     manifest.write_text(manifest.read_text().replace('"compression"', '"encryption": {"aad": ""}, "compression"'))
     with pytest.raises(PipelineFailure, match="is encrypted, and its key is wrapped"):
-        partition_logs(FILES, str(tmp_path / "tiered"))
+        find_partition_logs(FILES, str(tmp_path / "tiered"))
 
 
 def changed(manifest: Path, **fields: object) -> None:
@@ -240,27 +243,27 @@ def test_a_manifest_that_lies_is_named_and_allocates_nothing(tmp_path: Path, fie
     manifest = to_aiven(log, tmp_path / "tiered", "topic", 0, {0: 0}, end_offset=99)
     changed(manifest, **fields)
     with pytest.raises(DiskFault, match=f"{manifest.name}: no manifest of version 1"):
-        partition_logs(FILES, str(tmp_path / "tiered"))
+        find_partition_logs(FILES, str(tmp_path / "tiered"))
 
 
 def test_a_chunk_that_holds_more_than_its_manifest_says_is_not_opened(tmp_path: Path) -> None:
     log = write_batches(tmp_path / "scratch", "topic", 0, [keyed_records(0, 10)]).log
     manifest = to_aiven(log, tmp_path / "tiered", "topic", 0, {0: 0}, end_offset=9)
     changed(manifest, chunkIndex__originalFileSize=100)
-    (found,) = partition_logs(FILES, str(tmp_path / "tiered"))
+    (found,) = find_partition_logs(FILES, str(tmp_path / "tiered"))
     with pytest.raises(CorruptRecord, match="chunk 0: holds more than 100 bytes"):
         rows(found)
 
 
 @pytest.mark.parametrize("sizes", [[], [7], [300, 5], [1000, 1000, 3], [70_000, 1 << 20, 99, 1]], ids=str)
 def test_sizes_of_chunks_are_read_as_they_are_written(sizes: list[int]) -> None:
-    assert chunk_sizes(encoded_sizes(sizes)) == tuple(sizes)
+    assert parse_chunk_sizes(encoded_sizes(sizes)) == tuple(sizes)
 
 
 def test_sizes_are_read_that_the_plugin_has_written() -> None:
     """Version 1.0.0, a segment of 446,462 bytes in chunks of 100,000. They were read without zstd, so never."""
     written = b64decode("KLUv/SAVqQAAAAAABQABGtgCANwBWgGdAAAAAIW1")
-    sizes = chunk_sizes(decompress(written, 100, ""))
+    sizes = parse_chunk_sizes(decompress(written, 100, ""))
     assert len(sizes) == 5
     assert sum(sizes) == 324_840  # what the object had
 
@@ -270,4 +273,4 @@ def test_sizes_are_read_that_the_plugin_has_written() -> None:
 )
 def test_sizes_that_cannot_be_are_refused(damage: Callable[[bytes], bytes]) -> None:
     with pytest.raises(ValueError, match=r"for the sizes of|chunks, more than"):
-        chunk_sizes(damage(encoded_sizes([100, 200, 300])))
+        parse_chunk_sizes(damage(encoded_sizes([100, 200, 300])))

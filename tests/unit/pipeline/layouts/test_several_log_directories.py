@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 from stepdown.pipeline.failures import BadUsage, DataLoss, PipelineFailure
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles, join_places, split_places
 from stepdown.pipeline.reading.partition_segments import PartitionSegments
 from stepdown.pipeline.sources.kafka_segments import SegmentsReader
@@ -96,5 +96,5 @@ def test_places_with_a_comma_are_named_by_a_uri() -> None:
 
 def test_partitions_are_found_in_any_order_of_the_directories(directories: list[Path]) -> None:
     first, second = map(str, directories)
-    there = partition_logs(FILES, first, beside=[second])
-    assert there == partition_logs(FILES, second, beside=[first])
+    there = find_partition_logs(FILES, first, beside=[second])
+    assert there == find_partition_logs(FILES, second, beside=[first])

@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.splits import Range
+from stepdown.pipeline.reading.splits import OffsetsToRead
 from stepdown.protocol.errors import DiskFault
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.planned_rows import offsets_of
@@ -33,7 +33,7 @@ def test_rows_are_right_over_answers_with_a_fault(fault: str, tmp_path: Path) ->
     write_batches(tmp_path, "topic", 0, [keyed_records(at * 10, 10, value_bytes=2000) for at in range(60)])
     with s3_server(failing=0.3, fault=fault) as server:
         root = server.upload(tmp_path, "logs")
-        found = offsets_of(PlaceFiles(server.options), root, Range(), split_bytes=200_000)
+        found = offsets_of(PlaceFiles(server.options), root, OffsetsToRead(), split_bytes=200_000)
     assert found == list(range(600))
 
 
@@ -46,7 +46,7 @@ def test_a_fault_that_stays_is_an_error_after_a_limit_of_retries(
     with s3_server(failing=1.0, fault=fault) as server:
         root = server.upload(tmp_path, "logs")
         with pytest.raises(DiskFault, match=f"^{root}"):
-            offsets_of(PlaceFiles(server.options), root, Range(), split_bytes=1000)
+            offsets_of(PlaceFiles(server.options), root, OffsetsToRead(), split_bytes=1000)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_keys_are_taken_as_they_are(prefix: str, server: S3Server, tmp_path: Pat
     objects = {f"{prefix}/{each.relative_to(tmp_path)}": each.read_bytes() for each in tmp_path.rglob("*.*")}
     server.put_many(objects)
     files, root = PlaceFiles(server.options, writable=True), f"s3://{BUCKET}/{prefix}"
-    assert offsets_of(files, root, Range(first=33, end=90), split_bytes=1000) == list(range(33, 90)) * 2
+    assert offsets_of(files, root, OffsetsToRead(first=33, end=90), split_bytes=1000) == list(range(33, 90)) * 2
     files.replace(f"{root}/{prefix}", b"written")
     assert files.read_whole(f"{root}/{prefix}", 100) == b"written"
     assert files.size(f"{root}/{prefix}") == 7
@@ -72,7 +72,7 @@ def test_a_list_has_more_than_a_thousand_keys(server: S3Server, tmp_path: Path) 
     server.put_many({f"many/other-{number}/{0:020}.log": segment for number in range(1200)})
     files = PlaceFiles(server.options)
     assert len(files.entries(f"s3://{BUCKET}/many/topic-0")) == 5000
-    topic = partition_logs(files, f"s3://{BUCKET}/many", ["topic"])
+    topic = find_partition_logs(files, f"s3://{BUCKET}/many", ["topic"])
     assert [segment.base_offset for segment in topic[0].segments] == list(range(0, 50_000, 10))
     assert len(files.entries(f"s3://{BUCKET}/many")) == 1201
 
@@ -105,7 +105,7 @@ def test_wrong_credentials_are_refused_with_a_sentence(wrong: dict[str, str], to
     with versity_gateway() as server:
         write_topic(tmp_path, "topic")
         root = server.upload(tmp_path, "logs")
-        assert offsets_of(PlaceFiles(server.options), root, Range(), split_bytes=1000) == list(range(80))
+        assert offsets_of(PlaceFiles(server.options), root, OffsetsToRead(), split_bytes=1000) == list(range(80))
         with pytest.raises(DiskFault, match=told):
             PlaceFiles(server.options | wrong).entries(root)
         with pytest.raises(DiskFault, match="check the name of the bucket, and the endpoint"):

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 from obstore.exceptions import GenericError
-from stepdown.pipeline.convert.job import plan
+from stepdown.pipeline.convert.job import plan_tasks
 from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.failures import BadUsage
 from stepdown.pipeline.job_source import Source
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.credentials import environment_options
 from stepdown.pipeline.places.place_files import PlaceFiles, normalize
-from stepdown.pipeline.places.store_errors import store_errors
-from stepdown.pipeline.reading.splits import Range
+from stepdown.pipeline.places.store_errors import store_errors_as_disk_faults
+from stepdown.pipeline.reading.splits import OffsetsToRead
 from stepdown.protocol.errors import DiskFault
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.planned_rows import offsets_of
@@ -35,7 +35,7 @@ def test_a_log_directory_in_a_bucket_is_read_over_answers_that_fail(server: S3Se
     write_topic(tmp_path, "topic", partitions=2, segments=3)
     root = server.upload(tmp_path, "logs")
     local, remote = PlaceFiles(), PlaceFiles(server.options)
-    wanted = Range(first=33, end=90)
+    wanted = OffsetsToRead(first=33, end=90)
     assert (
         offsets_of(remote, root, wanted, split_bytes=4000)
         == offsets_of(local, str(tmp_path), wanted, split_bytes=4000)
@@ -48,7 +48,7 @@ def test_few_offsets_fetch_few_bytes(server: S3Server, tmp_path: Path) -> None:
     write_batches(tmp_path, "topic", 0, batches)
     root = server.upload(tmp_path, "large")
     before = server.sent_bytes()
-    wanted = Range(first=905, end=916)
+    wanted = OffsetsToRead(first=905, end=916)
     assert offsets_of(PlaceFiles(server.options), root, wanted, split_bytes=4000) == list(range(905, 916))
     assert server.sent_bytes() - before < 100_000  # of 4 MB
 
@@ -58,7 +58,7 @@ def test_a_conversion_goes_into_a_bucket(server: S3Server, tmp_path: Path) -> No
     root, out = server.upload(tmp_path / "in", "in"), f"s3://{BUCKET}/out"
     files = PlaceFiles(server.options, writable=True)
     for to in (out, str(tmp_path / "out")):
-        for task in plan(files, Source(path=root, store=server.options), to, 1, None):
+        for task in plan_tasks(files, Source(path=root, store=server.options), to, 1, None):
             convert_segment(task)
     for name in ("00000000000000000000.log", "00000000000000000040.log", "00000000000000000000.index"):
         converted = files.read_whole(f"{out}/topic-0/{name}", 1 << 20)
@@ -95,7 +95,7 @@ def test_what_is_not_there_is_told(server: S3Server) -> None:
     with pytest.raises(DiskFault, match="no such object"):
         files.handle(missing).read(10, 0)
     with pytest.raises(BadUsage, match="no such log directory"):
-        partition_logs(files, missing)
+        find_partition_logs(files, missing)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_is_not_there_is_told(server: S3Server) -> None:
 )
 def test_of_long_answers_what_counts_is_told(said: str, line: str) -> None:
     """Without credentials it was the answer of the metadata service, of a bucket that is not there a line of XML."""
-    with pytest.raises(DiskFault, match=re.escape(f"s3://b/x: {line}") + "$"), store_errors("s3://b/x"):
+    with pytest.raises(DiskFault, match=re.escape(f"s3://b/x: {line}") + "$"), store_errors_as_disk_faults("s3://b/x"):
         raise GenericError(said)
 
 
@@ -162,7 +162,7 @@ def test_what_a_store_answers_is_told_in_a_line(
     options = answering(status)
     said = f"{BUCKET}/logs: GET {options['aws_endpoint']}/{BUCKET}: Server returned non-2xx status code: {reason}"
     with pytest.raises(DiskFault, match=re.escape(said) + "$"):
-        partition_logs(PlaceFiles(options), f"s3://{BUCKET}/logs")
+        find_partition_logs(PlaceFiles(options), f"s3://{BUCKET}/logs")
 
 
 def test_objects_are_replaced_and_removed(server: S3Server) -> None:

@@ -17,7 +17,7 @@ from stepdown.bench.servers.ports import free_port
 from stepdown.pipeline.failures import failure_of
 from stepdown.pipeline.places import object_files
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.places.store_errors import store_errors
+from stepdown.pipeline.places.store_errors import store_errors_as_disk_faults
 from stepdown.pipeline.reading.splits import Split
 from stepdown.pipeline.sources.kafka_segments import SegmentsReader
 from stepdown.pipeline.sources.options import read_options
@@ -142,8 +142,8 @@ def test_a_panic_of_the_library_is_told() -> None:
     panic = type("PanicException", (BaseException,), {})
     with (
         pytest.raises(DiskFault, match="s3://b/x: the library of object stores failed: no URL"),
-        store_errors("s3://b/x"),
+        store_errors_as_disk_faults("s3://b/x"),
     ):
         raise panic("no URL")
-    with pytest.raises(KeyboardInterrupt), store_errors("s3://b/x"):
+    with pytest.raises(KeyboardInterrupt), store_errors_as_disk_faults("s3://b/x"):
         raise KeyboardInterrupt

@@ -5,7 +5,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
-from stepdown.pipeline.reading.batch_header_columns import TYPES, header_batch
+from stepdown.pipeline.reading.batch_header_columns import TYPES, make_header_record_batch
 from stepdown.pipeline.reading.splits import Split
 from stepdown.protocol.records.batch_header import BatchHeader, headers_in
 from stepdown.protocol.records.builder import build_batch
@@ -19,12 +19,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WITHOUT_PANDAS = """
 import sys
 import pyarrow as pa
-from stepdown.pipeline.reading.batch_header_columns import TYPES, header_batch
+from stepdown.pipeline.reading.batch_header_columns import TYPES, make_header_record_batch
 from stepdown.pipeline.reading.splits import Split
 from stepdown.protocol.records.batch_header import BatchHeader
 split = Split(topic="t", partition=0, path="", base_offset=0, start=0, end=1, first_offset=0, end_offset=9)
 schema = pa.schema([pa.field(name, kind) for name, kind in TYPES.items()])
-header_batch([BatchHeader(*range(13)), BatchHeader(*[-1] * 13)], split, schema)
+make_header_record_batch([BatchHeader(*range(13)), BatchHeader(*[-1] * 13)], split, schema)
 assert "pandas" not in sys.modules, "each worker of Spark would import it"
 """
 
@@ -61,7 +61,7 @@ def row(header: BatchHeader) -> dict[str, object]:
 
 def test_columns_say_what_each_header_says() -> None:
     found = headers()
-    batch = header_batch(found, SPLIT, SCHEMA)
+    batch = make_header_record_batch(found, SPLIT, SCHEMA)
     batch.validate(full=True)
     assert batch.to_pylist() == [row(header) for header in found]
     assert {header.magic for header in found} == {0, 1, 2}
@@ -69,19 +69,19 @@ def test_columns_say_what_each_header_says() -> None:
 
 
 def test_only_the_columns_that_are_named_are_made() -> None:
-    batch = header_batch(headers(), SPLIT, pa.schema([pa.field("size", pa.int32())]))
+    batch = make_header_record_batch(headers(), SPLIT, pa.schema([pa.field("size", pa.int32())]))
     assert batch.to_pylist() == [{"size": header.size_bytes} for header in headers()]
 
 
 def test_an_unknown_codec_is_named_by_its_number() -> None:
     header = headers()[-1]._replace(attributes=6)
-    assert header_batch([header], SPLIT, SCHEMA).to_pylist()[0]["codec"] == "unknown-6"
+    assert make_header_record_batch([header], SPLIT, SCHEMA).to_pylist()[0]["codec"] == "unknown-6"
 
 
 def test_a_time_that_spark_cannot_hold_is_null() -> None:
     """One such batch ended the census of a whole directory."""
     header = headers()[-1]
-    batch = header_batch([header._replace(max_timestamp=1 << 60), header], SPLIT, SCHEMA)
+    batch = make_header_record_batch([header._replace(max_timestamp=1 << 60), header], SPLIT, SCHEMA)
     assert [time is None for time in batch.column("maxTimestamp").to_pylist()] == [True, False]
 
 

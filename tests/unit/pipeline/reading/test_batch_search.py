@@ -16,7 +16,7 @@ FILES = PlaceFiles()
 
 def find(path: Path, data: bytes, start: int = 0, base_offset: int = 0) -> int | None:
     path.write_bytes(data)
-    return BatchSearch(FILES.handle(str(path)), end=len(data), base_offset=base_offset).find(start)
+    return BatchSearch(FILES.handle(str(path)), end=len(data), base_offset=base_offset).find_batch(start)
 
 
 @pytest.mark.parametrize("before", [b"", b"\0" * 999, b"\xff" * 77, b"\0\x01" * 50], ids=["none", "0", "255", "0 1"])

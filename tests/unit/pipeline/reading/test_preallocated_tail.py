@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.log_end import log_end_offset
-from stepdown.pipeline.reading.split_damage import Leniency
-from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.pipeline.reading.split_damage import DamagePolicy
+from stepdown.pipeline.reading.splits import OffsetsToRead, SplitPlanner
 from stepdown.pipeline.sources.kafka_batches import split_headers
 from stepdown.storage.log.log import Log
 from support.files import BusyFiles
@@ -36,7 +36,7 @@ def newest(log: Log) -> Path:
 
 
 def sizes(log: Log) -> list[int]:
-    (found,) = partition_logs(PlaceFiles(), str(Path(log.directory).parent))
+    (found,) = find_partition_logs(PlaceFiles(), str(Path(log.directory).parent))
     assert log_end_offset(PlaceFiles(), found) == log.log_end_offset
     return [segment.size_bytes for segment in found.segments]
 
@@ -72,16 +72,16 @@ def test_zeros_with_something_behind_them_are_damage(log: Log) -> None:
 
 def test_an_empty_file_has_no_bytes(tmp_path: Path) -> None:
     make_log(tmp_path / "orders-0").close()
-    (found,) = partition_logs(PlaceFiles(), str(tmp_path))
+    (found,) = find_partition_logs(PlaceFiles(), str(tmp_path))
     assert [segment.size_bytes for segment in found.segments] == [0]
 
 
 def assert_readable(log: Log, files: PlaceFiles) -> None:
-    (found,) = partition_logs(files, str(Path(log.directory).parent))
+    (found,) = find_partition_logs(files, str(Path(log.directory).parent))
     rows = sum(
         1
-        for split in SplitPlanner(PlaceFiles()).splits(found, Range())
-        for _ in split_headers(PlaceFiles(), split, Leniency())
+        for split in SplitPlanner(PlaceFiles()).plan_splits(found, OffsetsToRead())
+        for _ in split_headers(PlaceFiles(), split, DamagePolicy())
     )
     assert rows >= log.segments.active.base_offset
 
@@ -102,5 +102,5 @@ def test_a_copy_whose_index_is_younger_than_its_log_can_be_read(log: Log) -> Non
         append(log, VALUE)
     log.close()
     newest(log).write_bytes(data)
-    (found,) = partition_logs(PlaceFiles(), str(Path(log.directory).parent))
+    (found,) = find_partition_logs(PlaceFiles(), str(Path(log.directory).parent))
     assert found.segments[-1].size_bytes == written

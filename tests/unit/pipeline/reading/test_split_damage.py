@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 from stepdown.pipeline.failures import DataLoss, PipelineFailure
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.damage import CORRUPT, DELETED, MISSING, OVERLAPPING, Damage, report_loss
-from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.damage import CORRUPT, DELETED, MISSING, OVERLAPPING, Damage, raise_or_keep_loss
+from stepdown.pipeline.reading.split_damage import DamagePolicy
 from stepdown.pipeline.reading.split_rows import SplitRows
-from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.pipeline.reading.splits import OffsetsToRead, SplitPlanner
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_control_marker
-from stepdown.protocol.records.columns import Wanted
+from stepdown.protocol.records.columns import WantedRows
 from stepdown.protocol.records.layout import Codec, ControlType
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.segments import write_segment
@@ -23,19 +23,19 @@ FILES = PlaceFiles()
 
 
 def read(
-    log_dir: Path, leniency: Leniency | None = None, wanted: Range | None = None, max_bytes: int = 1 << 20
+    log_dir: Path, leniency: DamagePolicy | None = None, wanted: OffsetsToRead | None = None, max_bytes: int = 1 << 20
 ) -> list[int]:
     """The offsets of all rows, as a query reads them."""
-    leniency = leniency or Leniency()
+    leniency = leniency or DamagePolicy()
     found: list[int] = []
     planning = SplitPlanner(FILES, max_bytes)
-    for log in partition_logs(FILES, str(log_dir)):
-        for split in planning.splits(log, wanted or Range()):
-            asked = Wanted(first_offset=split.first_offset, end_offset=split.end_offset, value=False)
+    for log in find_partition_logs(FILES, str(log_dir)):
+        for split in planning.plan_splits(log, wanted or OffsetsToRead()):
+            asked = WantedRows(first_offset=split.first_offset, end_offset=split.end_offset, value=False)
             for columns in SplitRows(FILES, split, asked, leniency):
                 found += memoryview(columns.offsets_buffer).cast("q")[: columns.rows].tolist()
     for loss in planning.losses:
-        report_loss(loss, is_failure=leniency.fail_on_data_loss, keep=leniency.skipped.append)
+        raise_or_keep_loss(loss, is_failure=leniency.fail_on_data_loss, keep=leniency.skipped.append)
     return found
 
 
@@ -98,7 +98,7 @@ def test_what_is_missing_is_an_error_that_names_it(tmp_path: Path, case: str, ma
         said = f"topic-0: offsets {gone[0]} to {ranges[0][1] - 1} are missing: .*; failOnDataLoss=false reads"
     with pytest.raises(DataLoss, match=said):
         read(tmp_path, max_bytes=max_bytes)
-    lenient = Leniency(fail_on_data_loss=False)
+    lenient = DamagePolicy(fail_on_data_loss=False)
     assert read(tmp_path, lenient, max_bytes=max_bytes) == [offset for offset in range(160) if offset not in gone]
     assert [(each.first_offset, each.end_offset) for each in lenient.skipped] == ranges
     assert {each.kind for each in lenient.skipped} == {MISSING}
@@ -120,11 +120,11 @@ def test_a_missing_batch_is_found_in_every_magic(tmp_path: Path, magic: int, cod
 def test_only_offsets_that_were_asked_for_are_missed(tmp_path: Path) -> None:
     write_topic(tmp_path, "topic", segments=3)
     remove_segment(tmp_path)
-    assert read(tmp_path, wanted=Range(first=5, end=40)) == list(range(5, 40))
-    assert read(tmp_path, wanted=Range(first=80, end=95)) == list(range(80, 95))
+    assert read(tmp_path, wanted=OffsetsToRead(first=5, end=40)) == list(range(5, 40))
+    assert read(tmp_path, wanted=OffsetsToRead(first=80, end=95)) == list(range(80, 95))
     for first, end in ((0, 41), (50, 60), (79, 90)):
         with pytest.raises(DataLoss, match=f"offset.* {max(first, 40)} .*missing"):
-            read(tmp_path, wanted=Range(first=first, end=end))
+            read(tmp_path, wanted=OffsetsToRead(first=first, end=end))
 
 
 def test_a_log_that_ends_before_its_recovery_point_is_a_loss(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_segments_that_have_the_same_offsets_are_told(tmp_path: Path) -> None:
     write_batches(tmp_path, "topic", 0, [keyed_records(5, 10)], base=5)
     with pytest.raises(PipelineFailure, match=re.escape("offsets 5 to 9 are in")):
         read(tmp_path)
-    lenient = Leniency(skip_corrupt=True)
+    lenient = DamagePolicy(skip_corrupt=True)
     assert read(tmp_path, lenient) == [*range(10), *range(5, 15)]
     (found,) = lenient.skipped
     assert (found.kind, found.first_offset, found.end_offset) == (OVERLAPPING, 5, 10)
@@ -190,7 +190,7 @@ def test_a_damage_says_what_and_where_it_is(tmp_path: Path) -> None:
     data = bytearray(written.log.read_bytes())
     data[written.positions[2] - 1] ^= 1
     written.log.write_bytes(data)
-    lenient = Leniency(skip_corrupt=True)
+    lenient = DamagePolicy(skip_corrupt=True)
     assert read(tmp_path, lenient) == [*range(10), *range(20, 40)]
     (found,) = lenient.skipped
     assert found == Damage(
@@ -209,10 +209,10 @@ def test_a_damage_says_what_and_where_it_is(tmp_path: Path) -> None:
 def test_a_file_that_goes_away_while_it_is_read_is_told(tmp_path: Path) -> None:
     write_topic(tmp_path, "topic")
     planning = SplitPlanner(FILES)
-    (log,) = partition_logs(FILES, str(tmp_path))
-    splits = list(planning.splits(log, Range()))
+    (log,) = find_partition_logs(FILES, str(tmp_path))
+    splits = list(planning.plan_splits(log, OffsetsToRead()))
     segment(tmp_path, 40).unlink()
-    lenient = Leniency(fail_on_data_loss=False)
+    lenient = DamagePolicy(fail_on_data_loss=False)
     for split in splits:
-        assert list(SplitRows(FILES, split, Wanted(), lenient)) or split.base_offset == 40
+        assert list(SplitRows(FILES, split, WantedRows(), lenient)) or split.base_offset == 40
     assert [(each.kind, each.first_offset) for each in lenient.skipped] == [(DELETED, 40)]

@@ -5,13 +5,13 @@ from struct import pack
 
 import pytest
 from stepdown.pipeline.failures import BadUsage, DataLoss, PipelineFailure
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.reading.log_end import log_end_offset
-from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.split_damage import DamagePolicy
 from stepdown.pipeline.reading.split_rows import SplitRows
-from stepdown.pipeline.reading.splits import Range, Split, SplitPlanner
-from stepdown.protocol.records.columns import Wanted
+from stepdown.pipeline.reading.splits import OffsetsToRead, Split, SplitPlanner
+from stepdown.protocol.records.columns import WantedRows
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import keyed_records, write_batches, write_topic
 from support.segments import START_MS
@@ -20,18 +20,18 @@ FILES = PlaceFiles()
 
 
 def planned(
-    log_dir: Path, wanted: Range | None = None, *, max_bytes: int = 500, since: int | None = None
+    log_dir: Path, wanted: OffsetsToRead | None = None, *, max_bytes: int = 500, since: int | None = None
 ) -> tuple[list[Split], list[str]]:
     planning = SplitPlanner(FILES, max_bytes, since)
-    (log,) = partition_logs(FILES, str(log_dir))
-    return list(planning.splits(log, wanted or Range())), planning.warnings
+    (log,) = find_partition_logs(FILES, str(log_dir))
+    return list(planning.plan_splits(log, wanted or OffsetsToRead())), planning.warnings
 
 
-def offsets(splits: list[Split], leniency: Leniency | None = None) -> list[int]:
+def offsets(splits: list[Split], leniency: DamagePolicy | None = None) -> list[int]:
     found = []
     for split in splits:
-        wanted = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
-        for columns in SplitRows(FILES, split, wanted, leniency or Leniency()):
+        wanted = WantedRows(first_offset=split.first_offset, end_offset=split.end_offset)
+        for columns in SplitRows(FILES, split, wanted, leniency or DamagePolicy()):
             found += memoryview(columns.offsets_buffer).cast("q")[: columns.rows].tolist()
     return found
 
@@ -74,7 +74,7 @@ def test_rows_are_the_same_whatever_the_index_says(tmp_path: Path, damage: str) 
     splits, warnings = planned(tmp_path, max_bytes=300)
     assert offsets(splits) == list(range(40))
     assert len(warnings) == (damage in ("shifted", "false offsets"))
-    assert offsets(planned(tmp_path, Range(first=15, end=31))[0]) == list(range(15, 31))
+    assert offsets(planned(tmp_path, OffsetsToRead(first=15, end=31))[0]) == list(range(15, 31))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_rows_are_the_same_whatever_the_index_says(tmp_path: Path, damage: str) 
 )
 def test_only_what_holds_the_wanted_offsets_is_read(tmp_path: Path, first: int, end: int) -> None:
     write_topic(tmp_path, "topic")
-    splits, _ = planned(tmp_path, Range(first=first, end=end))
+    splits, _ = planned(tmp_path, OffsetsToRead(first=first, end=end))
     assert offsets(splits) == list(range(first, min(end, 80)))
     assert sum(split.size_bytes for split in splits) <= 900 * max(1, (end - first) // 10)
 
@@ -109,7 +109,7 @@ def test_a_torn_batch_ends_the_newest_segment_only(tmp_path: Path) -> None:
     older.write_bytes(older.read_bytes()[:-5])
     with pytest.raises(PipelineFailure, match=rf"{older}: position \d+, base offset 30: the batch says \d+ bytes"):
         offsets(planned(tmp_path)[0])
-    lenient = Leniency(skip_corrupt=True)
+    lenient = DamagePolicy(skip_corrupt=True)
     assert offsets(planned(tmp_path)[0], lenient) == [*range(30), *range(40, 70)]
     assert len(lenient.skipped) == 1
 
@@ -128,7 +128,7 @@ def test_damaged_batches_are_named_or_passed_by(tmp_path: Path, at: int, byte: i
     splits, _ = planned(tmp_path, max_bytes=1 << 20)
     with pytest.raises(PipelineFailure, match=rf"{segment.log}: position {position}, base offset 10: "):
         offsets(splits)
-    lenient = Leniency(skip_corrupt=True)
+    lenient = DamagePolicy(skip_corrupt=True)
     found = offsets(splits, lenient)
     assert found[:10] == list(range(10))
     assert not set(found) & set(range(10, 20))
@@ -141,7 +141,7 @@ def test_a_segment_that_goes_away_is_a_loss(tmp_path: Path) -> None:
     index(tmp_path, ".log").unlink()
     with pytest.raises(DataLoss, match="deleted while it was to be read"):
         offsets(splits)
-    lenient = Leniency(fail_on_data_loss=False)
+    lenient = DamagePolicy(fail_on_data_loss=False)
     assert offsets(splits, lenient) == list(range(40, 80))
     assert lenient.skipped
 
@@ -167,12 +167,12 @@ def test_a_time_index_that_is_cut_or_all_zeros_hides_no_rows(tmp_path: Path, dam
 
 def test_the_end_of_a_log_is_behind_its_last_whole_batch(tmp_path: Path) -> None:
     write_topic(tmp_path, "topic")
-    (log,) = partition_logs(FILES, str(tmp_path))
+    (log,) = find_partition_logs(FILES, str(tmp_path))
     assert log_end_offset(FILES, log) == 80
     index(tmp_path, base=40).unlink()
     assert log_end_offset(FILES, log) == 80
     index(tmp_path, ".log", 40).write_bytes(b"")
-    (log,) = partition_logs(FILES, str(tmp_path))
+    (log,) = find_partition_logs(FILES, str(tmp_path))
     assert log_end_offset(FILES, log) == 40
 
 
@@ -180,7 +180,7 @@ def test_a_log_whose_newest_segment_is_empty_ends_where_that_begins(tmp_path: Pa
     """Compaction takes the last batches of older segments; the log's end was taken from what it left of them."""
     write_batches(tmp_path, "topic", 0, [keyed_records(0, 10)])
     (tmp_path / "topic-0" / f"{40:020}.log").write_bytes(b"")
-    (log,) = partition_logs(FILES, str(tmp_path))
+    (log,) = find_partition_logs(FILES, str(tmp_path))
     assert log_end_offset(FILES, log) == 40
 
 
@@ -188,10 +188,12 @@ def test_logs_on_their_way_out_and_internal_ones_are_not_listed(tmp_path: Path) 
     for name in ("kept", "__consumer_offsets"):
         write_topic(tmp_path, name, segments=1)
     (tmp_path / ("gone-0." + "a" * 32 + "-delete")).mkdir()
-    assert [log.topic for log in partition_logs(FILES, str(tmp_path))] == ["kept"]
-    assert [log.topic for log in partition_logs(FILES, str(tmp_path), ["__consumer_offsets"])] == ["__consumer_offsets"]
+    assert [log.topic for log in find_partition_logs(FILES, str(tmp_path))] == ["kept"]
+    assert [log.topic for log in find_partition_logs(FILES, str(tmp_path), ["__consumer_offsets"])] == [
+        "__consumer_offsets"
+    ]
     with pytest.raises(BadUsage, match="no such topic: gone"):
-        partition_logs(FILES, str(tmp_path), ["gone"])
+        find_partition_logs(FILES, str(tmp_path), ["gone"])
 
 
 def test_an_index_that_names_first_offsets_of_wrappers_is_right(tmp_path: Path) -> None:
@@ -204,4 +206,4 @@ def test_an_index_that_names_first_offsets_of_wrappers_is_right(tmp_path: Path) 
     assert not warnings
     assert len(splits) > 1
     assert offsets(splits) == list(range(80))
-    assert offsets(planned(tmp_path, Range(first=25, end=47))[0]) == list(range(25, 47))
+    assert offsets(planned(tmp_path, OffsetsToRead(first=25, end=47))[0]) == list(range(25, 47))

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.split_damage import DamagePolicy
 from stepdown.pipeline.reading.split_rows import SplitRows
-from stepdown.pipeline.reading.splits import Range, SplitPlanner
+from stepdown.pipeline.reading.splits import OffsetsToRead, SplitPlanner
 from stepdown.pipeline.reading.transactions import log_transactions
 from stepdown.protocol.records.builder import build_batch, build_control_marker
-from stepdown.protocol.records.columns import Wanted
+from stepdown.protocol.records.columns import WantedRows
 from stepdown.protocol.records.layout import Codec, ControlType
 from stepdown.storage.index.transaction_index import AbortedTransaction
 from stepdown.storage.producers.producer_snapshot import encode_snapshot
@@ -88,13 +88,13 @@ def snapshot(folder: Path, offset: int, opened: dict[int, int]) -> None:
 
 
 def committed(log_dir: Path, *, split_bytes: int = 1 << 20, first: int = 0) -> list[int]:
-    (log,) = partition_logs(FILES, str(log_dir))
+    (log,) = find_partition_logs(FILES, str(log_dir))
     found = log_transactions(FILES, log)
-    wanted = Range(first=first, end=found.last_stable_offset, aborted=found.aborted)
+    wanted = OffsetsToRead(first=first, end=found.last_stable_offset, aborted=found.aborted)
     offsets: list[int] = []
-    for split in SplitPlanner(FILES, split_bytes).splits(log, wanted):
-        asked = Wanted(first_offset=split.first_offset, end_offset=split.end_offset)
-        for columns in SplitRows(FILES, split, asked, Leniency()):
+    for split in SplitPlanner(FILES, split_bytes).plan_splits(log, wanted):
+        asked = WantedRows(first_offset=split.first_offset, end_offset=split.end_offset)
+        for columns in SplitRows(FILES, split, asked, DamagePolicy()):
             offsets += np.frombuffer(columns.offsets_buffer, np.int64, columns.rows).tolist()
     return offsets
 
@@ -136,7 +136,7 @@ def test_a_log_without_open_transactions_is_read_to_its_end(tmp_path: Path) -> N
     write(tmp_path, 0, [*FIRST[:3], marker(ControlType.ABORT, 2, 7), data(3, 8, transactional=False)])
     remove(tmp_path, ".index", ".timeindex")
     assert committed(tmp_path) == [0, 1, 2, 8, 9, 10]
-    (log,) = partition_logs(FILES, str(tmp_path))
+    (log,) = find_partition_logs(FILES, str(tmp_path))
     assert log_transactions(FILES, log).last_stable_offset == 11
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import LongType, StructField, StructType
-from stepdown.pipeline.archive.log_archive import LogArchive, new_offsets
+from stepdown.pipeline.archive.log_archive import LogArchive, find_new_offsets
 from stepdown.pipeline.failures import BadUsage, DataLoss
 from stepdown.pipeline.places.place_files import PlaceFiles
-from stepdown.pipeline.reading.log_losses import find_losses
+from stepdown.pipeline.reading.log_losses import find_lost_log_or_tail
 from stepdown.pipeline.sources.kafka_batches import BatchesReader
 from stepdown.pipeline.sources.kafka_segments import DAMAGED, SegmentsReader
 from stepdown.pipeline.sources.options import BATCH_OPTIONS, ReadOptions, read_options
@@ -104,7 +104,7 @@ def test_a_partition_whose_folder_is_gone_is_missed(
         SegmentsReader(read_options(given), SCHEMA).partitions,
         BatchesReader(read_options(given, BATCH_OPTIONS), BATCH_SCHEMA).partitions,
         lambda: SegmentsStreamReader(read_options(given), SCHEMA).latestOffset({}, ReadAllAvailable()),
-        lambda: new_offsets(PlaceFiles(), archive_of(given), read_options(given).logs(PlaceFiles()), {}),
+        lambda: find_new_offsets(PlaceFiles(), archive_of(given), read_options(given).logs(PlaceFiles()), {}),
     ):
         with pytest.raises(DataLoss, match=told):
             planned()
@@ -178,7 +178,7 @@ def test_a_topic_made_again_before_a_broker_of_old_died_has_not_the_recovery_poi
     elif knows == "the id of the topic":
         (log_dir / "topic-1" / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
     (_, log) = read_options({"path": str(log_dir)}).logs(PlaceFiles())
-    assert [loss.end_offset for loss in find_losses(PlaceFiles(), log)] == [500] * is_lost
+    assert [loss.end_offset for loss in find_lost_log_or_tail(PlaceFiles(), log)] == [500] * is_lost
 
 
 def test_a_hole_between_partitions_is_a_line_where_nothing_says_whose_they_are(
@@ -204,7 +204,7 @@ def test_a_log_that_ends_before_its_recovery_point_is_told(
             return BatchesReader(read_options(given | more, BATCH_OPTIONS), BATCH_SCHEMA).partitions()
         options = read_options(given | more)
         if source == "archive":
-            return new_offsets(PlaceFiles(), archive_of(given), options.logs(PlaceFiles()), {})
+            return find_new_offsets(PlaceFiles(), archive_of(given), options.logs(PlaceFiles()), {})
         if source == "stream":
             stream = SegmentsStreamReader(options, DAMAGE_SCHEMA)
             end = stream.latestOffset({}, ReadAllAvailable())

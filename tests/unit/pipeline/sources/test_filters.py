@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
     Not,
     StringStartsWith,
 )
-from stepdown.pipeline.sources.filters import PushedFilters, push
+from stepdown.pipeline.sources.filters import PushedFilters, take_over_filters
 
 OFFSET, TOPIC, PARTITION, TIMESTAMP = ("offset",), ("topic",), ("partition",), ("timestamp",)
 AT = datetime(2023, 11, 14, 22, 13, 20, 123456, tzinfo=UTC)
@@ -36,18 +36,18 @@ AT_MS = 1_700_000_000_123
     ids=lambda given: type(given).__name__,
 )
 def test_comparisons_of_offsets_are_taken_over(given: Filter, first: int, end: int | None) -> None:
-    pushed, left = push([given], PushedFilters())
+    pushed, left = take_over_filters([given], PushedFilters())
     assert not left
     assert (pushed.first, pushed.end) == (first, PushedFilters().end if end is None else end)
 
 
 def test_topics_and_partitions_are_taken_over_and_narrow_down() -> None:
     given = [In(TOPIC, ("a", "b")), EqualTo(TOPIC, "b"), In(PARTITION, (1, 2)), EqualTo(PARTITION, 2)]
-    pushed, left = push(given, PushedFilters())
+    pushed, left = take_over_filters(given, PushedFilters())
     assert not left
     assert [name for name in ("a", "b", "c") if pushed.wants(name, 2)] == ["b"]
     assert not pushed.wants("b", 1)
-    nothing, _ = push([EqualTo(TOPIC, "a"), EqualTo(TOPIC, "b")], PushedFilters())
+    nothing, _ = take_over_filters([EqualTo(TOPIC, "a"), EqualTo(TOPIC, "b")], PushedFilters())
     assert not nothing.wants("a", 0)
     assert not nothing.wants("b", 0)
 
@@ -55,7 +55,7 @@ def test_topics_and_partitions_are_taken_over_and_narrow_down() -> None:
 @pytest.mark.parametrize("kind", [EqualTo, GreaterThan, GreaterThanOrEqual])
 def test_times_are_used_and_handed_back(kind: type[GreaterThan]) -> None:
     for at in (AT, AT.astimezone(timezone(timedelta(hours=5)))):
-        pushed, left = push([kind(TIMESTAMP, at)], PushedFilters())
+        pushed, left = take_over_filters([kind(TIMESTAMP, at)], PushedFilters())
         assert len(left) == 1
         assert pushed.min_timestamp is not None
         assert AT_MS - 2 <= pushed.min_timestamp <= AT_MS
@@ -83,4 +83,4 @@ def test_times_are_used_and_handed_back(kind: type[GreaterThan]) -> None:
     ids=str,
 )
 def test_all_others_are_handed_back_and_keep_everything(given: Filter) -> None:
-    assert push([given], PushedFilters()) == (PushedFilters(), [given])
+    assert take_over_filters([given], PushedFilters()) == (PushedFilters(), [given])

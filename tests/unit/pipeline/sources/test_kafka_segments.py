@@ -15,7 +15,7 @@ from stepdown.pipeline.reading.splits import Split
 from stepdown.pipeline.sources.kafka_segments import KafkaSegments, check_columns
 from stepdown.pipeline.sources.options import read_options
 from stepdown.pipeline.sources.segments_stream import SegmentsStreamReader
-from stepdown.pipeline.sources.split_task import MOST_ALONE, tasks
+from stepdown.pipeline.sources.split_task import MOST_ALONE, make_tasks
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import keyed_records, write_batches, write_topic
@@ -295,8 +295,8 @@ def test_tasks_are_as_large_as_they_may_be() -> None:
     split = Split(topic="t", partition=0, path="", base_offset=0, start=0, end=10_000, first_offset=0, end_offset=1)
     large = replace(split, end=5_000_000)
     few = [split] * MOST_ALONE
-    assert [task.splits for task in tasks(few, 1_000_000)] == [(split,)] * MOST_ALONE
+    assert [task.splits for task in make_tasks(few, 1_000_000)] == [(split,)] * MOST_ALONE
     many = [large] * 3 + few
-    shared = tasks(many, 1_000_000)
+    shared = make_tasks(many, 1_000_000)
     assert [each for task in shared for each in task.splits] == many
     assert [len(task.splits) for task in shared[:5]] == [1, 1, 1, 13, 13]

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 from stepdown.pipeline.failures import BadUsage, DataLoss, PipelineFailure
-from stepdown.pipeline.reading.split_damage import Leniency
+from stepdown.pipeline.reading.split_damage import DamagePolicy
 from stepdown.pipeline.reading.split_rows import SplitRows
-from stepdown.pipeline.reading.splits import MAX_OFFSET, Range, SplitPlanner
+from stepdown.pipeline.reading.splits import MAX_OFFSET, OffsetsToRead, SplitPlanner
 from stepdown.pipeline.sources.kafka_segments import SegmentsReader
 from stepdown.pipeline.sources.offset_bounds import end_offset, first_offset
 from stepdown.pipeline.sources.options import BATCH_OPTIONS, OPTIONS, read_options
-from stepdown.protocol.records.columns import Wanted
+from stepdown.protocol.records.columns import WantedRows
 from stepdown.protocol.records.layout import Codec
 from support.log_directories import write_topic
 from support.segments import START_MS
@@ -34,7 +34,7 @@ def ranges(log_dir: Path, **options: str) -> list[tuple[int, int]]:
     logs = asked.logs(files)
     return [
         (
-            first_offset(asked.starting, files, log, partial(asked.log_end, files, log)),
+            first_offset(asked.starting, files, log, partial(asked.end_of_reading, files, log)),
             end_offset(asked.ending, files, log),
         )
         for log in logs
@@ -167,11 +167,11 @@ def test_eleven_offsets_are_a_piece_of_one_segment(log_dir: Path) -> None:
     asked = read_options({"path": str(log_dir), "assign": '{"topic":[0]}'})
     files = asked.files()
     (log,) = asked.logs(files)
-    (split,) = SplitPlanner(files).splits(log, Range(first=52, end=63))
+    (split,) = SplitPlanner(files).plan_splits(log, OffsetsToRead(first=52, end=63))
     assert split.base_offset == 40
     assert split.size_bytes < log.segments[1].size_bytes
-    wanted = Wanted(first_offset=52, end_offset=63)
-    assert sum(columns.rows for columns in SplitRows(files, split, wanted, Leniency())) == 11
+    wanted = WantedRows(first_offset=52, end_offset=63)
+    assert sum(columns.rows for columns in SplitRows(files, split, wanted, DamagePolicy())) == 11
 
 
 @pytest.mark.parametrize(

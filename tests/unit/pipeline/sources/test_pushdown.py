@@ -22,7 +22,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
     Not,
 )
-from stepdown.pipeline.sources.kafka_segments import KafkaSegments, PushingReader
+from stepdown.pipeline.sources.kafka_segments import FilterPushingReader, KafkaSegments
 from stepdown.protocol.records.layout import Codec
 from support.arrow_rows import rows, write, writer
 from support.log_variety import varied
@@ -69,7 +69,7 @@ def read(log_dir: Path, filters: list[Filter], **options: str) -> tuple[list[Row
     """The rows that the reader yields, in their order by partition and offset, and what Spark still has to look at."""
     source = KafkaSegments(CaseInsensitiveDict({"path": str(log_dir), "pushdown": "true", **options}))
     reader = source.reader(source.schema())
-    assert isinstance(reader, PushingReader)
+    assert isinstance(reader, FilterPushingReader)
     left = list(reader.pushFilters(filters))
     batches = [batch for task in reader.partitions() for batch in reader.read(task)]
     found: list[Row] = pa.Table.from_batches(batches).to_pylist() if batches else []

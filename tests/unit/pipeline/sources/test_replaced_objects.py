@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import LongType, StructField, StructType
-from stepdown.pipeline.convert.job import plan
+from stepdown.pipeline.convert.job import plan_tasks
 from stepdown.pipeline.convert.segment_conversion import convert_segment
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.job_source import Source
-from stepdown.pipeline.layouts.partition_logs import partition_logs
+from stepdown.pipeline.layouts.partition_logs import find_partition_logs
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.sources.kafka_batches import KafkaBatches
 from stepdown.pipeline.sources.kafka_segments import KafkaSegments
@@ -104,7 +104,7 @@ def test_a_conversion_takes_the_version_that_was_planned(server: S3Server, tmp_p
     data = segment(tmp_path, 100)
     server.put_many({f"converted/{KEY}": data})
     source = Source(path=f"s3://{BUCKET}/converted", store=server.options)
-    tasks = plan(PlaceFiles(server.options), source, str(tmp_path / "out"), 1, None)
+    tasks = plan_tasks(PlaceFiles(server.options), source, str(tmp_path / "out"), 1, None)
     server.put_many({f"converted/{KEY}": other_bytes(data)})
     with pytest.raises(PipelineFailure, match=REPLACED):
         convert_segment(tasks[0])
@@ -118,7 +118,7 @@ def test_lists_and_answers_of_a_store_tell_the_same_version(opened: Callable[[],
     with opened() as store:
         store.put(f"logs/{KEY}", data)
         files = PlaceFiles(store.options)
-        stored = partition_logs(files, f"{store.root}/logs")[0].segments[0]
+        stored = find_partition_logs(files, f"{store.root}/logs")[0].segments[0]
         assert stored.version is not None
         assert stored.open(files).read(len(data), 0) == data
         store.put(f"logs/{KEY}", data + b"more")

@@ -58,7 +58,7 @@ def registry() -> Iterator[SchemaRegistry]:
 def decoder(**options: str) -> ValueDecoder:
     found = value_options(options)
     assert found is not None
-    return ValueDecoder(found.schemas(PlaceFiles(), ["topic"]))
+    return ValueDecoder(found.read_schemas(PlaceFiles(), ["topic"]))
 
 
 def of_registry(registry: SchemaRegistry, kind: str) -> ValueDecoder:
@@ -226,7 +226,7 @@ def test_a_registry_that_fails_now_and_then_is_asked_again(registry: SchemaRegis
     registry.failing, registry.needs_user = 3, True
     found = value_options({"valueFormat": "avro", "valueRegistryUrl": registry.url_with_user})
     assert found is not None
-    assert len(found.schemas(PlaceFiles(), ["a/b"]).by_id) == 3
+    assert len(found.read_schemas(PlaceFiles(), ["a/b"]).by_id) == 3
     assert sum("money" in path for path in registry.asked) == 1
     assert "p@ss" not in repr(found)
 
@@ -265,7 +265,7 @@ def test_without_topics_the_subjects_have_to_be_named(topics: list[str] | None) 
     found = value_options({"valueFormat": "avro", "valueRegistryUrl": "http://127.0.0.1:9"})
     assert found is not None
     with pytest.raises(BadUsage, match="Name topics by subscribe, or subjects by valueSubjects"):
-        found.schemas(PlaceFiles(), topics)
+        found.read_schemas(PlaceFiles(), topics)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from stepdown.protocol.records.layout import Codec
 
 def records_of(**settings: Any) -> list[LoadRecord]:
     workload = Workload(**settings)
-    return list(chain.from_iterable(workload.chunk(number) for number in workload.chunks))
+    return list(chain.from_iterable(workload.make_chunk(number) for number in workload.chunks))
 
 
 def test_the_same_seed_gives_the_same_records_and_another_others() -> None:
@@ -22,9 +22,9 @@ def test_the_same_seed_gives_the_same_records_and_another_others() -> None:
 
 def test_a_chunk_does_not_depend_on_the_others() -> None:
     workload = Workload(records=3 * CHUNK_RECORDS, size=10, keys="uniform")
-    last = list(workload.chunk(2))
-    assert len(list(workload.chunk(0))) == CHUNK_RECORDS
-    assert list(workload.chunk(2)) == last
+    last = list(workload.make_chunk(2))
+    assert len(list(workload.make_chunk(0))) == CHUNK_RECORDS
+    assert list(workload.make_chunk(2)) == last
 
 
 def test_a_shorter_workload_is_the_beginning_of_a_longer_one() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from stepdown.pipeline.failures import PipelineFailure
 from stepdown.pipeline.writing.log_writer import BatchSettings, LogWriter
-from stepdown.pipeline.writing.staging import StagedLog, Staging, commit, discard, new_job
+from stepdown.pipeline.writing.staging import StagedLog, Staging, move_staged_into_place, new_job_id, remove_staged_logs
 from stepdown.protocol.errors import DiskFault
 from stepdown.protocol.records.layout import Codec
 from stepdown.storage.directories.log_manager import LogManager
@@ -17,7 +17,7 @@ from support.files import Crash, FaultyFiles
 from support.log_directories import keyed_records, write_topic
 from support.logs import read_all
 
-JOB = new_job()
+JOB = new_job_id()
 COUNT = 30
 
 
@@ -59,7 +59,7 @@ def test_what_is_committed_is_there_and_nothing_else(tmp_path: Path) -> None:
     assert [log.records for log in staged] == [COUNT, COUNT]
     assert all(name.startswith("topic-") and name.endswith("-delete") for name in names(tmp_path))
     stage(Files(), tmp_path, partitions=1)  # another attempt of a task, which nobody waited for
-    commit(Files(), str(tmp_path), JOB, staged)
+    move_staged_into_place(Files(), str(tmp_path), JOB, staged)
     assert names(tmp_path) == {"topic-0", "topic-1", ".lock", ".kafka_cleanshutdown"}
     assert len(list((tmp_path / "topic-0").glob("*.log"))) > 1
     assert logs(tmp_path) == WHOLE
@@ -67,16 +67,16 @@ def test_what_is_committed_is_there_and_nothing_else(tmp_path: Path) -> None:
 
 def test_an_abort_leaves_nothing_and_other_jobs_alone(tmp_path: Path) -> None:
     stage(Files(), tmp_path)
-    other = stage(Files(), tmp_path, partitions=1, job=new_job())
-    discard(Files(), str(tmp_path), JOB)
+    other = stage(Files(), tmp_path, partitions=1, job=new_job_id())
+    remove_staged_logs(Files(), str(tmp_path), JOB)
     assert names(tmp_path) == {Path(other[0].directory).name}
-    discard(Files(), str(tmp_path / "absent"), JOB)
+    remove_staged_logs(Files(), str(tmp_path / "absent"), JOB)
 
 
 def test_a_partition_of_two_tasks_is_refused_before_anything_is_moved(tmp_path: Path) -> None:
     staged = [*stage(Files(), tmp_path), *stage(Files(), tmp_path, partitions=1)]
     with pytest.raises(PipelineFailure, match="topic-0 was written by two tasks"):
-        commit(Files(), str(tmp_path), JOB, staged)
+        move_staged_into_place(Files(), str(tmp_path), JOB, staged)
     assert logs(tmp_path) == {}
 
 
@@ -86,7 +86,7 @@ def test_a_log_with_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PipelineFailure, match="topic-0 has segments already"):
         stage(Files(), tmp_path)
     with pytest.raises(PipelineFailure, match="topic-0 has segments already"):
-        commit(Files(), str(tmp_path), JOB, staged)
+        move_staged_into_place(Files(), str(tmp_path), JOB, staged)
     assert not (tmp_path / "topic-1").exists()
 
 
@@ -94,7 +94,7 @@ def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     staged = stage(Files(), tmp_path)
     served = LogManager([str(tmp_path)], Files(), ManualClock(0))
     with pytest.raises(DiskFault, match="in use by another broker"):
-        commit(Files(), str(tmp_path), JOB, staged)
+        move_staged_into_place(Files(), str(tmp_path), JOB, staged)
     served.shutdown()
 
 
@@ -103,7 +103,7 @@ def test_an_empty_log_is_replaced_and_its_topic_id_kept(tmp_path: Path) -> None:
     empty.mkdir()
     (empty / f"{0:020}.log").touch()
     (empty / "partition.metadata").write_text("version: 0\ntopic_id: Zm9vYmFyYmF6cXV1eDEyMw\n")
-    commit(Files(), str(tmp_path), JOB, stage(Files(), tmp_path))
+    move_staged_into_place(Files(), str(tmp_path), JOB, stage(Files(), tmp_path))
     assert (empty / "partition.metadata").read_text().endswith("Zm9vYmFyYmF6cXV1eDEyMw\n")
     assert not (empty / f"{0:020}.log").exists()
     assert names(tmp_path) == {"topic-0", "topic-1", ".lock"}
@@ -114,7 +114,7 @@ def test_what_checkpoints_say_of_a_former_log_of_that_name_is_forgotten(tmp_path
     """A broker begins a log anew that ends below its checkpointed start: all records would be gone."""
     for name in (LOG_STARTS, RECOVERY_POINTS):
         write_offsets(Files(), str(tmp_path / name), {("topic", 0): 500, ("other", 0): 3})
-    commit(Files(), str(tmp_path), JOB, stage(Files(), tmp_path))
+    move_staged_into_place(Files(), str(tmp_path), JOB, stage(Files(), tmp_path))
     assert dict(read_offsets(Files(), str(tmp_path / LOG_STARTS))) == {("other", 0): 3}
     assert logs(tmp_path) == WHOLE
 
@@ -123,10 +123,10 @@ def test_a_disk_that_fails_in_the_middle_takes_all_back(tmp_path: Path) -> None:
     staged = stage(Files(), tmp_path)
     (tmp_path / staged[1].name).write_text("in the way")
     with pytest.raises(DiskFault):
-        commit(Files(), str(tmp_path), JOB, staged)
+        move_staged_into_place(Files(), str(tmp_path), JOB, staged)
     (tmp_path / staged[1].name).unlink()
     assert not (tmp_path / staged[0].name).exists()
-    commit(Files(), str(tmp_path), JOB, staged)
+    move_staged_into_place(Files(), str(tmp_path), JOB, staged)
     assert logs(tmp_path) == WHOLE
 
 
@@ -138,7 +138,7 @@ def test_a_crash_anywhere_leaves_whole_logs_or_none(tmp_path: Path) -> None:
         files = FaultyFiles(seed=changes)
         files.crash_in = changes
         with suppress(Crash):
-            commit(files, str(log_dir), JOB, stage(files, log_dir))
+            move_staged_into_place(files, str(log_dir), JOB, stage(files, log_dir))
         files.lose_power()
         found = logs(log_dir)
         assert found.items() <= WHOLE.items()

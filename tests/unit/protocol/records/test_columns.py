@@ -8,7 +8,7 @@ from stepdown.protocol.errors import CorruptRecord, InvalidRecord
 from stepdown.protocol.records import columns
 from stepdown.protocol.records.batches import iter_batches
 from stepdown.protocol.records.builder import build_batch, build_control_marker
-from stepdown.protocol.records.columns import ColumnFiller, Wanted
+from stepdown.protocol.records.columns import ColumnFiller, WantedRows
 from stepdown.protocol.records.layout import Codec, ControlType, TimestampType
 from stepdown.protocol.records.record import Record
 from support.record_sets import batch_with_body, patched
@@ -47,7 +47,7 @@ def strings(column: Any) -> list[bytes | None]:
     return [data[ends[n] : ends[n + 1]] if valid[n] else None for n in range(column.count)]
 
 
-def rows_of(found: Any, wanted: Wanted) -> Iterator[Row]:
+def rows_of(found: Any, wanted: WantedRows) -> Iterator[Row]:
     offsets = memoryview(found.offsets_buffer).cast("q")
     timestamps = memoryview(found.timestamps_buffer).cast("q")
     types = memoryview(found.types_buffer).cast("i")
@@ -64,7 +64,7 @@ def rows_of(found: Any, wanted: Wanted) -> Iterator[Row]:
 
 
 def filled(data: bytes, **choice: Any) -> list[Row]:
-    wanted = Wanted(**{"headers": True, **choice})
+    wanted = WantedRows(**{"headers": True, **choice})
     filler = ColumnFiller(wanted)
     rows: list[Row] = []
     for at in filler.fill(data):
@@ -124,7 +124,7 @@ def test_what_is_not_wanted_is_not_copied(either: str) -> None:
     data = build_batch(sample(2))
     plain = [(*row[:3], None, None, ()) for row in expected(data)]
     assert filled(data, key=False, value=False, headers=False) == plain
-    filler = ColumnFiller(Wanted(key=False, value=False))
+    filler = ColumnFiller(WantedRows(key=False, value=False))
     assert list(filler.fill(data)) == [len(data)]
     assert (filler.columns.key, filler.columns.value) == (None, None)
 
@@ -164,7 +164,7 @@ def test_a_wrong_checksum_is_found_unless_it_is_not_looked_at(either: str, magic
     bad = bytearray(build_batch(sample(magic, count=1, first=300), magic=magic, codec=codec))
     at = 17 if magic == 2 else 12
     bad[at] ^= 1
-    filler = ColumnFiller(Wanted())
+    filler = ColumnFiller(WantedRows())
     with pytest.raises(CorruptRecord, match=r"300.*checksum"):
         list(filler.fill(good + bytes(bad)))
     assert (filler.columns.rows, filler.columns.position) == (1, len(good))
@@ -191,7 +191,7 @@ def test_broken_records_are_refused(either: str, body: bytes, count: int, codec:
 def test_a_cut_batch_is_left(either: str) -> None:
     data = build_batch(sample(2))
     cut = build_batch(sample(2, first=300))[:-1]
-    assert list(ColumnFiller(Wanted()).fill(data + cut)) == [len(data)]
+    assert list(ColumnFiller(WantedRows()).fill(data + cut)) == [len(data)]
 
 
 def test_a_wrong_frame_is_refused(either: str) -> None:
@@ -203,7 +203,7 @@ def test_a_wrong_frame_is_refused(either: str) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
 def test_batches_that_one_thread_opens_in_turn_do_not_disturb_each_other(either: str, codec: Codec) -> None:
-    wanted = Wanted(headers=True, max_rows=2)
+    wanted = WantedRows(headers=True, max_rows=2)
     sets = [sample(2, count=9, first=first) for first in (100, 500)]
     fillers = [ColumnFiller(wanted) for _ in sets]
     walks = [filler.fill(build_batch(records, codec=codec)) for filler, records in zip(fillers, sets, strict=True)]
