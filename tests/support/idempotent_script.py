@@ -109,10 +109,8 @@ class Player:
         assert stage.producer._call_source is not None
         self._sequences = stage.producer._call_source.sequences
         self._bump_when_due = self._sequences.bump_when_due
-        self._was_overtaken, self._must_end_before_new = (
-            self._sequences._was_overtaken,
-            self._sequences._must_end_before_new,
-        )
+        self._judge_overtaken = self._sequences._was_overtaken
+        self._judge_must_end = self._sequences._must_end_before_new
         self._sequences.bump_when_due = self._bump  # type: ignore[method-assign]
         self._sequences._was_overtaken = self._was_overtaken  # type: ignore[method-assign]
         self._sequences._must_end_before_new = self._settles  # type: ignore[method-assign,assignment]
@@ -124,13 +122,13 @@ class Player:
         self._bump_when_due()
 
     def _settles(self, first: Batch) -> bool:
-        found = self._must_end_before_new(first)
+        found = self._judge_must_end(first)
         if found:
             self._differs()  # Kafka's does not wait
         return found
 
     def _was_overtaken(self, batch: Batch) -> bool:
-        found = self._was_overtaken(batch)
+        found = self._judge_overtaken(batch)
         if found:
             self._differs()  # Kafka's sends it again until it expires
         return found
