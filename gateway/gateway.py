@@ -295,13 +295,15 @@ class Gateway:
         return ""
 
     async def _keep_refreshing(self) -> None:
-        logged = ""
+        logged = self._fault
         while True:
             await self.clock.sleep(self.settings.refresh_ms)
             self.upstream.forget_all_versions()
             fault = await self._refresh_brokers()
             if fault and fault != logged:
                 log.warning("the cluster does not answer: %s", fault)
+            elif logged and not fault:
+                log.info("the cluster answers again")
             logged = fault
 
     def _open_port(self, broker: int) -> None:

@@ -111,9 +111,17 @@ def make_settings(given: Iterable[Given], *, opens_files: bool = False) -> Gatew
 
 def list_settings_for_restart(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
     """The names of settings that differ from those of the start, and count at the next one."""
+    return [key for key in _list_changes(started, given) if not key.startswith(AT_ONCE)]
+
+
+def list_settings_in_force(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
+    """The names of settings that differ from those of the start, and count at once."""
+    return [key for key in _list_changes(started, given) if key.startswith(AT_ONCE)]
+
+
+def _list_changes(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
     before, now = ({each.key: each.text for each in texts} for texts in (started, given))
-    changed = (key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-    return sorted(key for key in changed if not key.startswith(AT_ONCE))
+    return sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
 
 
 def divide_memory_by_workers(settings: GatewaySettings) -> GatewaySettings:

@@ -19,7 +19,13 @@ from ...config.sources.command_parser import CommandParser
 from ...gateway.allow_list import ENDED, list_ended_entries
 from ...gateway.gateway import Gateway
 from ...gateway.setting_keys import KEYS
-from ...gateway.settings import GatewaySettings, list_settings_for_restart, make_settings, read_sources
+from ...gateway.settings import (
+    GatewaySettings,
+    list_settings_for_restart,
+    list_settings_in_force,
+    make_settings,
+    read_sources,
+)
 from ...gateway.workers.supervisor import StartFailed, Supervisor
 from ...gateway.workers.worker import Worker
 from ...network.clock import LoopClock
@@ -139,7 +145,8 @@ async def reload_settings(
     except ConfigError as error:
         log.error("the settings stay as they were: %s", error)
     else:
-        log.info("the settings were read again")
+        changed = ", ".join(list_settings_in_force(started, texts)) or "none"
+        log.info("the settings were read again; changed since the start, and in force: %s", changed)
         if late := list_settings_for_restart(started, texts):
             log.warning("changed, and in force after a restart: %s", ", ".join(late))
 

@@ -60,6 +60,8 @@ from .session_tools import SessionTools
 from .translator import RequestTranslator
 
 SOFTWARE_FROM = 3
+LOGIN_REQUESTS = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
+NOT_LOGGED_IN = ", and the client has not logged in: where the cluster wants that of all, see authentication=swap"
 
 
 class ClientSession:
@@ -84,6 +86,7 @@ class ClientSession:
         self._replies = ReplyMaker(tools.metrics)
         self._hold_answers = hold_answers
         self._passer = RequestPasser(tools, self._replies, hold_answers)
+        self._has_asked = self._asks_first = False
         self._router: RequestRouter | None = None
         if tools.locator is not None:
             self._router = RequestRouter(tools, tools.locator, self._links, self._passer, self._replies, hold_answers)
@@ -117,7 +120,8 @@ class ClientSession:
             if self._links.is_closed:
                 raise
             self._links.note_lost()
-            raise CloseConnection(str(fault)) from None
+            hint = NOT_LOGGED_IN if self._asks_first and not self._tools.swaps else ""
+            raise CloseConnection(f"{fault}{hint}") from None
         if not is_relayed(reply.pieces):
             peer.on_leave = None
         return reply
@@ -136,7 +140,7 @@ class ClientSession:
             return await self._login.relay_token(frame, began_s)
         head = read_head(frame)
         self._note_client_id(frame, peer)
-        if peer.sasl is not None and head.key in (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE):
+        if peer.sasl is not None and head.key in LOGIN_REQUESTS:
             return self._login.log_in_here(head, frame, peer, began_s)
         if peer.principal is not self._principal:
             self._principal = peer.principal
@@ -144,6 +148,7 @@ class ClientSession:
         link = await self._links.get_or_open()
         if head.key == ApiKey.API_VERSIONS:
             return await self._answer_api_versions(link, head, frame, peer, began_s)
+        self._note_first(head.key)
         taken = link.versions.get(head.key, NOT_OFFERED)
         self._check_version(head, taken, link.versions_to_offer(head.key))
         self._count_request(head, peer, began_s)
@@ -164,6 +169,11 @@ class ClientSession:
         if head.key in RENUMBERED:
             return await self._passer.pass_with_other_version(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
         return await self._translator.translate(head, frame, peer, began_s)
+
+    def _note_first(self, key: int) -> None:
+        """Whether this request is the first after ApiVersions, and no login."""
+        self._asks_first = not self._has_asked and key not in LOGIN_REQUESTS
+        self._has_asked = True
 
     async def _answer_api_versions(
         self, link: BrokerLink, head: RequestHead, frame: memoryview, peer: Peer, began_s: float

@@ -2,10 +2,12 @@
 can cause one can cause a million.
 
 In a minute each network has ten, all together a hundred; of what follows the 1st, the 10th, the 100th and so on is
-said, with how many were left out.
+said, with how many were left out. The first line of a cause is always said, of ten causes
+of a network and a hundred in all.
 """
 
 import logging
+import re
 from collections import Counter
 from typing import Final
 
@@ -15,6 +17,9 @@ WINDOW_MS: Final = 60_000
 MOST_OF_A_NETWORK: Final = 10
 MOST_OF_ALL: Final = 100
 MOST_NETWORKS: Final = 1_000
+MOST_CAUSES: Final = 100
+CAUSE_CHARACTERS: Final = 100
+_DIGITS: Final = re.compile(r"\d+")
 
 
 class PeerLogLimit:
@@ -24,36 +29,50 @@ class PeerLogLimit:
         self._clock = clock
         self._began_ms = clock.monotonic_ms()
         self._of: Counter[str] = Counter()
+        self._causes: set[tuple[str, str]] = set()
         self._count = 0
 
-    def warn(self, log: logging.Logger, network: str, line: str) -> None:
-        """Writes the line about a peer from there, or leaves it out."""
-        self._log_within_limit(log, logging.WARNING, network, line)
+    def warn(self, log: logging.Logger, network: str, line: str, cause: str = "") -> None:
+        """Writes the line about a peer from there, or leaves it out. Causes that differ in numbers alone are one."""
+        self._log_within_limit(log, logging.WARNING, network, line, cause)
 
     def inform(self, log: logging.Logger, network: str, line: str) -> None:
         """The same for what is no more than news."""
         self._log_within_limit(log, logging.INFO, network, line)
 
-    def _log_within_limit(self, log: logging.Logger, level: int, network: str, line: str) -> None:
-        left_out = self._count_left_out(network)
+    def _log_within_limit(self, log: logging.Logger, level: int, network: str, line: str, cause: str = "") -> None:
+        left_out = self._count_left_out(network, self._is_new(network, cause))
         if left_out is not None:
             more = f" ({left_out} more in the last minute, most of them left out)" if left_out else ""
             log.log(level, "%s%s", line, more)
 
-    def _count_left_out(self, network: str) -> int | None:
-        """None: this line is left out."""
+    def _is_new(self, network: str, cause: str) -> bool:
+        self._begin_minute()
+        what = (network, _DIGITS.sub("", cause[:CAUSE_CHARACTERS]))
+        if not cause or what in self._causes or len(self._causes) >= MOST_CAUSES:
+            return False
+        if sum(known == network for known, _ in self._causes) >= MOST_OF_A_NETWORK:
+            return False
+        self._causes.add(what)
+        return True
+
+    def _begin_minute(self) -> None:
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._began_ms >= WINDOW_MS:
             self._began_ms, self._count = now_ms, 0
             self._of.clear()
+            self._causes.clear()
+
+    def _count_left_out(self, network: str, is_new: bool) -> int | None:
+        """None: this line is left out."""
         if network in self._of or len(self._of) < MOST_NETWORKS:
             self._of[network] += 1
         own = self._of[network] - MOST_OF_A_NETWORK
-        if not _is_worth_logging(own):
+        if not is_new and not _is_worth_logging(own):
             return None
         self._count += 1  # not before: who has many left out must not take the lines of others
         of_all = self._count - MOST_OF_ALL
-        return max(own, of_all, 0) if _is_worth_logging(of_all) else None
+        return max(own, of_all, 0) if is_new or _is_worth_logging(of_all) else None
 
 
 def _is_worth_logging(left_out: int) -> bool:

@@ -18,7 +18,7 @@ from stepdown.protocol.records.builder import build_batch
 from support.clock import ManualClock
 from support.fetching import create, fetch, fetched, produce, records
 from support.gateway import gateway_to, running_gateway, started
-from support.running import until
+from support.running import running_broker, until
 
 TRANSLATED = {0: 0, 1: 0, 2: 0, 8: 0, 9: 0, 11: 0, 19: 0, 20: 0, 23: 0, 29: 0, 30: 0, 31: 0, 32: 0, 34: 0, 35: 0}
 
@@ -261,3 +261,20 @@ async def test_a_gateway_whose_cluster_is_gone_says_since_when_and_why() -> None
             assert told == f"not ready: no broker of the cluster has answered for 75 s: {why}\n"
         finally:
             await gateway.stop(drain_ms=0)
+
+
+async def test_a_cluster_that_answers_again_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """That it did not was logged, and not that it did."""
+    caplog.set_level("INFO")
+    clock = ManualClock()
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        gateway = gateway_to(f"127.0.0.1:{port}", clock)
+        assert await gateway.start()
+    try:
+        async with running_broker(tmp_path, listeners=f"PLAINTEXT://127.0.0.1:{port}"):
+            await clock.advance(gateway.settings.refresh_ms)
+            await until(lambda: "the cluster answers again" in caplog.text)
+    finally:
+        await gateway.stop(drain_ms=0)

@@ -60,6 +60,16 @@ async def test_a_wrong_password_is_in_the_log_with_the_words_of_the_cluster(
     assert "the cluster refuses the login by PLAIN: Authentication failed: Invalid username or password" in caplog.text
 
 
+async def test_a_client_that_does_not_log_in_is_said_to_be_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log said that the broker had closed the connection, and nothing of the login that it waits for."""
+    async with gateway_before(tmp_path, "SASL_PLAINTEXT", **RELAY) as (gateway, _, _), await connect(gateway) as client:
+        await client.send_raw(client.frame(MetadataRequest(topics=()), 1))
+        assert await client.read_frame() is None
+    assert "closed the connection, and the client has not logged in: " in caplog.text
+
+
 async def test_a_mechanism_that_is_not_known_is_answered_with_those_that_are(tmp_path: Path) -> None:
     async with gateway_before(tmp_path, "SASL_PLAINTEXT", **RELAY) as (gateway, _, _), await connect(gateway) as client:
         answer = await handshake(client, "GSSAPI", 0)

@@ -101,13 +101,16 @@ def test_the_page_has_every_setting_with_its_default() -> None:
         assert any(f"`{name}`" in row for row in rows), name
 
 
-async def test_settings_that_are_read_again_take_the_place_of_those_before() -> None:
+async def test_settings_that_are_read_again_take_the_place_of_those_before(caplog: pytest.LogCaptureFixture) -> None:
+    """The log said that the settings were read again, and not which of them had changed."""
+    caplog.set_level("INFO")
     gateway = gateway_to("127.0.0.1:1", allow="10.0.0.0/8")
     await reload_settings(
         gateway, [], lambda: [given("allow", "127.0.0.0/8"), given("drain.timeout.ms", "5"), UPSTREAM]
     )
     assert (gateway._allowed.refuse_ms("127.0.0.1"), gateway._allowed.refuse_ms("10.0.0.1") > 0) == (0, True)
     assert gateway.settings.drain_ms == 5
+    assert "changed since the start, and in force: allow, drain.timeout.ms" in caplog.text
 
 
 async def test_what_waits_for_a_restart_is_named(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,7 +3,12 @@
 import logging
 
 import pytest
-from stepdown.network.admission.peer_log_limit import MOST_OF_A_NETWORK, MOST_OF_ALL, WINDOW_MS, PeerLogLimit
+from stepdown.network.admission.peer_log_limit import (
+    MOST_OF_A_NETWORK,
+    MOST_OF_ALL,
+    WINDOW_MS,
+    PeerLogLimit,
+)
 from support.clock import ManualClock
 
 log = logging.getLogger("stepdown.test")
@@ -40,3 +45,21 @@ async def test_the_next_minute_has_its_own(caplog: pytest.LogCaptureFixture) -> 
     lines.warn(log, "10.0.0.1", "closing one")
     assert len(caplog.records) == before + 1
     assert "left out" not in caplog.records[-1].getMessage()
+
+
+def test_the_first_line_of_a_cause_is_said_whatever_came_before(caplog: pytest.LogCaptureFixture) -> None:
+    """After ten refused certificates of an address, its first wrong password was in no line for a minute."""
+    lines = PeerLogLimit(ManualClock())
+    for number in range(99):
+        lines.warn(log, "10.0.0.1", "closing one", f"TLS handshake failed: 00 {number}")
+    before = len(caplog.records)
+    for _ in range(2):
+        lines.warn(log, "10.0.0.1", "closing another", "wrong password")
+    assert [each.getMessage().split(" (")[0] for each in caplog.records[before:]] == ["closing another"]
+
+
+def test_as_many_causes_as_a_peer_likes_have_a_limit(caplog: pytest.LogCaptureFixture) -> None:
+    lines = PeerLogLimit(ManualClock())
+    for number in range(10_000):
+        lines.warn(log, "10.0.0.1", "closing one", "x" * (number % 5_000))
+    assert len(caplog.records) <= 2 * MOST_OF_A_NETWORK + 4
