@@ -409,10 +409,10 @@ function showClients() {
     ['Client id', (row) => row.client_id || '(none)', 'name'], ['Address', (row) => row.address],
     ['Software', (row) => row.software_is_guess ? row.software + ', as of Kafka ' + row.software_version + ' (guess)' : row.software + ' ' + row.software_version, 'name'],
     ['Kafka 4', verdicts], ['Because', (row) => [...reasons(row), row.mend].filter(Boolean).join('; '), 'reason'],
-    ['Requests', (row) => Object.entries(row.requests).map(([api, versions]) => api + ' v' + Object.keys(versions).join(', v')).join('; '), 'name'],
+    ['Requests', (row) => Object.entries(row.requests).map(([api, versions]) => api + ' v' + Object.keys(versions).join(', v')).join('; '), 'narrow'],
     ...['Converted', 'Translated', 'Lost'].filter((name) => found.rows.some((row) => pairs(row[name.toLowerCase()])))
       .map((name) => [name, (row) => pairs(row[name.toLowerCase()])]),
-    ['Principal', (row) => row.principal], ['Latest', (row) => time(row.latest_ms)],
+    ['Principal', (row) => row.principal, 'narrow'], ['Latest', (row) => time(row.latest_ms)],
   ], found.rows, 'No client has asked for anything yet.'));
   main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements));
   return list.start();

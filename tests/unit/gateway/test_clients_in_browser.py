@@ -11,6 +11,7 @@ from support.gateway import running_gateway
 pytestmark = pytest.mark.browser
 WIDTH = 1300
 BECAUSE = "document.querySelector('td[data-label=Because]').getBoundingClientRect()"
+FITS = "[...document.querySelectorAll('.scroll')].every((each) => each.scrollWidth <= each.clientWidth)"
 TITLES = "[...document.querySelectorAll('th')].map((each) => each.innerText)"
 
 
@@ -25,6 +26,7 @@ async def test_why_a_client_needs_the_gateway_has_room(tmp_path: Path) -> None:
             await tab.show(f"http://{stage.gateway.http_address}/#/clients", "Fetch 1 as 4")
             if "STEPDOWN_SCREENSHOTS" in os.environ:
                 await tab.picture(Path(os.environ["STEPDOWN_SCREENSHOTS"]) / f"gateway-clients-{WIDTH}.png")
+            assert await tab.evaluate(FITS)
             titles = await tab.evaluate(TITLES)
             width, height = await tab.evaluate(f"[{BECAUSE}.width, {BECAUSE}.height]")
             assert await tab.find_barriers() == []
