@@ -133,7 +133,10 @@ class AsyncConnection(asyncio.Protocol):
             raise ConnectionResetError(f"no connection for {name}")
         answered: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._waiting[correlation_id] = answered
-        return await self._write(pieces, answered, timeout_s)
+        try:
+            return await self._write(pieces, answered, timeout_s)
+        finally:
+            del answered  # an exception that it has knows this frame
 
     async def _write(self, pieces: list[Any], answered: asyncio.Future[Frame], timeout_s: float | None) -> Frame:
         try:
@@ -145,6 +148,8 @@ class AsyncConnection(asyncio.Protocol):
         except TimeoutError:
             self.close(TimeoutError())
             raise
+        finally:
+            del answered
 
     async def _do_login_step(self, step: LoginStep) -> Any:
         if isinstance(step, LoginRequest):

@@ -92,6 +92,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._handshake.set_exception(why)
             self._handshake.exception()  # nobody may wait for it any more
         self._records.close()
+        self._protocol = asyncio.Protocol()  # its own knows this transport: what both hold is to be free now
 
     def pause_writing(self) -> None:
         self._is_paused = True

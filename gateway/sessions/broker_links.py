@@ -57,6 +57,7 @@ class BrokerLinks:
 
     def close(self) -> None:
         self._is_closed = True
+        self._on_lost = None
         self._close_links()
 
     def close_links_of_former_login(self) -> None:
@@ -78,6 +79,7 @@ class BrokerLinks:
     def _on_broker_hangup(self, broker: int) -> None:
         self.note_lost()
         self._links.pop(broker, None)
-        if self._on_lost is not None:
+        on_lost = self._on_lost
+        if on_lost is not None:
             self.close()  # or a request in flight would open another link, for a client that is being closed
-            self._on_lost()
+            on_lost()

@@ -12,6 +12,7 @@ is the other. Where all brokers have one address, there is one to each broker th
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -44,14 +45,13 @@ from ..request_frame import (
     read_software_text,
 )
 from ..translations import RENUMBERED
-from ..translations.held_answers import HeldAnswerMemory, HoldAnswers
-from ..translations.translated_call import AskUpstream
+from ..translations.held_answers import HoldAnswers
 from ..upstream import BOOTSTRAP, UpstreamFailed
 from ..upstream_logins import UpstreamLogin
+from .ask_upstream import make_ask_upstream
 from .broker_link import BrokerLink
 from .broker_links import BrokerLinks
 from .client_login import ClientLogin
-from .client_request import ClientRequest
 from .passer import RequestPasser
 from .relayed_answer import is_relayed
 from .reply_maker import ReplyMaker, frame_answer
@@ -82,18 +82,19 @@ class ClientSession:
         self._broker = broker
         self._client_id_bytes = b""
         self._principal = ANONYMOUS
-        self._links = BrokerLinks(tools, broker, login, hang_up if tools.locator is None else None)
+        links = self._links = BrokerLinks(tools, broker, login, hang_up if tools.locator is None else None)
         self._replies = ReplyMaker(tools.metrics)
-        self._hold_answers = hold_answers
         self._passer = RequestPasser(tools, self._replies, hold_answers)
         self._has_asked = self._asks_first = False
         self._router: RequestRouter | None = None
         if tools.locator is not None:
             self._router = RequestRouter(tools, tools.locator, self._links, self._passer, self._replies, hold_answers)
+        # None of these knows the session: what a connection holds is to be free when it ends.
+        make_ask = partial(make_ask_upstream, links, self._router, hold_answers)
         self._translator = RequestTranslator(
-            tools, self._replies, self._make_ask_upstream, login, lambda: not self._links.is_closed, hold_answers
+            tools, self._replies, make_ask, login, lambda: not links.is_closed, hold_answers
         )
-        self._login = ClientLogin(tools.metrics, self._replies, self._make_ask_upstream)
+        self._login = ClientLogin(tools.metrics, self._replies, make_ask)
 
     def close(self) -> None:
         """The client has gone, or is to go."""
@@ -228,29 +229,6 @@ class ClientSession:
         if broker < 0:
             return "bootstrap"
         return str(broker) if broker in self._tools.upstream.brokers else "unknown"
-
-    def _make_ask_upstream(self, client_request: ClientRequest) -> AskUpstream:
-        async def ask(
-            request: Any, version: int, *, is_answered: bool = True, held: HeldAnswerMemory | None = None
-        ) -> Any:
-            if held is not None:
-                return await ask_for(request, version, is_answered, held)
-            held = self._hold_answers()
-            try:
-                return await ask_for(request, version, is_answered, held)
-            finally:
-                held.release()
-
-        async def ask_for(request: Any, version: int, is_answered: bool, held: HeldAnswerMemory) -> Any:
-            if self._router is not None:
-                return await self._router.ask(request, version, client_request, held)
-            link = await self._links.get_or_open()
-            if is_answered:
-                return await link.ask(request, version, client_request, held)
-            await link.send(request, version, client_request)
-            return None
-
-        return ask
 
 
 def _note_software(frame: memoryview, peer: Peer) -> None:
