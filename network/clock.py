@@ -86,20 +86,29 @@ class LoopClock:
 
 
 class _LoopTimer:
+    """Lets go of its callback when it has rung or was cancelled: who holds a timer is most often what it calls."""
+
     __slots__ = ("_callback", "_due_s", "_handle", "_loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, delay_s: float, callback: Callable[[], object]) -> None:
         self._loop = loop
-        self._callback = callback
+        self._callback: Callable[[], object] | None = callback
         self._due_s = loop.time() + delay_s
-        self._handle = loop.call_later(delay_s, self._ring)
+        self._handle: asyncio.TimerHandle | None = loop.call_later(delay_s, self._ring)
 
     def cancel(self) -> None:
-        self._handle.cancel()
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = self._callback = None
 
     def _ring(self) -> None:
         late_s = self._loop.time() - self._due_s
         if late_s > LATE_S:
-            self._handle = self._loop.call_later(min(late_s, GRACE_S), self._callback)
+            self._handle = self._loop.call_later(min(late_s, GRACE_S), self._call_back)
         else:
-            self._callback()
+            self._call_back()
+
+    def _call_back(self) -> None:
+        callback, self._handle, self._callback = self._callback, None, None
+        if callback is not None:
+            callback()

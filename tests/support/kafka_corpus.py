@@ -52,7 +52,7 @@ TOPIC_CONFIGS: dict[str, dict[str, str]] = {
         for codec in ("none", "gzip")
     },
     **{f"append-time-{codec}": {"message.timestamp.type": "LogAppendTime"} for codec in ("none", "gzip")},
-    "ensure_transaction_index": {},
+    "transactions": {},
     "mixed": {},
     "many": {},
     "empty": {},
@@ -136,7 +136,7 @@ def _write(address: str) -> None:
 
 def _transactions(script: "Script", noise: random.Random) -> None:
     """Two producers across each other: data, commits, aborts, markers one after the other, and a marker at the end."""
-    topic = "ensure_transaction_index"
+    topic = "transactions"
     script.open("t1", {"transactional.id": "t1"})
     script.open("t2", {"transactional.id": "t2", "compression.type": "snappy"})
     for end_1, end_2 in (("commit", "commit"), ("abort", "commit"), ("commit", "abort"), ("abort", "abort")):

@@ -66,7 +66,7 @@ def _topics() -> Iterator[tuple[str, list[tuple[int, list[_Batch]]]]]:
         batches = _messages(magic, Codec.NONE, 0, 6, **fields) + _messages(magic, Codec.GZIP, 6, 6, **fields)
         yield f"append-time-{magic}", [(0, batches)]
     yield "compacted", [(0, _compacted())]
-    yield "ensure_transaction_index", [(0, _transactions())]
+    yield "transactions", [(0, _transactions())]
     first = _messages(0, Codec.NONE, 0, 9) + _messages(0, Codec.GZIP, 9, 9) + _messages(1, Codec.NONE, 18, 3)
     second = _messages(1, Codec.LZ4, 21, 9) + _messages(2, Codec.NONE, 30, 9) + _messages(2, Codec.ZSTD, 39, 9)
     yield "ages", [(0, first), (21, second)]
