@@ -55,15 +55,19 @@ class BrokerPorts:
         """The port of a broker, which listens from now on, unless it was closed. Raises: OSError."""
         port = self.ports.get(broker)
         if port is None:
-            try:
-                port = self._open_first(broker)
-            except OSError as fault:
-                if len(self.faults) < MOST_FAULTS:
-                    self.faults[broker] = str(fault)
-                raise
-            self.ports[broker] = port
-            self.faults.pop(broker, None)
+            port = self.ports[broker] = self._note_outcome(broker, lambda: self._open_first(broker))
             log.info("broker %d is at %s", broker, HostPort(self._advertised_host, port))
+        return port
+
+    def _note_outcome(self, broker: int, open_port: Callable[[], int]) -> int:
+        """The port that was opened; while it cannot be had, `faults` says why. Raises: OSError."""
+        try:
+            port = open_port()
+        except OSError as fault:
+            if len(self.faults) < MOST_FAULTS:
+                self.faults[broker] = str(fault)
+            raise
+        self.faults.pop(broker, None)
         return port
 
     def _open_first(self, broker: int) -> int:
@@ -90,7 +94,8 @@ class BrokerPorts:
     def reopen(self, broker: int) -> bool:
         """Opens the port that was closed; False where it cannot be had now."""
         if broker in self._closed:
-            if not self._try(lambda: self._listen_for(broker, self.ports[broker]), broker):
+            port = self.ports[broker]
+            if not self._try(lambda: self._note_outcome(broker, lambda: self._listen_for(broker, port)), broker):
                 return False
             self._closed.discard(broker)
             log.info("broker %d takes connections again", broker)
