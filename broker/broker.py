@@ -23,7 +23,6 @@ from ..network.peer import Peer
 from ..network.sender import Sender
 from ..network.transport import PlainTransport
 from ..network.turn import Turn
-from ..protocol.errors import DiskFault
 from ..protocol.frame import FrameParser
 from ..storage.files.files import Files
 from .core import SLOW_REQUEST_MS
@@ -129,7 +128,7 @@ class Broker(Services):
         try:
             await self._listen()
             self.cleaner.start()
-        except (OSError, DiskFault):
+        except BaseException:
             await self.stop()
             raise
         self._upkeep.start()

@@ -34,7 +34,7 @@ from typing import Self
 
 from ..config import BrokerSettings, Given, Layers, Origin, StartupSettings, load, topic_settings
 from ..network.clock import Clock, LoopClock
-from ..protocol.errors import ApiError, DiskFault, ErrorCode
+from ..protocol.errors import ApiError, ErrorCode
 from ..storage.directories.directory_check import check_cluster_directory
 from ..storage.directories.meta_properties import read_meta_properties
 from ..storage.files.files import Files
@@ -164,7 +164,7 @@ class BrokerCluster:
         try:
             for node_id in self._members:
                 await self.start_broker(node_id)
-        except (OSError, DiskFault):
+        except BaseException:
             await self.stop()
             raise
         await create_missing_topics(self._any_broker())

@@ -13,6 +13,7 @@ from .async_kafka import AsyncKafka
 from .control_client import LocalControl
 from .make_brokers import Brokers, make_brokers
 from .record_comparison import as_text
+from .run_to_end import run_to_end
 from .security.client_settings import ClientSettings
 from .security.secured_listener import PROTOCOLS, SecuredListener
 from .security.superuser import USERS, Superuser
@@ -112,6 +113,9 @@ class OwnBrokers:
 
     async def end(self) -> None:
         """Returns when no descriptor or file is left; in the loop in which they began."""
+        await run_to_end(self._end())
+
+    async def _end(self) -> None:
         try:
             if self._kafka is not None:
                 await self._kafka.close()

@@ -7,6 +7,7 @@ are inside the process: TCP's loopback delivers when the kernel comes to it, lat
 import asyncio
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -23,6 +24,7 @@ from ...producer.injected_dependencies import Dependencies
 from ...producer.network.connections import Connections
 from ..async_kafka import AsyncKafka
 from ..make_brokers import make_brokers
+from ..run_to_end import run_to_end
 from .scenario import Scenario
 from .scenario_member import ScenarioMember
 
@@ -63,30 +65,36 @@ class Simulation:
 
     async def __aenter__(self) -> Self:
         self.clock = MovableClock(START_MS, turns=TURNS)
-        self.brokers = make_brokers(
-            self._folder,
-            brokers=self.scenario.brokers,
-            config=self.scenario.config,
-            clock=self.clock,
-            seed=self._seed,
-        )
-        self.control = self.brokers.control
-        await self.brokers.start()
-        self.kafka = AsyncKafka(self.brokers.bootstrap)
-        for name, topic in self.scenario.topics.items():
-            await self.kafka.create_topic(name, **topic)
+        async with AsyncExitStack() as opened:
+            self.brokers = make_brokers(
+                self._folder,
+                brokers=self.scenario.brokers,
+                config=self.scenario.config,
+                clock=self.clock,
+                seed=self._seed,
+            )
+            opened.push_async_callback(self.brokers.stop)
+            self.control = self.brokers.control
+            await self.brokers.start()
+            self.kafka = AsyncKafka(self.brokers.bootstrap)
+            opened.push_async_callback(self.kafka.close)
+            for name, topic in self.scenario.topics.items():
+                await self.kafka.create_topic(name, **topic)
+            self._opened = opened.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None
     ) -> None:
-        self.control.close()
-        for producer in self.producers.values():
-            await producer.close(timeout_ms=0)
-        for member in self.members.values():
-            await member.close()
-        await self.kafka.close()
-        await self.brokers.stop()
+        await run_to_end(self._end())
+
+    async def _end(self) -> None:
+        async with self._opened:
+            self.control.close()
+            for producer in self.producers.values():
+                await producer.close(timeout_ms=0)
+            for member in self.members.values():
+                await member.close()
 
     async def producer(self, name: str) -> Producer:
         """The producer of that name, started when it is first used. Raises: KeyError."""
