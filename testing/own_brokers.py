@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import TypedDict
 
 from ..broker.faults.hard_linked_files import link_directory
@@ -35,6 +36,17 @@ class BrokerOptions(TypedDict, total=False):
     http: bool
 
 
+KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    "brokers": ("a number", (int,)),
+    "racks": ("a list of names", (list, tuple)),
+    "data": ("a folder", (str, Path, NoneType)),
+    "log_dir": ("a folder", (str, Path, NoneType)),
+    "config": ("a dict of settings", (Mapping, NoneType)),
+    "topics": ("a dict of names and numbers of partitions", (Mapping, NoneType)),
+    "users": ("a dict of names and passwords", (Mapping, NoneType)),
+}
+
+
 class OwnBrokers:
     """Not begun yet; `kafka` and `control_address` are there once they are."""
 
@@ -54,6 +66,9 @@ class OwnBrokers:
         http: bool = False,
     ) -> None:
         """Raises: ValueError for what there is not, such as a protocol or a folder."""
+        _check_kinds(
+            brokers=brokers, racks=racks, data=data, log_dir=log_dir, config=config, topics=topics, users=users
+        )
         if security not in PROTOCOLS:
             raise ValueError(f"security is one of {', '.join(PROTOCOLS)}, not {security!r}")
         if brokers < 1:
@@ -139,6 +154,17 @@ class OwnBrokers:
         access = Superuser(SecuredListener(protocol=self._security, folder=folder, users=self._users))
         access.make_certificates()
         return access
+
+
+def _check_kinds(**options: object) -> None:
+    """Markers and ini files are not looked at by type checkers. Raises: ValueError."""
+    for name, given in options.items():
+        what, kinds = KINDS[name]
+        if not isinstance(given, kinds):
+            raise ValueError(f"{name} is {what}, not {given!r}")
+        within = given.values() if name == "users" and isinstance(given, Mapping) else ()
+        if not all(isinstance(each, str) for each in within):
+            raise ValueError(f"{name} is {what}, and not each password is text")
 
 
 def _kafka(bootstrap: str, control: LocalControl, access: Superuser | None, config: Mapping[str, str]) -> AsyncKafka:

@@ -74,6 +74,14 @@ WRONG_MARKERS = {
     "confg={}": "@pytest.mark.kafka takes act_as, brokers, config, data, racks, security, topics, users, not confg",
     "{}": "@pytest.mark.kafka takes act_as, brokers, config, data, racks, security, topics, users, not an argument "
     "without a name",
+    "brokers='3'": "brokers is a number, not '3'",
+    "brokers=None": "brokers is a number, not None",
+    "racks='abc'": "racks is a list of names, not 'abc'",
+    "data=3": "data is a folder, not 3",
+    "config=['a=b']": "config is a dict of settings, not ['a=b']",
+    "topics='t'": "topics is a dict of names and numbers of partitions, not 't'",
+    "users=['a']": "users is a dict of names and passwords, not ['a']",
+    "users={'a': None}": "users is a dict of names and passwords, and not each password is text",
     "security='SSH'": "security is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, not 'SSH'",
     "config={'log.retention.ms': 'soon'}": "option -o: log.retention.ms: expected a 64-bit integer of at least 1, or "
     "-1 for no limit, found 'soon'",
@@ -87,7 +95,7 @@ def test_what_is_wrong_with_a_marker_is_said_in_a_sentence_with_its_place(tmp_pa
         f"@pytest.mark.kafka({given})\ndef test_{number}(kafka): pass\n" for number, given in enumerate(WRONG_MARKERS)
     ]
     told = run(tmp_path, "import pytest\n" + "".join(tests))
-    shown = re.findall(r"ERROR at setup of test_\d _+\n(.*)\n(?=_|=)", told)
+    shown = re.findall(r"ERROR at setup of test_\d+ _+\n(.*)\n(?=_|=)", told)
     assert shown == [f"test_it.py:{2 + 2 * number}: {said}" for number, said in enumerate(WRONG_MARKERS.values())], told
 
 
