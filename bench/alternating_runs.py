@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .failures import BenchFailure
-from .load.connection_loads import LoadPlan
+from .load.load_plan import LoadPlan
 from .load.process import LoadProcess
 from .load.result import LoadResult, latencies_of
 from .results.results import Event, Journal, Result, Value, config_of, time_of

@@ -128,9 +128,9 @@ class ControlledCluster:
     def _add_replica_operations(self) -> None:
         cluster = self.cluster
         pause = "Stops the fetches of a follower, of a partition or of all; without a broker those of all."
-        self._add_operation("followers/pause", pause, self._with_follower(cluster.pause_follower), REPLICA)
+        self._add_operation("followers/pause", pause, self._with_one_or_all_brokers(cluster.pause_follower), REPLICA)
         resume = "Has a follower fetch again."
-        self._add_operation("followers/resume", resume, self._with_follower(cluster.resume_follower), REPLICA)
+        self._add_operation("followers/resume", resume, self._with_one_or_all_brokers(cluster.resume_follower), REPLICA)
         slow = "Puts off each fetch by `delay`, or lets `bytes_per_second` through; with neither it ends that."
         slowness = {**BROKER, "delay": parse_duration_ms, "bytes_per_second": count}
         self._add_operation("followers/slow", slow, self._slow_follower, slowness)
@@ -160,7 +160,7 @@ class ControlledCluster:
     def _with_broker(self, act: Callable[[int], Any]) -> Act:
         return lambda fields: act(self._read_broker_id(fields))
 
-    def _with_follower(self, act: Callable[[int, str | None, int], Any]) -> Act:
+    def _with_one_or_all_brokers(self, act: Callable[[int, str | None, int], Any]) -> Act:
         def act_on_each(fields: Fields) -> None:
             if "topic" in fields:
                 self.cluster.leader(*_read_partition(fields))  # raises where there is no such partition

@@ -1,7 +1,7 @@
 """One connection on the event loop: requests follow each other without waiting, answers find theirs by correlation id.
 
-A caller that knows a request only as bytes sends it with `exchange_body`. What the broker has not taken is not
-followed by more: callers wait until it has.
+A caller that knows a request only as bytes sends it with `exchange_body`. While too much of what was written has not
+been sent, nothing more is written: callers wait.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """Connecting by TCP, and TLS, to a host that may have several addresses.
 
-Who tries again goes on with the address behind the one that came to nothing: a machine that is down answers nothing at
-all, so an attempt ends there when its time is over. Source: Kafka 3.9, ClusterConnectionStates (`use_all_dns_ips`).
+Each attempt begins at the address that was good last, or behind the one that failed last: a machine that is down does
+not answer at all, so an attempt may spend all its time on one address. Source: Kafka 3.9,
+ClusterConnectionStates (`use_all_dns_ips`).
 """
 
 import asyncio

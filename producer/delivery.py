@@ -69,8 +69,10 @@ class Delivery:
     cancelled one reports nothing more, but its record is sent nevertheless. `accepted` waits only until the record is
     in a batch: that is the back-pressure of `buffer.memory` and `max.block.ms`.
 
-    It knows its batch, not the batch it, unless somebody is to be told: then it is one of the batch's `listeners`. So
-    one that its sender drops is gone at once. `_refusal`: error and partition of a record that got into no batch.
+    It refers to its batch. The batch refers to it, as one of its `listeners`, only if somebody waits for it or it has a
+    callback; so one that the application drops is freed at once.
+
+    `_refusal`: error and partition of a record that got into no batch.
     """
 
     def __init__(

@@ -153,7 +153,7 @@ class FastAppend:
         waiting.key, waiting.value, waiting.headers, waiting.bound_bytes = key, value, headers, bound
         waiting.deadline_ms, waiting.short_of, waiting.chosen = now_ms + self._max_block_ms, -1, None
         self._queue.append(waiting)
-        self._memory.begin_wait()
+        self._memory.add_waiting_record()
         return True
 
     def follow(self, now_ms: cython.longlong):

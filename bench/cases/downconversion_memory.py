@@ -17,8 +17,8 @@ from time import sleep
 from ...protocol.records.layout import Codec
 from ..alternating_runs import ShowProgress, Terms, case_with_security, start_contenders, through_tls
 from ..failures import BenchFailure
-from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
 from ..load.filled_topics import await_leaders, fill
+from ..load.load_plan import Asking, ConnectionRequests, LoadPlan, Stall
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import BATCH_BYTES, Filling, fetch_request
 from ..load.values import ValueKind
@@ -243,7 +243,7 @@ def _run_readers(
     asking = Asking(
         kind="fetch", client=f"fetch-v{version}", partitions=sum(filling.partitions for filling in fillings)
     )
-    connections = tuple(_connection_loads(case.test, case.readers))
+    connections = tuple(_connection_requests(case.test, case.readers))
     plan = LoadPlan(address=server.address, connections=connections, asking=asking, responses=1)
     load.prepare(through_tls(server, plan))
     load.go()
@@ -255,7 +255,7 @@ def _run_readers(
     return {"readers_lost": 0.0, "received_bytes": float(result.received_bytes), "seconds": result.seconds}
 
 
-def _connection_loads(test: MemoryTest, readers: Readers) -> Iterator[ConnectionLoad]:
+def _connection_requests(test: MemoryTest, readers: Readers) -> Iterator[ConnectionRequests]:
     requests = (test.request_frame(readers.version),)
     for index in range(readers.count):
-        yield ConnectionLoad(requests=requests, stall=STALL if index < readers.stalling else None)
+        yield ConnectionRequests(requests=requests, stall=STALL if index < readers.stalling else None)

@@ -13,8 +13,8 @@ from pathlib import Path
 from ...protocol.messages.fetch import FetchRequest
 from ...protocol.records.layout import Codec
 from ..alternating_runs import AlternatingRun, ShowProgress, Terms, start_contenders
-from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import fill
+from ..load.load_plan import Asking, ConnectionRequests, LoadPlan
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import BATCH_BYTES, Filling, check_fetch, fetch_request
 from ..load.values import ValueKind
@@ -177,6 +177,6 @@ def request_for(case: FetchCase, filling: Filling) -> FetchRequest:
 
 def reading(address: str, case: FetchCase, filling: Filling, seconds: float) -> LoadPlan:
     """The readers of one case, for so long."""
-    connection = ConnectionLoad(requests=(frame_of(request_for(case, filling), case.version),))
+    connection = ConnectionRequests(requests=(frame_of(request_for(case, filling), case.version),))
     asking = Asking(kind="fetch", client=f"fetch-v{case.version}", partitions=filling.partitions)
     return LoadPlan(address=address, connections=(connection,) * case.readers, asking=asking, seconds=seconds)

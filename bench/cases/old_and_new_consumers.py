@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ..alternating_runs import MEGABYTE, AlternatingRun, ShowProgress, Terms, quantile, start_contenders
 from ..failures import BenchFailure
-from ..load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from ..load.filled_topics import create_topic, fill
+from ..load.load_plan import Asking, ConnectionRequests, LoadPlan
 from ..load.process import LoadProcess
 from ..load.produce_and_fetch_requests import Filling, ProduceRequests, check_fetch, fetch_request
 from ..load.result import LoadResult
@@ -77,8 +77,8 @@ def _measure(
     old = fetch_request({READ: PARTITIONS}, partition_bytes=OLD_FETCH_BYTES, most_bytes=MOST_BYTES)
     check_fetch(server.address, modern, MODERN_VERSION)
     check_fetch(server.address, old, OLD_VERSION)
-    modern_reader = ConnectionLoad(requests=(frame_of(modern, MODERN_VERSION),), pace_s=PACE_S)
-    old_reader = ConnectionLoad(requests=(frame_of(old, OLD_VERSION),))
+    modern_reader = ConnectionRequests(requests=(frame_of(modern, MODERN_VERSION),), pace_s=PACE_S)
+    old_reader = ConnectionRequests(requests=(frame_of(old, OLD_VERSION),))
     plans = [
         WRITING.plan(server.address, WRITE, WRITTEN, seconds),
         LoadPlan(

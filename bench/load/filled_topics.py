@@ -5,7 +5,7 @@ from ...protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsR
 from ..failures import BenchFailure
 from ..servers.admin_connection import REQUEST_TIMEOUT_MS, Connection, change
 from ..servers.process import wait_until
-from .connection_loads import Asking, ConnectionLoad, LoadPlan
+from .load_plan import Asking, ConnectionRequests, LoadPlan
 from .process import LoadProcess
 from .produce_and_fetch_requests import Filling, produce_error_at, produce_frames
 
@@ -52,7 +52,7 @@ def write_records(address: str, name: str, filling: Filling, load: LoadProcess) 
     round_bytes = filling.partitions * filling.records_a_batch * filling.record_bytes
     rounds = min(filling.batches, filling.different_batches, max(1, MOST_PREPARED_BYTES // round_bytes))
     requests = produce_frames(name, filling, rounds)
-    connection = ConnectionLoad(
+    connection = ConnectionRequests(
         requests=tuple(requests), in_flight=FILL_IN_FLIGHT, error_at=produce_error_at(name, filling.magic)
     )
     wanted = filling.batches * filling.partitions

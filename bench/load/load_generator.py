@@ -22,7 +22,7 @@ from ...client.errors import connect_reason
 from ...protocol.messages.api_versions import ApiVersionsRequest
 from ..failures import BenchFailure
 from ..servers.admin_connection import frame_of
-from .connection_loads import ConnectionLoad, LoadPlan
+from .load_plan import ConnectionRequests, LoadPlan
 from .result import LoadResult
 
 BUFFER_BYTES = 256 * 1024
@@ -121,7 +121,7 @@ class _LoadRunner:
 class _LoadConnection:
     """`waiting` holds the sending time of each request that is not answered, oldest first."""
 
-    def __init__(self, runner: _LoadRunner, load: ConnectionLoad) -> None:
+    def __init__(self, runner: _LoadRunner, load: ConnectionRequests) -> None:
         self.runner = runner
         self.load = load
         self.sock = _connect(runner.plan.address, runner.tls)

@@ -9,8 +9,8 @@ import signal
 from multiprocessing.connection import Connection as Pipe
 
 from ..failures import BenchFailure
-from .connection_loads import LoadPlan
 from .load_generator import serve
+from .load_plan import LoadPlan
 from .result import LoadResult
 
 

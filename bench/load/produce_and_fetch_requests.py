@@ -18,7 +18,7 @@ from ...protocol.records.layout import Codec
 from ...protocol.records.record import Record
 from ..failures import BenchFailure
 from ..servers.admin_connection import REQUEST_TIMEOUT_MS, Connection, check_error, frame_of
-from .connection_loads import Asking, ConnectionLoad, LoadPlan
+from .load_plan import Asking, ConnectionRequests, LoadPlan
 from .values import ValueKind, values
 
 PRODUCE_VERSION = {0: 1, 1: 2, 2: 3}
@@ -74,13 +74,13 @@ class ProduceRequests:
     pace_s: float = 0.0
     request_partitions: int = 1
 
-    def loads(self, topic: str, filling: Filling) -> tuple[ConnectionLoad, ...]:
+    def connection_requests(self, topic: str, filling: Filling) -> tuple[ConnectionRequests, ...]:
         """Each connection writes to all partitions in turn, and none begins where another does."""
         rounds = -(-filling.different_batches // filling.partitions)
         frames = produce_frames(topic, filling, rounds, self.acks, self.request_partitions)
         starts = [index % len(frames) for index in range(self.connections)]
         return tuple(
-            ConnectionLoad(
+            ConnectionRequests(
                 requests=tuple(frames[start:] + frames[:start]),
                 in_flight=self.in_flight,
                 error_at=produce_error_at(topic, filling.magic),
@@ -93,7 +93,9 @@ class ProduceRequests:
         """Writes for so long."""
         client = f"produce-v{filling.produce_version}"
         asking = Asking(kind="produce", client=client, partitions=self.request_partitions)
-        return LoadPlan(address=address, connections=self.loads(topic, filling), asking=asking, seconds=seconds)
+        return LoadPlan(
+            address=address, connections=self.connection_requests(topic, filling), asking=asking, seconds=seconds
+        )
 
 
 def produce_frames(

@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from stepdown.bench.cases.fetching import PARTITION_FETCH_BYTES, SETTINGS, FetchGrid, reading, topic_of
-from stepdown.bench.load.connection_loads import LoadPlan
 from stepdown.bench.load.filled_topics import fill
+from stepdown.bench.load.load_plan import LoadPlan
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.produce_and_fetch_requests import BATCH_BYTES
 from stepdown.bench.load.values import ValueKind

@@ -28,8 +28,8 @@ from typing import Any
 
 from stepdown.bench.alternating_runs import SHORTEST_CPU_S, quantile
 from stepdown.bench.failures import BenchFailure
-from stepdown.bench.load.connection_loads import Asking, ConnectionLoad, LoadPlan
 from stepdown.bench.load.filled_topics import create_topic, delete_topic, fill
+from stepdown.bench.load.load_plan import Asking, ConnectionRequests, LoadPlan
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.produce_and_fetch_requests import Filling, ProduceRequests, check_fetch, fetch_request
 from stepdown.bench.load.result import LoadResult
@@ -137,7 +137,7 @@ class LoadRunner:
         check_fetch(way.address, request, OLD_FETCH)
         plan = LoadPlan(
             address=way.address,
-            connections=(ConnectionLoad(requests=(frame_of(request, OLD_FETCH),)),) * OLD_READERS,
+            connections=(ConnectionRequests(requests=(frame_of(request, OLD_FETCH),)),) * OLD_READERS,
             asking=Asking(kind="fetch", client=f"fetch-v{OLD_FETCH}", partitions=1),
             seconds=seconds,
         )

@@ -19,8 +19,8 @@ from statistics import median
 from stepdown.bench.cases.fetching import FetchGrid, reading, topic_of
 from stepdown.bench.cases.producing import PARTITIONS, SETTINGS, ProduceGrid
 from stepdown.bench.failures import BenchFailure
-from stepdown.bench.load.connection_loads import LoadPlan
 from stepdown.bench.load.filled_topics import create_topic, delete_topic, fill
+from stepdown.bench.load.load_plan import LoadPlan
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.produce_and_fetch_requests import ProduceRequests
 from stepdown.bench.load.result import LoadResult

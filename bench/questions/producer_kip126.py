@@ -30,7 +30,7 @@ TURN = 64
 WORDS = b"an estimate of how much smaller a batch will be once it is compressed".split()
 
 
-class Watched(CompressionRatios):
+class RecordingCompressionRatios(CompressionRatios):
     """Remembers each estimate. `fixed`: it stays at 1.0."""
 
     def __init__(self, *, fixed: bool = False) -> None:
@@ -38,14 +38,14 @@ class Watched(CompressionRatios):
         self._fixed = fixed
         self.way: list[float] = [INITIAL]
 
-    def observe(self, topic: str, codec: Codec, observed: float) -> float:
-        estimate = INITIAL if self._fixed else super().observe(topic, codec, observed)
+    def update_estimation(self, topic: str, codec: Codec, observed_ratio: float) -> float:
+        estimate = INITIAL if self._fixed else super().update_estimation(topic, codec, observed_ratio)
         self.way.append(estimate)
         return estimate
 
-    def reset(self, topic: str, codec: Codec, observed: float) -> None:
+    def reset_estimation(self, topic: str, codec: Codec, observed_ratio: float) -> None:
         if not self._fixed:
-            super().reset(topic, codec, observed)
+            super().reset_estimation(topic, codec, observed_ratio)
         self.way.append(self.get(topic, codec))
 
 
@@ -72,7 +72,7 @@ def noise(draws: random.Random) -> bytes:
     return draws.randbytes(RECORD_BYTES)
 
 
-async def run(address: str, ratios: Watched, asked: argparse.Namespace) -> list[Phase]:
+async def run(address: str, ratios: RecordingCompressionRatios, asked: argparse.Namespace) -> list[Phase]:
     topic, draws, phases = f"kip126-{uuid4().hex[:8]}", random.Random(7), []
     await asyncio.to_thread(create_topic, address, topic, 1, {"max.message.bytes": str(BATCH_BYTES)})
     settings = {"linger_ms": 20, "batch_size": BATCH_BYTES, "compression": asked.codec, "max_request_size": 1 << 22}
@@ -111,8 +111,8 @@ async def run(address: str, ratios: Watched, asked: argparse.Namespace) -> list[
 
 async def compare(address: str, asked: argparse.Namespace) -> dict[str, list[Phase]]:
     found = {
-        "estimate": await run(address, Watched(), asked),
-        "assume 1.0": await run(address, Watched(fixed=True), asked),
+        "estimate": await run(address, RecordingCompressionRatios(), asked),
+        "assume 1.0": await run(address, RecordingCompressionRatios(fixed=True), asked),
     }
     load = os.getloadavg()[0]
     print(f"{asked.records} records of {RECORD_BYTES} bytes a phase, {asked.codec}; load average {load:.1f}")

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from stepdown.bench.cases.fetching import SETTINGS, FetchCase, FetchGrid, reading, topic_of
 from stepdown.bench.cases.producing import ProduceGrid
-from stepdown.bench.load.connection_loads import LoadPlan
 from stepdown.bench.load.filled_topics import create_topic, fill
+from stepdown.bench.load.load_plan import LoadPlan
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.produce_and_fetch_requests import ProduceRequests
 from stepdown.bench.servers.process import wait_until

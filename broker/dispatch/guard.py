@@ -36,7 +36,7 @@ def guard(module: ModuleType, rule: AuthorizationRule, authorizer: Authorizer) -
             return module.handle(core, request, call)
         asked = getattr(request, rule.items.field) or ()
         if len(asked) > FEW_ITEMS:
-            return _handle_in_turns(module, rule.items, core, request, call)
+            return _authorize_in_turns_and_handle(module, rule.items, core, request, call)
         judge = rule.items.judge(access, request, call.version)
         errors = [judge(item) for item in asked]
         if not any(errors):
@@ -59,8 +59,10 @@ class _GuardedItems:
                 self.refused.setdefault(error.code, (error, []))[1].append(item)
 
 
-async def _handle_in_turns(module: ModuleType, items: AuthorizedItems, core: "Core", request: Any, call: "Call") -> Any:
-    """As below, for a request of many items."""
+async def _authorize_in_turns_and_handle(
+    module: ModuleType, items: AuthorizedItems, core: "Core", request: Any, call: "Call"
+) -> Any:
+    """Checks many items in turns; the handler gets those that are allowed in one request."""
     asked = getattr(request, items.field)
     judge = items.judge(call.access, request, call.version)
     judged = _GuardedItems(asked, await call.turn.map(judge, asked))

@@ -11,9 +11,9 @@ from ...protocol.api import API
 from ...protocol.errors import ApiError, ErrorCode
 from ...protocol.plural import plural
 from .armed_fault_state import ArmedFaultState
+from .event_log import RequestEvent
 from .fault import Fault
 from .fault_fields import fault_to_fields
-from .request_log import RequestEvent
 
 MOST_NEAR = 3
 Matches = Callable[[RequestEvent], bool]

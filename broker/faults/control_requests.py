@@ -17,12 +17,12 @@ from .armed_faults import ArmedFault, ArmedFaults, describe_near_misses
 from .contents import Contents
 from .control_operation import ID, Answer, ControlOperation, Fields
 from .disk_faults import FaultyDisk, corrupt_last_batch
+from .event_log import EventLog, OtherEvent, time_line
 from .fault import Fault
 from .fault_fields import WrongFault, make_fault
 from .field_parsers import count, parse_duration_ms, parse_flag, text
 from .injector import Injector
 from .kinds.disk import DiskWriteFault
-from .request_log import OtherEvent, RequestLog, time_line
 
 if TYPE_CHECKING:
     from ..services import Services
@@ -42,7 +42,7 @@ class Control:
         self.token = token
         self.clock = clock
         self.faults = ArmedFaults(Random(seed))
-        self.events = RequestLog()
+        self.events = EventLog()
         self._brokers: dict[int, Services] = {}
         self.running: Callable[[], Iterable[Services]] = lambda: self._brokers.values()
         """The brokers that run; who stops and starts them says it."""

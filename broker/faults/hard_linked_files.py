@@ -60,7 +60,7 @@ class HardLinkedFiles(FaultyDisk):
             os.replace(handle.path + OWN, handle.path)
         except OSError as fault:
             raise DiskFault(f"{handle.path}: {fault.strerror or fault}") from fault
-        self.forget(handle)
+        self.close(handle)
 
 
 def link_directory(template: str, target: str) -> None:

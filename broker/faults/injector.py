@@ -11,10 +11,10 @@ from ..dispatch.interceptor import Interceptor
 from .armed_faults import ArmedFault, ArmedFaults
 from .contents import Contents
 from .error_responses import codes_in
+from .event_log import EventLog, RequestEvent
 from .fault import Fault, FaultPlace
 from .kinds.lose_marker import LoseMarkerFault
 from .passing_request import PassingRequest
-from .request_log import RequestEvent, RequestLog
 
 if TYPE_CHECKING:
     from ..dispatch.call import Call
@@ -28,7 +28,7 @@ MOST_TOPICS = 3
 class Injector(Interceptor):
     """The faults of one broker; those of a cluster share the armed faults and the log."""
 
-    def __init__(self, services: "Services", faults: ArmedFaults, events: RequestLog, contents: Contents) -> None:
+    def __init__(self, services: "Services", faults: ArmedFaults, events: EventLog, contents: Contents) -> None:
         self._services = services
         self._faults = faults
         self._events = events

@@ -11,7 +11,7 @@ from ...network.answerer import CloseConnection
 from ...protocol.api import ApiKey
 from ...protocol.errors import ApiError
 from .error_responses import Meant, join, split
-from .request_log import RequestEvent
+from .event_log import RequestEvent
 from .request_topics_and_groups import Place, groups_of, places_of
 
 if TYPE_CHECKING:

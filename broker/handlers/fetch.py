@@ -164,7 +164,10 @@ class Fetch:
         )
 
     async def convert_and_answer(self, readings: Sequence[PartitionReading]) -> FetchResponse:
-        """The answer, with slices that this version's readers understand; an error if the session went on meanwhile."""
+        """The answer, with slices that this version's readers understand.
+
+        INVALID_FETCH_SESSION_EPOCH if a later request of the same session has come meanwhile.
+        """
         if self._context.is_overtaken:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._context.session_id)
         replaced = await convert_for(self._services, readings, self.params, self._call.peer.seen)

@@ -54,7 +54,7 @@ class Cleaner:
     # What is shown
 
     @property
-    def idle_s(self) -> float | None:
+    def since_last_run_s(self) -> float | None:
         """Seconds since it looked for work; None before it did."""
         return None if self._looked_ms is None else (self._core.clock.monotonic_ms() - self._looked_ms) / 1000
 

@@ -21,7 +21,7 @@ def register_cleaner_gauges(core: "Core", cleaner: "Cleaner") -> None:
     gauge(
         "stepdown_cleaner_idle_seconds",
         "Time since the cleaner last looked for work",
-        lambda: _rows_of(cleaner.idle_s),
+        lambda: _rows_of(cleaner.since_last_run_s),
     )
     gauge("stepdown_cleaner_active", "Logs that are being cleaned now", lambda: cleaner.active)
     gauge(

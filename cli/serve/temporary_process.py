@@ -1,7 +1,8 @@
 """`stepdown serve --temporary`: a broker that a test starts from any language, and that leaves nothing.
 
 It has free ports where none is given, a log directory that it removes, as certificates, and settings that suit tests.
-It ends when the pipe at its standard input is closed, as it is when who started it ends, killed or not.
+It ends when the pipe at its standard input is closed, as also happens when the process that started it
+ends or is killed.
 """
 
 import asyncio

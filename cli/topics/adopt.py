@@ -88,7 +88,7 @@ def adopt(
     configs, described = parse_setting_pairs(override or [], "-o"), read_files(from_files or [])
     if config is not None and not log_dirs:
         raise CommandFailure("--config goes with --log-dir", "A running broker has its own.", EXIT_BAD_USAGE)
-    cluster = _read_cluster(zookeeper, zookeeper_data, log_dirs or [])
+    cluster = _read_zookeeper(zookeeper, zookeeper_data, log_dirs or [])
     if cluster is not None:
         described = _describe_cluster(cluster)
     counts = {} if described is None else internal_partition_counts(described)
@@ -126,20 +126,20 @@ def _check_sources(options: Sequence[str]) -> None:
         raise CommandFailure(f"{' and '.join(options)} cannot be given together", SOURCES_HINT, EXIT_BAD_USAGE)
 
 
-def _read_cluster(hosts: str | None, data: str | None, log_dirs: Sequence[str]) -> KafkaCluster | None:
+def _read_zookeeper(zookeeper: str | None, zookeeper_data: str | None, log_dirs: Sequence[str]) -> KafkaCluster | None:
     """What ZooKeeper has of the cluster of these directories; None without one. Raises: CommandFailure."""
     from ...storage.directories.meta_properties import read_meta_properties
     from ...storage.files.files import Files
     from ..support.zookeeper_reading import read_zookeeper
 
-    if hosts is None and data is None:
+    if zookeeper is None and zookeeper_data is None:
         return None
     try:
         metas = [read_meta_properties(Files(read_only=True), path) for path in log_dirs]
     except DiskFault as fault:
         raise CommandFailure(str(fault)) from fault
     cluster_id = next((meta.cluster_id for meta in metas if meta is not None and meta.cluster_id), None)
-    source = read_zookeeper(hosts, data, cluster_id)
+    source = read_zookeeper(zookeeper, zookeeper_data, cluster_id)
     for line in [*source.notes, *source.gaps]:
         print_error(line)
     return source.cluster

@@ -3,10 +3,10 @@
     ApiVersions? SaslHandshake v0   bare tokens: int32 size and bytes, both ways; a failure only hangs up
     ApiVersions? SaslHandshake v1   SaslAuthenticate, until it is done
 
-ApiVersions may come again once, after a version that is not known. Any other request before that hangs up. After a
-failure, the answer is held back for a while, sent, and the connection closed. A session that has expired is closed
-with its next request, unless that is the SaslHandshake of a re-authentication (KIP-368). Source: Kafka 3.9
-`SaslServerAuthenticator`, `SocketServer.processCompletedReceives`.
+A second ApiVersions is taken only if the first was of a version that is not known. Any other request before the login
+is done closes the connection. After a failure, the answer is held back for a while, sent, and the connection closed. A
+session that has expired is closed with its next request, unless that is the SaslHandshake of a re-authentication
+(KIP-368). Source: Kafka 3.9 `SaslServerAuthenticator`, `SocketServer.processCompletedReceives`.
 """
 
 import struct

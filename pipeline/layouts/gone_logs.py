@@ -23,7 +23,7 @@ from ...storage.files.file_names import log_dir_name
 from ..console_output import print_once
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
-from .noted_offsets import NotedOffsets
+from .checkpointed_offsets import CheckpointedOffsets
 
 NAMED = 5
 """How many missing partitions a line names."""
@@ -32,7 +32,7 @@ NAMED = 5
 def find_gone_logs(
     files: PlaceFiles,
     path: str,
-    noted: NotedOffsets,
+    checkpoints: CheckpointedOffsets,
     folders: Collection[TopicPartition],
     wanted: Callable[[str], bool],
     *,
@@ -43,7 +43,7 @@ def find_gone_logs(
 
     Raises: DiskFault.
     """
-    ends = noted.ends()
+    ends = checkpoints.ends()
     # A broker may have made the folder after the others were listed.
     missing = [
         key
@@ -51,19 +51,21 @@ def find_gone_logs(
         if ends[key] > 0 and wanted(key[0]) and not files.is_directory(f"{path}/{log_dir_name(*key)}")
     ]
     if missing and is_empty:
-        print_once(f"{path} has no partition, and {noted.file} names {_list_names(missing)}: deleted, moved or lost")
+        print_once(
+            f"{path} has no partition, and {checkpoints.file} names {_list_names(missing)}: deleted, moved or lost"
+        )
         return []
-    sure = [key for key in missing if noted.is_in_all_checkpoints(key)]
-    _warn_of_partitions_in_one_checkpoint(path, [key for key in missing if not noted.is_in_all_checkpoints(key)])
+    sure = [key for key in missing if checkpoints.is_in_all_checkpoints(key)]
+    _warn_of_partitions_in_one_checkpoint(path, [key for key in missing if not checkpoints.is_in_all_checkpoints(key)])
     return [
         PartitionSegments(
             topic=key[0],
             partition=key[1],
             directory=f"{path}/{log_dir_name(*key)}",
-            start_offset=noted.starts.get(key, 0),
+            start_offset=checkpoints.starts.get(key, 0),
             segments=(),
             known_end=ends[key],
-            named_by=noted.file,
+            named_by=checkpoints.file,
         )
         for key in sure
     ]

@@ -8,8 +8,8 @@ finished `.swap` counts in place of what it replaces, `.cleaned` and `.deleted` 
     topic-1.<id>-delete      left out
     topic-1.<id>-future      left out and told: a copy that a move had not finished
     topic-1.<id>-stray       left out and told: a broker had found that the partition was not its own
-    none, but a checkpoint   a log without segments, whose records are lost: brokers write there which partitions
-    names the partition      they have, and take away those that they give up
+    no folder, but a         the records are lost; shown as a log without segments. Brokers list in checkpoints which
+    checkpoint names it      partitions they have, and remove those that they give up
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +38,8 @@ from ..reading.log_end import segment_end_offset
 from ..reading.partition_segments import PartitionSegments
 from ..reading.preallocated_tail import without_preallocated_tail
 from ..reading.segment_location import SegmentFile
+from .checkpointed_offsets import CheckpointedOffsets, read_checkpoint
 from .gone_logs import find_gone_logs, warn_of_missing_partitions
-from .noted_offsets import NotedOffsets, read_checkpoint
 
 
 def read_logs_of_directories(
@@ -53,16 +53,16 @@ def read_logs_of_directories(
     all_wanted = [folder for folders in found.values() for folder in folders if wanted(folder[0].topic)]
     old_copies = _find_old_copies(files, all_wanted)
     everywhere = {(name.topic, name.partition) for folders in found.values() for name, _ in folders}
-    logs, is_noted = [], False
+    logs, is_any_named = [], False
     for path, entries in directories.items():
-        noted = NotedOffsets.read(files, path, entries)
-        is_noted |= noted.names_a_partition
+        checkpoints = CheckpointedOffsets.read(files, path, entries)
+        is_any_named |= checkpoints.names_a_partition
         folders = [
             (name, directory) for name, directory in found[path] if wanted(name.topic) and directory not in old_copies
         ]
-        logs += _read_logs(files, path, folders, noted)
-        logs += find_gone_logs(files, path, noted, everywhere, wanted, is_empty=not found[path])
-    if not is_noted:
+        logs += _read_logs(files, path, folders, checkpoints)
+        logs += find_gone_logs(files, path, checkpoints, everywhere, wanted, is_empty=not found[path])
+    if not is_any_named:
         warn_of_missing_partitions(", ".join(directories), [key for key in everywhere if wanted(key[0])])
     return logs
 
@@ -77,9 +77,9 @@ def _find_folders(path: str, entries: Sequence[DirectoryEntry]) -> list[tuple[Lo
 
 
 def _read_logs(
-    files: PlaceFiles, path: str, folders: Sequence[tuple[LogDirectoryName, str]], noted: NotedOffsets
+    files: PlaceFiles, path: str, folders: Sequence[tuple[LogDirectoryName, str]], checkpoints: CheckpointedOffsets
 ) -> list[PartitionSegments]:
-    """The logs in the folders that a broker serves. `noted` was read before: a broker that goes on only adds to it."""
+    """The logs in the folders that a broker serves. `checkpoints` were read before: a running one only adds to them."""
     for name, directory in folders:
         if name.suffix and name.suffix != DELETE_DIRECTORY:
             print_once(
@@ -94,10 +94,10 @@ def _read_logs(
             topic=key[0],
             partition=key[1],
             directory=directory,
-            start_offset=max(folder.segments[0].base_offset if folder.segments else 0, noted.starts.get(key, 0)),
+            start_offset=max(folder.segments[0].base_offset if folder.segments else 0, checkpoints.starts.get(key, 0)),
             segments=folder.segments,
             compacted_to=cleaned.get(key, 0),
-            known_end=noted.least_log_end(key, has_id=folder.has_id),
+            known_end=checkpoints.least_log_end(key, has_id=folder.has_id),
         )
         for (name, directory), folder in zip(served, found, strict=True)
         if folder is not None

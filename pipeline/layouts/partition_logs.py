@@ -20,8 +20,8 @@ from ..failures import BadUsage
 from ..places.place_files import PlaceFiles
 from ..reading.partition_segments import PartitionSegments
 from . import aiven_tiered_storage, local_tiered_storage
+from .checkpointed_offsets import read_checkpoint
 from .log_directory import read_logs_of_directories
-from .noted_offsets import read_checkpoint
 from .tiered_log import make_tiered_log
 from .tiered_segment import TieredPartition, parse_epochs
 

@@ -41,7 +41,7 @@ from ..reading.log_losses import find_lost_log_or_tail
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import MAX_OFFSET, OffsetsToRead, SplitPlanner
 from ..values.decoded_columns import ADDED
-from ..values.schemas import ValueSchemas
+from ..values.schemas import ValueDecoding
 from .filters import PushedFilters, take_over_filters
 from .offset_bounds import end_offset, first_offset
 from .options import ReadOptions, read_options
@@ -107,7 +107,7 @@ class KafkaSegments(DataSource):
         options = read_options(self.options)
         check_columns(schema, options)
         reader = FilterPushingReader if options.pushdown else SegmentsReader
-        return reader(options, schema, value_schemas(options, schema))
+        return reader(options, schema, value_decoding(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         # Of no use to the tasks that read.
@@ -119,10 +119,10 @@ class KafkaSegments(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         options = read_options(self.options)
         check_columns(schema, options)
-        return SegmentsStreamReader(options, schema, value_schemas(options, schema))
+        return SegmentsStreamReader(options, schema, value_decoding(options, schema))
 
 
-def value_schemas(options: ReadOptions, schema: StructType) -> ValueSchemas | None:
+def value_decoding(options: ReadOptions, schema: StructType) -> ValueDecoding | None:
     """What decodes the values, None where no column asks for it. Raises: BadUsage, PipelineFailure, DiskFault."""
     if options.values is None or not set(ADDED) & set(schema.fieldNames()):
         return None
@@ -143,7 +143,7 @@ def check_columns(schema: StructType, options: ReadOptions) -> None:
 class SegmentsReader(DataSourceReader):
     """Reads a log directory as it is when the query is planned."""
 
-    def __init__(self, options: ReadOptions, schema: StructType, values: ValueSchemas | None = None) -> None:
+    def __init__(self, options: ReadOptions, schema: StructType, values: ValueDecoding | None = None) -> None:
         self._options = options
         self._schema = schema
         self._values = values

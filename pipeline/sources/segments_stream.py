@@ -23,7 +23,7 @@ from ..reading.damage import missing_offsets_damage, raise_or_keep_loss
 from ..reading.log_losses import find_lost_log_or_tail
 from ..reading.partition_segments import PartitionSegments
 from ..reading.splits import MAX_OFFSET, OffsetsToRead, Split, SplitPlanner
-from ..values.schemas import ValueSchemas
+from ..values.schemas import ValueDecoding
 from .offset_bounds import LATEST, OffsetBound, first_offset
 from .options import ReadOptions
 from .split_task import (
@@ -46,7 +46,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self,
         options: ReadOptions,
         schema: StructType,
-        values: ValueSchemas | None = None,
+        values: ValueDecoding | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         if options.ending != OffsetBound(end="ending", offsets=LATEST):

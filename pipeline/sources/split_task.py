@@ -18,7 +18,7 @@ from ..reading.split_damage import DamagePolicy
 from ..reading.split_rows import SplitRows
 from ..reading.splits import MAX_OFFSET, OffsetsToRead, Split, SplitPlanner
 from ..values.decoded_columns import DecodedColumns
-from ..values.schemas import ValueSchemas
+from ..values.schemas import ValueDecoding
 from .options import MOST_ALONE, ReadOptions
 
 OPEN_BYTES = 64 << 10
@@ -127,7 +127,7 @@ def report_skipped_damage(leniency: DamagePolicy, schema: StructType) -> Iterato
 
 
 def read_split(
-    split: Split, options: ReadOptions, schema: StructType, values: ValueSchemas | None = None
+    split: Split, options: ReadOptions, schema: StructType, values: ValueDecoding | None = None
 ) -> Iterator[Any]:
     """Yield Arrow batches of a split's rows; what was skipped or not decoded is printed on stderr at the end.
 

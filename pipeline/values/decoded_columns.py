@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .schemas import ValueSchemas
+from .schemas import ValueDecoding
 from .values_to_json import ValueDecoder
 
 VALUE = "value"
@@ -19,9 +19,9 @@ TEXT_CHARS = 16 << 20
 class DecodedColumns:
     """Makes batches of the columns of `schema` from batches of `columns_to_read`, and counts what was not decoded."""
 
-    def __init__(self, schemas: ValueSchemas, schema: Any) -> None:
+    def __init__(self, decoding: ValueDecoding, schema: Any) -> None:
         """Raises: BadUsage."""
-        self._decoder = ValueDecoder(schemas)
+        self._decoder = ValueDecoder(decoding)
         self._schema = schema
         self._values = self._errors = 0
         self._first_error = ""

@@ -18,7 +18,7 @@ from ..console_output import print_line
 from ..failures import BadUsage
 from ..places.place_files import PlaceFiles, normalize
 from .registry import Registry
-from .schemas import FORMATS, Schema, ValueFormat, ValueSchemas, schema_of_file
+from .schemas import FORMATS, Schema, ValueDecoding, ValueFormat, schema_of_file
 from .values_to_json import ValueDecoder
 
 FRAMINGS = ("confluent", "none")
@@ -36,16 +36,18 @@ class ValueOptions:
     registry_url: str | None = field(default=None, repr=False)
     subjects: tuple[str, ...] | None = None
 
-    def read_schemas(self, files: PlaceFiles, topics: Sequence[str] | None) -> ValueSchemas:
-        """Read the schemas; one of a registry that cannot be used is logged, since its values may not be there.
+    def read_schemas(self, files: PlaceFiles, topics: Sequence[str] | None) -> ValueDecoding:
+        """How values are decoded; reads the schemas.
+
+        One of a registry that cannot be used is logged, since its values may not be there.
 
         Raises: BadUsage, PipelineFailure, DiskFault.
         """
         if self.registry_url is not None:
-            found = ValueSchemas(format=self.format, is_framed=True, by_id=self._read_schemas_of_registry(topics))
+            found = ValueDecoding(format=self.format, is_framed=True, by_id=self._read_schemas_of_registry(topics))
         else:
             one = None if self.schema_path is None else schema_of_file(files, self.schema_path, self.format)
-            found = ValueSchemas(format=self.format, is_framed=self.is_framed, one=one, message=self.message)
+            found = ValueDecoding(format=self.format, is_framed=self.is_framed, one=one, message=self.message)
         try:
             decoder = ValueDecoder(found)
         except BadUsage as wrong:

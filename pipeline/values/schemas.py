@@ -24,8 +24,8 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValueSchemas:
-    """How values are decoded. `is_framed`: they begin with magic byte 0 and a schema id.
+class ValueDecoding:
+    """How the values of a read are decoded. `is_framed`: they begin with magic byte 0 and a schema id.
 
     `one` is the schema of all values, of the type `message` for protobuf; else `by_id` has them. JSON needs neither.
     """

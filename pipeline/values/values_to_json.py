@@ -11,7 +11,7 @@ from ..failures import BadUsage
 from .avro_to_json import AvroValues
 from .json_values import JsonValues
 from .protobuf_values import ProtobufValues
-from .schemas import Schema, ValueSchemas
+from .schemas import Schema, ValueDecoding
 
 MAGIC = 0
 FRAME_BYTES = 5
@@ -25,17 +25,17 @@ class Values(Protocol):
 
 
 class ValueDecoder:
-    """Decodes what `schemas` describe."""
+    """Decodes values as `decoding` says."""
 
-    def __init__(self, schemas: ValueSchemas) -> None:
+    def __init__(self, decoding: ValueDecoding) -> None:
         """Raises: BadUsage for the schema of all values, if it cannot be used; for a library that is absent."""
-        self._schemas = schemas
+        self._decoding = decoding
         self._made: dict[int, Values] = {}
-        self._one = None if schemas.by_id else self._make_values(schemas.one)
+        self._one = None if decoding.by_id else self._make_values(decoding.one)
 
     def find_unusable_schemas(self) -> Iterator[str]:
         """What is wrong with schemas of a registry, a line each."""
-        for schema_id in self._schemas.by_id:
+        for schema_id in self._decoding.by_id:
             try:
                 self._values_of_schema_id(schema_id)
             except BadUsage as problem:
@@ -52,7 +52,7 @@ class ValueDecoder:
             return None, reason[:MAX_REASON]
 
     def _to_json(self, value: memoryview) -> str:
-        if not self._schemas.is_framed:
+        if not self._decoding.is_framed:
             assert self._one is not None
             return self._one.text(value)
         if len(value) < FRAME_BYTES or value[0] != MAGIC:
@@ -63,17 +63,17 @@ class ValueDecoder:
     def _values_of_schema_id(self, schema_id: int) -> Values:
         found = self._made.get(schema_id)
         if found is None:
-            schema = self._schemas.by_id.get(schema_id)
+            schema = self._decoding.by_id.get(schema_id)
             if schema is None:
                 raise LookupError(f"schema id {schema_id} is of none of the subjects")
             found = self._made[schema_id] = self._make_values(schema)
         return found
 
     def _make_values(self, schema: Schema | None) -> Values:
-        schemas = self._schemas
-        if schemas.format == "json":
+        decoding = self._decoding
+        if decoding.format == "json":
             return JsonValues(schema)
         assert schema is not None
-        if schemas.format == "avro":
+        if decoding.format == "avro":
             return AvroValues(schema)
-        return ProtobufValues(schema, schemas.message, has_path=schemas.is_framed)
+        return ProtobufValues(schema, decoding.message, has_path=decoding.is_framed)

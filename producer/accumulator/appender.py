@@ -288,7 +288,7 @@ class Appender:
         elif waiting.deadline_ms < self._for_memory[-1].deadline_ms:
             self._deadlines_increase = False  # it waited for metadata before
         self._for_memory.append(waiting)
-        self._memory.begin_wait()
+        self._memory.add_waiting_record()
 
     def _serve_memory_queue(self, now_ms: int) -> None:
         memory, queue = self._memory, self._for_memory
@@ -301,7 +301,7 @@ class Appender:
                 self._enqueue((waiting.topic, None), queue.popleft())
                 continue
             if waiting.short_of != memory.available_bytes:
-                memory.count_waiting(0)
+                memory.set_waiting_records(0)
                 if self._try_append_safely(waiting, known, now_ms):
                     queue.popleft()
                     self._count_leaving(waiting, self._wait_time_ms(waiting, now_ms))
@@ -320,7 +320,7 @@ class Appender:
                 queue.remove(waiting)
             for waiting in late:
                 self._refuse_for_lack_of_memory(waiting, now_ms)
-        memory.count_waiting(len(queue))
+        memory.set_waiting_records(len(queue))
 
     def _refuse_for_lack_of_memory(self, waiting: PendingRecord, now_ms: int) -> None:
         self._count_leaving(waiting, self._wait_time_ms(waiting, now_ms))

@@ -48,13 +48,13 @@ class BufferMemory:
         self.queued_bytes += size_bytes
         return True
 
-    def begin_wait(self) -> None:
+    def add_waiting_record(self) -> None:
         """One record more waits for memory."""
         self.waiting += 1
 
-    def count_waiting(self, records: int) -> None:
+    def set_waiting_records(self, count: int) -> None:
         """That many records wait for memory; 0 while the first of them tries to get some."""
-        self.waiting = records
+        self.waiting = count
 
     def clear_queues(self) -> None:
         """Nobody waits any more."""

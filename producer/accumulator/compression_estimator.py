@@ -29,21 +29,21 @@ class CompressionRatios:
             return INITIAL
         return self._ratios.get((topic, codec), INITIAL)
 
-    def observe(self, topic: str, codec: Codec, observed: float) -> float:
-        """The new estimate after a batch that compressed to `observed` of its size."""
+    def update_estimation(self, topic: str, codec: Codec, observed_ratio: float) -> float:
+        """The new estimate after a batch that compressed to `observed_ratio` of its size."""
         estimate = self.get(topic, codec)
-        if observed == estimate:
+        if observed_ratio == estimate:
             return estimate
-        if observed > estimate:
-            estimate = max(estimate + WORSENING_STEP, observed)
+        if observed_ratio > estimate:
+            estimate = max(estimate + WORSENING_STEP, observed_ratio)
         else:
-            estimate = max(estimate - IMPROVING_STEP, observed)
+            estimate = max(estimate - IMPROVING_STEP, observed_ratio)
         self._ratios[topic, codec] = estimate
         return estimate
 
-    def reset(self, topic: str, codec: Codec, observed: float) -> None:
+    def reset_estimation(self, topic: str, codec: Codec, observed_ratio: float) -> None:
         """After MESSAGE_TOO_LARGE: no compression is hoped for until batches show it again."""
-        self._ratios[topic, codec] = max(INITIAL, observed)
+        self._ratios[topic, codec] = max(INITIAL, observed_ratio)
 
     def forget(self) -> None:
         """Back to the start, as in a new process."""

@@ -270,7 +270,7 @@ class Accumulator:
             self.sequences.assign(batch)
         observed = batch.close(self.settings.level)
         if self._compresses:
-            self.ratios.observe(batch.topic, batch.codec, observed)
+            self.ratios.update_estimation(batch.topic, batch.codec, observed)
         batch.attempted_epoch = batch.leader_epoch
         batch.drained_ms = now_ms
 
@@ -287,13 +287,13 @@ class Accumulator:
 
     def split(self, batch: Batch) -> int:
         """Replaces a batch by its children, at the front of the queue; how many there are."""
-        self.ratios.reset(batch.topic, batch.codec, batch.observed_ratio)
+        self.ratios.reset_estimation(batch.topic, batch.codec, batch.observed_ratio)
         ratio = self.ratios.get(batch.topic, batch.codec)
         children = batch.split_into(self.settings.batch_size, ratio)
         self.live[batch.number].update(children)
         for child in reversed(children):
             if self.sequences is not None and child.has_sequence:
-                self.sequences.register(child)
+                self.sequences.add_in_flight_batch(child)
             self._insert(child)
         self.release(batch)
         return len(children)

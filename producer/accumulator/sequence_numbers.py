@@ -7,9 +7,9 @@
 When something is lost for good the producer raises its own epoch (KIP-360) and numbers the partition from 0 again,
 with its batches in flight; other partitions follow once theirs are through. A batch keeps its numbers as long as it
 is on the wire, or may have been written: an answer, or a second try, is about the numbers that the broker was sent.
-Kafka 3.9 renumbers at once, so what an old epoch's answer says counts for the new one, which stalls the partition. A
-batch that expired after it had been sent leaves its sequence unresolved: nothing new goes to that partition until the
-answers before it tell what happened.
+Kafka 3.9 renumbers at once, and takes a late answer to the old numbers for one to the new numbers: the partition
+stalls. A batch that expired after it had been sent leaves its sequence unresolved: nothing new goes to that partition
+until the answers before it tell what happened.
 Source: Kafka 3.9, TransactionManager, TxnPartitionMap and TxnPartitionEntry.
 """
 
@@ -106,17 +106,17 @@ class SequenceNumbers:
             self._restart(entry)
         batch.set_producer(self.identity.producer_id, self.identity.epoch, entry.next)
         entry.next = next_sequence(entry.next, batch.count)
-        self.register(batch)
+        self.add_in_flight_batch(batch)
 
-    def register(self, batch: Batch) -> None:
-        """Counts a batch with a sequence as in flight; also the children of a split."""
+    def add_in_flight_batch(self, batch: Batch) -> None:
+        """Puts a batch that has its sequence among those in flight, by sequence; a split puts its children there."""
         in_flight = self.entry_of(batch.topic_partition).in_flight
         at = len(in_flight)
         while at and comes_before(batch, in_flight[at - 1]):
             at -= 1
         in_flight.insert(at, batch)
 
-    def forget(self, batch: Batch) -> None:
+    def remove_in_flight_batch(self, batch: Batch) -> None:
         """The batch has ended, or was split."""
         in_flight = self.entry_of(batch.topic_partition).in_flight
         if batch in in_flight:
@@ -130,12 +130,12 @@ class SequenceNumbers:
         entry = self.entry_of(batch.topic_partition)
         last = batch.last_sequence
         if (batch.producer_id, batch.producer_epoch) != (entry.identity.producer_id, entry.identity.epoch):
-            self.forget(batch)
+            self.remove_in_flight_batch(batch)
             return
         if entry.last_acked == NO_SEQUENCE or (last - entry.last_acked) & MAX_INT32 < 1 << 30:
             entry.last_acked = last
         entry.known_id = batch.producer_id
-        self.forget(batch)
+        self.remove_in_flight_batch(batch)
 
     def retriable(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
         """Whether to send it again after that answer; asks for a new epoch where nothing else helps."""
@@ -171,7 +171,7 @@ class SequenceNumbers:
 
     def fail(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
         """The batch has failed for good. `adjust`: the broker refused it, so later sequences must not leave a gap."""
-        self.forget(batch)
+        self.remove_in_flight_batch(batch)
         if not batch.has_sequence:
             return
         lost = code in (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID)

@@ -1,10 +1,10 @@
 """The producer's metrics under Kafka's names: sums, averages, maxima, and rates over two windows of 30 s.
 
-Source: Kafka 3.9, SenderMetricsRegistry, KafkaProducerMetrics. A rate is what the live windows hold over the time since
-the oldest of them began, and a window more before the first one is over, as Kafka's Rate counts.
+Source: Kafka 3.9, SenderMetricsRegistry, KafkaProducerMetrics. A rate is the sum of the live windows over the time
+since the oldest of them began; while that is less than a window, the length of one is added to it, as in Kafka's Rate.
 
-What each request counts is only noted, and goes into the windows when metrics are asked for, when enough is noted, or a
-second after the first note. Enough is little, since some record has to wait for that.
+What each request counts is only noted. The notes go into the windows when metrics are asked for, or before another note
+if there are MOST_NOTES or the first is a second old. MOST_NOTES is low, since some record has to wait meanwhile.
 """
 
 from collections import deque

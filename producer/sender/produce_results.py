@@ -188,7 +188,7 @@ class Results:
 
     def _split(self, batch: Batch) -> None:
         if self._call_source is not None:
-            self._call_source.sequences.forget(batch)
+            self._call_source.sequences.remove_in_flight_batch(batch)
         self._remove_in_flight(batch)
         self._accumulator.split(batch)
         self._meters.count("splits")

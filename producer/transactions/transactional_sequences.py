@@ -39,7 +39,7 @@ class TransactionalSequences(SequenceNumbers):
     def acknowledge(self, batch: Batch, base_offset: int = NO_OFFSET) -> None:
         if (batch.producer_id, batch.producer_epoch) != (self.identity.producer_id, self.identity.epoch):
             # A late answer to one that expired before the epoch was raised says nothing about the numbers of now.
-            self.forget(batch)
+            self.remove_in_flight_batch(batch)
             return
         if base_offset != NO_OFFSET:
             key, last = batch.topic_partition, base_offset + batch.count - 1
@@ -65,7 +65,7 @@ class TransactionalSequences(SequenceNumbers):
         return True
 
     def fail(self, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
-        self.forget(batch)
+        self.remove_in_flight_batch(batch)
         if not batch.has_sequence:
             return
         if code is ErrorCode.UNKNOWN_PRODUCER_ID:

@@ -212,9 +212,10 @@ class OffsetMap:
     def note(
         self, data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, start_offset: cython.longlong
     ) -> tuple[int, int]:
-        """How it ended, and where: notes the keys of records from `start_offset` on.
+        """Notes the keys of records from `start_offset` on; returns how that ended, and at which position.
 
-        DONE at the end of `data`, OTHER at a batch that is not plain, FULL and BROKEN at the batch that was so.
+        DONE: at the end of `data`. OTHER, FULL, BROKEN: at the first batch that is not plain or not whole, whose keys
+        the table has no room for, or that is damaged.
         """
         size: cython.Py_ssize_t = len(data)
         source: Source = source_of(data)

@@ -1,7 +1,7 @@
 """A fetched record set to records, as a consumer of some isolation level sees it.
 
-Markers of transactions are never shown. What an answer lists as aborted counts from the first offset that it names to
-the marker of that producer. Source: KIP-98; Kafka 3.9, CompletedFetch.
+Markers of transactions are never shown. Transactional records of a producer are aborted from the first offset that the
+answer lists for it up to its next abort marker. Source: KIP-98; Kafka 3.9, CompletedFetch.
 """
 
 from __future__ import annotations

@@ -12,9 +12,16 @@ Exactly that many bytes follow: converted chunks, cut at the promised size; or, 
 entry. A batch that cannot be converted ends the conversion: the client reads what came before, asks again and gets the
 error.
 
-The first `fill` makes the promise. With a buffer it converts a small slice as a whole, in the event loop, and of
-another one, if F is compressed, the first chunk; else it learns the size of F, and the next `fill` converts it again: a
-codec's result, or the cut in a chunk, depends on nothing but the stored bytes.
+The first `fill` makes the promise. What else it does, with a buffer:
+
+| slice | |
+|---|---|
+| a small one that can be converted at once | it is converted as a whole, in the event loop |
+| any other, F compressed | the first chunk is converted |
+| any other, F plain | only the converted size of F is computed: the next `fill` converts F again |
+
+Without a buffer only that size is computed. F becomes the same both times: a codec's result, and the cut in a chunk,
+depend on nothing but the stored bytes.
 
 Kafka 3.9: `LazyDownConversionRecords`, `RecordsUtil`. Other than Kafka (docs/compatibility.md): checksums are
 checked, F never comes twice, all-vanished slices are empty, good batches before a bad one are sent.
@@ -175,7 +182,7 @@ class ConvertedStream:
             size = self._fill_compressed(buffer, header)
             if self.is_size_known:
                 return size
-            self._promise(header, self._converted_bytes(header, at))
+            self._promise(header, self._converted_size(header, at))
             if self.is_size_known:
                 return 0
             self.next_offset = max(self.next_offset, header.last_offset + 1)
@@ -220,7 +227,7 @@ class ConvertedStream:
         size = self._advance_past(chunk)
         return size + self._pad_if_over(out, size)
 
-    def _converted_bytes(self, header: BatchHeader, at: int) -> int:
+    def _converted_size(self, header: BatchHeader, at: int) -> int:
         """The size of one whole batch once it is converted, 0 if it vanishes."""
         rules = self.rules
         batch = read_window(self.source, at, header.size_bytes)

@@ -136,7 +136,8 @@ class Files:
         del self._kept[handle]
         handle.drop()
 
-    def forget(self, handle: FileHandle) -> None:
+    def close(self, handle: FileHandle) -> None:
+        """Let go of the descriptor; others may still hold it."""
         with self._admission:
             self._kept.pop(handle, None)
             handle.drop()

@@ -1,9 +1,9 @@
 """The state of a cluster and the metadata log that holds it: what survives a restart and is in no partition's folder.
 
 The log is `__cluster_metadata-0` of the first log directory, as Kafka has it, or in whichever of them has one. A
-change is written as the records that make the new state of the old one, and acts when they are on the disk. A
-`stepdown-metadata.json` of an earlier stepdown is taken over once, and then called `….migrated`; of that file and a
-log of Kafka's, the one that was written last counts.
+change is written as the records that lead from the old state to the new one, and takes effect once they are on the
+disk. A `stepdown-metadata.json` of an earlier stepdown is taken over once, and then called `….migrated`; of that file
+and a log of Kafka's, the one that was written last counts.
 """
 
 import json

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...broker.broker_with_control_port import ControlledBroker
-from ...broker.faults.request_log import Event, OtherEvent
+from ...broker.faults.event_log import Event, OtherEvent
 from ...broker.scheduling.movable_clock import MovableClock
 from ...config import HostPort
 from ...producer import Producer

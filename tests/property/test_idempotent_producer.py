@@ -229,7 +229,7 @@ def hand_over_with_the_parents_sequence(batch: Batch, children: list[Batch]) -> 
 
 
 def leave_a_gap(sequences: SequenceNumbers, batch: Batch, code: ErrorCode, *, adjust: bool) -> None:
-    sequences.forget(batch)
+    sequences.remove_in_flight_batch(batch)
 
 
 def drain_retries_in_any_order(sequences: SequenceNumbers, batch: Batch) -> bool:

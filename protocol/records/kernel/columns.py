@@ -160,7 +160,7 @@ class RecordColumns:
     base_offset: cython.longlong
     base_timestamp: cython.longlong
     append_time: cython.longlong
-    marked: cython.bint
+    has_append_time: cython.bint
     wanted: cython.longlong
     header_bytes: cython.Py_ssize_t
 
@@ -182,7 +182,7 @@ class RecordColumns:
         self.first_offset, self.end_offset, self.min_timestamp = first_offset, end_offset, min_timestamp
         self.checked = checked
         self.has_key, self.has_value, self.has_headers = with_key, with_value, with_headers
-        self.inside = self.streamed = self.marked = False
+        self.inside = self.streamed = self.has_append_time = False
         self.position = self.at = self.header_bytes = 0
         self.control_batches = 0
         self.magic = 2
@@ -242,16 +242,16 @@ class RecordColumns:
         """Make ready for the opened records of a v2 batch."""
         self.magic = 2
         self.left, self.base_offset, self.base_timestamp = count, base_offset, base_timestamp
-        self._mark(append_time)
+        self._set_append_time(append_time)
 
     def begin_messages(self, base: cython.longlong, append_time: object) -> None:
         """Make ready for the opened messages of a wrapper; `base` is add64 to their offsets."""
         self.magic = 0
         self.base_offset = base
-        self._mark(append_time)
+        self._set_append_time(append_time)
 
-    def _mark(self, append_time: object) -> None:
-        self.marked = append_time is not None
+    def _set_append_time(self, append_time: object) -> None:
+        self.has_append_time = append_time is not None
         self.append_time = NO_TIMESTAMP if append_time is None else append_time
 
     def take(self, data: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> tuple[int, int, bool]:
@@ -389,8 +389,8 @@ class RecordColumns:
             if self.first_offset <= offset < self.end_offset:
                 if self._is_full():
                     return FULL
-                timestamp = self.append_time if self.marked else add64(self.base_timestamp, item.timestamp)
-                status = self._put(item, data, next_at, offset, timestamp, self.marked)
+                timestamp = self.append_time if self.has_append_time else add64(self.base_timestamp, item.timestamp)
+                status = self._put(item, data, next_at, offset, timestamp, self.has_append_time)
                 if status != DONE:
                     return status
             self.at = next_at
@@ -427,8 +427,8 @@ class RecordColumns:
                     data,
                     self.at + takes,
                     offset,
-                    self.append_time if self.marked and item.magic == 1 else item.timestamp,
-                    -1 if item.magic == 0 else self.marked,
+                    self.append_time if self.has_append_time and item.magic == 1 else item.timestamp,
+                    -1 if item.magic == 0 else self.has_append_time,
                 )
                 if status != DONE:
                     return status
@@ -463,7 +463,7 @@ class RecordColumns:
         if self.left < 0:
             return BAD_COUNT
         self.base_offset = get64(data, start)
-        self.marked = (data[start + 22] & TIMESTAMP_TYPE_BIT) != 0
+        self.has_append_time = (data[start + 22] & TIMESTAMP_TYPE_BIT) != 0
         self.base_timestamp = get64(data, start + 27)
         self.append_time = get64(data, start + 35)
         self.at = start + RECORD_BATCH_OVERHEAD

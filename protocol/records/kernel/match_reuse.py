@@ -51,16 +51,16 @@ def put_length(sink: Sink, to: cython.Py_ssize_t, rest: cython.Py_ssize_t) -> cy
     return to + 1
 
 
-def put_literals(
+def put_lz4_literals(
     sink: Sink,
     to: cython.Py_ssize_t,
     data: Source,
     at: cython.Py_ssize_t,
     size: cython.Py_ssize_t,
-    rest: cython.Py_ssize_t,
+    match_rest: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Write a token of LZ4 and its literals; where they end. `rest`: the size of the match, less 4."""
-    sink[to] = min(size, 15) << 4 | min(rest, 15)
+    """Write a token of LZ4 and its literals; where they end. `match_rest`: the size of the match, less 4."""
+    sink[to] = min(size, 15) << 4 | min(match_rest, 15)
     if size < 15:
         copy(sink, to + 1, data, at, STEP)
         return to + 1 + size
@@ -80,7 +80,7 @@ def put_lz4_sequence(
 ) -> cython.Py_ssize_t:
     """Write the literals from `done` up to a match, and the match, as LZ4 has them; where they end."""
     rest: cython.Py_ssize_t = size - LEAST_REPEAT
-    to = put_literals(sink, to, data, done, at - done, rest)
+    to = put_lz4_literals(sink, to, data, done, at - done, rest)
     put_little16(sink, to, distance)
     if rest < 15:
         return to + 2
@@ -425,7 +425,7 @@ class MatchReuse:
             to = put_element(self.sink, to, messages, done, stop - done)
             put32(self.sink, block, to - block - 4)
             return to
-        to = put_literals(self.sink, to, messages, done, stop - done, 0)
+        to = put_lz4_literals(self.sink, to, messages, done, stop - done, 0)
         if to - block - 4 < stop - begin:
             put_little32(self.sink, block, cython.cast(cython.uint, to - block - 4))
             return to

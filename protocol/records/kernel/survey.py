@@ -46,7 +46,7 @@ class RecordSurvey(Stream):
     count: cython.longlong
     base_timestamp: cython.longlong
     append_time: cython.longlong
-    marked: cython.bint
+    has_append_time: cython.bint
     oldest: cython.longlong
     keyless: cython.bint
     in_order: cython.bint
@@ -54,7 +54,7 @@ class RecordSurvey(Stream):
 
     def __init__(self, count: cython.longlong, base_timestamp: cython.longlong, append_time: object) -> None:
         self.count, self.base_timestamp = count, base_timestamp
-        self.marked = append_time is not None
+        self.has_append_time = append_time is not None
         self.append_time = NO_TIMESTAMP if append_time is None else append_time
         self.seen = self.taken = self.last = 0
         self.oldest = self.newest = NO_TIMESTAMP
@@ -77,7 +77,7 @@ class RecordSurvey(Stream):
                 return DONE
             if read_record(item, self.data, self.at, self.end) < 0:
                 return BAD_RECORD
-            timestamp = self.append_time if self.marked else add64(self.base_timestamp, item.timestamp)
+            timestamp = self.append_time if self.has_append_time else add64(self.base_timestamp, item.timestamp)
             self.note(item.offset, timestamp, item.key_size < 0)
             self.at += takes
             self.taken += takes
@@ -99,7 +99,9 @@ class RecordSurvey(Stream):
 
     def skip(self, delta: cython.longlong, timestamp_delta: cython.longlong, keyless: cython.bint) -> None:
         """Take note of a record that the caller has read itself."""
-        self.note(delta, self.append_time if self.marked else add64(self.base_timestamp, timestamp_delta), keyless)
+        self.note(
+            delta, self.append_time if self.has_append_time else add64(self.base_timestamp, timestamp_delta), keyless
+        )
 
     def finish(self) -> tuple[int, int, bool, bool, int]:
         """Return oldest and newest timestamp, whether one has no key, whether deltas are 0, 1, 2 ..., opened bytes.

@@ -31,7 +31,7 @@ class MessagesUp(Stream):
     magic: cython.int
     checked: cython.bint
     stamped: cython.bint
-    marked: cython.bint
+    has_append_time: cython.bint
     append_time: cython.longlong
     oldest: cython.longlong
     keyless: cython.bint
@@ -41,7 +41,7 @@ class MessagesUp(Stream):
 
     def __init__(self, magic: cython.int, checked: cython.bint, append_time: object) -> None:
         self.magic, self.checked = magic, checked
-        self.marked = append_time is not None
+        self.has_append_time = append_time is not None
         self.append_time = NO_TIMESTAMP if append_time is None else append_time
         self.seen = self.taken = self.given = self.last = 0
         self.oldest = self.newest = self.base_timestamp = NO_TIMESTAMP
@@ -111,7 +111,7 @@ class MessagesUp(Stream):
     @cython.exceptval(check=False)
     def note(self, timestamp: cython.longlong, keyless: cython.bint) -> cython.longlong:
         """Take note of a message; its timestamp delta."""
-        if self.marked:
+        if self.has_append_time:
             timestamp = self.append_time
         if self.seen == 0:
             self.base_timestamp = timestamp

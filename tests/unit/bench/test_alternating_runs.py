@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from stepdown.bench.alternating_runs import AlternatingRun, MeasuredRun, Terms, quantile
 from stepdown.bench.failures import BenchFailure
-from stepdown.bench.load.connection_loads import Asking, ConnectionLoad, LoadPlan
+from stepdown.bench.load.load_plan import Asking, ConnectionRequests, LoadPlan
 from stepdown.bench.load.process import LoadProcess
 from stepdown.bench.load.result import LoadResult
 from stepdown.bench.results.results import Journal
@@ -89,7 +89,7 @@ class FakeLoad(LoadProcess):
 def a_plan() -> LoadPlan:
     asking = Asking(kind="fetch", client="fetch-v2", partitions=12)
     return LoadPlan(
-        address="", connections=(ConnectionLoad(requests=(b"12345",), pace_s=0.01),), asking=asking, seconds=1.0
+        address="", connections=(ConnectionRequests(requests=(b"12345",), pace_s=0.01),), asking=asking, seconds=1.0
     )
 
 

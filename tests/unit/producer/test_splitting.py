@@ -17,30 +17,30 @@ ONE = {"max_in_flight_requests_per_connection": 1}
 
 def test_the_estimate_starts_at_one_and_is_kept_by_topic_and_codec() -> None:
     ratios = CompressionRatios()
-    ratios.observe("t", Codec.LZ4, 0.5)
+    ratios.update_estimation("t", Codec.LZ4, 0.5)
     assert ratios.get("t", Codec.LZ4) == pytest.approx(0.995)
     assert ratios.get("t", Codec.GZIP) == ratios.get("other", Codec.LZ4) == 1.0
 
 
 def test_the_estimate_falls_by_little_and_never_below_what_was_seen() -> None:
     ratios = CompressionRatios()
-    assert ratios.observe("t", Codec.LZ4, 0.998) == 0.998
-    assert ratios.observe("t", Codec.LZ4, 0.998) == 0.998
+    assert ratios.update_estimation("t", Codec.LZ4, 0.998) == 0.998
+    assert ratios.update_estimation("t", Codec.LZ4, 0.998) == 0.998
 
 
 def test_the_estimate_rises_by_much_and_at_least_to_what_was_seen() -> None:
     ratios = CompressionRatios()
     for _ in range(100):
-        ratios.observe("t", Codec.LZ4, 0.1)
+        ratios.update_estimation("t", Codec.LZ4, 0.1)
     assert ratios.get("t", Codec.LZ4) == pytest.approx(0.5)
-    assert ratios.observe("t", Codec.LZ4, 0.51) == pytest.approx(0.55)
-    assert ratios.observe("t", Codec.LZ4, 0.9) == 0.9
+    assert ratios.update_estimation("t", Codec.LZ4, 0.51) == pytest.approx(0.55)
+    assert ratios.update_estimation("t", Codec.LZ4, 0.9) == 0.9
 
 
 def test_a_reset_goes_to_one_or_to_a_worse_ratio_that_was_seen() -> None:
     ratios = CompressionRatios()
     for seen, wanted in ((1.2, 1.2), (0.4, 1.0)):
-        ratios.reset("t", Codec.LZ4, seen)
+        ratios.reset_estimation("t", Codec.LZ4, seen)
         assert ratios.get("t", Codec.LZ4) == wanted
 
 
@@ -49,7 +49,7 @@ async def test_the_children_carry_every_record_once_in_order(codec: str) -> None
     async with producing(batch_size=2000, compression=codec, linger_ms=5, **ONE) as stage:
         ratios = stage.producer.ratios
         for _ in range(200):
-            ratios.observe("t", stage.producer.settings.codec, 0.1)
+            ratios.update_estimation("t", stage.producer.settings.codec, 0.1)
         values = [b"%04d" % i * 50 for i in range(9)]
         ended: list[int] = []
         deliveries = [
@@ -108,7 +108,7 @@ async def test_who_asks_or_waits_after_a_split_of_a_split_hears_of_the_record_on
 async def test_one_split_counts_once_however_many_children() -> None:
     async with producing(batch_size=1000, compression="gzip", linger_ms=5) as stage:
         for _ in range(250):
-            stage.producer.ratios.observe("t", Codec.GZIP, 0.01)
+            stage.producer.ratios.update_estimation("t", Codec.GZIP, 0.01)
         for i in range(60):
             stage.producer.send("t", b"%d" % i * 100)
         [asked, *_] = await stage.produced(5)
@@ -121,7 +121,7 @@ async def test_one_split_counts_once_however_many_children() -> None:
 async def test_a_child_holds_at_most_batch_size() -> None:
     async with producing(batch_size=1000, compression="gzip", linger_ms=5) as stage:
         for _ in range(250):
-            stage.producer.ratios.observe("t", Codec.GZIP, 0.01)
+            stage.producer.ratios.update_estimation("t", Codec.GZIP, 0.01)
         deliveries = [stage.producer.send("t", b"%d" % i * 100) for i in range(20)]
         [asked, *_] = await stage.produced(5)
         asked.answer(TOO_LARGE)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from stepdown.broker.faults.request_log import MOST_LINES
+from stepdown.broker.faults.event_log import MOST_LINES
 from support.deadline import JOB_DEADLINE_S
 
 SUITE = """

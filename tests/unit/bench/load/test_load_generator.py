@@ -7,8 +7,8 @@ from multiprocessing import Pipe
 from struct import pack
 
 import pytest
-from stepdown.bench.load.connection_loads import Asking, ConnectionLoad, LoadPlan, Stall
 from stepdown.bench.load.load_generator import serve
+from stepdown.bench.load.load_plan import Asking, ConnectionRequests, LoadPlan, Stall
 from stepdown.bench.load.result import LoadResult
 from support.deadline import DEADLINE_S
 
@@ -71,7 +71,7 @@ def played(plan: LoadPlan) -> LoadResult:
 
 
 def plan_of(address: str, responses: int, *, in_flight: int = 1, error_at: int | None = None) -> LoadPlan:
-    connection = ConnectionLoad(requests=(REQUEST,), in_flight=in_flight, error_at=error_at)
+    connection = ConnectionRequests(requests=(REQUEST,), in_flight=in_flight, error_at=error_at)
     return LoadPlan(address=address, connections=(connection,), asking=ASKING, responses=responses)
 
 
@@ -135,7 +135,7 @@ def test_a_stalled_reader_takes_the_rest_later(listening: Callable[[Serving], st
         take(sock, len(REQUEST))
         sock.sendall(answer(bytes(50_000)))
 
-    connection = ConnectionLoad(requests=(REQUEST,), stall=Stall(after_bytes=1000, seconds=0.05))
+    connection = ConnectionRequests(requests=(REQUEST,), stall=Stall(after_bytes=1000, seconds=0.05))
     result = played(LoadPlan(address=listening(serving), connections=(connection,), asking=ASKING, responses=1))
     assert (result.responses, result.received_bytes) == (1, 50_004)
     assert result.seconds >= 0.05

@@ -65,7 +65,7 @@ def test_the_error_code_is_found_in_an_answer(magic: int, version: int) -> None:
 
 def test_connections_begin_at_different_partitions() -> None:
     filling = a_filling()
-    connections = ProduceRequests(connections=4, in_flight=2).loads("t", filling)
+    connections = ProduceRequests(connections=4, in_flight=2).connection_requests("t", filling)
     frames = produce_frames("t", filling, rounds=44)
     assert [connection.requests[0] for connection in connections] == frames[:4]
     assert {connection.in_flight for connection in connections} == {2}
@@ -73,7 +73,7 @@ def test_connections_begin_at_different_partitions() -> None:
 
 def test_a_request_may_write_to_several_partitions() -> None:
     filling = a_filling()
-    connections = ProduceRequests(connections=2, request_partitions=2).loads("t", filling)
+    connections = ProduceRequests(connections=2, request_partitions=2).connection_requests("t", filling)
     written = [
         [(data.index, bytes(data.records or b"")) for data in produced.topic_data[0].partition_data]
         for produced in map(_produced, connections[0].requests[:3])
@@ -85,7 +85,7 @@ def test_a_request_may_write_to_several_partitions() -> None:
 def test_batches_do_not_come_again_at_once() -> None:
     filling = Filling(partitions=3, partition_bytes=1, record_bytes=1000, batch_bytes=64_000, data=ValueKind.JSON)
     assert len(set(batches_of(filling, filling.different_batches))) == 32
-    requests = ProduceRequests(connections=1).loads("t", filling)[0].requests
+    requests = ProduceRequests(connections=1).connection_requests("t", filling)[0].requests
     assert len(requests) == len(set(requests)) == 33
 
 

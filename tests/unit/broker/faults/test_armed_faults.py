@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from stepdown.broker.faults.armed_faults import ArmedFault, describe_near_misses
+from stepdown.broker.faults.event_log import RequestEvent
 from stepdown.broker.faults.fault_fields import make_fault
-from stepdown.broker.faults.request_log import RequestEvent
 
 
 def request(api: str, topic: str, client_id: str = "app") -> RequestEvent:

@@ -14,7 +14,7 @@ import pytest
 from stepdown.pipeline.failures import BadUsage
 from stepdown.pipeline.places.place_files import PlaceFiles
 from stepdown.pipeline.values.options import value_options
-from stepdown.pipeline.values.schemas import Schema, ValueSchemas
+from stepdown.pipeline.values.schemas import Schema, ValueDecoding
 from stepdown.pipeline.values.values_to_json import ValueDecoder
 from support.schema_registry import SchemaRegistry, schema_registry
 from support.serialized_values import (
@@ -86,7 +86,7 @@ def avro(schema: str, value: object) -> bytes:
 
 
 def of_schema(schema: object) -> ValueDecoder:
-    return ValueDecoder(ValueSchemas(format="avro", one=Schema(definition=json.dumps(schema))))
+    return ValueDecoder(ValueDecoding(format="avro", one=Schema(definition=json.dumps(schema))))
 
 
 def test_avro_of_a_registry_with_references_and_older_versions(registry: SchemaRegistry) -> None:
@@ -168,11 +168,11 @@ def test_json_needs_no_schema() -> None:
 def test_references_of_json_schemas_are_looked_up_in_the_registry_alone() -> None:
     whole = json.dumps({"type": "array", "items": {"$ref": "person.json"}})
     schema = Schema(definition=whole, references=(("person.json", PERSON),))
-    found = ValueDecoder(ValueSchemas(format="json", one=schema))
+    found = ValueDecoder(ValueDecoding(format="json", one=schema))
     assert text(found, b'[{"name": "Bo"}]') == [{"name": "Bo"}]
     assert "required" in reason(found, b"[{}]")
     with pytest.raises(BadUsage, match=r"no JSON Schema: .*is not present"):
-        ValueDecoder(ValueSchemas(format="json", one=Schema(definition='{"$ref": "http://127.0.0.1:9/a"}')))
+        ValueDecoder(ValueDecoding(format="json", one=Schema(definition='{"$ref": "http://127.0.0.1:9/a"}')))
 
 
 def test_what_cannot_be_decoded_is_told_and_goes_on(registry: SchemaRegistry) -> None:
@@ -273,9 +273,9 @@ def test_without_topics_the_subjects_have_to_be_named(topics: list[str] | None) 
     [
         (lambda folder: decoder(valueFormat="avro", valueSchema=f"{folder}/a"), "no such schema file"),
         (lambda _: decoder(valueFormat="avro", valueRegistryUrl="ftp://a"), "begins with http"),
-        (lambda _: ValueDecoder(ValueSchemas(format="json", one=Schema(definition="{"))), "no JSON Schema"),
+        (lambda _: ValueDecoder(ValueDecoding(format="json", one=Schema(definition="{"))), "no JSON Schema"),
         (
-            lambda _: ValueDecoder(ValueSchemas(format="protobuf", message="A", one=Schema(definition="AAAA"))),
+            lambda _: ValueDecoder(ValueDecoding(format="protobuf", message="A", one=Schema(definition="AAAA"))),
             "no protobuf descriptor",
         ),
     ],

@@ -24,8 +24,8 @@ cdef enum:
 
 
 cdef Py_ssize_t put_length(Sink sink, Py_ssize_t to, Py_ssize_t rest) noexcept nogil
-cdef Py_ssize_t put_literals(
-    Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size, Py_ssize_t rest
+cdef Py_ssize_t put_lz4_literals(
+    Sink sink, Py_ssize_t to, Source data, Py_ssize_t at, Py_ssize_t size, Py_ssize_t match_rest
 ) noexcept nogil
 cdef Py_ssize_t put_lz4_sequence(
     Sink sink, Py_ssize_t to, Source data, Py_ssize_t done, Py_ssize_t at, Py_ssize_t size, unsigned int distance

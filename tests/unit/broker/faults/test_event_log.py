@@ -1,6 +1,6 @@
 """The last events of a log for people: no more than a screen, and not what clients repeat."""
 
-from stepdown.broker.faults.request_log import (
+from stepdown.broker.faults.event_log import (
     MOST_CHARACTERS,
     MOST_LINES,
     MOST_REQUESTS,

@@ -13,8 +13,10 @@ class Stall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLoad:
-    """One connection. `error_at`: where an answer's error code stands, counted from its size field; None: unread.
+class ConnectionRequests:
+    """What one connection sends, and how fast.
+
+    `error_at`: where an answer's error code stands, counted from its size field; None: unread.
 
     `pace_s`: the least time between two requests, so that a connection asks as often of a slow server as of a fast one.
     """
@@ -44,7 +46,7 @@ class LoadPlan:
 
     address: str
     authority: str = ""
-    connections: tuple[ConnectionLoad, ...]
+    connections: tuple[ConnectionRequests, ...]
     asking: Asking
     seconds: float | None = None
     responses: int | None = None

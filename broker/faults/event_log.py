@@ -64,7 +64,7 @@ class OtherEvent:
 Event = RequestEvent | OtherEvent
 
 
-class RequestLog:
+class EventLog:
     """The last events of a broker or of a cluster."""
 
     def __init__(self) -> None:

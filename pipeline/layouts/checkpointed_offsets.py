@@ -19,7 +19,7 @@ Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotedOffsets:
+class CheckpointedOffsets:
     """Log start offsets, recovery points and high watermarks; `is_clean`: written as the broker stopped."""
 
     starts: Offsets
@@ -28,7 +28,7 @@ class NotedOffsets:
     is_clean: bool
 
     @classmethod
-    def read(cls, files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry]) -> "NotedOffsets":
+    def read(cls, files: PlaceFiles, path: str, entries: Sequence[DirectoryEntry]) -> "CheckpointedOffsets":
         """Of the directory `path`, which has these entries. Raises: DiskFault."""
         return cls(
             starts=read_checkpoint(files, path, LOG_STARTS),
