@@ -74,7 +74,8 @@ class Connection:
         self._free_frame_bytes = CHARGED_FRAME_BYTES
         self._unrestricted_frame_bytes = parser.max_bytes
         self._read_ahead_bytes = READ_AHEAD_BYTES
-        peer.release_frame, peer.pass_frame, peer.offer_frame = self._release, self._pass_frame, self._offer_frame
+        peer.release_frame, peer.release_parsed_request = self._release, self._release_parsed_claim
+        peer.allow_frame_reclaim = self._allow_frame_reclaim
         self._frame_claim: Claim | None = None
         self._parsed_claim: Claim | None = None
         self._read_ahead_claim: Claim | None = None
@@ -107,7 +108,7 @@ class Connection:
                     await self._send_held_replies(answerer)
                     await self._turn.end()
                 if self._frame_claim is not None:
-                    self._frame_claim.withdraw()
+                    self._frame_claim.forbid_reclaim()
                 self.is_busy = self.is_waiting = True
                 self.last_active_ms = self.asked_ms = self._clock.monotonic_ms()
                 memory_bytes = memory_bytes_of(frame)
@@ -155,7 +156,8 @@ class Connection:
             self.close()
             if self.at_end is not None:
                 self.at_end()
-            self.peer.release_frame = self.peer.pass_frame = self.peer.offer_frame = do_nothing_with_frame
+            self.peer.release_frame = self.peer.release_parsed_request = do_nothing_with_frame
+            self.peer.allow_frame_reclaim = do_nothing_with_frame
             self._unread.give_up = do_nothing_with_frame
             self.first = self.at_end = None  # these know this connection: what it holds is to be free now
 
@@ -306,7 +308,7 @@ class Connection:
             self._check_size(size, self._shared.rules())
             self._frame_claim = await self._claim_for_frame(size)
             self._ms_a_byte = self._shared.rules().grace_ms_per_byte(size)
-            self._frame_claim.offer(self._give_up_frame)
+            self._frame_claim.allow_reclaim(self._give_up_frame)
 
     async def _claim_for_parsed_request(self, size_bytes: int, answerer: Answerer) -> None:
         """Claims the memory of the parsed request. Raises: ConnectionResetError when it was closed meanwhile."""
@@ -353,18 +355,13 @@ class Connection:
         )
         self.close()
 
-    def _offer_frame(self, end_wait: Callable[[], None] | None) -> None:
-        """The request is parsed, and waits: offers its memory to others that wait for it."""
+    def _allow_frame_reclaim(self, end_wait: Callable[[], None] | None) -> None:
+        """The parsed request waits in its handler: the budget may take its memory back from now on, for others."""
         if self._frame_claim is not None:
-            self._frame_claim.offer(partial(self._give_up_waiting_request, end_wait))
+            self._frame_claim.allow_reclaim(partial(self._give_up_waiting_request, end_wait))
         if self._parsed_claim is not None:
             drop = end_wait or partial(self._give_up_waiting_request, None)
-            self._parsed_claim.offer(drop, at_once=end_wait is not None)
-
-    def _pass_frame(self) -> None:
-        """The request goes on as bytes, and waits."""
-        self._release_parsed_claim()
-        self._offer_frame(None)
+            self._parsed_claim.allow_reclaim(drop, at_once=end_wait is not None)
 
     def _give_up_waiting_request(self, end_wait: Callable[[], None] | None) -> None:
         """Others need its memory: frees the frame, and ends the wait or, if that cannot be ended, closes."""

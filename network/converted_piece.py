@@ -205,13 +205,13 @@ class ConvertedPiece:
         """The peer stalls, or it is not its turn (`at_once`): others may have the memory."""
         self.state = NEXT[self.state]["offer"]
         if self._claim is not None:
-            self._claim.offer(partial(_drop, ref(self)), at_once=at_once)
+            self._claim.allow_reclaim(partial(_drop, ref(self)), at_once=at_once)
 
     def withdraw(self) -> None:
         """The memory is in use again, if nobody took it: then there is `data`."""
         self.state = NEXT[self.state]["withdraw"]
         if self._claim is not None:
-            self._claim.withdraw()
+            self._claim.forbid_reclaim()
 
     def consume(self) -> None:
         """`data` was sent. The memory stays for the next bytes unless others wait for it."""

@@ -5,8 +5,8 @@ up, claims wait in a queue (first come, first served). A claim larger than the w
 else is held: one chunk always moves, so work goes on, and the peak is the larger of the limit and the largest single
 claim.
 
-A holder that makes no progress of its own (a chunk converted for a reader that does not read) offers it back with
-`Claim.offer`: when others wait, the budget asks the holder that stalled first to drop what it can make again
+A holder that makes no progress of its own (a chunk converted for a reader that does not read) lets others have it
+by `Claim.allow_reclaim`: when others wait, the budget asks the holder that stalled first to drop what it can make again
 later. It does so only after the holder has stalled for `patience_ms`. Without this delay, a hundred readers slightly
 slower than the broker would take memory from one another, and every chunk would be converted twice.
 """
@@ -41,7 +41,7 @@ class Claim:
     def release(self) -> None:
         """Gives the bytes back; again is harmless."""
         size, self.size_bytes = self.size_bytes, 0
-        self._budget._withdraw(self)
+        self._budget._forbid_reclaim(self)
         self._budget._leaving.discard(self)
         self._budget._give_back(self, size)
 
@@ -60,24 +60,24 @@ class Claim:
             self.size_bytes, extra.size_bytes = size_bytes, 0
         return self.size_bytes >= size_bytes
 
-    def offer(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
+    def allow_reclaim(self, drop: Callable[[], None], *, at_once: bool = False) -> None:
         """From now on `drop` may be called, once: it releases this claim, at once or before long, for those who wait.
 
         `at_once`: without the patience that stalled holders are granted, for what is not being sent yet.
         """
         if at_once:
             self.stalled_since_ms = LONG_AGO
-        self._budget._offer(self, drop)
+        self._budget._allow_reclaim(self, drop)
 
     def progress(self, forgiven_ms: float) -> None:
         """The holder moved: it counts as stalled for that much less."""
         self._budget._forgive(self, forgiven_ms)
 
-    def withdraw(self) -> None:
-        """Takes back what `offer` has offered."""
+    def forbid_reclaim(self) -> None:
+        """Ends what `allow_reclaim` has allowed."""
         if self.stalled_since_ms == LONG_AGO:
             self.stalled_since_ms = None
-        self._budget._withdraw(self)
+        self._budget._forbid_reclaim(self)
 
     def __enter__(self) -> "Claim":
         return self
@@ -123,7 +123,7 @@ class MemoryBudget:
         self.peak_bytes = 0
         self.waits = 0
         self._queue: dict[Waiter, None] = {}  # by age
-        self._offers: dict[Claim, Callable[[], None]] = {}
+        self._reclaimable: dict[Claim, Callable[[], None]] = {}
         self._leaving: set[Claim] = set()  # asked to release, which they do when they are done
         self._reclaiming = False
 
@@ -203,18 +203,18 @@ class MemoryBudget:
             elif not self._ask_a_holder_to_release(first):
                 return
 
-    def _offer(self, claim: Claim, drop: Callable[[], None]) -> None:
+    def _allow_reclaim(self, claim: Claim, drop: Callable[[], None]) -> None:
         if claim.stalled_since_ms is None:
             claim.stalled_since_ms = self._monotonic_ms()
-        self._offers[claim] = drop
+        self._reclaimable[claim] = drop
         self._serve_queue()
 
     def _forgive(self, claim: Claim, ms: float) -> None:
         if claim.stalled_since_ms is not None:
             claim.stalled_since_ms = min(self._monotonic_ms(), claim.stalled_since_ms + ms)
 
-    def _withdraw(self, claim: Claim) -> None:
-        self._offers.pop(claim, None)
+    def _forbid_reclaim(self, claim: Claim) -> None:
+        self._reclaimable.pop(claim, None)
 
     def _monotonic_ms(self) -> int:
         return 0 if self._clock is None else self._clock.monotonic_ms()
@@ -228,7 +228,7 @@ class MemoryBudget:
             return False
         self._reclaiming = True
         try:
-            self._offers.pop(found)()
+            self._reclaimable.pop(found)()
             if found.size_bytes:
                 self._leaving.add(found)
         finally:
@@ -237,9 +237,9 @@ class MemoryBudget:
 
     def _choose_holder(self, first: Waiter) -> Claim | None:
         """The holder to ask for its memory; if none yet, a timer tries again."""
-        if not self._offers:
+        if not self._reclaimable:
             return None
-        return self._only_after_patience(min(self._offers, key=stalled_since_ms), self._patience_ms)
+        return self._only_after_patience(min(self._reclaimable, key=stalled_since_ms), self._patience_ms)
 
     def _only_after_patience(self, claim: Claim, patience_ms: int) -> Claim | None:
         if self._clock is None:

@@ -24,9 +24,9 @@ class Peer:
 
     A handler whose request waits for others calls one of these, to give up the memory of the request:
     `release_frame` frees the memory at once.
-    `offer_frame` keeps it until others need it; then it ends the wait by the function that it was given, or, without
-    one, closes the connection.
-    `pass_frame` frees what the parsed request takes, and offers the bytes of its frame as `offer_frame` does.
+    `release_parsed_request` frees what the parsed request takes, and keeps the bytes of its frame.
+    `allow_frame_reclaim` keeps the memory until others need it; then it ends the wait by the function that it was
+    given, or, without one, closes the connection.
 
     `latest_request` is its API, its version and the bytes of its body; `turn`, how long it may have the event loop;
     `seen`, where its requests are counted.
@@ -46,8 +46,8 @@ class Peer:
     on_leave: Callable[[], None] | None = None
     has_left: bool = False
     release_frame: Callable[[], None] = field(default=do_nothing_with_frame, repr=False, compare=False)
-    pass_frame: Callable[[], None] = field(default=do_nothing_with_frame, repr=False, compare=False)
-    offer_frame: Callable[[Callable[[], None] | None], None] = field(
+    release_parsed_request: Callable[[], None] = field(default=do_nothing_with_frame, repr=False, compare=False)
+    allow_frame_reclaim: Callable[[Callable[[], None] | None], None] = field(
         default=do_nothing_with_frame, repr=False, compare=False
     )
     turn: Turn = field(default_factory=lambda: Turn(Turns()), repr=False, compare=False)

@@ -34,7 +34,7 @@ class Turns:
 
     @property
     def first_turn_s(self) -> float:
-        """How long a turn lasts that begins now, without having been waited for."""
+        """The length of a turn that begins now, without waiting in the queue."""
         return TURN_S * TURNS_A_PASS / (TURNS_A_PASS + len(self._queue)) if self._queue else TURN_S
 
     def begin(self) -> "Turn":

@@ -21,7 +21,7 @@ class WaitingPeer(Protocol):
     has_left: bool
 
     @property
-    def offer_frame(self) -> Callable[[Callable[[], None]], None]:
+    def allow_frame_reclaim(self) -> Callable[[Callable[[], None]], None]:
         """Takes what ends the wait when others need the memory of its request."""
         ...
 
@@ -96,7 +96,7 @@ class Purgatory:
         self._parked[waiter] = None
         if peer is not None:
             peer.on_leave = waiter.give_up
-            peer.offer_frame(waiter.expire)
+            peer.allow_frame_reclaim(waiter.expire)
         timer = self._clock.call_later(timeout_ms, waiter.expire)
         try:
             await waiter.done

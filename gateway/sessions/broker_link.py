@@ -106,7 +106,7 @@ class BrokerLink:
         Raises: MalformedFrame, OSError.
         """
         ms_a_byte = 1000 / max(1, self._tools.min_bytes_a_second)
-        claim.offer(partial(self._release_and_close, claim))
+        claim.allow_reclaim(partial(self._release_and_close, claim))
         try:
             return await self.connection.read(size, lambda count: claim.progress(count * ms_a_byte))
         except ConnectionResetError:
@@ -117,7 +117,7 @@ class BrokerLink:
                 "memory of answers; see stepdown.request.min.bytes.per.second"
             ) from None
         finally:
-            claim.withdraw()
+            claim.forbid_reclaim()
             claim.stalled_since_ms = None
 
     def _release_and_close(self, claim: Claim) -> None:

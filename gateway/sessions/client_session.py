@@ -155,10 +155,9 @@ class ClientSession:
         self._count_request(head, peer, began_s)
         is_changed = is_translated(head.key, head.version, taken)
         if head.key != ApiKey.PRODUCE:  # may wait in the cluster for as long as the client likes
-            if is_changed or self._router is not None:
-                peer.offer_frame(None)
-            else:
-                peer.pass_frame()
+            if not is_changed and self._router is None:  # only its bytes go on
+                peer.release_parsed_request()
+            peer.allow_frame_reclaim(None)
         if head.key == ApiKey.SASL_HANDSHAKE and head.version == 0:
             return await self._login.answer_handshake_v0(head, frame, began_s)
         if not is_changed:

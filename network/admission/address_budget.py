@@ -76,10 +76,10 @@ class AddressBudget(MemoryBudget):
         return next(iter(own) if self._is_oldest_next else reversed(own))
 
     def _choose_holder(self, first: Waiter) -> Claim | None:
-        if not self._offers:
+        if not self._reclaimable:
             return None
-        most = max(self._held_bytes[each.owner] for each in self._offers)
-        claim = min((each for each in self._offers if self._held_bytes[each.owner] == most), key=stalled_since_ms)
+        most = max(self._held_bytes[each.owner] for each in self._reclaimable)
+        claim = min((each for each in self._reclaimable if self._held_bytes[each.owner] == most), key=stalled_since_ms)
         is_unfair = most > self._held_bytes[first.owner] + first.size_bytes
         patience_ms = self._patience_ms * HALVED_BY // (HALVED_BY + self.waiting - 1)
         return self._only_after_patience(claim, min(patience_ms, OTHERS_PATIENCE_MS) if is_unfair else patience_ms)

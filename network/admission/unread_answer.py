@@ -32,7 +32,7 @@ class UnreadAnswer:
         self._claim = claim
         self._ms_a_byte = self._shared.rules().grace_ms_per_byte(claim.size_bytes)
         self._seen_sent_bytes = self._wire.sent_bytes
-        claim.offer(self.give_up)
+        claim.allow_reclaim(self.give_up)
 
     def release(self) -> None:
         """Nothing is kept any more; again is harmless."""

@@ -2,8 +2,9 @@
 
     {"clients": [row…], "forgotten": 0, "most_clients": 1000}
 
-A row's `fetched` has the newest record format that its Fetch versions read, its `lost` what it cannot be told: counted
-where a server knows, 0 where it follows from the versions alone. `because` is joined by `; `.
+`fetched` counts Fetch requests by the newest record format that their version reads. `lost` is what old versions of
+this client's requests cannot carry, with how often that was so; 0: it follows from the versions and was not counted.
+`because` is joined by `; `.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,11 @@ FIRST_FETCH_WITH_HEADERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRow:
-    """A client as it was seen; by release, `kafka_4` has yes, no or unknown, `because` why, where it changes."""
+    """A client as it was seen.
+
+    `kafka_4` says for each release of Kafka 4 whether the client works with it: yes, no or unknown. `because` has the
+    reasons for each release at which they change.
+    """
 
     address: str
     principal: str

@@ -108,7 +108,7 @@ class TlsWire(PlainTransport):
     async def _shake_hands(self, context: ssl.SSLContext, claim: Claim) -> ssl.SSLObject:
         if self._closed:
             raise ConnectionResetError("closed")
-        claim.offer(lambda: self._give_up_handshake(claim))
+        claim.allow_reclaim(lambda: self._give_up_handshake(claim))
         self._records = records = TlsRecords(context, self._buffers, is_server=True)
         flights_left, is_done, has_answered = MOST_FLIGHTS, False, False
         while not is_done:

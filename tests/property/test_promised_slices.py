@@ -121,8 +121,8 @@ class Peer:
 
 def take_all(budget: MemoryBudget) -> None:
     """What waits for the whole budget does to those who offer theirs."""
-    for claim in list(budget._offers):
-        budget._offers.pop(claim)()
+    for claim in list(budget._reclaimable):
+        budget._reclaimable.pop(claim)()
 
 
 async def wait_for_memory(budget: MemoryBudget, chance: Random) -> None:

@@ -302,7 +302,7 @@ async def test_a_request_that_was_read_and_waits_is_charged_as_what_it_became(ca
             await RawClient.connect("127.0.0.1", port, client_id="second") as second,
         ):
             await first.begin(waiting, 1)
-            await until(lambda: bool(budget._offers))
+            await until(lambda: bool(budget._reclaimable))
             assert budget.in_use_bytes > memory_bytes / 2
             await second.begin(waiting, 1)
             await until(lambda: budget.waiting == 1)

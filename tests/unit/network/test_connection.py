@@ -493,7 +493,7 @@ async def test_long_answers_that_are_not_read_give_their_memory_to_those_who_wai
         async with await connect(broker) as honest, await connect(broker) as other:
             with await narrow(broker) as stalled:
                 await asyncio.get_running_loop().sock_sendall(stalled, honest.frame(request, 4))
-                await until(lambda: bool(broker.answer_memory._offers))
+                await until(lambda: bool(broker.answer_memory._reclaimable))
                 asked = await honest.begin(request, 4)
                 await until(lambda: broker.answer_memory.waiting == 1)
                 assert (await other.send(ApiVersionsRequest(), 0)).error_code == 0

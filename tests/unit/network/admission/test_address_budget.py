@@ -32,7 +32,7 @@ class Storm:
 
     async def _hold(self, address: str, name: str) -> None:
         claim = self.held[name] = await self.budget.claim(PLACE, address)
-        claim.offer(lambda: self._give_up(name))
+        claim.allow_reclaim(lambda: self._give_up(name))
 
     def _give_up(self, name: str) -> None:
         self.given_up.append(name)
