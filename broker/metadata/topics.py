@@ -244,15 +244,15 @@ class Topics:
             stored[topic.name] = StoredTopic(topic_id=topic.topic_id, replicas=replicas, configs=dict(topic.overrides))
             await self._turn.next()
         try:
-            await self._store_topics(stored, await self._encode_topics(stored))
+            await self._store_topics(stored, await self._preencode_topics(stored))
         except DiskFault as fault:
             drop_traceback(fault)
             failed.update((topic.name, fault) for topic in new)
 
-    async def _encode_topics(self, topics: Mapping[str, StoredTopic | None]) -> PreencodedChanges:
+    async def _preencode_topics(self, topics: Mapping[str, StoredTopic | None]) -> PreencodedChanges:
         """Encodes what `_store_topics` will write of these topics, yielding to the event loop on the way."""
         encoded = PreencodedChanges()
-        for _ in self.store.encode_topics(topics, encoded):
+        for _ in self.store.preencode_topics(topics, encoded):
             await self._turn.next()
         return encoded
 
@@ -357,7 +357,7 @@ class Topics:
         stored = self.store.state.topics[topic.name]
         replicas = stored.replicas + (self._new_record(),) * (partitions - stored.partitions)
         grown = {topic.name: replace(stored, replicas=replicas)}
-        encoded = await self._encode_topics(grown)
+        encoded = await self._preencode_topics(grown)
         if (now := self.store.state.topics[topic.name]) is not stored:  # its settings were changed meanwhile
             grown = {topic.name: replace(now, replicas=replicas)}
         await self._store_topics(grown, encoded)
@@ -447,7 +447,7 @@ class Topics:
     async def _delete(self, names: Sequence[str]) -> dict[str, ApiError]:
         try:
             gone = dict.fromkeys(names)
-            await self._store_topics(gone, await self._encode_topics(gone))
+            await self._store_topics(gone, await self._preencode_topics(gone))
         except DiskFault as fault:
             return dict.fromkeys(names, fault)
         deleted = [self.cluster.remove(name) for name in names]

@@ -76,12 +76,12 @@ class ScramCredentials:
     async def alter_in_turns(self, changes: Sequence[Change], turn: Turn) -> dict[str, ApiError | None]:
         """As `alter`; others have the loop until all are written. Raises: DiskFault."""
         encoded = PreencodedChanges()
-        passwords = {
+        credentials = {
             (each.user, SCRAM_MECHANISMS[each.mechanism]): each.credential
             for each in changes
             if isinstance(each, Upsertion) and each.credential is not None
         }
-        for _ in self._store().encode_passwords(passwords, encoded):
+        for _ in self._store().preencode_scram_credentials(credentials, encoded):
             await turn.next()
         return self.alter(changes, encoded=encoded)
 

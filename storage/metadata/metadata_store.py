@@ -131,8 +131,11 @@ class MetadataStore:
             files.make_private(path)
             files.rename(path, path + MIGRATED)
 
-    def encode_topics(self, topics: Mapping[str, StoredTopic | None], into: PreencodedChanges) -> Iterator[None]:
-        """Encodes, a record a step, what a change has to write that puts these topics, or takes those that are None."""
+    def preencode_topics(self, topics: Mapping[str, StoredTopic | None], into: PreencodedChanges) -> Iterator[None]:
+        """Encodes in advance, one record a step, what a change writes that creates or alters these topics.
+
+        A topic that is None is deleted by the change.
+        """
         for name, after in topics.items():
             before = self._saved.topics.get(name)
             if after is not None:
@@ -141,15 +144,15 @@ class MetadataStore:
                 records = iter(()) if before is None else records_to_remove_topic(name, before)
             yield from into.encode(name, before, after, records, self.state.metadata_version)
 
-    def encode_rules(self, acls: Mapping[Acl, UUID], into: PreencodedChanges) -> Iterator[None]:
-        """The same for all access rules, as they are after the change."""
+    def preencode_acls(self, acls: Mapping[Acl, UUID], into: PreencodedChanges) -> Iterator[None]:
+        """The same for ACLs: `acls` are all that there are after the change."""
         before = self._saved.acls
         yield from into.encode(RULES, before, acls, rule_changes(before, acls), self.state.metadata_version)
 
-    def encode_passwords(
+    def preencode_scram_credentials(
         self, credentials: Mapping[tuple[str, str], ScramCredential], into: PreencodedChanges
     ) -> Iterator[None]:
-        """The same for passwords, by user and mechanism."""
+        """The same for SCRAM credentials, by user and mechanism."""
         for key, credential in credentials.items():
             records = [password_record(*key, credential)]
             before = self._saved.scram_credentials.get(key)
@@ -162,9 +165,10 @@ class MetadataStore:
         encoded: PreencodedChanges | None = None,
         quotas: Collection[QuotaEntity] | None = None,
     ) -> None:
-        """Write what has changed since the last time, with what was encoded of it; it is on the disk when this returns,
-        without `sync` once the function of `log.prepare_sync` has. `quotas`: the entities whose quotas may have
-        changed, None if any may have.
+        """Write what has changed since the last save, with the records that are in `encoded` already.
+
+        With `sync` it is on the disk when this returns, without it when the function that `log.prepare_sync` makes has
+        returned. `quotas`: the entities whose quotas may have changed, None if any may have.
 
         Raises: DiskFault, the log then still holds the last state that was saved.
         """

@@ -85,7 +85,7 @@ class Acls:
 
     async def _replace_in_turns(self, acls: dict[Acl, UUID], turn: Turn) -> None:
         encoded = PreencodedChanges()
-        for _ in self._store.encode_rules(acls, encoded):
+        for _ in self._store.preencode_acls(acls, encoded):
             await turn.next()
         self._replace(acls, encoded)
 
