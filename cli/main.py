@@ -26,14 +26,14 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """The status of a command line; a command that fails has said why on stderr."""
-    from .support.command_ending import EXIT_INTERRUPTED, end, end_with
+    from .support.command_ending import EXIT_INTERRUPTED, finish_output, report_failure
     from .support.stop_signals import StopSignals, end_as_by_interrupt, signals_with_default_action
 
     with StopSignals(end_as_by_interrupt, signals_with_default_action()) as signals:
         try:
-            status = end_with(_run(arguments))
+            status = finish_output(_run(arguments))
         except BaseException as fault:
-            status = end(fault)
+            status = report_failure(fault)
     return 128 + signals.by if signals.by is not None and status == EXIT_INTERRUPTED else status
 
 

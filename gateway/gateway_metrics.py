@@ -104,4 +104,4 @@ class GatewayMeter:
         pass
 
     def count_throttling(self, throttle_ms: int) -> None:
-        pass
+        """Not counted: the brokers throttle, and count it."""

@@ -2,19 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
 
 from .delivery import Callback, RecordMetadata
 from .errors import FOREIGN_FAULTS, ProducerError
+from .record import ProducerInterceptor
 
 
-class Interceptor(Protocol):
-    """Sees each record's end, before its callback does."""
-
-    def on_acknowledgement(self, metadata: RecordMetadata, error: ProducerError | None) -> None: ...
-
-
-def call_interceptors_first(interceptors: Sequence[Interceptor], callback: Callback | None) -> Callback:
+def call_interceptors_first(interceptors: Sequence[ProducerInterceptor], callback: Callback | None) -> Callback:
     """A callback that calls the interceptors first."""
 
     def call_all(metadata: RecordMetadata, error: ProducerError | None) -> None:

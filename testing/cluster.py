@@ -14,7 +14,10 @@ class Role(TypedDict, total=False):
 
 
 class AsyncCluster:
-    """What may be done to brokers. Raises: ControlFailed, also for what one broker does not have, as followers."""
+    """`kafka.cluster` with asyncio: stops, kills, pauses and starts single brokers, holds up followers, moves leaders.
+
+    Raises: ControlFailed, also for what one broker does not have, as followers.
+    """
 
     def __init__(self, control: ControlClient) -> None:
         self._control = control
@@ -129,7 +132,7 @@ class AsyncCluster:
 
 
 class Cluster(BlockingFront[AsyncCluster]):
-    """The same, blocking."""
+    """`kafka.cluster`: the methods of `AsyncCluster`, which block. The brokers themselves are made by `Kafka`."""
 
     stop = blocking(AsyncCluster.stop)
     kill = blocking(AsyncCluster.kill)

@@ -43,8 +43,8 @@ class Contents:
         self.fetched = FetchedPartitions()
         self._running = running
 
-    def operations(self) -> list[ControlOperation]:
-        """What the control can be asked about them."""
+    def control_operations(self) -> list[ControlOperation]:
+        """What the control port can be asked about them."""
         group: dict[str, Reader] = {"group": name}
         return [
             ControlOperation(

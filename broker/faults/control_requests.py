@@ -64,7 +64,7 @@ class Control:
         services.interceptors.append(injector)
         services.control = self
         services.on_group_line = partial(self.log_event, event="group")
-        disk.failing = partial(self._disk_error_number, services.cluster.node_id)
+        disk.failing = partial(self._fire_disk_fault, services.cluster.node_id)
 
     def close(self) -> None:
         """Lets everything go on, so that brokers can stop."""
@@ -172,7 +172,7 @@ class Control:
                 act=self._reset_all,
                 fields={"keep_contents": parse_flag},
             ),
-            *self.contents.operations(),
+            *self.contents.control_operations(),
         )
 
     async def _list_operations(self, fields: Fields) -> Answer:
@@ -222,8 +222,8 @@ class Control:
         self.log_event(f"fault {armed.number} {how}")
         return armed.to_json()
 
-    def _disk_error_number(self, broker: int, path: str) -> int | None:
-        """The error number with which writing to that file of this broker fails."""
+    def _fire_disk_fault(self, broker: int, path: str) -> int | None:
+        """Fires a fault that is armed for that file of this broker: the errno of the write, None if there is none."""
         found = parse_log_directory(path.rpartition("/")[0].rpartition("/")[2])
         if found is None:
             return None

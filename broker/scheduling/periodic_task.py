@@ -59,9 +59,9 @@ class Periodic:
         self._timer = None if delay_ms >= FOREVER_MS else self._clock.sweep_later(delay_ms, self._start)
 
     def _start(self) -> None:
-        self._run = asyncio.get_running_loop().create_task(self._run_once())
+        self._run = asyncio.get_running_loop().create_task(self._run_and_schedule_next())
 
-    async def _run_once(self) -> None:
+    async def _run_and_schedule_next(self) -> None:
         try:
             await self._work()
         except ApiError as fault:

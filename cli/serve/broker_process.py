@@ -66,7 +66,7 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
             "raise the limit of the container",
             *(limit_bytes >> 20, LEAST_BYTES >> 20),
         )
-    new = _check_can_start(loaded, options, environ)
+    new = _prepare_start(loaded, options, environ)
     allow_open_files()
     make_malloc_return_memory()
     shorten_switch_interval()
@@ -75,10 +75,10 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
     return run_in_loop(_run_broker(loaded, options, new))
 
 
-def _check_can_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> frozenset[str]:
-    """The log directories that are new.
+def _prepare_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> frozenset[str]:
+    """Checks addresses and directories, then makes the files that flags name; returns the log directories to be made.
 
-    Raises: OSError, DiskFault for what would keep a broker from starting, before anything is written.
+    Raises: OSError, DiskFault for what would keep a broker from starting.
     """
     from .start_check import check_addresses, check_directories, check_listener_files
 

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _serve_by_arguments(given: argparse.Namespace, settings: Sequence[str]) -> int:
-    """`settings`: what the command line's own win over."""
+    """`settings`: settings by default; those of the command line win over them."""
     from .broker_process import BrokerOptions, serve
 
     rack = [Given("broker.rack", name, Origin("option --racks")) for name in given.racks[:1] if given.brokers == 1]

@@ -43,7 +43,7 @@ EXTRAS = {
 """Modules that only some commands need, and the extra that brings each."""
 
 
-def end(fault: BaseException) -> int:
+def report_failure(fault: BaseException) -> int:
     """Say what happened, and return the status of the process."""
     if isinstance(fault, SystemExit):
         return _obey_exit(fault)
@@ -68,8 +68,8 @@ def end(fault: BaseException) -> int:
     return failure.exit_code
 
 
-def end_with(status: int) -> int:
-    """The status of a command that came to its end; a failure where its output could not be written."""
+def finish_output(status: int) -> int:
+    """Flush stdout; return `status`, or that of a failure if the output could not be written."""
     unwritten = flush_output()
     return status if unwritten is None else _report_lost_output(unwritten)
 
@@ -108,9 +108,9 @@ def _is_for_people(fault: BaseException) -> bool:
 
 def _obey_exit(fault: SystemExit) -> int:
     if fault.code is None or isinstance(fault.code, int):
-        return end_with(fault.code or 0)
+        return finish_output(fault.code or 0)
     print_error(str(fault.code))
-    return end_with(EXIT_FAILED)
+    return finish_output(EXIT_FAILED)
 
 
 def _report_lost_output(fault: OSError) -> int:
@@ -121,7 +121,7 @@ def _report_lost_output(fault: OSError) -> int:
 
 
 def _is_of_output(fault: OSError) -> bool:
-    """Whether it is stdout's: who fails to write a file names it. Without a buffer nothing is left to flush."""
+    """Whether writing to stdout failed: an error of a file has its name. A stdout without a buffer flushes no error."""
     return fault.filename is None and fault.errno in OF_OUTPUT
 
 

@@ -49,7 +49,10 @@ class TopicPlace(Protocol):
         """Replaces the settings of a topic."""
 
     def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
-        """A line for each internal topic that has, or should have, another number of partitions."""
+        """A line for each internal topic that has another number of partitions than `counts` says.
+
+        Topics of log directories get that number, unless it is a dry run; those of a running broker keep theirs.
+        """
 
     def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:
         """What of users, access rules and quotas of ZooKeeper is added, in lines."""

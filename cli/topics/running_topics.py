@@ -101,7 +101,7 @@ class RunningTopics:
         return ["users, access rules and quotas of ZooKeeper are not taken: stop the broker and pass --log-dir"]
 
     def adopt_internal_partition_counts(self, counts: Mapping[str, int], *, dry_run: bool) -> Sequence[str]:
-        """Nothing is changed: groups and transactions are in use by the numbers that there are."""
+        """Changes nothing: partitions hold groups and transactions by their present number already."""
         found = self._client.run(describe_topics(list(counts))) if counts else []
         present = {topic["name"]: len(topic["partitions"]) for topic in found if not topic["error"]}
         return [

@@ -122,7 +122,7 @@ class _TranslatedFetch:
         keys, wait_ms, min_bytes = self._rotate_partitions(), self._request.max_wait_ms, self._request.min_bytes
         for _ in range(MOST_ROUNDS):
             await self._fetch_upstream(keys, max(0, wait_ms), min(min_bytes, CLAIM_BYTES))
-            await self._fetch_starved_alone(keys)
+            await self._fetch_starved_one_by_one(keys)
             await self._convert(keys)
             if await self._has_records_or_error() or not await self._skip_vanished_batches(keys):
                 break
@@ -198,7 +198,7 @@ class _TranslatedFetch:
             await self._turn.next()
         return True
 
-    async def _fetch_starved_alone(self, keys: Sequence[PartitionKey]) -> None:
+    async def _fetch_starved_one_by_one(self, keys: Sequence[PartitionKey]) -> None:
         """Fetches partitions whose first batch was too large for their share one by one, as far as the claim lasts."""
         if not self._is_hard:
             return

@@ -185,14 +185,17 @@ class _SegmentConverter:
                 while size := kernel.plan(window[at:], self._task.magic, CHUNK_BYTES)[0]:
                     yield window[at : at + size]
                     at += size
-                wanted = WINDOW_BYTES if at else self._next_batch_bytes(window)
+                wanted = WINDOW_BYTES if at else self._window_bytes_for_next_batch(window)
                 if not wanted:
                     return
         finally:
             source.close()
 
-    def _next_batch_bytes(self, window: memoryview) -> int:
-        """How many bytes the next batch takes; 0 where the log ends in a part of one."""
+    def _window_bytes_for_next_batch(self, window: memoryview) -> int:
+        """How large a window has to be for the next batch; 0 where the log ends in a part of one.
+
+        Raises: PipelineFailure for a part of a batch in a segment that is not the newest.
+        """
         left = self._task.segment.size_bytes - self.position
         size = int.from_bytes(window[8:LOG_OVERHEAD], "big") + LOG_OVERHEAD if left >= LOG_OVERHEAD else left + 1
         if size <= left and size > len(window):

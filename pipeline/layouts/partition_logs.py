@@ -125,7 +125,7 @@ def _partitions_of_storage(
 
 
 def _make_logs_of_tiered_only(files: PlaceFiles, found: Sequence[TieredPartition]) -> list[PartitionSegments]:
-    """Of a topic that was deleted and created again: the id that was written to last."""
+    """Logs that only tiered storage has. Of a topic that was deleted and created again: of the newest topic id."""
     return [make_tiered_log(files, partition, None, (), None) for partition in _keep_newest_topic_ids(files, found)]
 
 

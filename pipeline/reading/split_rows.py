@@ -90,7 +90,7 @@ class SplitRows:
                 continue
             self._position += done
             if not done:
-                window = self._next_batch_bytes(data) or WINDOW_BYTES
+                window = self._window_bytes_for_next_batch(data) or WINDOW_BYTES
         self._damage.end_split()
 
     def _end_window(self, data: memoryview) -> None:
@@ -120,7 +120,7 @@ class SplitRows:
             return None
         return view
 
-    def _next_batch_bytes(self, data: memoryview) -> int:
+    def _window_bytes_for_next_batch(self, data: memoryview) -> int:
         """How large a window has to be for the next batch; 0 where there is a part of one, which is passed by.
 
         Raises: PipelineFailure where a part of a batch may not be.

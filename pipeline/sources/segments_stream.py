@@ -120,7 +120,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if first >= stop:
                 continue
             log_end = None if log is None else self._options.end_of_reading(files, log)
-            lost = self._find_lost_end(topic, partition, stop, log_end)
+            lost = self._describe_lost_records(topic, partition, stop, log_end)
             if lost is not None:
                 first_lost = first if log_end is None else max(first, log_end)
                 planning.losses.append(missing_offsets_damage(topic, int(partition), first_lost, stop, lost))
@@ -169,7 +169,7 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises: DataLoss.
         """
         for topic, partition, offset in _offsets_by_partition(start):
-            lost = self._find_lost_end(topic, partition, offset, ends.get(topic, {}).get(partition))
+            lost = self._describe_lost_records(topic, partition, offset, ends.get(topic, {}).get(partition))
             if lost is not None:
                 print_line(f"lost: {lost}")
         earliest: Offsets = {}
@@ -182,8 +182,8 @@ class SegmentsStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin.setdefault(topic, {})[partition] = min(first, end)
         return begin
 
-    def _find_lost_end(self, topic: str, partition: str, offset: int, end: int | None) -> str | None:
-        """What is lost of a log that had `offset`, None for nothing. Raises: DataLoss."""
+    def _describe_lost_records(self, topic: str, partition: str, offset: int, end: int | None) -> str | None:
+        """A sentence if the log no longer reaches `offset`, None if it does. Raises: DataLoss with failOnDataLoss."""
         if end is not None and end >= offset:
             return None
         found = "is gone" if end is None else f"ends at {end}"

@@ -47,8 +47,9 @@ class _NodeTimes:
 
 
 class Accumulator:
-    """All open batches of a producer. `needs_pass`: since it was reset a batch was opened, or became full.
+    """All open batches of a producer.
 
+    `needs_pass`: a batch was opened or became full, and the sender has neither been woken for it nor looked.
     `watches_nodes`: it wants to be told by `node_was_ready`.
     """
 

@@ -120,7 +120,7 @@ class ConvertedStream:
 
     @property
     def buffer_bytes(self) -> int:
-        """0: the promise has no use for a buffer."""
+        """0 if the next `fill` makes the promise and needs no buffer for that."""
         progress = self._progress
         if self.is_size_known or progress.is_small:
             return progress.buffer_bytes
@@ -135,11 +135,12 @@ class ConvertedStream:
     def fill(self, buffer: bytearray | memoryview | None) -> int:
         """Put the next bytes into `buffer`: how many.
 
-        0 when the next batch takes a worker, or more memory, than was told before: then again as they say now, or just
-        again where only batches were passed that become nothing. Only the promise may go without a buffer.
+        0 if the next batch needs a worker, or more memory, than was announced: read `needs_worker`, `claim_bytes` and
+        `buffer_bytes` again before the next call. Also 0 after a promise without bytes, and after batches that become
+        nothing. Only a `fill` that makes the promise may go without a buffer.
 
-        Raises, of the promise: UnsupportedCompression, CorruptRecord, InvalidRecord for the first batch that does not
-        vanish; DiskFault.
+        Raises: DiskFault; before the promise UnsupportedCompression, CorruptRecord or InvalidRecord, if the first batch
+        that would become something cannot be converted.
         """
         if not self.is_size_known:
             return self._fill_first(buffer)

@@ -31,7 +31,7 @@ FAILS_BY_PARTITION = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorFault(Fault):
-    """An error code is answered: for each matching partition, or for all in the API's own form."""
+    """Answers with an error code: for each matching partition, or, if it names none, as the API refuses a request."""
 
     kind: ClassVar[str] = "error"
     code: ErrorCode = field_with_parser(field_parsers.code)
