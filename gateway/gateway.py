@@ -65,7 +65,10 @@ from .upstream_logins import UpstreamLogin, find_login
 if TYPE_CHECKING:
     from ..network.admission.listener_admission import ListenerAdmission
 
-READY_MS = 60_000
+SILENT_MS = 60_000
+"""After which a question to the cluster that is still open counts as not answered."""
+RETRY_MS = 1_000
+"""Between two questions to a cluster that does not answer."""
 WORKERS = 2
 PATIENCE_MS = 2_000
 
@@ -297,14 +300,20 @@ class Gateway:
     async def _keep_refreshing(self) -> None:
         logged = self._fault
         while True:
-            await self.clock.sleep(self.settings.refresh_ms)
+            await self.clock.sleep(self._find_refresh_ms())
             self.upstream.forget_all_versions()
+            again = " again" if self.upstream.answered_ms is not None else ""
             fault = await self._refresh_brokers()
             if fault and fault != logged:
                 log.warning("the cluster does not answer: %s", fault)
             elif logged and not fault:
-                log.info("the cluster answers again")
+                log.info("the cluster answers%s", again)
             logged = fault
+
+    def _find_refresh_ms(self) -> int:
+        """Until the next question; a login that was refused is not tried more often, since that may lock the user."""
+        is_away = self._fault and not self.upstream.login_fault
+        return min(RETRY_MS, self.settings.refresh_ms) if is_away else self.settings.refresh_ms
 
     def _open_port(self, broker: int) -> None:
         if not self._is_stopping and self.settings.addresses == PORTS:
@@ -457,8 +466,8 @@ class Gateway:
         return unready_page(reason) if reason else Page(body=b"ready\n")
 
     def list_faults(self) -> list[str]:
-        """What is wrong, also while the gateway is ready."""
-        return [*filter(None, [self._find_cluster_fault() or self._fault]), *self.ports.faults.values()]
+        """Why the gateway is not ready, each of the causes."""
+        return [*filter(None, [self._find_cluster_fault()]), *self.ports.faults.values()]
 
     def _find_port_fault(self) -> str:
         """Why a broker cannot be reached by clients, "" if each can."""
@@ -473,8 +482,10 @@ class Gateway:
         answered_ms = self.upstream.answered_ms
         if answered_ms is None:
             return f"no broker of the cluster has answered yet: {self._fault or 'it is being asked'}"
-        if (silent_ms := self.clock.monotonic_ms() - answered_ms) > READY_MS:
-            return f"no broker of the cluster has answered for {silent_ms // 1000} s: {self._fault}"
+        silent_ms = self.clock.monotonic_ms() - answered_ms
+        if self._fault or silent_ms > SILENT_MS:
+            why = self._fault or "it is being asked"
+            return f"no broker of the cluster has answered for {silent_ms // 1000} s: {why}"
         return ""
 
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stepdown.gateway.gateway import RETRY_MS
 from stepdown.gateway.request_frame import drop_cluster_and_node_id, read_software_text
+from stepdown.network.page.page_query import PageQuery
 from stepdown.protocol.errors import MalformedFrame
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -15,6 +17,7 @@ from stepdown.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stepdown.protocol.messages.heartbeat import HeartbeatRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.records.builder import build_batch
+from support.brokers import running_cluster
 from support.clock import ManualClock
 from support.fetching import create, fetch, fetched, produce, records
 from support.gateway import gateway_to, running_gateway, started
@@ -264,7 +267,7 @@ async def test_a_gateway_whose_cluster_is_gone_says_since_when_and_why() -> None
 
 
 async def test_a_cluster_that_answers_again_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """That it did not was logged, and not that it did."""
+    """That it did not was logged, and not that it did; then a cluster that had never answered "answers again"."""
     caplog.set_level("INFO")
     clock = ManualClock()
     with socket.socket() as nobody:
@@ -275,6 +278,38 @@ async def test_a_cluster_that_answers_again_is_in_the_log(tmp_path: Path, caplog
     try:
         async with running_broker(tmp_path, listeners=f"PLAINTEXT://127.0.0.1:{port}"):
             await clock.advance(gateway.settings.refresh_ms)
+            await until(lambda: "the cluster answers" in caplog.text)
+        assert "again" not in caplog.text  # it had not answered before
+        await clock.advance(gateway.settings.refresh_ms)
+        await until(lambda: "the cluster does not answer" in caplog.text)
+        async with running_broker(tmp_path, listeners=f"PLAINTEXT://127.0.0.1:{port}"):
+            await clock.advance(RETRY_MS)
             await until(lambda: "the cluster answers again" in caplog.text)
     finally:
         await gateway.stop(drain_ms=0)
+
+
+async def test_a_gateway_is_not_ready_while_no_broker_answers(tmp_path: Path) -> None:
+    """It was ready through the whole outage of the cluster, with a fault in red on its page."""
+
+    async def is_ready() -> tuple[int, bool, list[str]]:
+        overview = await gateway.views.overview(PageQuery(""))
+        names = [name for each in overview["problems"] for name in each["names"]]
+        return (await gateway.show_ready()).status, overview["is_ready"], names
+
+    clock = ManualClock()
+    async with running_cluster(tmp_path) as cluster, started(gateway_to(cluster.bootstrap, clock)) as gateway:
+        await cluster.kill_broker(2)  # one of three is no reason
+        await gateway._refresh_brokers()
+        assert await is_ready() == (200, True, [])
+        for broker in (1, 3):
+            await cluster.kill_broker(broker)
+        await clock.advance(gateway.settings.refresh_ms)
+        await until(lambda: bool(gateway.list_faults()))
+        status, shown, names = await is_ready()
+        assert (status, shown, len(names)) == (503, False, 1), names
+        assert names[0].startswith("no broker of the cluster has answered for 10 s: no broker answers at 127.0.0.1:")
+        await cluster.start_broker(3)
+        await clock.advance(RETRY_MS)
+        await until(lambda: not gateway.list_faults())
+        assert await is_ready() == (200, True, [])
