@@ -11,6 +11,19 @@ from ..protocol.tls_faults import describe_tls_fault
 MAX_SHOWN_CHARACTERS: Final = 1000
 """Of a text that a broker sent; the rest is cut."""
 
+SENTENCES: Final = {
+    "UNKNOWN_TOPIC_OR_PARTITION": "there is no such topic or partition",
+    "GROUP_ID_NOT_FOUND": "there is no such group",
+    "TRANSACTIONAL_ID_NOT_FOUND": "there is no such transactional id",
+    "OFFSET_OUT_OF_RANGE": "there is no such offset",
+    "TOPIC_AUTHORIZATION_FAILED": "this user may not do that with the topic",
+    "GROUP_AUTHORIZATION_FAILED": "this user may not do that with the group",
+    "CLUSTER_AUTHORIZATION_FAILED": "this user may not do that with the cluster",
+    "INVALID_TOPIC_EXCEPTION": "that is no name for a topic",
+    "NON_EMPTY_GROUP": "the group has members",
+}
+"""What people read of an error for which a broker gave no words of its own."""
+
 
 class ClientError(Exception):
     """A call came to nothing, and why; `error_code` is the broker's, where it was one."""
@@ -64,8 +77,14 @@ class KafkaError(ClientError):
 
     def __init__(self, what: str, code: int, message: str | None = None) -> None:
         self.code, self.message = error_name(code), printable(message or "")
-        text = f"{self.message} ({self.code})" if self.message else self.code
+        text = describe_error(self.code, self.message)
         super().__init__(f"{what}: {text}" if what else text, code_of(code))
+
+
+def describe_error(code: str, message: str) -> str:
+    """A sentence with the error's name; the name alone where there are no words for it."""
+    words = message or SENTENCES.get(code, "")
+    return f"{words} ({code})" if words else code
 
 
 def check(what: str, answer: Any) -> None:

@@ -11,7 +11,7 @@ from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_topics
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
-from .partition_requests import group_partitions_by_leader
+from .partition_requests import group_partitions_by_leader, offsets_at_time
 
 if TYPE_CHECKING:
     from ...client.operation import TopicPartition
@@ -23,7 +23,6 @@ TIMEOUT_MS = 30_000
 END = "end"
 HIGH_WATERMARK = -1
 HINTS = {
-    "OFFSET_OUT_OF_RANGE": "`stepdown offsets` shows what there is.",
     "POLICY_VIOLATION": "The topic's cleanup.policy has to contain delete.",
 }
 
@@ -56,13 +55,25 @@ def delete_records_command(
             for leader, found in led.items()
             for row in _delete(client, leader, [each for each in found if each[1] in wanted], offset)
         ]
+        failed = [row | {"why": _describe_range(client, row)} for row in rows if row["error"]]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
     else:
         for row in rows:
             if not row["error"]:
                 typer.echo(f"{topic}-{row['partition']}: begins at {row['start_offset']}")
-    raise_failures([(f"{topic}-{row['partition']}", row["error"], "") for row in rows if row["error"]], HINTS)
+    raise_failures([(f"{topic}-{row['partition']}", row["error"], row["why"]) for row in failed], HINTS)
+
+
+def _describe_range(client: CommandClient, row: dict[str, Any]) -> str:
+    """Where the partition begins and ends, if the offset is out of its range."""
+    from ...client.operations.offsets import EARLIEST, LATEST
+
+    if row["error"] != "OFFSET_OUT_OF_RANGE":
+        return ""
+    place = (row["topic"], row["partition"])
+    first, end = (offsets_at_time(client, [row["topic"]], time).get(place) for time in (EARLIEST, LATEST))
+    return f"its offsets go from {first} to {end}"
 
 
 def _parse_offset(text: str) -> int:

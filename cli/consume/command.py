@@ -132,7 +132,7 @@ def _choose_printer(
     as_json: bool, form: str | None, separator: str | None, delimiter: str, null_value: str, null_key: str
 ) -> RecordPrinter:
     """How records are printed. Raises: ValueError."""
-    from .record_output import NullOutput, format_printer, text_printer
+    from .record_output import NullOutput, format_printer, terminal_printer, text_printer
     from .record_output import print_as_json as json_shown
 
     if as_json and (form is not None or separator is not None):
@@ -141,8 +141,10 @@ def _choose_printer(
         return json_shown
     marks = NullOutput(key=null_key.encode(), value=null_value.encode())
     if form is not None:
-        return format_printer(form, marks)
-    return text_printer(None if separator is None else unescape(separator), unescape(delimiter), marks)
+        show = format_printer(form, marks)
+    else:
+        show = text_printer(None if separator is None else unescape(separator), unescape(delimiter), marks)
+    return terminal_printer(show) if sys.stdout.isatty() else show
 
 
 def _usage_failure(message: str, hint: str = "") -> CommandFailure:

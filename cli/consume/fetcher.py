@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ...client.errors import describe_error
 from ...client.operation import Ask, TopicPartition, one_ask
 from ...client.operations.offsets import EARLIEST
 from ...client.operations.partition_leaders import PartitionLeaders
@@ -126,7 +127,7 @@ class Fetcher:
 
     def _records_of(self, answer: Any) -> Iterator[tuple[TopicPartition, RecordRows]]:
         if answer.error_code:
-            raise CommandFailure(f"records cannot be fetched: {error_name(answer.error_code)}")
+            raise CommandFailure(f"records cannot be fetched: {describe_error(error_name(answer.error_code), '')}")
         parts = [((topic.topic, each.partition_index), each) for topic in answer.responses for each in topic.partitions]
         has_records = any(part.records for _, part in parts)
         for topic_partition, part in parts:
@@ -184,7 +185,7 @@ class Fetcher:
         elif is_retriable(code):
             self._pause_and_refresh_leaders([topic_partition], error_name(code))
         else:
-            raise CommandFailure(f"{topic}-{partition} cannot be read: {error_name(code)}")
+            raise CommandFailure(f"{topic}-{partition} cannot be read: {describe_error(error_name(code), '')}")
 
     def _pause_and_refresh_leaders(self, topic_partitions: Iterable[TopicPartition], why: str) -> None:
         self._failures += 1

@@ -16,7 +16,7 @@ from typing import Final
 from ...client.operation import TopicPartition
 from ...protocol.records.record import Buffer, Record
 from ...protocol.records.record_rows import RecordRows
-from ..support.escape_sequences import unescape
+from ..support.escape_sequences import escape_control_characters, unescape
 from ..support.record_json import record_to_json
 
 Part = Callable[[TopicPartition, Record], bytes]
@@ -79,6 +79,16 @@ def format_printer(text: str, marks: NullOutput) -> RecordPrinter:
     return lambda topic_partition, rows: b"".join(
         part(topic_partition, record) for record in rows.records() for part in parts
     )
+
+
+def terminal_printer(show: RecordPrinter) -> RecordPrinter:
+    """Prints the same with control characters escaped: a record may hold what a terminal obeys."""
+
+    def show_escaped(topic_partition: TopicPartition, rows: RecordRows) -> bytes:
+        text = show(topic_partition, rows).decode(errors="backslashreplace")
+        return escape_control_characters(text, kept="\n\t").encode()
+
+    return show_escaped
 
 
 def _constant_part(text: str) -> Part:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from ...client.errors import describe_error
 from ...client.operation import TopicPartition, ask
 from ...client.operations.offsets import EARLIEST, LATEST
 from ...client.operations.partition_leaders import PartitionLeaders
@@ -123,7 +124,8 @@ class OffsetLookup:
                 if not each.error_code:
                     found[answered.name, each.partition_index] = each.offset
                 elif is_last_try or not is_retriable(each.error_code):
-                    raise CommandFailure(f"{answered.name}-{each.partition_index}: {error_name(each.error_code)}")
+                    error = describe_error(error_name(each.error_code), "")
+                    raise CommandFailure(f"{answered.name}-{each.partition_index}: {error}")
         return found
 
 

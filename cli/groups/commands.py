@@ -12,6 +12,7 @@ import typer
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.completion_values import complete_groups
+from ..support.escape_sequences import escape_control_characters
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
 from ..support.outcomes import print_outcomes, raise_failed_outcomes
 
@@ -78,15 +79,16 @@ def describe(
 
     with connect_client(bootstrap, command_config) as client:
         found = client.run(describe_groups(names))
-        shown = [_describe(client, group) for group in found]
+        missing = [
+            (each.name, each.error or "GROUP_ID_NOT_FOUND", "") for each in found if each.error or each.state == DEAD
+        ]
+        absent = {name for name, _, _ in missing}
+        shown = [_describe(client, group) for group in found if group.name not in absent]
     if as_json:
         typer.echo(json.dumps(shown, indent=2))
     else:
         for each in shown:
             _print_group(each)
-    missing = [
-        (each.name, each.error or "GROUP_ID_NOT_FOUND", "") for each in found if each.error or each.state == DEAD
-    ]
     raise_failures(missing, HINTS)
 
 
@@ -282,7 +284,8 @@ def _offset_row(
 def _print_group(group: Mapping[str, Any]) -> None:
     from ..support.terminal_tables import print_table
 
-    typer.echo(f"{group['id']}  {group['state']}, {group['type']} {group['protocol']}".rstrip())
+    heading = f"{group['id']}  {group['state']}, {group['type']} {group['protocol']}".rstrip()
+    typer.echo(escape_control_characters(heading))
     for name, columns, numeric in TABLES:
         if rows := group[name]:
             cells = [["-" if cell is None else cell for cell in row.values()] for row in rows]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from ...client.errors import Unreachable
+from ...client.errors import Unreachable, describe_error
 from ...client.operation import ask
 from ...client.operations.topics import metadata_request
 from ...protocol.errors import ErrorCode, error_name
@@ -50,7 +50,7 @@ class TopicLookup:
                 break
             time.sleep(PAUSE_SECONDS)  # a topic that is being created is not there at once
         hint = f"Create it with `stepdown topics create {topic}`." if found.error_code in MAY_COME else ""
-        raise CommandFailure(f"topic {topic}: {error_name(found.error_code)}", hint)
+        raise CommandFailure(f"topic {topic}: {describe_error(error_name(found.error_code), '')}", hint)
 
     def _check_a_leader_answers(self, topic: str, leaders: set[int]) -> None:
         """Fails where no leader can be reached, which a producer would wait for by the minute."""

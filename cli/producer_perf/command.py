@@ -21,7 +21,7 @@ import typer
 from ...config import ConfigError
 from ..produce.topic_lookup import TopicLookup
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client_by_properties
-from ..support.client_properties import PREFIXES, CommandConfig, security_properties
+from ..support.client_properties import BOOTSTRAP_KEY, PREFIXES, CommandConfig, security_properties
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.name_value_options import name_value_pairs
 from .java_tool import JavaResult, run_java
@@ -117,13 +117,14 @@ def perf(
     """Write records to a topic and report throughput and latency."""
     if compare not in (None, "java"):
         raise CommandFailure(f"--compare knows java, not {compare}", exit_code=EXIT_BAD_USAGE)
+    settings = {key.replace("_", "."): text.strip() for key, text in name_value_pairs(props or [], "--producer-props")}
     run = PerfOptions(
-        bootstrap=bootstrap,
+        bootstrap=settings.pop(BOOTSTRAP_KEY, bootstrap),  # where Kafka's own tool takes it from
         topic=topic,
         records=records,
         record_bytes=record_bytes,
         throughput=throughput,
-        settings={key: value.strip() for key, value in name_value_pairs(props or [], "--producer-props")},
+        settings=settings,
         command_config=command_config,
     )
     try:
@@ -155,7 +156,7 @@ def _check_topic_exists(run: PerfOptions) -> None:
 
 def _settings_of(run: PerfOptions) -> dict[str, str]:
     """Settings of the producer by Kafka's names; those of the command line win over the file."""
-    return security_properties(run.command_config) | {key.replace("_", "."): text for key, text in run.settings.items()}
+    return security_properties(run.command_config) | run.settings
 
 
 async def _send_records(run: PerfOptions, *, quiet: bool) -> PerfReport:
@@ -245,7 +246,7 @@ def _print_report(report: PerfReport, java: JavaResult | None, as_json: bool) ->
 def _java_arguments(run: PerfOptions) -> list[str]:
     arguments = ["--topic", run.topic, "--num-records", str(run.records), "--record-size", str(run.record_bytes)]
     arguments += ["--throughput", f"{run.throughput:g}", "--producer-props", f"bootstrap.servers={run.bootstrap}"]
-    arguments += [f"{key.replace('_', '.')}={value}" for key, value in run.settings.items()]
+    arguments += [f"{key}={value}" for key, value in run.settings.items()]
     return arguments if run.command_config is None else [*arguments, "--producer.config", str(run.command_config)]
 
 

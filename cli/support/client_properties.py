@@ -1,7 +1,7 @@
 """`--command-config FILE`: how a command proves who it is and checks who answers, as Kafka's tools read it (KIP-1147).
 
 Of a client.properties the names that begin with `security.`, `ssl.` and `sasl.` count, with the values that a producer
-takes; the rest, which says how a client works, is left out.
+takes, and `bootstrap.servers`, which stands for --bootstrap-server; the rest says how a client works and is left out.
 """
 
 from __future__ import annotations
@@ -19,13 +19,26 @@ from .failures import EXIT_BAD_USAGE, CommandFailure
 if TYPE_CHECKING:
     from ...client.security.settings import SecuritySettings
 
+BOOTSTRAP_KEY = "bootstrap.servers"
+
+
+def _take_bootstrap(context: typer.Context, file: Path | None) -> Path | None:
+    """Have the file's `bootstrap.servers`, and no other file's, be the default of --bootstrap-server."""
+    if file is not None:
+        found = read_properties(file).get(BOOTSTRAP_KEY)
+        context.default_map = {"bootstrap": found} if found else {}
+    return file
+
+
 CommandConfig = Annotated[
     Path | None,
     typer.Option(
         "--command-config",
         metavar="FILE",
         envvar="STEPDOWN_COMMAND_CONFIG",
-        help="A client.properties with security.*, ssl.*, sasl.*.",
+        is_eager=True,
+        callback=_take_bootstrap,
+        help="A client.properties with bootstrap.servers, security.*, ssl.*, sasl.*.",
     ),
 ]
 PREFIXES = ("security.", "ssl.", "sasl.")
@@ -33,15 +46,19 @@ PREFIXES = ("security.", "ssl.", "sasl.")
 
 def security_properties(file: Path | None) -> dict[str, str]:
     """What the file says of security, by Kafka's names; nothing without a file. Raises: CommandFailure."""
-    if file is None:
-        return {}
+    given = {} if file is None else read_properties(file)
+    return {key: text for key, text in given.items() if key.startswith(PREFIXES)}
+
+
+def read_properties(file: Path) -> dict[str, str]:
+    """All that the file says. Raises: CommandFailure."""
     try:
         given = parse_properties(decode(file.read_bytes()))
     except OSError as fault:
         raise CommandFailure(f"--command-config: {file}: {fault.strerror or fault}", "", EXIT_BAD_USAGE) from fault
     except MalformedProperties as fault:
         raise CommandFailure(f"--command-config: {file}: {fault}", "", EXIT_BAD_USAGE) from fault
-    return {each.key: each.value.strip() for each in given if each.key.startswith(PREFIXES)}
+    return {each.key: each.value.strip() for each in given}
 
 
 def security_of(properties: Mapping[str, str]) -> SecuritySettings | None:

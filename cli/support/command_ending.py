@@ -126,7 +126,10 @@ def _is_of_output(fault: OSError) -> bool:
 
 
 def _show_usage(fault: BaseException) -> int:
+    from .escape_sequences import escape_control_characters
+
     try:
+        fault.message = escape_control_characters(fault.message, kept="\n")  # type: ignore[attr-defined]
         fault.show()  # type: ignore[attr-defined]  # asked above
         sys.stderr.flush()
     except OSError:

@@ -1,11 +1,17 @@
-r"""Escapes in what separates records, keys and fields on the command line: \n \t \r \0 \\ and \xHH."""
+r"""Escapes in what separates records, keys and fields on the command line: \n \t \r \0 \\ and \xHH.
+
+What is shown has them for the characters that a terminal obeys.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
+from unicodedata import category
 
 ESCAPES: Final = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
+OBEYED: Final = ("Cc", "Cf", "Zl", "Zp")
+"""Categories of the characters that move the cursor, colour, or turn the direction of writing."""
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
 
 
@@ -30,6 +36,11 @@ def escape(data: bytes) -> str:
     """Return the text that stands for the bytes, in quotation marks, for messages."""
     text = data.decode(errors="backslashreplace")
     return '"' + "".join(each if each.isprintable() else _escape_of(each) for each in text) + '"'
+
+
+def escape_control_characters(text: str, kept: str = "") -> str:
+    """The text without what a terminal obeys, but for the characters `kept`: names come from clients and brokers."""
+    return "".join(each if each in kept or category(each) not in OBEYED else repr(each)[1:-1] for each in text)
 
 
 def _escape_of(character: str) -> str:

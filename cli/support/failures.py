@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 EXIT_FAILED = 1
 EXIT_BAD_USAGE = 2
+EMPTY_NAME = '""'
 
 
 class CommandFailure(Exception):
@@ -26,6 +27,8 @@ def raise_failures(failures: Sequence[tuple[str, str, str]], hints: Mapping[str,
     what `hints` know of the errors."""
     if not failures:
         return
-    lines = [f"{name}: {message} ({error})" if message else f"{name}: {error}" for name, error, message in failures]
+    from ...client.errors import describe_error
+
+    lines = [f"{name or EMPTY_NAME}: {describe_error(error, message)}" for name, error, message in failures]
     hint = "\n  ".join(dict.fromkeys(hints[error] for _, error, _ in failures if error in hints))
     raise CommandFailure("; ".join(lines), hint)

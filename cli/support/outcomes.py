@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from .escape_sequences import escape_control_characters
 from .failures import raise_failures
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def print_outcomes(
     else:
         for each in outcomes:
             if each not in failed:
-                typer.echo(f"{each.name}: {'is there already' if each.failed else done}")
+                typer.echo(f"{escape_control_characters(each.name)}: {'is there already' if each.failed else done}")
     raise_failed_outcomes(failed, hints)
 
 

@@ -49,8 +49,10 @@ def discard_output() -> None:
 
 
 def print_error(text: str) -> None:
-    """Print to stderr; where that fails the exit status has to do."""
+    """Print to stderr, control characters escaped; where that fails the exit status has to do."""
+    from .escape_sequences import escape_control_characters
+
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(escape_control_characters(text, kept="\n"), file=sys.stderr, flush=True)
     except OSError:
         return

@@ -6,9 +6,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from shutil import get_terminal_size
 from typing import Any
-from unicodedata import category, combining, east_asian_width
+from unicodedata import combining, east_asian_width
 
 import typer
+
+from .escape_sequences import escape_control_characters
 
 GAP = "  "
 
@@ -18,7 +20,7 @@ def print_table(
 ) -> None:
     """Print rows under their columns; `numeric` columns are aligned at the right. What is long goes on in the next
     line of its column where the table is wider than the terminal, or elsewhere than `most_columns`."""
-    cells = [[*columns], *([_escape_control_characters(str(cell)) for cell in row] for row in rows)]
+    cells = [[*columns], *([escape_control_characters(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(_terminal_width, column)) for column in zip(*cells, strict=True)]
     right = [column in numeric for column in columns]
     width = sum(widths) + len(GAP) * (len(widths) - 1)
@@ -50,11 +52,6 @@ def _pad_row(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -
         blanks = " " * (width - _terminal_width(cell))
         padded.append(blanks + cell if is_right else cell + blanks)
     return GAP.join(padded).rstrip()
-
-
-def _escape_control_characters(cell: str) -> str:
-    """The cell in one line, without what a terminal obeys: names come from clients and brokers."""
-    return "".join(each if category(each) not in ("Cc", "Cf", "Zl", "Zp") else repr(each)[1:-1] for each in cell)
 
 
 def _terminal_width(cell: str) -> int:

@@ -1,7 +1,9 @@
 """What records look like."""
 
+from dataclasses import replace
+
 import pytest
-from stepdown.cli.consume.record_output import NullOutput, format_printer, text_printer
+from stepdown.cli.consume.record_output import NullOutput, format_printer, terminal_printer, text_printer
 from stepdown.protocol.records.layout import TimestampType
 from stepdown.protocol.records.record_rows import RecordRows
 
@@ -31,3 +33,9 @@ def test_a_format_that_means_nothing_is_refused(text: str) -> None:
 def test_text_is_the_value_and_the_key_where_a_separator_asks_for_it() -> None:
     assert text_printer(None, b"\n", MARKS)(("t", 0), ROWS) == b"NULL\nv\n"
     assert text_printer(b": ", b"\0", MARKS)(("t", 0), ROWS) == b"k: NULL\0-: v\0"
+
+
+def test_a_terminal_is_shown_nothing_that_it_obeys() -> None:
+    """A record with an escape sequence in it changed the terminal of whoever looked."""
+    rows = replace(ROWS, values=["é\033[2J\t".encode(), b"\xff"])
+    assert terminal_printer(text_printer(None, b"\n", MARKS))(("t", 0), rows) == "é\\x1b[2J\t\n\\xff\n".encode()

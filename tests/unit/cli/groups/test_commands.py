@@ -127,9 +127,10 @@ async def test_a_group_of_the_consumer_protocol_is_described(broker: Broker, gro
 
 
 async def test_an_unknown_group_is_an_error(groups: Groups) -> None:
+    """It was shown as a group whose state is Dead, and refused with a bare code."""
     missing = await groups("describe", "nowhere")
-    assert missing.exit_code == 1
-    assert "nowhere: GROUP_ID_NOT_FOUND" in missing.stderr
+    assert (missing.exit_code, missing.stdout) == (1, "")
+    assert "nowhere: there is no such group (GROUP_ID_NOT_FOUND)" in missing.stderr
 
 
 @pytest.mark.parametrize(
@@ -178,4 +179,4 @@ async def test_groups_without_members_are_deleted(groups: Groups, broker: Broker
     await join(broker)
     done = await groups("delete", "idle", "busy")
     assert (done.exit_code, done.stdout) == (1, "idle: deleted\n")
-    assert "busy: NON_EMPTY_GROUP" in done.stderr
+    assert "busy: the group has members (NON_EMPTY_GROUP)" in done.stderr

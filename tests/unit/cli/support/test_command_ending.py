@@ -172,3 +172,17 @@ def test_each_extra_is_one_that_can_be_installed() -> None:
     pyproject = (Path(__file__).parents[4] / "pyproject.toml").read_text()
     for extra in EXTRAS.values():
         assert f"\n{extra} = [" in pyproject
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("topics", "create", "{}", "-b", "127.0.0.1:1,{}"), ("{}",), ("topics", "{}"), ("cluster", "--{}"),
+     ("log", "dump", "{}"), ("groups", "delete", "g", "--command-config", "{}")],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_is_told_holds_nothing_that_a_terminal_obeys(command: tuple[str, ...]) -> None:
+    """A name with an escape sequence went to the terminal as it was, in front of a message that had it escaped."""
+    ended = run_command(*(each.format("a\033[31mb\u202e") for each in command))
+    assert ended.exit_code in (1, 2)
+    assert "x1b[31mb" in ended.stderr
+    assert not {"\033", "\u202e"} & {*ended.stderr}

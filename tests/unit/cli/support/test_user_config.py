@@ -35,6 +35,22 @@ def test_an_option_and_a_variable_come_first(folder: Path, monkeypatch: pytest.M
     assert "at 127.0.0.1:3" in run_command("topics", "list", "-b", "127.0.0.1:3").stderr
 
 
+def test_a_file_that_is_given_names_the_broker(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The login came from the file that was given, and the address from the user's own, or was 127.0.0.1:9092."""
+    given, silent = tmp_path / "given.properties", tmp_path / "silent.properties"
+    given.write_text("bootstrap.servers=127.0.0.1:2\n")
+    silent.write_text("client.id=a\n")
+    for home in ("", "bootstrap.servers=127.0.0.1:1\n"):
+        (folder / "client.properties").write_text(home)
+        assert "at 127.0.0.1:2" in run_command("topics", "list", "--command-config", str(given)).stderr
+    monkeypatch.setenv("STEPDOWN_COMMAND_CONFIG", str(given))
+    assert "at 127.0.0.1:2" in run_command("cluster").stderr
+    assert "at 127.0.0.1:3" in run_command("cluster", "-b", "127.0.0.1:3").stderr
+    asked = run_command("cluster", "--command-config", str(silent)).stderr
+    assert "at 127.0.0.1:1" not in asked
+    assert "at 127.0.0.1:2" not in asked
+
+
 def test_it_says_how_to_log_in(folder: Path) -> None:
     (folder / "client.properties").write_text("security.protocol=NONE\n")
     told = run_command("topics", "list", "-b", "127.0.0.1:1")
@@ -49,7 +65,8 @@ def test_the_file_that_a_variable_names_has_to_be_there(
     told = run_command("topics", "list")
     assert (told.exit_code, "other.properties: No such file" in told.stderr) == (2, True), told.stderr
     other.write_text("bootstrap.servers=127.0.0.1:4,127.0.0.1:5\n")
-    assert read_user_config() == {"bootstrap": "127.0.0.1:4,127.0.0.1:5", "command_config": str(other)}
+    assert read_user_config() == {"command_config": str(other)}
+    assert "at 127.0.0.1:4, 127.0.0.1:5" in run_command("topics", "list").stderr
 
 
 def test_a_file_that_cannot_be_read_is_told(folder: Path) -> None:

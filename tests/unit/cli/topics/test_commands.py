@@ -67,6 +67,8 @@ async def test_failures_tell_what_to_do_next(topics: Topics) -> None:
         (["delete", "nothing"], "`stepdown topics list` shows what there is."),
         (["alter", "a", "-p", "1"], "Partitions can be added, never removed."),
         (["create", "b!"], "Names have 1 to 249"),
+        (["create", ""], 'stepdown: "": '),
+        (["describe", "nothing"], "nothing: there is no such topic or partition (UNKNOWN_TOPIC_OR_PARTITION)"),
         (["create", "b", "--replication-factor", "3"], "There have to be that many brokers."),
     ):
         ended = await topics(*arguments)

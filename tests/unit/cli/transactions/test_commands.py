@@ -71,7 +71,7 @@ async def test_describe_shows_producer_and_partitions(transactions: Command) -> 
 async def test_describe_fails_for_an_id_that_does_not_exist(transactions: Command) -> None:
     missing = await transactions("describe", "missing", "open")
     assert missing.exit_code == 1
-    assert "missing: TRANSACTIONAL_ID_NOT_FOUND" in missing.stderr
+    assert "missing: there is no such transactional id (TRANSACTIONAL_ID_NOT_FOUND)" in missing.stderr
     assert "`stepdown transactions list`" in missing.stderr
     assert "open" in missing.stdout
 
