@@ -21,6 +21,8 @@ from support.librdkafka_suite import CLUSTER, librdkafka_suite, run_suite
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
 OLD_RELEASES = ("0.10.2.2", "1.1.1", "2.8.2")
+FEWEST = 80
+"""Tests of librdkafka that Kafka itself passes; 96 in November 2026 with Kafka 3.9.1's answers."""
 CREATES = {"auto.create.topics.enable": "true"}
 PROPERTIES = {
     **CREATES,
@@ -83,7 +85,10 @@ def test_franz_go(kafka: ApacheKafka4, gateway: GatewayProcess, tmp_path: Path) 
 
 @pytest.mark.parametrize("addresses", ["ports", "single"])
 def test_librdkafka(tmp_path: Path, addresses: str) -> None:
-    """With three nodes, as librdkafka's authors set Kafka up."""
+    """With three nodes, as librdkafka's authors set Kafka up.
+
+    Kafka 4.4.0 itself fails 0081_admin: it takes a setting of a group that 3.9.1 refuses with INVALID_REQUEST.
+    """
     folder = librdkafka_suite()
     for name in ("direct", "through", "gateway"):
         (tmp_path / name).mkdir()
@@ -94,5 +99,5 @@ def test_librdkafka(tmp_path: Path, addresses: str) -> None:
         places = {"direct": bootstrap(cluster), "through": gateway.address}
         settings = {name: {"bootstrap.servers": address} for name, address in places.items()}
         direct, through = (run_suite(folder, each, each, tmp_path / name) for name, each in settings.items())
-    assert {"0081_admin", "0103_transactions"} <= direct.passed, direct.printed[-8000:]
+    assert "0103_transactions" in direct.passed and len(direct.passed) >= FEWEST, direct.printed[-8000:]
     assert direct.passed - through.passed == set(), through.printed[-8000:]
