@@ -10,6 +10,7 @@ import h11
 
 from ..broker.faults.control_requests import Control
 from ..broker.faults.field_parsers import parse_duration_ms
+from ..client.errors import connect_reason
 from ..config.keys.endpoints import parse_host_port
 from .blocking_front import BlockingFront
 from .loop_thread import run_in
@@ -22,6 +23,17 @@ Answer = dict[str, Any]
 
 class ControlFailed(Exception):
     """What was asked of the control is wrong, or cannot be done; the message says why."""
+
+
+class ControlPortUnreachable(ConnectionError):
+    """Nobody listens at the address of a control port; `strerror` has the reason."""
+
+    def __init__(self, address: str, error: OSError) -> None:
+        super().__init__(error.errno, connect_reason(error))
+        self._address = address
+
+    def __str__(self) -> str:
+        return f"no control port answers at {self._address}: {self.strerror}"
 
 
 class ControlClient(Protocol):
@@ -64,7 +76,10 @@ class HttpControl:
 
     async def _exchange(self, http: h11.Connection, asked: bytes) -> tuple[int, bytes]:
         address, status, data = parse_host_port(self._address), 0, b""
-        reader, writer = await asyncio.open_connection(address.host or "127.0.0.1", address.port)
+        try:
+            reader, writer = await asyncio.open_connection(address.host or "127.0.0.1", address.port)
+        except OSError as error:
+            raise ControlPortUnreachable(self._address, error) from None
         try:
             writer.write(asked)
             while not isinstance(event := http.next_event(), h11.EndOfMessage):

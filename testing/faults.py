@@ -9,7 +9,7 @@ What every kind takes beside its own fields: `api`, `versions="0-7"`, `broker`, 
 `probability`, `optional` (the test does not fail when it never fires). `stepdown faults kinds` lists all kinds.
 """
 
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypedDict, Unpack
@@ -37,6 +37,7 @@ COORDINATOR_APIS = (
     "EndTxn",
     "TxnOffsetCommit",
 )
+OWN_CALLS = "The test's own calls, such as kafka.produce, meet no faults: send with your client"
 
 
 class PartitionScope(TypedDict, total=False):
@@ -89,7 +90,7 @@ class AsyncArmedFault:
         found = await self._control.ask("POST", f"faults/{self.number}/wait", {"hits": hits, "timeout": timeout})
         assert "failure" not in found, f"a hook failed:\n{found['failure']}"
         assert found["hits"] >= hits, (
-            f"{found['fault']} has fired {plural(found['hits'], 'time')} in {timeout}, not {hits}"
+            f"{describe_fault(found['fault'])} has fired {plural(found['hits'], 'time')} in {timeout}, not {hits}"
         )
 
     async def release(self) -> None:
@@ -241,8 +242,14 @@ def raise_unfired(answer: Answer) -> None:
     """Raises: AssertionError for what the control answered when it removed all faults."""
     assert not answer["failed"], f"a hook failed:\n{answer['failed'][0]['failure']}"
     unfired = answer["unfired"]
-    shown = "; ".join(f"{each['fault']}, {each['near']}" for each in unfired)
-    assert not unfired, f"armed and never fired (say optional=True if that is right): {shown}"
+    shown = "; ".join(f"{describe_fault(each['fault'])}, {each['near']}" for each in unfired)
+    assert not unfired, f"armed and never fired (say optional=True if that is right): {shown}. {OWN_CALLS}"
+
+
+def describe_fault(fields: Mapping[str, Any]) -> str:
+    """Its kind and fields, as `stepdown faults arm` takes them."""
+    texts = {name: ",".join(value) if isinstance(value, list) else value for name, value in fields.items()}
+    return " ".join([str(texts.pop("kind")), *(f"{name}={value}" for name, value in texts.items())])
 
 
 class ArmedFault(BlockingFront[AsyncArmedFault]):

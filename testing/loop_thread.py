@@ -21,6 +21,9 @@ async def run_in(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) 
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
+HAS_ENDED = "the brokers have ended, with the `with` or the test that they were for: {} came after that"
+
+
 class LoopThread:
     """A running event loop; `stop` ends it and its thread."""
 
@@ -31,11 +34,14 @@ class LoopThread:
         started.result()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What `work` returns or raises, done in the loop. Raises: RuntimeError in the loop itself."""
+        """What `work` returns or raises, done in the loop. Raises: RuntimeError in the loop, and after its end."""
         __tracebackhide__ = True
         if is_in(self.loop):
             work.close()
             raise RuntimeError(WAITS_FOR_ITSELF.format(getattr(work, "__qualname__", "it")))
+        if self.loop.is_closed():
+            work.close()
+            raise RuntimeError(HAS_ENDED.format(getattr(work, "__qualname__", "it")))
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result()

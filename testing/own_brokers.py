@@ -3,12 +3,17 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import NoneType
 from typing import TypedDict
 
 from ..broker.faults.hard_linked_files import link_directory
+from ..config.errors import ConfigError, Problem
+from ..config.similar_names import nearest
+from ..config.sources.command_line import OVERRIDE
+from ..config.sources.origin import NOWHERE, Origin
 from ..protocol.plural import plural
 from .async_kafka import AsyncKafka
 from .control_client import LocalControl
@@ -16,7 +21,7 @@ from .make_brokers import Brokers, make_brokers
 from .record_comparison import as_text
 from .run_to_end import run_to_end
 from .security.client_settings import ClientSettings
-from .security.secured_listener import PROTOCOLS, SecuredListener
+from .security.secured_listener import PROTOCOLS, SecuredListener, check_protocol
 from .security.superuser import USERS, Superuser
 
 
@@ -44,7 +49,12 @@ KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "config": ("a dict of settings", (Mapping, NoneType)),
     "topics": ("a dict of names and numbers of partitions", (Mapping, NoneType)),
     "users": ("a dict of names and passwords", (Mapping, NoneType)),
+    "act_as": ("a release as text", (str, NoneType)),
+    "seed": ("a number", (int,)),
+    "http": ("True or False", (bool,)),
 }
+OPTION_OF_SETTING = {"stepdown.act.as": "act_as", "stepdown.topics": "topics"}
+"""By which name of `running` a test gives a setting that is not in `config`."""
 
 
 class OwnBrokers:
@@ -59,7 +69,7 @@ class OwnBrokers:
         log_dir: str | Path | None = None,
         config: Mapping[str, object] | None = None,
         topics: Mapping[str, int] | None = None,
-        security: str = "PLAINTEXT",
+        security: str | None = None,
         users: Mapping[str, str] | None = None,
         act_as: str | None = None,
         seed: int = 0,
@@ -67,10 +77,20 @@ class OwnBrokers:
     ) -> None:
         """Raises: ValueError for what there is not, such as a protocol or a folder."""
         _check_kinds(
-            brokers=brokers, racks=racks, data=data, log_dir=log_dir, config=config, topics=topics, users=users
+            brokers=brokers,
+            racks=racks,
+            data=data,
+            log_dir=log_dir,
+            config=config,
+            topics=topics,
+            users=users,
+            act_as=act_as,
+            seed=seed,
+            http=http,
         )
-        if security not in PROTOCOLS:
-            raise ValueError(f"security is one of {', '.join(PROTOCOLS)}, not {security!r}")
+        if users and security is None:
+            raise ValueError(f"users need a security: {', '.join(PROTOCOLS[1:])}")
+        check_protocol(security or PROTOCOLS[0])
         if brokers < 1:
             raise ValueError(f"there is at least one broker, not {brokers}")
         if len(racks) > brokers:
@@ -85,7 +105,7 @@ class OwnBrokers:
             self._config["stepdown.act.as"] = act_as
         if topics:
             self._config["stepdown.topics"] = ",".join(f"{name}:{partitions}" for name, partitions in topics.items())
-        self._security = security
+        self._security = security or PROTOCOLS[0]
         self._users = USERS if users is None else users
         self._folders: list[str] = []
         self._brokers: Brokers | None = None
@@ -111,9 +131,7 @@ class OwnBrokers:
                 link_directory(str(self._data), str(log_dir))
             access = self._own_access()
             config = self._config if access is None else access.broker_settings(self._config)
-            self._brokers = made = make_brokers(
-                str(log_dir), brokers=self._number, racks=self._racks, config=config, seed=self._seed
-            )
+            self._brokers = made = self._make_brokers(str(log_dir), config)
             await made.start()
             if access is not None and access.listener.has_sasl:
                 made.scram_credentials.set_passwords(tuple(access.listener.users.items()))
@@ -125,6 +143,12 @@ class OwnBrokers:
             await self.end()
             raise
         return self._kafka
+
+    def _make_brokers(self, log_dir: str, config: Mapping[str, str]) -> Brokers:
+        try:
+            return make_brokers(log_dir, brokers=self._number, racks=self._racks, config=config, seed=self._seed)
+        except ConfigError as wrong:
+            raise ConfigError(map(_as_the_test_names_it, wrong.problems)) from None
 
     async def end(self) -> None:
         """Returns when no descriptor or file is left; in the loop in which they began."""
@@ -162,9 +186,28 @@ def _check_kinds(**options: object) -> None:
         what, kinds = KINDS[name]
         if not isinstance(given, kinds):
             raise ValueError(f"{name} is {what}, not {given!r}")
-        within = given.values() if name == "users" and isinstance(given, Mapping) else ()
-        if not all(isinstance(each, str) for each in within):
+        within = given.values() if isinstance(given, Mapping) else ()
+        if name == "users" and not all(isinstance(each, str) for each in within):
             raise ValueError(f"{name} is {what}, and not each password is text")
+        if name == "topics" and not all(isinstance(each, int) for each in within):
+            raise ValueError(f"{name} is {what}, not {given!r}")
+
+
+def check_names(options: Iterable[str]) -> None:
+    """Raises: TypeError for an option that `running` does not have."""
+    known = sorted(BrokerOptions.__annotations__)
+    for name in options:
+        if name not in known:
+            like = nearest(name, known)
+            hint = f"; did you mean {like}?" if like else ""
+            raise TypeError(f"running takes {', '.join(known)}, not {name}{hint}")
+
+
+def _as_the_test_names_it(problem: Problem) -> Problem:
+    """The test gave no option of a command."""
+    if problem.key in OPTION_OF_SETTING:
+        return replace(problem, key=OPTION_OF_SETTING[problem.key], origin=NOWHERE)
+    return replace(problem, origin=Origin("config")) if problem.origin in (OVERRIDE, NOWHERE) else problem
 
 
 def _kafka(bootstrap: str, control: LocalControl, access: Superuser | None, config: Mapping[str, str]) -> AsyncKafka:

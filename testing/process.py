@@ -19,8 +19,8 @@ from .elsewhere import connect
 from .kafka import Kafka
 from .record_comparison import as_text
 from .security.client_settings import ClientSettings
-from .security.secured_listener import SecuredListener
-from .security.superuser import USERS, Superuser
+from .security.secured_listener import SecuredListener, check_protocol
+from .security.superuser import USERS, Superuser, check_certificates_can_be_made
 
 READY = re.compile(r"stepdown listening on (?P<listen>\S+:\d+), http (?P<http>\S+:\d+), control (?P<control>\S+:\d+)")
 STOP_S = 20.0
@@ -44,6 +44,8 @@ class RunningProcess:
         users: Mapping[str, str] | None = None,
         act_as: str = "",
     ) -> None:
+        """Raises: ValueError for a protocol that there is not."""
+        check_protocol(security)
         self._brokers, self._racks = brokers, racks
         self._config = {key: as_text(value) for key, value in (config or {}).items()}
         if act_as:
@@ -55,6 +57,7 @@ class RunningProcess:
     def __enter__(self) -> Kafka:
         access = None if self._security == "PLAINTEXT" else self._own_access()
         command = [sys.executable, "-P", "-m", "stepdown", "serve", "--temporary", "--brokers", str(self._brokers)]
+        command += ["--log-level", "WARNING"]  # stderr is that of the tests
         command += ["--racks", ",".join(self._racks)] if self._racks else []
         command += _options(access, self._config)
         self._process = subprocess.Popen(
@@ -73,7 +76,10 @@ class RunningProcess:
             self._end()
             raise RuntimeError(f"stepdown did not start, it said:\n{line}{self._errors.last}")
         self._connected = self._connect(ready["listen"], HttpControl(ready["control"]), access)
-        return self._connected.__enter__()
+        kafka = self._connected.__enter__()
+        if self._config.get("stepdown.page.enabled") != "false":
+            kafka.awaited.page = f"http://{ready['http']}/"
+        return kafka
 
     def _connect(self, bootstrap: str, control: HttpControl, access: Superuser | None) -> AbstractContextManager[Kafka]:
         if access is None:
@@ -81,6 +87,8 @@ class RunningProcess:
         return connect(bootstrap, control, ClientSettings(bootstrap, access.listener), access.security(self._config))
 
     def _own_access(self) -> Superuser:
+        folder = Path(tempfile.gettempdir())
+        check_certificates_can_be_made(SecuredListener(protocol=self._security, folder=folder))
         self._secrets = tempfile.mkdtemp(prefix="stepdown-security-")
         access = Superuser(SecuredListener(protocol=self._security, folder=Path(self._secrets), users=self._users))
         if not access.listener.has_sasl:

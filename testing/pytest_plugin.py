@@ -18,7 +18,8 @@ Nothing of a broker is imported before a test asks for one. A test that fails sh
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterator
+import traceback
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from .templates import Templates
 
 MARKER = (
-    "kafka(brokers=1, racks=(), config={}, topics={}, data=None, security='PLAINTEXT', users={}, act_as=None): "
-    "what the fixtures `kafka` and `kafka_cluster` begin with"
+    "kafka(brokers=1, racks=(), config={}, topics={}, data=None, security='PLAINTEXT', users={}, act_as=None, "
+    "http=False): what the fixtures `kafka` and `kafka_cluster` begin with"
 )
 NOPROC = {
     "bootstrap": "HOST:PORT of the Kafka of the fixture `kafka_noproc`.",
@@ -42,7 +43,7 @@ SECURITY = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: how one gets in at the f
 ACT_AS = "Release of Kafka that the brokers of the fixtures act as, such as 4.4, where a test does not say another one."
 BROKERS = frozenset({"kafka", "kafka_cluster", "kafka_proc", "kafka_noproc"})
 SHARED = frozenset({"kafka_proc", "kafka_noproc"})
-OPTIONS = frozenset({"act_as", "brokers", "config", "data", "racks", "security", "topics", "users"})
+OPTIONS = frozenset({"act_as", "brokers", "config", "data", "http", "racks", "security", "topics", "users"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,6 +59,65 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     _skip_assert_rewriting(config)
+    for option, check in CHECKS.items():
+        name, given = _named_value(config, option)
+        try:
+            if given:
+                check(given)
+        except ValueError as wrong:
+            raise pytest.UsageError(f"{name}: {wrong}") from None
+
+
+def _named_value(config: pytest.Config, option: str) -> tuple[str, str]:
+    """Where the value of an option is from, and the value: the command line, or else the ini file."""
+    name = f"--kafka-{option}"
+    if given := config.getoption(name):
+        return name, str(given)
+    name = f"kafka_{option.replace('-', '_')}"
+    return name, str(config.getini(name))
+
+
+def _value(config: pytest.Config, option: str) -> str:
+    return _named_value(config, option)[1]
+
+
+def _check_security(given: str) -> None:
+    if given != "PLAINTEXT":
+        from .security.secured_listener import check_protocol
+
+        check_protocol(given)
+
+
+def _check_release(given: str) -> None:
+    from ..config.tables.stepdown import RELEASES
+
+    if given not in RELEASES:
+        raise ValueError(f"expected one of {', '.join(RELEASES)}, found {given!r}")
+
+
+def _check_addresses(given: str) -> None:
+    from ..config.keys.endpoints import parse_host_port
+
+    for each in given.split(","):
+        try:
+            parse_host_port(each)
+        except ValueError as expected:
+            raise ValueError(f"expected {expected}, found {each!r}") from None
+
+
+def _check_address(given: str) -> None:
+    if "," in given:
+        raise ValueError(f"expected one HOST:PORT, found {given!r}")
+    _check_addresses(given)
+
+
+CHECKS: Mapping[str, Callable[[str], None]] = {
+    "security": _check_security,
+    "act-as": _check_release,
+    "bootstrap": _check_addresses,
+    "control": _check_address,
+}
+"""What is said of an option before the first test. Raise: ValueError."""
 
 
 def _skip_assert_rewriting(config: pytest.Config) -> None:
@@ -120,8 +180,11 @@ def pytest_runtest_makereport(
 def _shorten_traceback(failure: BaseException) -> None:
     """Leaves out the frames of this package after the test's last one, of a failure that is meant for the test."""
     package = __name__.partition(".")[0]
-    if not isinstance(failure, AssertionError) and type(failure).__module__.partition(".")[0] != package:
+    is_own = type(failure).__module__.partition(".")[0] == package
+    if not is_own and not isinstance(failure, AssertionError) and not _was_raised_by(failure, __package__ or ""):
         return
+    if is_own:
+        failure.__cause__, failure.__suppress_context__ = None, True
     found, last, entered = failure.__traceback__, None, False
     while found is not None:
         room = str(found.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
@@ -132,6 +195,11 @@ def _shorten_traceback(failure: BaseException) -> None:
         found = found.tb_next
     if last is not None and entered:
         last.tb_next = None
+
+
+def _was_raised_by(failure: BaseException, room: str) -> bool:
+    *_, (frame, _) = traceback.walk_tb(failure.__traceback__)
+    return str(frame.f_globals.get("__name__", "")).startswith(f"{room}.")
 
 
 def _last_events(item: pytest.Item, name: str) -> str:
@@ -148,13 +216,13 @@ def _run_brokers(request: pytest.FixtureRequest, templates: Templates, brokers: 
     from ..config import ConfigError
     from .running_brokers import running
 
-    wanted = {"brokers": brokers, "act_as": _act_as_release(request) or None, **_options(request)}
+    wanted = {"brokers": brokers, "act_as": _value(request.config, "act-as") or None, **_options(request)}
     if callable(wanted.get("data")):
         wanted["data"] = templates.directory(wanted["data"], wanted["brokers"])
     with ExitStack() as stack:
         with _fail_with_message(ValueError, _place_of(request)):
             ready = running(**wanted)
-        with _fail_with_message(ConfigError, _place_of(request)):
+        with _fail_with_message((ConfigError, ModuleNotFoundError), _place_of(request)):
             broker = stack.enter_context(ready)
         yield broker
         with _fail_with_message(AssertionError):
@@ -165,19 +233,21 @@ def _run_brokers(request: pytest.FixtureRequest, templates: Templates, brokers: 
 def _end_test_of_shared_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
     """Brokers that tests share: faults, clock and stopped brokers end with their test, as with brokers of its own."""
     yield
+    from .control_client import ControlFailed
+
     for name in SHARED.intersection(request.fixturenames):
         broker = request.getfixturevalue(name)
         if broker.has_control:
-            with _fail_with_message(AssertionError):
+            with _fail_with_message((AssertionError, ControlFailed, ConnectionError)):
                 broker.end_test()
 
 
 @contextmanager
-def _fail_with_message(kind: type[Exception], place: str = "") -> Iterator[None]:
+def _fail_with_message(kinds: type[Exception] | tuple[type[Exception], ...], place: str = "") -> Iterator[None]:
     """Fails with what such an exception says, alone: there are only frames of pytest above it."""
     try:
         yield
-    except kind as fault:
+    except kinds as fault:
         raise pytest.fail.Exception(place + str(fault), pytrace=False) from None
 
 
@@ -192,31 +262,27 @@ def kafka_proc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     """One broker process for the session: tests share its topics and groups."""
     from .process import RunningProcess
 
-    security = request.config.getoption("--kafka-security") or request.config.getini("kafka_security")
+    security, act_as = (_value(request.config, option) for option in ("security", "act-as"))
     with ExitStack() as stack:
-        with _fail_with_message(RuntimeError):
-            broker = stack.enter_context(RunningProcess(security=security, act_as=_act_as_release(request)))
+        with _fail_with_message((RuntimeError, ModuleNotFoundError)):
+            broker = stack.enter_context(RunningProcess(security=security or "PLAINTEXT", act_as=act_as))
         yield broker
 
 
 @pytest.fixture(scope="session")
 def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     """A Kafka, or stepdown, that runs elsewhere; the test is skipped where none is named."""
-    from .control_client import HttpControl
+    from .control_client import ControlFailed, HttpControl
     from .elsewhere import connect
 
-    bootstrap, control, token = (
-        request.config.getoption(f"--kafka-{name}") or request.config.getini(f"kafka_{name}") for name in NOPROC
-    )
+    bootstrap, control, token = (_value(request.config, option) for option in NOPROC)
     if not bootstrap:
         pytest.skip("no --kafka-bootstrap HOST:PORT, and no kafka_bootstrap in the ini file")
     with connect(bootstrap, HttpControl(control, token) if control else None) as broker:
+        if control:
+            with _fail_with_message((ControlFailed, ConnectionError)):
+                broker.control.ask("GET", "clock")
         yield broker
-
-
-def _act_as_release(request: pytest.FixtureRequest) -> str:
-    """What brokers act as, "" for nothing in particular."""
-    return str(request.config.getoption("--kafka-act-as") or request.config.getini("kafka_act_as"))
 
 
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:

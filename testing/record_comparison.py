@@ -30,7 +30,9 @@ class TestRecord:
 
 
 def as_bytes(data: bytes | str | None) -> bytes | None:
-    """Text as UTF-8."""
+    """Text as UTF-8. Raises: TypeError for what is neither."""
+    if not isinstance(data, bytes | str | None):
+        raise TypeError(f"keys and values are bytes, text or None, not {data!r}")
     return data.encode() if isinstance(data, str) else data
 
 

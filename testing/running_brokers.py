@@ -7,7 +7,7 @@ from typing import Unpack
 from .async_kafka import AsyncKafka
 from .kafka import Kafka
 from .loop_thread import LoopThread, run_in
-from .own_brokers import BrokerOptions, OwnBrokers
+from .own_brokers import BrokerOptions, OwnBrokers, check_names
 
 
 def running(**options: Unpack[BrokerOptions]) -> "Running":
@@ -41,7 +41,8 @@ class Running:
     """Brokers in a thread of their own."""
 
     def __init__(self, **options: Unpack[BrokerOptions]) -> None:
-        """Raises: ValueError for what there is not, such as a protocol or a folder."""
+        """Raises: ValueError for what there is not, such as a protocol or a folder; TypeError for a name."""
+        check_names(options)
         self._own = OwnBrokers(**options)
         self._thread: LoopThread | None = None
 
@@ -92,7 +93,8 @@ class RunningAsync:
     """Brokers in the running event loop."""
 
     def __init__(self, **options: Unpack[BrokerOptions]) -> None:
-        """Raises: ValueError for what there is not, such as a protocol or a folder."""
+        """Raises: ValueError for what there is not, such as a protocol or a folder; TypeError for a name."""
+        check_names(options)
         self._own = OwnBrokers(**options)
 
     async def __aenter__(self) -> AsyncKafka:

@@ -17,7 +17,7 @@ from .armed_faults import ArmedFault, ArmedFaults, describe_near_misses
 from .contents import Contents
 from .control_operation import ID, Answer, ControlOperation, Fields
 from .disk_faults import FaultyDisk, corrupt_last_batch
-from .event_log import EventLog, OtherEvent, time_line
+from .event_log import END_OF_TEST, EventLog, OtherEvent, time_line
 from .fault import Fault
 from .fault_fields import WrongFault, make_fault
 from .field_parsers import count, parse_duration_ms, parse_flag, text
@@ -290,7 +290,7 @@ class Control:
             if broker.transactions_in_use is not None:
                 broker.transactions_in_use.release_markers()
         if keeps:
-            self.log_event("end of a test: faults are removed, the clock runs, every broker runs")
+            self.log_event(END_OF_TEST)
         else:
             await self.contents.delete_all()
             self.events.clear()

@@ -11,6 +11,7 @@ MOST_LINES = 30
 MOST_REQUESTS = 12
 """Of these, requests that went well, where more has happened: else they push out the fault or election before them."""
 MOST_CHARACTERS = 160
+END_OF_TEST = "end of a test: faults are removed, the clock runs, every broker runs"
 USUAL = frozenset({"Fetch", "Heartbeat", "ConsumerGroupHeartbeat"})
 """Requests that clients repeat; they are shown only where something came of them."""
 
@@ -36,7 +37,7 @@ class RequestEvent:
     def line(self) -> str:
         """For people; the same in each run."""
         answer = "no answer" if self.answer is None else ", ".join(self.answer) or "ok"
-        faults = "".join(f" [{name}]" for name in self.faults)
+        faults = "".join(f" [fault {name}]" for name in self.faults)
         return f"broker {self.broker} {self.about}: {answer}{faults}"
 
     @property
@@ -84,8 +85,8 @@ class EventLog:
 
 
 def time_line(events: Iterable[Event]) -> list[str]:
-    """The last events of a log, in order, each with its time before the last one; a screen of them at most."""
-    shown = [each for each in events if not _is_usual(each)]
+    """The last events of the last test, in order, each with its time before the last one; a screen of them at most."""
+    shown = [each for each in _of_last_test(events) if not _is_usual(each)]
     if not shown:
         return []
     last_ms = shown[-1].at_ms
@@ -94,6 +95,13 @@ def time_line(events: Iterable[Event]) -> list[str]:
     left_out = len(groups) - len(kept)
     lines = [_format_line(same, last_ms) for same in kept]
     return ([f"({left_out} more lines: GET /events has all)"] if left_out else []) + lines
+
+
+def _of_last_test(events: Iterable[Event]) -> list[Event]:
+    """Those after the end of the test before, where tests share a broker."""
+    found = list(events)
+    ends = [at + 1 for at, each in enumerate(found) if isinstance(each, OtherEvent) and each.line == END_OF_TEST]
+    return found[ends[-1] if ends else 0 :]
 
 
 def _is_usual(event: Event) -> bool:

@@ -12,6 +12,9 @@ PARTITION_LISTS = ("partitions", "partition_indexes")
 GROUP_FIELDS = ("group_id", "transactional_id", "v3_and_below_transactional_id", "key")
 GROUP_LISTS = ("groups", "groups_names", "group_ids", "coordinator_keys", "transactional_ids", "transactions")
 
+NO_TOPICS = frozenset({"forgotten_topics_data", "protocols", "configs", "deletions", "upsertions", "users"})
+"""Arrays that name a topic that is read no more, or assignors, settings and users."""
+
 TopicName = Callable[[UUID], str | None]
 Place = tuple[str, int | None]
 
@@ -39,7 +42,7 @@ def names_topics(request: type) -> bool:
 def places_of(request: Any, topic_name: TopicName) -> Iterator[Place]:
     """The topics that a request names, with the partitions of each; None where it is about the topic as a whole."""
     for name, items in arrays_of_structs(request):
-        if name == "forgotten_topics_data":
+        if name in NO_TOPICS:
             continue
         for item in items:
             topic = topic_of(item, topic_name)

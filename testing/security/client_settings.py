@@ -4,7 +4,8 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from .secured_listener import SecuredListener, client_pem
+from ..wire.wire_client import CLIENT_ID
+from .secured_listener import MECHANISMS, SecuredListener, client_pem
 
 FIRST = "the first of the users"
 SCRAM = "SCRAM-SHA-512"
@@ -15,7 +16,8 @@ class ClientSettings:
     """Settings for clients, of any security protocol, with the brokers' addresses.
 
     `user`: one of those that `running` or the marker names, by default the first; "" for nobody, who comes in at SSL
-    alone. `mechanism`: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; of SASL. Raises: KeyError for a user that is not known.
+    alone. `mechanism`: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; of SASL. Raises: KeyError for a user that is not known,
+    ValueError for a mechanism.
     """
 
     def __init__(self, bootstrap: str, listener: SecuredListener = OPEN) -> None:
@@ -30,7 +32,7 @@ class ClientSettings:
             if own := self._own_file(user):
                 texts |= {"ssl.certificate.location": own, "ssl.key.location": own}
         if self._listener.has_sasl:
-            name, password = self._name_and_password(user)
+            name, password = self._name_and_password(user, mechanism)
             texts |= {"sasl.mechanism": mechanism, "sasl.username": name, "sasl.password": password}
         return texts
 
@@ -54,6 +56,8 @@ class ClientSettings:
         """Properties of Java's clients since 2.7; stepdown's own producer takes them, too."""
         listener = self._listener
         named = self._user_name(user) if listener.has_sasl or listener.has_tls else ""
+        if listener.has_sasl:
+            _check_mechanism(mechanism)
         return {"bootstrap.servers": self._bootstrap, **listener.java_settings(named, mechanism)}
 
     def ssl_context(self, user: str = FIRST) -> ssl.SSLContext:
@@ -66,11 +70,12 @@ class ClientSettings:
     def _kafka_python_settings(self, user: str, mechanism: str) -> dict[str, Any]:
         texts = {"bootstrap_servers": self._bootstrap, "security_protocol": self._listener.protocol}
         if self._listener.has_sasl:
-            name, password = self._name_and_password(user)
+            name, password = self._name_and_password(user, mechanism)
             texts |= {"sasl_mechanism": mechanism, "sasl_plain_username": name, "sasl_plain_password": password}
         return texts
 
-    def _name_and_password(self, user: str) -> tuple[str, str]:
+    def _name_and_password(self, user: str, mechanism: str) -> tuple[str, str]:
+        _check_mechanism(mechanism)
         name = self._user_name(user)
         return name, self._listener.users[name]
 
@@ -82,5 +87,11 @@ class ClientSettings:
     def _user_name(self, user: str) -> str:
         name = next(iter(self._listener.users), "") if user == FIRST else user
         if name and name not in self._listener.users:
-            raise KeyError(f"no user {name!r}, but {', '.join(self._listener.users) or 'none'}")
+            known = [each for each in self._listener.users if each != CLIENT_ID]
+            raise KeyError(f"no user {name!r}, but {', '.join(known) or 'none'}")
         return name
+
+
+def _check_mechanism(mechanism: str) -> None:
+    if mechanism not in MECHANISMS:
+        raise ValueError(f"mechanism is one of {', '.join(MECHANISMS)}, not {mechanism!r}")

@@ -61,6 +61,12 @@ class SecuredListener:
         return self.folder.resolve() / AUTHORITY
 
 
+def check_protocol(protocol: str) -> None:
+    """Raises: ValueError."""
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"security is one of {', '.join(PROTOCOLS)}, not {protocol!r}")
+
+
 def client_pem(folder: Path, name: str) -> Path:
     """Where the key and certificate of a client are."""
     return folder / f"client-{name}.pem"

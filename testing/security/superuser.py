@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from importlib.util import find_spec
 
 from ...client.security.settings import SaslSettings, SecuritySettings
 from ..wire.wire_client import CLIENT_ID
@@ -14,6 +15,13 @@ NAMES_FROM_CERTIFICATES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
 """The user of a certificate is User:alice, as with SASL, so that ACLs are the same at every door."""
 
 
+def check_certificates_can_be_made(listener: SecuredListener) -> None:
+    """Raises: ModuleNotFoundError for TLS without `cryptography`."""
+    if listener.has_tls and find_spec("cryptography") is None:
+        needs = "needs certificates: pip install './stepdown[security]', or cryptography alone"
+        raise ModuleNotFoundError(f'security="{listener.protocol}" {needs}', name="cryptography")
+
+
 class Superuser:
     """`listener`: the users of the test and this one."""
 
@@ -24,8 +32,9 @@ class Superuser:
         )
 
     def make_certificates(self) -> None:
-        """Those of the broker and, without SASL, of each user. Raises: OSError, ImportError."""
+        """Those of the broker and, without SASL, of each user. Raises: OSError, ModuleNotFoundError."""
         listener = self.listener
+        check_certificates_can_be_made(listener)
         if listener.has_tls:
             from .certificates import make_certificates
 

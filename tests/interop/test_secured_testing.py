@@ -139,11 +139,17 @@ def test_a_login_that_ends_is_renewed_by_a_new_connection() -> None:
 
 
 def test_what_there_is_not_is_said() -> None:
+    """A mechanism that there is not was given to clients, which waited for ever; the test's own user was offered."""
     with pytest.raises(ValueError, match="security is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, not 'TLS'"):
         running(security="TLS")
     with running(security="SASL_PLAINTEXT") as broker:
-        with pytest.raises(KeyError, match="no user 'carol', but alice"):
+        with pytest.raises(KeyError, match=r"no user 'carol', but alice.$"):
             broker.clients.java("carol")
+        for settings in (broker.clients.java, broker.clients.aiokafka, broker.clients.confluent_kafka):
+            with pytest.raises(
+                ValueError, match="mechanism is one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, not 'SCRAM'"
+            ):
+                settings("alice", "SCRAM")
         with pytest.raises(KafkaError, match="INVALID_TOPIC_EXCEPTION"):
             broker.create_topic("no spaces")
 

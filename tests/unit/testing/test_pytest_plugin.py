@@ -2,12 +2,14 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from stepdown.broker.faults.event_log import MOST_LINES
+from stepdown.testing.pytest_plugin import OPTIONS
 from support.deadline import JOB_DEADLINE_S
 
 SUITE = """
@@ -54,14 +56,15 @@ def test_elsewhere(kafka_noproc):
 """
 
 
-def run(folder: Path, suite: str, *options: str) -> str:
+def run(folder: Path, suite: str, *options: str, errors: bool = False) -> str:
+    """What pytest prints, or with `errors` what it prints to stderr."""
     (folder / "test_it.py").write_text(suite)
     (folder / "tmp").mkdir(exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", *options]
     environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=JOB_DEADLINE_S)
     assert not list((folder / "tmp").glob("stepdown-*")), "files are left"
-    return done.stdout
+    return done.stderr if errors else done.stdout
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "xdist"])
@@ -71,9 +74,8 @@ def test_each_test_has_a_broker_of_its_own(tmp_path: Path, options: tuple[str, .
 
 
 WRONG_MARKERS = {
-    "confg={}": "@pytest.mark.kafka takes act_as, brokers, config, data, racks, security, topics, users, not confg",
-    "{}": "@pytest.mark.kafka takes act_as, brokers, config, data, racks, security, topics, users, not an argument "
-    "without a name",
+    "confg={}": f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not confg",
+    "{}": f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not an argument without a name",
     "brokers='3'": "brokers is a number, not '3'",
     "brokers=None": "brokers is a number, not None",
     "racks='abc'": "racks is a list of names, not 'abc'",
@@ -83,7 +85,13 @@ WRONG_MARKERS = {
     "users=['a']": "users is a dict of names and passwords, not ['a']",
     "users={'a': None}": "users is a dict of names and passwords, and not each password is text",
     "security='SSH'": "security is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, not 'SSH'",
-    "config={'log.retention.ms': 'soon'}": "option -o: log.retention.ms: expected a 64-bit integer of at least 1, or "
+    "topics={'t': '3'}": "topics is a dict of names and numbers of partitions, not {'t': '3'}",
+    "users={'a': 'b'}": "users need a security: SSL, SASL_PLAINTEXT, SASL_SSL",
+    "act_as='5.0'": "act_as: expected text out of 0.10.2, 1.1, 2.8, 3.9, 4.0, 4.1, 4.4, found '5.0'",
+    "http='yes'": "http is True or False, not 'yes'",
+    "config={'num.partition': 1}": "config: num.partition: no such setting; did you mean num.partitions?",
+    "brokers=2, config={'num.partition': 1}": "config: num.partition: no such setting; did you mean num.partitions?",
+    "config={'log.retention.ms': 'soon'}": "config: log.retention.ms: expected a 64-bit integer of at least 1, or "
     "-1 for no limit, found 'soon'",
 }
 """The arguments, and what is said of them."""
@@ -99,13 +107,103 @@ def test_what_is_wrong_with_a_marker_is_said_in_a_sentence_with_its_place(tmp_pa
     assert shown == [f"test_it.py:{2 + 2 * number}: {said}" for number, said in enumerate(WRONG_MARKERS.values())], told
 
 
-def test_a_shared_process_that_does_not_start_says_why_alone(tmp_path: Path) -> None:
-    """It stood below forty lines of frames of pytest and of the plugin."""
-    told = run(tmp_path, "def test(kafka_proc): pass\n", "--kafka-security=SSH", "--show-capture=no")
-    shown = told.partition("ERROR at setup of test _")[2].partition("\n")[2].splitlines()
-    assert shown[0] == "stepdown did not start, it said:", told
-    assert shown[1].startswith("stepdown: bad configuration: option -o: listeners: ") and shown[2] == "", told
-    assert shown[3].startswith("==="), told
+@pytest.mark.parametrize("in_ini_file", [False, True], ids=["option", "ini file"])
+@pytest.mark.parametrize(
+    "option, given, said",
+    [
+        ("security", "SASL", "security is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, not 'SASL'"),
+        ("act-as", "5.0", "expected one of 0.10.2, 1.1, 2.8, 3.9, 4.0, 4.1, 4.4, found '5.0'"),
+        ("bootstrap", "a:1,b", "expected HOST:PORT with a port from 0 to 65535, found 'b'"),
+        ("control", "a:1,b:2", "expected one HOST:PORT, found 'a:1,b:2'"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_the_first_test(
+    tmp_path: Path, option: str, given: str, said: str, in_ini_file: bool
+) -> None:
+    """A mistyped security was given to clients, which waited for ever, and a wrong address was a traceback."""
+    name = f"kafka_{option.replace('-', '_')}" if in_ini_file else f"--kafka-{option}"
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\n{name} = {given}\n" if in_ini_file else "[pytest]\n")
+    told = run(tmp_path, "def test(): pass\n", *([] if in_ini_file else [f"{name}={given}"]), errors=True)
+    assert told.strip() == f"ERROR: {name}: {said}"
+
+
+WITHOUT_CRYPTOGRAPHY = """
+import sys
+sys.modules["cryptography"] = None
+import pytest
+
+@pytest.mark.kafka(security="SASL_SSL")
+def test_own(kafka): pass
+
+def test_process(kafka_proc): pass
+"""
+
+
+def test_tls_without_cryptography_says_what_to_install(tmp_path: Path) -> None:
+    """It was a traceback of seventy lines."""
+    told = run(tmp_path, WITHOUT_CRYPTOGRAPHY, "--kafka-security=SSL")
+    needs = "needs certificates: pip install './stepdown[security]', or cryptography alone"
+    assert re.findall(r"ERROR at setup of \w+ _+\n(.*)\n(?=_|=)", told) == [
+        f'test_it.py:6: security="SASL_SSL" {needs}',
+        f'security="SSL" {needs}',
+    ], told
+
+
+def test_a_control_port_where_nobody_listens_is_named(tmp_path: Path) -> None:
+    """An empty test passed, and a traceback through the event loop named neither address nor option."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        told = run(
+            tmp_path, "def test(kafka_noproc): pass\n", f"--kafka-bootstrap={address}", f"--kafka-control={address}"
+        )
+    shown = told.partition("ERROR at setup of test _")[2].splitlines()
+    assert shown[1] == f"no control port answers at {address}: Connection refused", told
+    assert shown[2].startswith("==="), told
+
+
+PAGES = """
+from urllib.request import urlopen
+import pytest
+
+@pytest.mark.kafka(http=True)
+def test_has_a_page(kafka, kafka_proc):
+    for each in (kafka, kafka_proc):
+        assert urlopen(each.page).status == 200
+"""
+
+
+def test_brokers_of_fixtures_have_a_page(tmp_path: Path) -> None:
+    """The marker refused `http`, and the process did not tell where its page is."""
+    assert "1 passed" in run(tmp_path, PAGES)
+
+
+WRONG_USES = """
+import pytest
+
+def test_type(kafka):
+    kafka.produce("orders", {"id": 1})
+
+def test_stopped(kafka):
+    kafka.cluster.stop(1)
+    kafka.produce("orders", "x", timeout=0)
+
+kept = []
+
+def test_keeps(kafka):
+    kept.append(kafka)
+
+def test_uses_what_ended():
+    kept[0].produce("orders", "x")
+"""
+
+
+def test_a_wrong_use_is_told_at_the_line_of_the_test(tmp_path: Path) -> None:
+    """What was said stood below frames of this package and of asyncio, and below the exceptions that caused it."""
+    told = run(tmp_path, WRONG_USES, "--show-capture=no")
+    assert "keys and values are bytes, text or None, not {'id': 1}" in told, told
+    assert "AsyncKafka.produce came after that" in told, told
+    assert not re.search(r"(testing|client)/\w+\.py:\d+|asyncio/|direct cause|During handling", told), told
 
 
 LOADED = """
@@ -178,11 +276,17 @@ def test_the_next_one_is_not_hit(kafka_proc):
 
 
 def test_faults_and_clock_of_the_shared_process_end_with_their_test(tmp_path: Path) -> None:
-    """A fault was neither checked nor removed: it failed a later test, or none. A clock that stood went on standing."""
+    """A fault was neither checked nor removed: it failed a later test, or none. A clock that stood went on standing.
+
+    What never fired was shown as a Python dict, and that calls of the test meet no faults was said nowhere."""
     told = run(tmp_path, SHARED)
     assert "2 passed, 1 error" in told, told
     shown = told.partition("ERROR at teardown")[2].partition("Captured")[0]
-    assert shown.splitlines()[1].startswith("armed and never fired"), shown
+    said = (
+        "armed and never fired (say optional=True if that is right): error api=Heartbeat code=REBALANCE_IN_PROGRESS, "
+    )
+    own = "The test's own calls, such as kafka.produce, meet no faults: send with your client"
+    assert shown.splitlines()[1] == f"{said}no request came near it. {own}", shown
 
 
 FAILING = """
@@ -226,11 +330,12 @@ def test_has_a_cluster(kafka_cluster):
 
 @pytest.mark.parametrize("options", [(), ("-v",), ("--tb=short",)], ids=" ".join)
 def test_a_failure_shows_what_the_brokers_did_last(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """One had to know that there is a log, and to print it in the test."""
+    """One had to know that there is a log, and to print it in the test. JoinGroup named assignors as its topics."""
     told = run(tmp_path, FAILING, *options)
     assert "3 failed, 1 passed" in told, told
     assert "group 'shop': generation 1 has 1 member" in told and "group 'shop': empty at generation 2" in told, told
     assert re.search(r"broker (\d) is fenced", told) and re.search(r"t-0 is led by \d in epoch 1, ISR", told), told
+    assert re.search(r"JoinGroup v\d+ from rdkafka", told), "assignors are no topics"
     assert "kafka: what happened last" in told and "the clock moves on by 5000 ms" in told
     assert "broker 1 Metadata v" in told and "7000 ms" not in told
     assert "group nobody is Dead with 0 members after 0 s, not Stable. This call held the event loop" in told

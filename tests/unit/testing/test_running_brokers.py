@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -63,6 +64,13 @@ def test_a_wrong_setting_is_said_and_nothing_is_left(tmp_path: Path, monkeypatch
     with pytest.raises(ConfigError, match=r"log\.retention"), running(config={"log.retntion.ms": 1}):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("begin", [stepdown.running, stepdown.running_async])
+def test_a_name_that_running_does_not_have_is_said(begin: Callable[..., object]) -> None:
+    """The error named a class of this package."""
+    with pytest.raises(TypeError, match=r"^running takes act_as, .*, not htp; did you mean http\?$"):
+        begin(htp=True)
 
 
 def test_errors_of_the_broker_have_their_names() -> None:

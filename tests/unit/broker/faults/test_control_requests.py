@@ -134,7 +134,7 @@ def test_the_test_s_own_requests_are_left_alone(kafka: Kafka) -> None:
 def test_what_never_fired_fails_the_test_unless_nobody_minds(kafka: Kafka) -> None:
     kafka.faults.drop(api="Produce")
     kafka.faults.drop(api="Fetch", optional=True)
-    with pytest.raises(AssertionError, match=r"never fired .*'api': \['Produce'\]"):
+    with pytest.raises(AssertionError, match=r"never fired .*api=Produce"):
         kafka.faults.assert_fired()
     assert list(kafka.faults) == []
     kafka.faults.assert_fired()

@@ -1,6 +1,7 @@
 """The last events of a log for people: no more than a screen, and not what clients repeat."""
 
 from stepdown.broker.faults.event_log import (
+    END_OF_TEST,
     MOST_CHARACTERS,
     MOST_LINES,
     MOST_REQUESTS,
@@ -44,6 +45,13 @@ def test_times_count_back_from_the_last_event() -> None:
     ]
 
 
+def test_of_tests_that_share_a_broker_the_last_one_is_shown() -> None:
+    """Lines of the test before came first, and were all that a short test showed."""
+    events = [other(1, "of the first"), other(2, END_OF_TEST), other(3, "of the second")]
+    assert shown(events) == ["of the second"]
+    assert shown(events[:2]) == []
+
+
 def test_what_clients_repeat_is_shown_only_where_something_came_of_it() -> None:
     events: list[Event] = [request(at, api, []) for at in range(50) for api in ("Fetch", "Heartbeat")]
     events += [request(60, "Fetch", None), request(61, "Heartbeat", ["REBALANCE_IN_PROGRESS"])]
@@ -51,7 +59,7 @@ def test_what_clients_repeat_is_shown_only_where_something_came_of_it() -> None:
     assert shown(events) == [
         "broker 1 Fetch v0 from app: no answer",
         "broker 1 Heartbeat v0 from app: REBALANCE_IN_PROGRESS",
-        "broker 1 Fetch v0 from app: ok [1]",
+        "broker 1 Fetch v0 from app: ok [fault 1]",
         "broker 1 Metadata v0 from app: ok (3 times)",
     ]
 
