@@ -58,12 +58,16 @@ def clients_command(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a line a client, for a spreadsheet.")] = False,
 ) -> None:
     """Say who is there, what each client asks for, and whether Kafka 4 would answer it."""
-    if (http is None) == (request_log is None) or (as_json and as_csv):
+    if http is None and request_log is None:
         raise CommandFailure(
-            "nothing to read, or two things",
-            "Pass --http HOST:PORT of a running stepdown, or --from-request-log FILE; and --json or --csv, not both.",
+            "expected --http or --from-request-log: which clients?",
+            "--http HOST:PORT asks a running stepdown, --from-request-log FILE reads the log of an Apache Kafka.",
             EXIT_BAD_USAGE,
         )
+    if http is not None and request_log is not None:
+        raise CommandFailure("expected --http or --from-request-log, found both", "", EXIT_BAD_USAGE)
+    if as_json and as_csv:
+        raise CommandFailure("expected --json or --csv, found both", "", EXIT_BAD_USAGE)
     document = _read_page(http, password) if http is not None else _read_log(request_log or STDIN)
     if as_json:
         typer.echo(json.dumps(document, indent=2))
@@ -120,17 +124,24 @@ def _print_text(rows: list[ClientRow], forgotten: int) -> None:
         typer.echo()
     for mend in dict.fromkeys(row.mend for row in rows if row.mend):
         names = [row.client_id or row.address for row in rows if row.mend == mend]
-        typer.echo(f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}: mend by {mend}")
-    works = [row.works for row in rows]
-    other = len(works) - sum(map(works.count, ("yes", "no", "unknown")))
-    some = f", {other} with some releases" if other else ""
-    typer.echo(
-        f"{plural(len(works), 'client')}: {works.count('yes')} work with Kafka 4 by what was seen, "
-        f"{works.count('no')} do not"
-        f"{some}, of {works.count('unknown')} it is not known yet"
-    )
+        typer.echo(f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}: mend: {mend}")
+    typer.echo(_describe_totals([row.works for row in rows]))
     if forgotten:
         typer.echo(f"{plural(forgotten, 'client')} forgotten to make room for others")
+
+
+def _describe_totals(works: list[str]) -> str:
+    """How many clients work with Kafka 4, in a sentence without what there is none of."""
+    yes, no, unknown = map(works.count, ("yes", "no", "unknown"))
+    some = len(works) - yes - no - unknown
+    parts = (
+        (yes, f"{yes} work{'s' if yes == 1 else ''} with Kafka 4 by what was seen"),
+        (no, f"{no} do{'es' if no == 1 else ''} not work with Kafka 4"),
+        (some, f"{some} only with some releases of Kafka 4"),
+        (unknown, f"{unknown} {'is' if unknown == 1 else 'are'} not known yet"),
+    )
+    said = ", ".join(text for count, text in parts if count)
+    return f"{plural(len(works), 'client')}{': ' if said else ''}{said}"
 
 
 def _cells_of_row(row: ClientRow) -> tuple[object, ...]:
@@ -155,6 +166,6 @@ def _print_csv(rows: list[ClientRow]) -> None:
 
 def _csv_cell(value: object) -> object:
     """JSON for what has parts. Clients choose their ids: one that a spreadsheet would take for a formula is quoted."""
-    if isinstance(value, dict):
+    if isinstance(value, (dict, list)):
         return json.dumps(value)
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

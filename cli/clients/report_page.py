@@ -8,8 +8,8 @@ import json
 from http import HTTPStatus
 from typing import Any
 
-from ...config.keys.endpoints import parse_host_port
-from ..support.failures import EXIT_BAD_USAGE, CommandFailure
+from ..support.bootstrap_server import parse_http_address
+from ..support.failures import CommandFailure
 
 TIMEOUT_S = 30.0
 MOST_BYTES = 256 * 1024 * 1024
@@ -17,10 +17,7 @@ MOST_BYTES = 256 * 1024 * 1024
 
 def fetch_report(address: str, password: str) -> dict[str, Any]:
     """The report as JSON has it; `password` is that of the page, "" for none. Raises: CommandFailure."""
-    try:
-        where = parse_host_port(address)
-    except ValueError as fault:
-        raise CommandFailure(f"--http: expected {fault}, found {address!r}", "", EXIT_BAD_USAGE) from fault
+    where = parse_http_address(address, "--http")
     from ...client.errors import connect_reason
 
     connection = http.client.HTTPConnection(where.host, where.port, timeout=TIMEOUT_S)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...protocol.plural import plural
-from ..support.bootstrap_server import AsJson
+from ..support.bootstrap_server import AsJson, parse_http_address
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 
 if TYPE_CHECKING:
@@ -191,8 +191,9 @@ def _ask_control_port(control: str, token: str, method: str, path: str, body: di
     from ...client.errors import connect_reason
     from ...testing.control_client import ControlFailed, HttpControl
 
+    address = str(parse_http_address(control, "--control"))
     try:
-        return asyncio.run(HttpControl(control, token).ask(method, path, body))
+        return asyncio.run(HttpControl(address, token).ask(method, path, body))
     except ControlFailed as fault:
         raise CommandFailure(str(fault)) from fault
     except OSError as fault:

@@ -26,6 +26,7 @@ Bootstrap = Annotated[
         help="Where the broker listens; several with commas between.",
     ),
 ]
+HTTP = "http://"
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 DEFAULT_PORT = 9092
@@ -60,3 +61,11 @@ def parse_addresses(bootstrap: str) -> list[HostPort]:
         raise CommandFailure(
             f"--bootstrap-server: expected {fault}, found {bootstrap!r}", "", EXIT_BAD_USAGE
         ) from fault
+
+
+def parse_http_address(text: str, option: str) -> HostPort:
+    """The address of an HTTP port; it may have http:// before it and / after it. Raises: CommandFailure."""
+    try:
+        return parse_host_port(text[len(HTTP) :].removesuffix("/") if text.startswith(HTTP) else text)
+    except ValueError as fault:
+        raise CommandFailure(f"{option}: expected {fault}, found {text!r}", "", EXIT_BAD_USAGE) from fault

@@ -51,7 +51,7 @@ def parse_host_port(text: str) -> HostPort:
     """
     match = _ADDRESS.fullmatch(text.strip())
     if match is None or int(match[3]) > HIGHEST_PORT:
-        raise ValueError(f"HOST:PORT with a port from 0 to {HIGHEST_PORT}")
+        raise ValueError(f"HOST:PORT with a port up to {HIGHEST_PORT}")
     return HostPort(match[1] or match[2] or "", int(match[3]))
 
 

@@ -5,13 +5,12 @@ A connection that has only asked for versions, or not logged in, is no client ye
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..principal import KafkaPrincipal
-from .client_row import make_row
+from .client_row import dump_row, make_row
 from .seen_client import GREETINGS, UNKNOWN, SeenClient
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ class ClientReport:
         """Copies the counts of `count` clients after the first `start`, the latest first; returns what makes rows."""
         clients = sorted(self._clients.values(), key=lambda client: client.latest_s, reverse=True)
         seen = [(client.copy(), self._time_of_request_ms(client.latest_s)) for client in clients[start : start + count]]
-        return lambda: [asdict(make_row(client, latest_ms)) for client, latest_ms in seen]
+        return lambda: [dump_row(make_row(client, latest_ms)) for client, latest_ms in seen]
 
     def _forget_one(self) -> None:
         """Drops the client that has been silent longest, of the 16 checked longest ago; moves the others to the end."""
@@ -102,4 +101,4 @@ def make_document(clients: Iterable[tuple[SeenClient, int]], forgotten: int, mos
     """What /clients shows: clients with the time of their latest request, the latest first."""
     rows = [make_row(client, latest_ms) for client, latest_ms in clients]
     rows.sort(key=lambda row: row.latest_ms, reverse=True)
-    return {"clients": [asdict(row) for row in rows], "forgotten": forgotten, "most_clients": most_clients}
+    return {"clients": [dump_row(row) for row in rows], "forgotten": forgotten, "most_clients": most_clients}

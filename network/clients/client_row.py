@@ -2,13 +2,13 @@
 
     {"clients": [row…], "forgotten": 0, "most_clients": 1000}
 
-`fetched` counts Fetch requests by the newest record format that their version reads. `lost` is what old versions of
-this client's requests cannot carry, with how often that was so; 0: it follows from the versions and was not counted.
-`because` is joined by `; `.
+`fetched` counts Fetch requests by the newest record format that their version reads. `lost` counts what did not reach
+this client, or the cluster from it, since its requests have no field for it; `cannot_carry` names what they have no
+field for, whether or not there was any. `because` is joined by `; `; `works` and `reasons` sum the releases up.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ...protocol.api import ApiKey
@@ -42,6 +42,7 @@ class ClientRow:
     converted: dict[str, int]
     translated: dict[str, int]
     lost: dict[str, int]
+    cannot_carry: Sequence[str]
     mapped_errors: dict[str, int]
     latest_ms: int
     kafka_4: dict[str, str]
@@ -110,7 +111,8 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
         translated={
             f"{api_name(key)} {asked} as {sent}": count for (key, asked, sent), count in client.translated.items()
         },
-        lost=_list_losses(client),
+        lost=dict(client.lost),
+        cannot_carry=_list_missing_fields(client),
         mapped_errors={
             f"{api_name(key)} {error} as {told}": count for (key, error, told), count in client.mapped_errors.items()
         },
@@ -119,6 +121,11 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
         because=_reasons_by_release(verdicts),
         mend=find_mend(verdicts, software),
     )
+
+
+def dump_row(row: ClientRow) -> dict[str, Any]:
+    """The row as JSON has it."""
+    return {**asdict(row), "works": row.works, "reasons": row.reasons}
 
 
 def read_row(values: Mapping[str, Any]) -> ClientRow:
@@ -147,16 +154,17 @@ def _count_fetches(asked: Mapping[tuple[int, int], int]) -> dict[str, int]:
     return counts
 
 
-def _list_losses(client: SeenClient) -> dict[str, int]:
-    """What its versions have no place for, with the counts that there are."""
-    lost = dict(client.lost)
-    fetches = [version for key, version in client.requests if key == ApiKey.FETCH]
-    if fetches and min(fetches) < FIRST_FETCH_WITH_HEADERS:
-        for what in ("headers", ZSTD, "transactions seen uncommitted"):
-            lost.setdefault(what, 0)
-    if (fetches and min(fetches) < FIRST_FETCH_WITH_TIMESTAMPS) or any(magic == 0 for magic, _ in client.produced):
-        lost.setdefault("timestamps", 0)
-    return lost
+def _list_missing_fields(client: SeenClient) -> list[str]:
+    """What its versions have no field for."""
+    missing = []
+    oldest_fetch = min((version for key, version in client.requests if key == ApiKey.FETCH), default=None)
+    if oldest_fetch is not None and oldest_fetch < FIRST_FETCH_WITH_HEADERS:
+        missing += ["headers", ZSTD, "whether a transaction was committed"]
+    if (oldest_fetch is not None and oldest_fetch < FIRST_FETCH_WITH_TIMESTAMPS) or any(
+        magic == 0 for magic, _ in client.produced
+    ):
+        missing.append("timestamps")
+    return missing
 
 
 def _reasons_by_release(verdicts: tuple[Verdict, ...]) -> dict[str, str]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from ...protocol.kafka_releases import client_releases, first_client_index_with
 
 JAVA = "apache-kafka-java"
+STEPDOWN = "stepdown"
+"""Its commands and its producer."""
 _DEFAULT_CLIENT_IDS = (
     ("kafka-python", r"kafka-python(-producer|-admin)?-.*"),
     ("aiokafka", r"aiokafka-.*"),
@@ -24,6 +26,7 @@ _DEFAULT_CLIENT_IDS = (
     ("lua-resty-kafka", r"worker\d+"),
     ("pykafka", r"pykafka"),
     ("ruby-kafka", r"ruby-kafka|fluentd"),
+    (STEPDOWN, r"stepdown(-cli)?"),
     (JAVA, r"(producer|consumer|adminclient)-\d+|consumer-.+-\d+|console-(producer|consumer)|logstash(-\d+)?"),
 )
 """A library and the client ids that it, or what is built on it, has where nobody sets one."""
@@ -44,7 +47,7 @@ class Software:
     @property
     def is_own(self) -> bool:
         """Whether it is stepdown's: a command or a producer that speaks an old version was asked to (`--as`)."""
-        return not self.is_guess and _OWN.fullmatch(self.name) is not None
+        return _OWN.fullmatch(self.name) is not None
 
     @property
     def labels(self) -> tuple[str, str]:

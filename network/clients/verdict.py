@@ -39,6 +39,7 @@ _MENDS = {
     "pykafka": "another library: pykafka is not maintained and has no newer requests",
     "no-kafka": "another library: no-kafka is not maintained and has no newer requests",
 }
+_NO_MEND = "none needed: this is a command or a producer of stepdown, and sends what its options say (--as)"
 _OTHER_MEND = "a client library that knows Kafka 2.1 or later, and that is not told to speak as for an older broker"
 
 
@@ -60,6 +61,8 @@ def find_mend(verdicts: Iterable[Verdict], software: Software) -> str:
     """What to do about those that are a no; "" where there is none."""
     if all(verdict.works is not Works.NO for verdict in verdicts):
         return ""
+    if software.is_own:
+        return _NO_MEND
     return _MENDS.get(software.name, _OTHER_MEND)
 
 

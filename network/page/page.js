@@ -48,6 +48,7 @@ function span(ms) {
   return s < 172800 ? Math.round(s / 3600) + ' h' : Math.round(s / 86400) + ' d';
 }
 
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const brief = (ms) => ms < 10 ? ms.toFixed(1) + ' ms' : span(ms);
 
 /* columns: [title, cell, class]; a cell is text, or an element. */
@@ -55,7 +56,7 @@ function table(label, columns, rows, empty) {
   if (!rows.length) return make('p', { class: 'soft' }, empty);
   const kind = (column) => column[2] ? { class: column[2] } : {};
   return make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
-    make('table', columns.length > 7 ? { class: 'stacked' } : {},
+    make('table', columns.length > 3 ? { class: 'stacked' } : {},
       make('thead', {}, make('tr', {}, columns.map((column) => make('th', { scope: 'col', ...kind(column) }, column[0])))),
       make('tbody', {}, rows.map((row) => make('tr', {}, columns.map((column) => make('td', { 'data-label': column[0], ...kind(column) }, column[1](row))))))));
 }
@@ -205,14 +206,14 @@ async function drawOverview() {
   return [
     now.problems.length
       ? make('section', { class: 'card bad' }, make('h2', {}, 'What is wrong'), make('ul', {}, now.problems.map((each) =>
-        make('li', {}, number(each.count) + ' ' + each.what + ': ' + each.names.join(', ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : ''),
+        make('li', {}, capital(each.what) + ' (' + number(each.count) + '): ' + each.names.join(', ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : ''),
           make('br'), make('code', {}, each.help)))))
       : make('section', { class: 'card' }, 'Nothing is wrong.'),
     make('div', { class: 'tiles' },
       tile('Requests', change ? number(Math.round(rate(all))) + '/s' : '–'), tile('Bytes in', name('bytes_in')),
       tile('Bytes out', name('bytes_out')),
       'converted_bytes' in now.traffic ? tile('Converted', name('converted_bytes')) : null,
-      Object.entries(now.counts).map(([key, value]) => tile(key[0].toUpperCase() + key.slice(1).replace('_', ' '), number(value)))),
+      Object.entries(now.counts).map(([key, value]) => tile(capital(key.replace('_', ' ')), number(value)))),
     make('div', { class: 'two' },
       card(own ? 'Broker' : 'Gateway', make('dl', {}, facts.map(([title, value]) => [make('dt', {}, title), make('dd', {}, value)]))),
       card('Memory', table('Memory', [
@@ -242,7 +243,7 @@ function showTopics() {
     ['Partitions', (row) => number(row.partitions), 'number'], ['Replicas', (row) => number(row.replicas), 'number'],
     ['Offsets', (row) => number(row.offsets), 'number'], ['Size', (row) => bytes(row.size_bytes), 'number'],
     ['Kept', (row) => row.settings_unknown ? 'settings not known' : row.cleanup_policy.join(', ') + ', ' + span(row.retention_ms) +
-      (row.retention_bytes >= 0 ? ', ' + bytes(row.retention_bytes) : '')],
+      (row.retention_bytes >= 0 ? ', ' + bytes(row.retention_bytes) : ''), 'short'],
     ['State', (row) => row.leaderless ? row.leaderless + ' without a leader' : row.under_replicated ? row.under_replicated + ' not in sync' : 'ok'],
   ], found.rows, 'There is no such topic.'), { internal: "the broker's own" });
   main.replaceChildren(make('h1', {}, 'Topics'), card('', list.elements));
@@ -276,7 +277,6 @@ function hex(data) {
 }
 
 function fieldText(field, form) {
-  if (field === null) return 'null';
   const rest = field.is_whole ? '' : '\n… ' + number(field.size) + ' bytes in all';
   if (form === 'hex' || field.text === undefined) return hex(fieldBytes(field)) + rest;
   if (form === 'json' && !/\d{16}/.test(field.text)) { // longer numbers would be rounded
@@ -286,14 +286,15 @@ function fieldText(field, form) {
 }
 
 /* What is long may scroll, and the keyboard has to reach it. */
-const drawField = (text) => make('pre', { tabindex: text.length > 300 || text.split('\n').length > 10 ? 0 : null }, text);
+const drawText = (text) => make('pre', { tabindex: text.length > 300 || text.split('\n').length > 10 ? 0 : null }, text);
+const drawField = (field, form) => field === null ? make('i', { class: 'soft' }, 'null') : drawText(fieldText(field, form));
 
 const drawRecord = (record, form) => make('div', { class: 'record' },
   make('div', { class: 'about' }, make('span', {}, 'offset ' + record.offset), make('span', {}, record.timestamp < 0 ? 'no time' : time(record.timestamp) + ' UTC (' + record.timestamp_type + ')'),
     record.header_count ? make('span', {}, 'headers: ' + record.header_count) : null),
-  make('dl', {}, make('dt', {}, 'key'), make('dd', {}, drawField(fieldText(record.key, form))),
-    make('dt', {}, 'value'), make('dd', {}, drawField(fieldText(record.value, form))),
-    record.headers.map((header) => [make('dt', {}, header.key), make('dd', {}, drawField(fieldText(header.value, form)))])));
+  make('dl', {}, make('dt', {}, 'key'), make('dd', {}, drawField(record.key, form)),
+    make('dt', {}, 'value'), make('dd', {}, drawField(record.value, form)),
+    record.headers.map((header) => [make('dt', {}, header.key), make('dd', {}, drawField(header.value, form))])));
 
 /* The text as the bytes of a record; an empty field with `is null` is null. */
 function produceForm(topic, partition, done) {
@@ -325,7 +326,7 @@ function showRecords(topic, partition) {
   const next = make('button', { type: 'button', disabled: true }, 'Next');
   let found = null;
   const draw = () => [
-    make('p', { class: 'soft' }, 'Offsets ' + number(found.start_offset) + ' to ' + number(found.end_offset) + ', as a consumer with read_committed sees them'),
+    make('p', { class: 'soft' }, 'First offset ' + number(found.start_offset) + ', next ' + number(found.end_offset) + '; as a consumer with read_committed sees them'),
     found.rows.length ? found.rows.map((row) => drawRecord(row, form.value)) : make('p', { class: 'soft' }, 'No records here.'),
   ].flat();
   const read = async (given) => {
@@ -398,21 +399,19 @@ function showTransactions() {
 }
 
 function showClients() {
-  const pairs = (counts) => Object.entries(counts).map(([name, count]) => count ? name + ' ' + number(count) : name).join(', ');
-  const verdicts = (row) => {
-    const releases = Object.entries(row.kafka_4);
-    const works = new Set(Object.values(row.kafka_4));
-    return works.size === 1 ? [...works][0] : releases.map(([release, one]) => release + ' ' + one).join(', ');
-  };
-  const reasons = (row) => new Set(Object.values(row.because).flatMap((text) => text.split('; ')));
+  const lines = (texts) => texts.map((text) => make('div', {}, text));
+  const counts = (row, name) => Object.entries(row[name]).map(([what, count]) => what.replace(' as ', ' → ') + ', ' + number(count) + (count === 1 ? ' time' : ' times'));
+  const because = (row) => row.reasons.split('; ').map((reason, at, all) => reason + (at < all.length - 1 ? ';' : ''));
   const list = paged('clients', {}, (found) => table('Clients', [
-    ['Client id', (row) => row.client_id || '(none)', 'name'], ['Address', (row) => row.address],
+    ['Client', (row) => [row.client_id || '(no client id)', make('div', { class: 'soft' }, row.principal), make('div', { class: 'soft' }, row.address)], 'name'],
     ['Software', (row) => row.software_is_guess ? row.software + ', as of Kafka ' + row.software_version + ' (guess)' : row.software + ' ' + row.software_version, 'name'],
-    ['Kafka 4', verdicts], ['Because', (row) => [...reasons(row), row.mend].filter(Boolean).join('; '), 'reason'],
-    ['Requests', (row) => Object.entries(row.requests).map(([api, versions]) => api + ' v' + Object.keys(versions).join(', v')).join('; '), 'narrow'],
-    ...['Converted', 'Translated', 'Lost'].filter((name) => found.rows.some((row) => pairs(row[name.toLowerCase()])))
-      .map((name) => [name, (row) => pairs(row[name.toLowerCase()])]),
-    ['Principal', (row) => row.principal, 'narrow'], ['Latest', (row) => time(row.latest_ms)],
+    ['Kafka 4', (row) => row.works],
+    ['Because', (row) => lines([...because(row), row.mend && 'Mend: ' + row.mend].filter(Boolean)), 'reason'],
+    ['Requests', (row) => lines(Object.entries(row.requests).map(([api, versions]) => api + ' ' + Object.keys(versions).join(', '))), 'short'],
+    ...['converted', 'translated', 'lost'].filter((name) => found.rows.some((row) => counts(row, name).length))
+      .map((name) => [capital(name), (row) => lines(counts(row, name))]),
+    ...found.rows.some((row) => row.cannot_carry.length) ? [['Cannot carry', (row) => lines(row.cannot_carry)]] : [],
+    ['Latest', (row) => time(row.latest_ms)],
   ], found.rows, 'No client has asked for anything yet.'));
   main.replaceChildren(make('h1', {}, 'Clients'), card('', list.elements));
   return list.start();
@@ -532,7 +531,7 @@ function route() {
   state.current = view === 'records' ? 'topics' : VIEWS.some(([name]) => name === view) ? view : 'overview';
   drawLinks();
   document.title = 'stepdown: ' + state.current;
-  if (view === 'records' && other !== undefined) showRecords(one, other);
+  if (other !== undefined && (view === 'records' || view === 'topics')) showRecords(one, other);
   else if (view === 'topics') one === undefined ? showTopics() : showTopic(one);
   else if (view === 'groups') one === undefined ? showGroups() : showGroup(one);
   else if (view === 'transactions') showTransactions();

@@ -24,13 +24,14 @@ Action = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 API = "/api/"
 JSON = "application/json"
+DESCRIPTION = "/api/openapi.json"
 NO_ACTIONS: Mapping[str, Action] = MappingProxyType({})
 FILES = {
     "/": ("page.html", "text/html; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/page.svg": ("page.svg", "image/svg+xml"),
-    "/api/openapi.json": ("openapi.json", "application/json"),
+    DESCRIPTION: ("openapi.json", JSON),
 }
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -73,6 +74,8 @@ class PageSite:
             return None
         if request.method == "POST":
             return _add_headers(await self._answer_action(request))
+        if request.path == DESCRIPTION:
+            return _add_headers(self._describe_views())
         return _add_headers(_read_file(request.path) or await self._answer_view(request))
 
     async def _answer_action(self, request: PageRequest) -> Page:
@@ -81,12 +84,23 @@ class PageSite:
             return _make_json(HTTPStatus.METHOD_NOT_ALLOWED, {"error": "nothing can be changed at this path"})
         return await _make_json_answer(lambda: action(_read_fields(request)))
 
-    async def _answer_view(self, request: PageRequest) -> Page:
+    def _describe_views(self) -> Page:
+        """openapi.json without the paths that this server does not have."""
+        document = json.loads(_read_bytes(DESCRIPTION))
+        views = {f"{API}{name}" for name in self._find_views()}
+        document["paths"] = {path: described for path, described in document["paths"].items() if path in views}
+        return _make_json(HTTPStatus.OK, document)
+
+    def _find_views(self) -> Mapping[str, View]:
         if self._views is None:
             self._views = self._make_views()
-        view = self._views.get(request.path.removeprefix(API))
+        return self._views
+
+    async def _answer_view(self, request: PageRequest) -> Page:
+        views = self._find_views()
+        view = views.get(request.path.removeprefix(API))
         if view is None:
-            there = ", ".join(f"{API}{name}" for name in self._views)
+            there = ", ".join(f"{API}{name}" for name in views)
             return _make_json(HTTPStatus.NOT_FOUND, {"error": f"nothing at this path; there is {there}"})
         return await _make_json_answer(lambda: view(PageQuery(request.query)))
 
@@ -129,8 +143,11 @@ def _add_headers(page: Page) -> Page:
 def _read_file(path: str) -> Page | None:
     if path not in FILES:
         return None
-    name, content_type = FILES[path]
-    return Page(body=(Path(__file__).parent / name).read_bytes(), content_type=content_type)
+    return Page(body=_read_bytes(path), content_type=FILES[path][1])
+
+
+def _read_bytes(path: str) -> bytes:
+    return (Path(__file__).parent / FILES[path][0]).read_bytes()
 
 
 def _make_json(status: HTTPStatus, document: dict[str, Any]) -> Page:

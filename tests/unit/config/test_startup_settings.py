@@ -126,7 +126,7 @@ def test_an_empty_value_is_none_where_there_is_no_default() -> None:
         (("max.connections.per.ip=0",), "at least 1 unless max.connections.per.ip.overrides is set"),
         (("max.connections.per.ip.overrides=x",), "ADDRESS:NUMBER pairs"),
         (("stepdown.http.listen=9100",), "such as HOST:PORT"),
-        (("stepdown.http.listen=h:70000",), "a port from 0 to 65535"),
+        (("stepdown.http.listen=h:70000",), "a port up to 65535"),
         (("log.retention.ms=0",), "of at least 1, or -1 for no limit"),
         (("log.cleaner.min.compaction.lag.ms=2", "log.cleaner.max.compaction.lag.ms=1"), "at most log.cleaner.max"),
         (("log.cleaner.threads=128",), "more than 1 MiB for each of log.cleaner.threads"),

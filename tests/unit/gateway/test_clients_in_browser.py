@@ -23,7 +23,7 @@ async def test_why_a_client_needs_the_gateway_has_room(tmp_path: Path) -> None:
         await client.send(fetch("none"), 1)
         async with chromium(tmp_path / "profile") as tab:
             await tab.resize(WIDTH, "light")
-            await tab.show(f"http://{stage.gateway.http_address}/#/clients", "Fetch 1 as 4")
+            await tab.show(f"http://{stage.gateway.http_address}/#/clients", "Fetch 1 → 4, 1 time")
             if "STEPDOWN_SCREENSHOTS" in os.environ:
                 await tab.picture(Path(os.environ["STEPDOWN_SCREENSHOTS"]) / f"gateway-clients-{WIDTH}.png")
             assert await tab.evaluate(FITS)

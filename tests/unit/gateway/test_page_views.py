@@ -35,6 +35,8 @@ async def test_it_has_no_topics_and_says_what_it_has(tmp_path: Path) -> None:
     async with running_gateway(tmp_path) as stage:
         answer = await get(stage.gateway.http_address, "/api/topics")
         page = await get(stage.gateway.http_address, "/")
+        described = (await get(stage.gateway.http_address, "/api/openapi.json")).json()
+    assert set(described["paths"]) == {"/api/overview", "/api/clients"}, "topics and records were described"
     assert (answer.status, answer.json()) == (
         404, {"error": "nothing at this path; there is /api/overview, /api/clients"},
     )  # fmt: skip

@@ -27,8 +27,11 @@ def test_the_table_says_who_works_and_why_not(log: Path) -> None:
     assert done.exit_code == 0
     assert "Produce 1 (3 is the oldest there)" in done.stdout
     assert "lib 3.0.12" in done.stdout
-    assert "3 clients: 1 work with Kafka 4 by what was seen, 1 do not, of 1 it is not known yet" in done.stdout
-    assert "kp, correlationId=7) (0, 9): mend by a client library that knows Kafka 2.1 or later" in done.stdout
+    assert (
+        "3 clients: 1 works with Kafka 4 by what was seen, 1 does not work with Kafka 4, 1 is not known yet"
+        in done.stdout
+    )
+    assert "kp, correlationId=7) (0, 9): mend: a client library that knows Kafka 2.1 or later" in done.stdout
     assert "3 requests of clients in 4 lines" in done.stderr
     assert "1 request could not be read: line 4: " in done.stderr
 
@@ -39,6 +42,12 @@ def test_the_table_is_not_wider_in_a_pipe_than_people_read(log: Path) -> None:
         file.write(OF_1_1.replace("clientId=", f"clientId={'long-' * 60}"))
     lines = run_command("clients", "--from-request-log", log).stdout.partition("\n\n")[0].splitlines()
     assert max(map(len, lines)) <= 160
+
+
+def test_the_totals_leave_out_what_there_is_none_of() -> None:
+    """It said "1 client: 0 work with Kafka 4 by what was seen, 1 do not, of 0 it is not known yet"."""
+    done = run_command("clients", "--from-request-log", "-", stdin=OF_1_1.encode())
+    assert done.stdout.splitlines()[-1] == "1 client: 1 does not work with Kafka 4"
 
 
 def test_stdin_is_read_as_a_file_is() -> None:
@@ -70,6 +79,8 @@ async def test_a_running_broker_is_asked_over_http(tmp_path: Path) -> None:
         address = broker.http_address
         assert address is not None
         done = await asyncio.to_thread(run_command, "clients", "--http", f"{address.host}:{address.port}", "--json")
+        copied = await asyncio.to_thread(run_command, "clients", "--http", f"http://{address}/", "--json")
+    assert copied.exit_code == 0, "the address of a browser was refused"
     document = json.loads(done.stdout)
     assert [row["client_id"] for row in document["clients"]] == ["me"]
     assert document["forgotten"] == 0
@@ -90,14 +101,16 @@ async def test_the_password_of_the_page_is_given(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "nothing to read"),
-        (("--http", "127.0.0.1:1", "--from-request-log", "x"), "nothing to read, or two things"),
+        ((), "expected --http or --from-request-log: which clients?"),
+        (("--http", "127.0.0.1:1", "--from-request-log", "x"), "expected --http or --from-request-log, found both"),
+        (("--http", "127.0.0.1:1", "--json", "--csv"), "expected --json or --csv, found both"),
         (("--from-request-log", "/nowhere"), "No such file"),
         (("--http", "nowhere"), "--http: expected"),
         (("--http", "127.0.0.1:1"), "no http port answers at 127.0.0.1:1: Connection refused"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], says: str) -> None:
+    """It said "nothing to read, or two things"."""
     done: Finished = run_command("clients", *arguments)
     assert done.exit_code
     assert says in done.stderr

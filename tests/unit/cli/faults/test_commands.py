@@ -60,6 +60,13 @@ def test_what_is_wrong_is_said(control: str, arguments: tuple[str, ...], said: s
         run(control, *arguments)
 
 
+def test_the_address_may_be_that_of_a_browser(control: str) -> None:
+    """What one copied from there was refused."""
+    run(f"http://{control}/", "faults", "list")
+    with pytest.raises(CommandFailure, match="--control: expected HOST:PORT"):
+        run(f"https://{control}/", "faults", "list")
+
+
 def test_where_nothing_listens_the_next_step_is_told() -> None:
     with pytest.raises(CommandFailure, match="serve --control"):
         run("127.0.0.1:1", "faults", "list")

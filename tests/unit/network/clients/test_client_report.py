@@ -101,15 +101,19 @@ def test_records_that_are_none_are_not_counted() -> None:
     assert not client.produced
 
 
-def test_a_row_says_what_is_lost_for_its_versions() -> None:
+def test_a_row_says_what_its_versions_cannot_carry_and_not_that_it_was_lost() -> None:
+    """Headers stood as lost for clients whose topics never had any."""
     report = report_of()
     ask(report, peer_of("old"), ApiKey.FETCH, 1)
     ask(report, peer_of("newer"), ApiKey.FETCH, 3)
     ask(report, peer_of("modern"), ApiKey.FETCH, 4)
     rows = {row.client_id: row for row in rows_of(report)}
-    assert set(rows["old"].lost) == {"headers", "timestamps", "zstd", "transactions seen uncommitted"}
-    assert set(rows["newer"].lost) == {"headers", "zstd", "transactions seen uncommitted"}
-    assert rows["modern"].lost == {}
+    assert {name: list(row.cannot_carry) for name, row in rows.items()} == {
+        "old": ["headers", "zstd", "whether a transaction was committed", "timestamps"],
+        "newer": ["headers", "zstd", "whether a transaction was committed"],
+        "modern": [],
+    }
+    assert [row.lost for row in rows.values()] == [{}, {}, {}]
     assert {name: row.fetched for name, row in rows.items()} == {
         "old": {"v0": 1},
         "newer": {"v1": 1},
@@ -130,6 +134,16 @@ def test_reasons_that_are_those_of_all_releases_are_said_once() -> None:
         "group": "4.0.0: JoinGroup 1 (2 is the oldest there); 4.0.1 to 4.4: it has not sent a request yet that tells",
         "new": "it has only asked for brokers and topics (Metadata)",
     }
+
+
+def test_the_documents_have_the_verdict_and_the_reasons_as_commands_print_them() -> None:
+    """The page made its own of them, and said of Kafka 4.4 what was so of 4.0.0."""
+    report, peer = report_of(), peer_of("group")
+    ask(report, peer, ApiKey.FETCH, 4)
+    ask(report, peer, ApiKey.JOIN_GROUP, 0)
+    for document in (report.document()["clients"][0], report.rows_maker(0, 1)()[0]):
+        assert document["works"] == "no with 4.0.0, yes with 4.0.1 to 4.4"
+        assert document["reasons"] == "4.0.0: JoinGroup 0 (2 is the oldest there)"
 
 
 def test_what_a_gateway_counts_is_shown_in_words() -> None:

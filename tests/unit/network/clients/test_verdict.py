@@ -73,6 +73,13 @@ def test_a_request_that_is_gone_altogether_says_so() -> None:
     assert judge([(9999, 0)], UNSAID)[0].because == ("API 9999 0 (it is not there)",)
 
 
+@pytest.mark.parametrize("software", [guess_software("stepdown-cli", ()), Software("stepdown", "0.1.0", False)])
+def test_nobody_is_told_to_mend_a_command_of_stepdown(software: Software) -> None:
+    """`stepdown produce --as v1` was to be mended by another client library."""
+    assert software.is_own
+    assert find_mend(judge([(ApiKey.PRODUCE, 1)], software), software).startswith("none needed: this is a command")
+
+
 def test_a_mend_is_told_to_those_who_need_one() -> None:
     old = judge([(ApiKey.FETCH, 1)], UNSAID)
     assert find_mend(old, guess_software("sarama", [(ApiKey.FETCH, 1)])).startswith("Sarama 1.29")

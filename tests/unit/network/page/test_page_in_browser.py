@@ -13,11 +13,15 @@ from stepdown.broker.broker_with_control_port import ControlledBroker
 from stepdown.config import load
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.init_producer_id import InitProducerIdRequest
-from support.admin import create
+from stepdown.protocol.records.layout import Codec
+from stepdown.protocol.records.record import Record
+from support.admin import create, write
 from support.browser import CHROMIUM, Tab, chromium
 from support.client import RawClient
+from support.fetching import fetch
 from support.http_page import post_json
 from support.page_content import MARKUP, commit, write_values
+from support.record_sets import NOW, record_set
 
 pytestmark = pytest.mark.browser
 SHOWN = "<img src=x onerror=alert(1)>\\u001b[31m"
@@ -41,6 +45,18 @@ SETTINGS = {
     "stepdown.page.produce": "true",
 }
 NARROW, WIDE = 390, 1280
+LONGEST_NAME = 249
+LOW = 80
+"""Pixels of three lines."""
+BROKEN_WORDS = """
+[...document.querySelectorAll('td div')].filter((each) => {
+  const words = document.createRange();
+  const text = each.firstChild;
+  return /^\\S+$/.test(each.innerText) && (words.selectNodeContents(text), words.getClientRects().length > 1);
+}).map((each) => each.innerText)
+"""
+"""Lines of cells that are one word, and are broken."""
+NULLS = "[...document.querySelectorAll('.record dd i')].map((each) => each.innerText)"
 FITS = "[...document.querySelectorAll('.scroll')].every((each) => each.scrollWidth <= each.clientWidth)"
 
 
@@ -80,6 +96,11 @@ async def tab(tmp_path: Path, page: str) -> AsyncIterator[Tab]:
         assert opened.told == [], "the console said something"
 
 
+async def keep_picture(tab: Tab, name: str) -> None:
+    if "STEPDOWN_SCREENSHOTS" in os.environ:
+        await tab.picture(Path(os.environ["STEPDOWN_SCREENSHOTS"]) / f"{name}.png")
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(w, s) for w in (NARROW, WIDE) for s in ("light", "dark")])
 async def test_every_view_is_shown_whole_and_without_a_barrier(
     width: int, scheme: str, page: str, client: RawClient, tab: Tab
@@ -95,13 +116,42 @@ async def test_every_view_is_shown_whole_and_without_a_barrier(
         assert not re.search(r"<img[^>]*onerror|<b>billing", document), "a value became markup"
         assert 'class="error"' not in document
         assert await tab.evaluate("document.documentElement.scrollWidth") <= width, f"{view} scrolls aside"
-        if view in ("clients", "requests") and width == NARROW:
+        if width == NARROW:
             assert await tab.evaluate(FITS), f"{view} has columns out of sight"
         barriers[view] = await tab.find_barriers()
-        if "STEPDOWN_SCREENSHOTS" in os.environ:
-            name = re.sub(r"[/%]+", "-", view)
-            await tab.picture(Path(os.environ["STEPDOWN_SCREENSHOTS"]) / f"{name}-{width}-{scheme}.png")
+        await keep_picture(tab, f"{re.sub(r'[/%]+', '-', view)}-{width}-{scheme}")
     assert {view: found for view, found in barriers.items() if found} == {}
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+async def test_old_clients_and_long_names_have_room(width: int, page: str, broker: ControlledBroker, tab: Tab) -> None:
+    """Words of the clients broke in the middle, and topics lost their columns where the window was narrow."""
+    await tab.resize(width, "light")
+    async with await RawClient.connect(broker.address.host, broker.address.port, client_id="kafka-node-client") as old:
+        await create(old, "t" * LONGEST_NAME, 1)
+        await write(
+            old,
+            "orders",
+            partition=1,
+            data=record_set(2, Codec.NONE, [Record(offset=0, timestamp=NOW, key=None, value=b"null")]),
+        )
+        await old.send(fetch("orders"), 2)
+        await commit(old, "old", 1)
+        await tab.show(f"{page}#/clients", "kafka-node-client")
+        shown = await tab.evaluate("document.querySelector('main').innerText")
+        assert "Mend: another library: kafka-node" in shown
+        assert await tab.evaluate(FITS)
+        assert await tab.evaluate(BROKEN_WORDS) == []
+        await keep_picture(tab, f"old-clients-{width}")
+        await tab.show(f"{page}#/topics", "ttt")
+        assert await tab.evaluate(FITS)
+        assert await tab.evaluate("document.querySelector('td.name > a').offsetHeight") < LOW
+        await keep_picture(tab, f"long-topics-{width}")
+        await tab.show(f"{page}#/topics/orders/1", "First offset 0, next 1")
+        assert await tab.evaluate("[...document.querySelectorAll('.record dd i')].map((each) => each.innerText)") == [
+            "null"
+        ]
+        await keep_picture(tab, f"null-key-{width}")
 
 
 async def test_the_keyboard_goes_everywhere(page: str, tab: Tab) -> None:
