@@ -450,7 +450,7 @@ class Gateway:
             find_address=lambda: self.address,
             count_connections=lambda: sum(self._connections.values()),
             ready=self.show_ready,
-            list_faults=self.list_faults,
+            find_cluster_fault=self.find_cluster_fault,
             work=self._workers.run,
             started_ms=self.clock.now_ms(),
         )
@@ -462,12 +462,8 @@ class Gateway:
 
     async def show_ready(self) -> Page:
         """/readyz"""
-        reason = "shutting down" if self._is_stopping else self._find_cluster_fault() or self._find_port_fault()
+        reason = "shutting down" if self._is_stopping else self.find_cluster_fault() or self._find_port_fault()
         return unready_page(reason) if reason else Page(body=b"ready\n")
-
-    def list_faults(self) -> list[str]:
-        """Why the gateway is not ready, each of the causes."""
-        return [*filter(None, [self._find_cluster_fault()]), *self.ports.faults.values()]
 
     def _find_port_fault(self) -> str:
         """Why a broker cannot be reached by clients, "" if each can."""
@@ -475,7 +471,7 @@ class Gateway:
         others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         return f"{next(iter(faults.values()))}{others}" if faults else ""
 
-    def _find_cluster_fault(self) -> str:
+    def find_cluster_fault(self) -> str:
         """Why no request would be answered by the cluster, "" if it would."""
         if self.upstream.login_fault:
             return f"the gateway cannot log in to the cluster: {self.upstream.login_fault}"

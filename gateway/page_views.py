@@ -1,6 +1,6 @@
 """What the page shows of a gateway: an overview, and the clients."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -24,12 +24,16 @@ from .upstream import Upstream
 
 Work = Callable[[Callable[[], Rows]], Awaitable[Rows]]
 MOST_PORTS = 100
+MOST_FAULTS = 10
+UPSTREAM_HELP = "upstream.bootstrap.servers, upstream.security.protocol, and the log of the gateway"
+LOGIN_HELP = "upstream.sasl.*, and what the cluster knows of that user"
+PORTS_HELP = "first.port, or addresses: single"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageViews:
-    """The views of one gateway, of its parts. `ready` is its page /readyz, `list_faults` has a sentence for each thing
-    that is wrong, `work` runs a function in a thread."""
+    """The views of one gateway, of its parts. `ready` is its page /readyz, `find_cluster_fault` says why the
+    cluster answers nothing, "" if it does, `work` runs a function in a thread."""
 
     clock: Clock
     turns: Turns
@@ -41,7 +45,7 @@ class PageViews:
     find_address: Callable[[], HostPort]
     count_connections: Callable[[], int]
     ready: MakePage
-    list_faults: Callable[[], Sequence[str]]
+    find_cluster_fault: Callable[[], str]
     work: Work
     started_ms: int
 
@@ -85,11 +89,15 @@ class PageViews:
         return [own, *({"id": broker, "rack": None, "listeners": {f"{broker}": str(at)}} for broker, at in places)]
 
     def _find_problems(self) -> list[dict[str, Any]]:
-        faults = self.list_faults()
-        problem = {
-            "what": "fault that keeps clients from the cluster",
-            "count": len(faults),
-            "names": list(faults[:10]),
-            "help": "the settings that are named, upstream.*, and the log of the gateway",
-        }
-        return [problem] if faults else []
+        """One of the cluster, and one of the ports here, each with the settings that it depends on."""
+        cluster, ports = list(filter(None, [self.find_cluster_fault()])), list(self.ports.faults.values())
+        own = LOGIN_HELP if self.upstream.login_fault else UPSTREAM_HELP
+        without = "broker without a port here" if len(ports) == 1 else "brokers without a port here"
+        return [
+            {"what": what, "count": len(faults), "names": faults[:MOST_FAULTS], "help": advice}
+            for what, faults, advice in (
+                ("fault that keeps clients from the cluster", cluster, own),
+                (without, ports, PORTS_HELP),
+            )
+            if faults
+        ]

@@ -46,6 +46,11 @@ from .upstream_logins import UpstreamLogin, parse_clients
 
 AT_ONCE = ("allow", "drain.timeout.ms", LOGINS, f"{UPSTREAM}sasl.")
 """The settings that take effect when the settings are read again."""
+WITHOUT_EFFECT = {
+    PORTS: {"advertised.port", "broker.host"},
+    SINGLE: {"broker.host", "first.port"},
+    SNI: {"first.port"},
+}
 LISTENER_PREFIX = f"listener.name.{LISTENER.lower()}."
 CLIENT_AUTH = f"{LISTENER_PREFIX}ssl.client.auth"
 
@@ -117,6 +122,11 @@ def list_settings_for_restart(started: Iterable[Given], given: Iterable[Given]) 
 def list_settings_in_force(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
     """The names of settings that differ from those of the start, and count at once."""
     return [key for key in _list_changes(started, given) if key.startswith(AT_ONCE)]
+
+
+def list_settings_without_effect(given: Iterable[Given], addresses: str) -> list[str]:
+    """The names of settings that are given and that only other `addresses` have a use for."""
+    return sorted({each.key for each in given} & WITHOUT_EFFECT[addresses])
 
 
 def _list_changes(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
@@ -210,6 +220,8 @@ class _SettingsBuilder:
         except ConfigError as fault:
             for each in fault.problems:
                 self._add_problem(UPSTREAM + each.key, each.expected)
+        if not (folder := Path(settings.report).parent).is_dir():
+            self._add_problem("report", f"{folder} is no folder")
         listener = settings.network.listener_security.get(LISTENER, ListenerSecurity())
         for key, why in find_unusable_files(LISTENER, listener):
             names = (LISTENER_PREFIX + key, LISTENER_PREFIX + f"oauthbearer.{key}", key)
@@ -259,7 +271,10 @@ class _SettingsBuilder:
     def _parse_bootstrap(self) -> tuple[HostPort, ...]:
         texts = tuple(filter(None, self._list_value("upstream.bootstrap.servers")))
         if not texts:
-            self._add_problem("upstream.bootstrap.servers", "expected HOST:PORT of at least one broker of the cluster")
+            self._add_problem(
+                "upstream.bootstrap.servers",
+                "expected HOST:PORT of at least one broker of the cluster: give --upstream, or a file of settings",
+            )
         return tuple(self._parse_address("upstream.bootstrap.servers", text) for text in texts)
 
     def _find_advertised_host(self, listen: HostPort) -> str:
@@ -267,8 +282,7 @@ class _SettingsBuilder:
         if host in ("", "0.0.0.0", "::"):
             self._add_problem(
                 "advertised.host",
-                "expected a host that clients can connect to, since `listen` names none; without a file it is given as "
-                "STEPDOWN_GATEWAY_ADVERTISED_HOST",
+                "expected a host that clients can connect to, since `listen` names none: give --advertised-host",
             )
         return host
 

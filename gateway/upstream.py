@@ -8,7 +8,7 @@ from ..client.async_client import AsyncClient
 from ..client.async_connection import AsyncConnection
 from ..client.bootstrap_servers import BootstrapServers
 from ..client.connection_faults import asking_faults, connecting_faults
-from ..client.errors import AuthenticationFailed, ClientError, TlsExpected
+from ..client.errors import AuthenticationFailed, ClientError, ConnectionBroken, TlsExpected
 from ..client.operation import Coordinator, Operation, ask
 from ..client.security.login import LoginRequest, LoginStep, log_in
 from ..client.security.settings import SaslSettings, SecuritySettings, TlsSettings
@@ -34,6 +34,8 @@ ASK_TIMEOUT_S = 30.0
 MOST_LOGIN_BYTES = 512 << 10
 MOST_KNOWN_BROKERS = 1_000
 """Whose addresses are kept: a cluster that names ever new ones would take all descriptors for their ports."""
+TLS_ADVICE = "; is it a broker's port, and does it want TLS? see upstream.security.protocol"
+LOGIN_ADVICE = "; does it want a login? see upstream.security.protocol or, where clients log in to the cluster, brokers"
 BOOTSTRAP = -1
 """Stands for the id of whichever broker of the bootstrap list answers."""
 
@@ -120,7 +122,7 @@ class Upstream:
             self._on_broker(broker)
 
     async def refresh_brokers(self) -> None:
-        """Asks the cluster for its brokers. Raises: ClientError."""
+        """Asks the cluster for its brokers. Raises: ClientError, UpstreamFailed."""
         if self.login_fault:  # connections that logged in before would still be answered
             self._log_in_again()
         try:
@@ -128,6 +130,8 @@ class Upstream:
         except AuthenticationFailed as fault:
             self.login_fault = str(fault)
             raise
+        except ConnectionBroken as fault:  # brokers that want a login answer ApiVersions before it
+            raise UpstreamFailed(f"{fault}{LOGIN_ADVICE if self.sasl is None else ''}") from None
         self.login_fault = ""
 
     def note_answer(self) -> None:
@@ -227,12 +231,16 @@ class Upstream:
             protocol = "SASL_SSL" if self.sasl is not None else "SSL"
             raise UpstreamFailed(f"{address} speaks TLS: set upstream.security.protocol to {protocol}") from None
         except ClientError as fault:
-            advice = "; see upstream.ssl.truststore.location" if is_of_unknown_signer(fault.__cause__) else ""
-            raise UpstreamFailed(f"{fault}{advice}") from None
+            raise UpstreamFailed(f"{fault}{self._advise(fault)}") from None
         finally:
             connection.close()
         self._versions[address] = versions = correct_advertised_ranges(connection.versions)
         return versions
+
+    def _advise(self, fault: ClientError) -> str:
+        if isinstance(fault, ConnectionBroken) and self._tls is None:
+            return TLS_ADVICE
+        return "; see upstream.ssl.truststore.location" if is_of_unknown_signer(fault.__cause__) else ""
 
     async def _open_tcp(self, protocol: Callable[[], asyncio.BaseProtocol], address: HostPort) -> None:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):

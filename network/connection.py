@@ -18,6 +18,7 @@ from functools import partial
 from ..protocol.api import ApiKey
 from ..protocol.errors import MalformedFrame
 from ..protocol.frame import FrameParser
+from ..protocol.kafka_releases import api_name
 from ..protocol.schema import Piece
 from .admission.request_cost import memory_bytes_of
 from .admission.shared_by_connections import RequestRules, SharedByConnections
@@ -343,8 +344,9 @@ class Connection:
     def _check_size(self, size: int, rules: RequestRules) -> None:
         key, most = self._parser.pending_api_key, rules.max_bytes_without_records
         if size > most and key is not None and key != ApiKey.PRODUCE:
-            name = ApiKey(key).name if key in ApiKey.__members__.values() else f"API {key}"
-            raise MalformedFrame(f"{name} request of {size} bytes, {most} is the most; see stepdown.request.max.bytes")
+            raise MalformedFrame(
+                f"{api_name(key)} request of {size} bytes, {most} is the most; see stepdown.request.max.bytes"
+            )
 
     def _give_up_frame(self) -> None:
         """Others wait for the memory of a request that is too slow to come."""

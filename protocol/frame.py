@@ -25,6 +25,8 @@ SIZE_BYTES: Final = 4
 _SIZE: Final = Struct(">i")
 _TLS_RECORDS: Final = (0x1503, 0x1603)
 """How a size begins that is an alert, or a handshake, of TLS."""
+_HTTP: Final = frozenset((b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"CONN", b"PATC", b"HTTP"))
+"""How requests of HTTP begin, and its answers."""
 _API_KEY: Final = Struct(">h")
 _FIXED_HEADER: Final = Struct(">hhi")
 _CLIENT_ID_LENGTH: Final = Struct(">h")
@@ -129,6 +131,8 @@ class FrameParser:
             return size
         if size >> 16 in _TLS_RECORDS:
             raise TlsInFrame("TLS comes where a frame begins, and is not spoken here")
+        if _SIZE.pack(size) in _HTTP:
+            raise MalformedFrame("HTTP comes where a frame of Kafka's protocol begins")
         raise MalformedFrame(f"a frame of {size} bytes is announced, {self.max_bytes} is the most")
 
 

@@ -23,6 +23,7 @@ from ...gateway.settings import (
     GatewaySettings,
     list_settings_for_restart,
     list_settings_in_force,
+    list_settings_without_effect,
     make_settings,
     read_sources,
 )
@@ -43,7 +44,7 @@ from ..support.process_resources import (
 
 DESCRIPTION = """Stand in front of a Kafka cluster and translate the requests that Kafka 4 removed; the rest passes.
 
-Options win over environment variables (STEPDOWN_GATEWAY_ADVERTISED_HOST for advertised.host), and those over the file.
+Options win over environment variables (STEPDOWN_GATEWAY_FIRST_PORT for first.port), and those over the file.
 docs/gateway.md lists the settings."""
 
 LENT = (
@@ -72,6 +73,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
     if settings.lends_its_login:
         how, what = ("swap", "login") if settings.swaps else ("relay", "certificate")
         log.warning(LENT, how, settings.listen, what)
+    for name in list_settings_without_effect(texts, settings.addresses):
+        log.warning("%s has no effect with addresses=%s", name, settings.addresses)
     for line in _list_certificates_not_in_force(settings):
         log.warning(line)
     if given.check:
@@ -155,7 +158,7 @@ def make_greeting(gateway: Gateway | Supervisor, fault: str) -> str:
     """What is printed when clients are served."""
     servers = ",".join(map(str, gateway.settings.bootstrap))
     if fault:
-        told = f"upstream {servers} was not reached: {fault}"
+        told = f"upstream {servers} cannot be asked for its brokers: {fault}"
     else:
         told = f"upstream {servers} ({gateway.cluster_id or 'cluster unknown'}, {gateway.release})"
     return f"stepdown gateway listening on {gateway.address}, http {gateway.http_address}, {told}"
@@ -164,6 +167,7 @@ def make_greeting(gateway: Gateway | Supervisor, fault: str) -> str:
 def _settings_of_flags(given: argparse.Namespace) -> list[Given]:
     flags = {
         "listen": given.listen,
+        "advertised.host": given.advertised_host,
         "http": given.http,
         "upstream.bootstrap.servers": given.upstream,
     }
@@ -178,6 +182,12 @@ def make_parser() -> CommandParser:
     option = parser.add_argument
     option("file", type=Path, nargs="?", metavar="GATEWAY.YAML", help="Settings.")
     option("--upstream", default="", metavar="HOST:PORT[,…]", help="Brokers of the cluster.")
+    option(
+        "--advertised-host",
+        default="",
+        metavar="HOST",
+        help="The host by which clients reach the gateway [default: that of --listen].",
+    )
     for name, help_line in (
         ("listen", "Address of the bootstrap port; port 0 picks one"),
         ("http", "Address of the page, /metrics, /healthz and /readyz; port 0 picks one"),

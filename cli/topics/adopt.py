@@ -223,7 +223,8 @@ def read_files(paths: Sequence[Path]) -> ToolOutput | None:
             with path.open(encoding="utf-8") as lines:
                 output.read(lines, str(path))
         except (OSError, UnicodeDecodeError) as fault:
-            raise CommandFailure(f"{path} cannot be read: {fault}", "", EXIT_BAD_USAGE) from fault
+            why = getattr(fault, "strerror", "") or str(fault)
+            raise CommandFailure(f"{path} cannot be read: {why}", "", EXIT_BAD_USAGE) from fault
         except NotUnderstood as fault:
             raise CommandFailure(str(fault), "Nothing was changed.") from fault
     if not output.topics:

@@ -34,8 +34,13 @@ def read_yaml(file: Path, is_secret: Callable[[str], bool]) -> Sequence[Given]:
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "a value"
         expected = f"expected YAML, which {where} is not; a text with special characters has to be in quotes"
         raise ConfigError([Problem(key=str(file), expected=expected)]) from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as fault:
-        raise ConfigError([Problem(key=str(file), expected=f"expected YAML that can be read: {fault}")]) from None
+    except OSError as fault:
+        why = fault.strerror or "unreadable"
+        raise ConfigError([Problem(key=str(file), expected=f"cannot read the settings: {why}")]) from None
+    except (UnicodeDecodeError, yaml.YAMLError):
+        raise ConfigError(
+            [Problem(key=str(file), expected="expected YAML, as UTF-8 without control characters")]
+        ) from None
     if problems:
         raise ConfigError(problems)
     if content is None:

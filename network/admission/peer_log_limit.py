@@ -2,7 +2,7 @@
 can cause one can cause a million.
 
 In a minute each network has ten, all together a hundred; of what follows the 1st, the 10th, the 100th and so on is
-said, with how many were left out. The first line of a cause is always said, of ten causes
+said, with how many have been left out. The first line of a cause is always said, of ten causes
 of a network and a hundred in all.
 """
 
@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from typing import Final
 
+from ...protocol.plural import plural
 from ..clock import Clock
 
 WINDOW_MS: Final = 60_000
@@ -29,6 +30,7 @@ class PeerLogLimit:
         self._clock = clock
         self._began_ms = clock.monotonic_ms()
         self._of: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
         self._causes: set[tuple[str, str]] = set()
         self._count = 0
 
@@ -41,10 +43,9 @@ class PeerLogLimit:
         self._log_within_limit(log, logging.INFO, network, line)
 
     def _log_within_limit(self, log: logging.Logger, level: int, network: str, line: str, cause: str = "") -> None:
-        left_out = self._count_left_out(network, self._is_new(network, cause))
-        if left_out is not None:
-            more = f" ({left_out} more in the last minute, most of them left out)" if left_out else ""
-            log.log(level, "%s%s", line, more)
+        remark = self._count_line(network, self._is_new(network, cause))
+        if remark is not None:
+            log.log(level, "%s%s", line, remark)
 
     def _is_new(self, network: str, cause: str) -> bool:
         self._begin_minute()
@@ -61,18 +62,26 @@ class PeerLogLimit:
         if now_ms - self._began_ms >= WINDOW_MS:
             self._began_ms, self._count = now_ms, 0
             self._of.clear()
+            self._left_out.clear()
             self._causes.clear()
 
-    def _count_left_out(self, network: str, is_new: bool) -> int | None:
-        """None: this line is left out."""
+    def _count_line(self, network: str, is_new: bool) -> str | None:
+        """What the line says of those that were left out; None: it is left out, too."""
         if network in self._of or len(self._of) < MOST_NETWORKS:
             self._of[network] += 1
         own = self._of[network] - MOST_OF_A_NETWORK
-        if not is_new and not _is_worth_logging(own):
-            return None
-        self._count += 1  # not before: who has many left out must not take the lines of others
+        is_worth = is_new or _is_worth_logging(own)
+        self._count += is_worth  # of others no more: who has many left out must not take the lines of others
         of_all = self._count - MOST_OF_ALL
-        return max(own, of_all, 0) if is_new or _is_worth_logging(of_all) else None
+        if not is_worth or not (is_new or _is_worth_logging(of_all)):
+            self._left_out[network if network in self._of else ""] += 1
+            return None
+        if own <= 0 and of_all <= 0:
+            return ""
+        left_out = self._left_out[network] if own > 0 else self._left_out.total()
+        if not left_out:
+            return " (of this minute no more than some are logged)"
+        return f" ({plural(left_out, 'line')} of this minute left out)"
 
 
 def _is_worth_logging(left_out: int) -> bool:

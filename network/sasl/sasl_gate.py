@@ -11,10 +11,14 @@ session that has expired is closed with its next request, unless that is the Sas
 
 import struct
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
-from ...protocol.api import ApiKey, spec_of
+from ...protocol.api import ApiKey, UnsupportedApi, spec_of
+from ...protocol.errors import MalformedFrame
+from ...protocol.frame import decode_request_header
+from ...protocol.kafka_releases import api_name
 from ..answerer import Answerer, CloseConnection, Reply
 from ..clock import Clock
 from ..instruments import RequestMeter
@@ -24,6 +28,9 @@ from .mechanism import Refused
 
 MOST_NAME = 100
 MOST_VERSION_REQUESTS = 2
+NO_LOGIN = (
+    ": the client speaks PLAINTEXT or SSL, without a login; all clients of a listener speak its security.protocol"
+)
 
 _KEY_AND_VERSION = struct.Struct(">hh")
 _SIZE = struct.Struct(">i")
@@ -63,7 +70,7 @@ class SaslGate:
             raise CloseConnection("no request, and no login")
         key, version = _KEY_AND_VERSION.unpack_from(frame)
         if key not in _BEFORE.get(exchange.state, ()):
-            raise CloseConnection(f"{_api_label(key)} before the login is done")
+            raise CloseConnection(self._describe_early_request(key, frame, peer))
         if key == ApiKey.API_VERSIONS:
             self._count_version_request(version)
         reply = self._inside.answer(frame, peer)
@@ -78,9 +85,18 @@ class SaslGate:
     def _count_version_request(self, version: int) -> None:
         """Raises: CloseConnection."""
         if not self._version_requests_left:
-            raise CloseConnection("API_VERSIONS again before the login is done")
+            raise CloseConnection("ApiVersions again before the login is done")
         is_known = version <= spec_of(ApiKey.API_VERSIONS).max_version
         self._version_requests_left = 0 if is_known else self._version_requests_left - 1
+
+    def _describe_early_request(self, key: int, frame: memoryview, peer: Peer) -> str:
+        """Why it is not answered; the client gets the name that it gives itself."""
+        if key not in ApiKey.__members__.values():
+            return "before the login is done, no request, perhaps a token of Kerberos (GSSAPI), which is not offered"
+        with suppress(MalformedFrame, UnsupportedApi):
+            peer.client_id = (decode_request_header(frame)[0].client_id or "")[:MOST_NAME]
+        hint = "" if self._exchange.state is not SaslState.HANDSHAKE else NO_LOGIN
+        return f"{api_name(key)} before the login is done{hint}"
 
     def _is_reauthentication(self, frame: memoryview) -> bool:
         exchange = self._exchange
@@ -128,10 +144,3 @@ class SaslGate:
             if self._on_authenticated is not None:
                 self._on_authenticated()
                 self._on_authenticated = None
-
-
-def _api_label(key: int) -> str:
-    try:
-        return ApiKey(key).name
-    except ValueError:
-        return "what is no request, perhaps a token of Kerberos (GSSAPI), which is not offered,"

@@ -305,11 +305,11 @@ async def test_a_gateway_is_not_ready_while_no_broker_answers(tmp_path: Path) ->
         for broker in (1, 3):
             await cluster.kill_broker(broker)
         await clock.advance(gateway.settings.refresh_ms)
-        await until(lambda: bool(gateway.list_faults()))
+        await until(lambda: bool(gateway.find_cluster_fault()))
         status, shown, names = await is_ready()
         assert (status, shown, len(names)) == (503, False, 1), names
         assert names[0].startswith("no broker of the cluster has answered for 10 s: no broker answers at 127.0.0.1:")
         await cluster.start_broker(3)
         await clock.advance(RETRY_MS)
-        await until(lambda: not gateway.list_faults())
+        await until(lambda: not gateway.find_cluster_fault())
         assert await is_ready() == (200, True, [])

@@ -171,6 +171,7 @@ async def test_a_gateway_that_cannot_log_in_is_not_ready(tmp_path: Path) -> None
             (problem,) = (await get_json(gateway.http_address, "overview"))["problems"]
             assert (page.status, page.body.decode()) == (503, f"not ready: {problem['names'][0]}\n")
             assert problem["names"] == [f"the gateway cannot log in to the cluster: {fault}"]
+            assert problem["help"].startswith("upstream.sasl.*")
             assert gateway.metrics.upstream_failures.of("bootstrap").value == 1
             async with await connect(gateway) as client:
                 await client.send_raw(client.frame(MetadataRequest(topics=()), 1))
@@ -202,6 +203,40 @@ async def test_a_cluster_with_another_authority_names_the_setting(tmp_path: Path
         gateway = gateway_to(f"127.0.0.1:{broker.addresses['SASL_SSL'].port}", **swap_with(PASSWORD), **trusted)
         try:
             assert (await gateway.start()).endswith("; see upstream.ssl.truststore.location")
+        finally:
+            await gateway.stop(drain_ms=0)
+
+
+async def test_a_cluster_that_wants_a_login_names_the_setting(tmp_path: Path) -> None:
+    """It was said to have closed the connection, and nothing of a login."""
+    async with secure_broker(tmp_path / "log", secure_settings(Authority(tmp_path))) as broker:
+        gateway = gateway_to(f"127.0.0.1:{broker.addresses['SASL_PLAINTEXT'].port}")
+        try:
+            assert "; does it want a login? see upstream.security.protocol or, " in await gateway.start()
+        finally:
+            await gateway.stop(drain_ms=0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"", "; is it a broker's port, and does it want TLS? see upstream.security.protocol"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP comes where a frame of Kafka's protocol begins"),
+    ],
+    ids=["hangs up", "HTTP"],
+)
+async def test_a_port_that_is_none_of_a_broker_is_said_to_be_one(answer: bytes, why: str) -> None:
+    """It was said to have closed the connection, without a hint; an answer of HTTP to announce 1213486160 bytes."""
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(5)
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1") as server:
+        gateway = gateway_to(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        try:
+            assert (await gateway.start()).endswith(why)
         finally:
             await gateway.stop(drain_ms=0)
 

@@ -11,6 +11,7 @@ from stepdown.gateway.settings import (
     GatewaySettings,
     divide_memory_by_workers,
     list_settings_for_restart,
+    list_settings_without_effect,
     load_settings,
     make_settings,
     read_sources,
@@ -88,9 +89,15 @@ def test_the_example_of_the_page_is_good(tmp_path: Path) -> None:
     assert load_example(1, tmp_path).swaps
 
 
+def test_the_smallest_example_of_swap_is_whole(tmp_path: Path) -> None:
+    """The page had none for a cluster without TLS."""
+    settings = load_example(3, tmp_path)
+    assert (settings.swaps, settings.lends_its_login) == (True, False)
+
+
 def test_the_example_of_clients_that_log_in_is_whole(tmp_path: Path) -> None:
     """The page named the users alone, and the gateway asked for the mechanisms."""
-    sasl = load_example(3, tmp_path).network.listener_security[LISTENER].sasl
+    sasl = load_example(4, tmp_path).network.listener_security[LISTENER].sasl
     assert sasl is not None
     assert sasl.mechanisms == ("PLAIN",)
 
@@ -221,6 +228,38 @@ def test_a_setting_that_is_there_twice_is_refused(text: str, name: str, lines: s
     with pytest.raises(ConfigError) as caught:
         load_settings(file, {}, [UPSTREAM])
     assert [str(each) for each in caught.value.problems] == [f"{file}: {name}: expected once, not in lines {lines}"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "cannot read the settings: No such file or directory"),
+        (b"\xff", "expected YAML, as UTF-8 without control characters"),
+        (b"a: \x01", "expected YAML, as UTF-8 without control characters"),
+    ],
+    ids=["missing", "not UTF-8", "control character"],
+)
+def test_a_file_that_cannot_be_read_is_named_once(content: bytes | None, why: str, tmp_path: Path) -> None:
+    """It said "[Errno 2] No such file or directory" and the file's name again."""
+    file = tmp_path / "gateway.yaml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        read_sources(file, {}, ())
+    assert [str(each) for each in caught.value.problems] == [f"{file}: {why}"]
+
+
+def test_without_anything_the_option_is_named_that_is_needed() -> None:
+    """It named a setting alone, also to those who had no file."""
+    with pytest.raises(ConfigError, match="give --upstream, or a file of settings"):
+        make_settings(())
+
+
+@pytest.mark.parametrize(("addresses", "named"), [("single", ["first.port"]), ("ports", ["advertised.port"])])
+def test_settings_for_other_addresses_are_named(addresses: str, named: list[str]) -> None:
+    """`first.port` was taken in silence where all brokers have one address."""
+    both = (given("first.port", "9100"), given("advertised.port", "9092"))
+    assert list_settings_without_effect(both, addresses) == named
 
 
 def test_parts_of_one_prefix_may_be_nested_and_have_dots(tmp_path: Path) -> None:

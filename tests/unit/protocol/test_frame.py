@@ -79,6 +79,15 @@ def test_a_size_below_zero_or_above_the_bound_is_refused(size, pieces):
             parser.feed(data[start : start + 1])
 
 
+@pytest.mark.parametrize("line", [b"GET / HTTP/1.1", b"HEAD / HTTP/1.1", b"POST / HTTP/1.1", b"PUT / HTTP/1.1"])
+def test_http_is_said_to_be_http(line):
+    """It was said to be a frame of 1195725856 bytes."""
+    parser = FrameParser(104_857_600)
+    parser.feed(line)
+    with pytest.raises(MalformedFrame, match="HTTP comes where a frame of Kafka"):
+        parser.next_frame()
+
+
 def test_the_size_of_an_unfinished_frame_is_known_from_its_first_four_bytes():
     parser = FrameParser(1000)
     parser.feed(b"\0\0\x03")

@@ -63,6 +63,24 @@ def test_every_file_that_cannot_be_used_is_named_at_once(tmp_path: Path) -> None
     assert [text for text in said if text not in told.stderr] == []
 
 
+def test_options_alone_are_enough_for_every_address_of_this_machine(tmp_path: Path) -> None:
+    """The host that clients connect to could be given by a file or a variable only."""
+    options = ("--upstream", "127.0.0.1:1", "--listen", "0.0.0.0:9092")
+    told = run_command("gateway", "--check", *options)
+    assert "since `listen` names none: give --advertised-host" in told.stderr
+    assert run_command("gateway", "--check", *options, "--advertised-host", "localhost").exit_code == 0
+
+
+def test_a_setting_without_effect_and_a_report_without_a_folder_are_told(tmp_path: Path) -> None:
+    """Both were good."""
+    file = tmp_path / "gateway.yaml"
+    settings = "upstream.bootstrap.servers: 127.0.0.1:1\naddresses: single\nfirst.port: 9100\n"
+    file.write_text(settings)
+    assert "first.port has no effect with addresses=single" in run_command("gateway", "--check", file).stderr
+    file.write_text(f"{settings}report: {tmp_path / 'none' / 'report.json'}\n")
+    assert f"report: {tmp_path / 'none'} is no folder" in run_command("gateway", "--check", file).stderr
+
+
 @pytest.mark.parametrize(("text", "why"), [(None, "cannot be read: No such file"), ("{}", "holds no set of keys")])
 def test_the_keys_of_tokens_are_opened(text: str | None, why: str, tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"

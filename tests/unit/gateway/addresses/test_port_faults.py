@@ -20,6 +20,7 @@ async def test_a_gateway_without_the_port_of_a_broker_is_not_ready_until_it_has_
                 assert (page.status, page.body.decode()) == (503, f"not ready: {why}\n")
                 (problem,) = (await get_json(gateway.http_address, "overview"))["problems"]
                 assert problem["names"] == [why]
+                assert problem["help"].startswith("first.port")  # it named upstream.*
                 taken.close()
                 await gateway._refresh_brokers()
                 assert (await gateway.show_ready()).status == 200

@@ -118,6 +118,17 @@ async def test_nothing_else_is_answered_before_the_login(broker: Broker) -> None
         assert await bare(client, b"\x60\x82\x02\x00kerberos") is None
 
 
+async def test_a_client_without_a_login_is_named_with_what_is_wrong(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its line had no name, METADATA in capitals, and no word on the security protocol."""
+    async with await connect(broker) as client:
+        await client.begin(ALL_TOPICS, 9)
+        assert await client.read_frame() is None
+        name = client.client_id
+    assert f"(client {name!r}): Metadata before the login is done: the client speaks PLAINTEXT or SSL" in caplog.text
+
+
 async def test_a_second_login_is_refused_where_sessions_have_no_end(broker: Broker) -> None:
     async with await connect(broker) as client:
         await log_in(client)
