@@ -152,7 +152,7 @@ async def test_a_broker_is_asked_for_its_retention_in_any_unit(tmp_path: Path, r
         (["--defaults", "-o", "retention.ms=1"], "--defaults and -o cannot be given together"),
         (["--defaults", "--from", "/dev/null"], "--defaults and --from cannot be given together"),
         (["-o", "retention.mss=1"], "retention.ms"),
-        (["--from", "/nothing/there"], "cannot be read"),
+        (["--from", "/nothing/there"], "cannot be read: No such file or directory"),
     ],
 )
 async def test_what_cannot_be_done_is_said_and_changes_nothing(
