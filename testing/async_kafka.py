@@ -83,6 +83,8 @@ class AsyncKafka:
         config: Mapping[str, object] | None = None,
     ) -> None:
         """Creates a topic; -1 is the broker's `default.replication.factor`."""
+        if not isinstance(partitions, int):
+            raise TypeError(f"partitions is a number, not {partitions!r}")
         topic = NewTopic(
             name=name,
             partitions=partitions,

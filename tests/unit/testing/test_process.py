@@ -24,6 +24,19 @@ def test_the_test_and_its_clients_come_in_at_each_listener(security: str) -> Non
         kafka.assert_produces("t", "x")
 
 
+def test_what_it_does_is_not_told_among_the_lines_of_the_tests(capfd: pytest.CaptureFixture[str]) -> None:
+    """Each member that left a group was a line between pytest's dots."""
+    with RunningProcess(config={"group.initial.rebalance.delay.ms": 0}) as kafka:
+        kafka.create_topic("t")
+        settings = kafka.clients.confluent_kafka() | {"group.id": "shop"}
+        member = confluent_kafka.Consumer(settings)
+        member.subscribe(["t"])
+        while not member.assignment():
+            member.poll(0.02)
+        member.close()
+    assert " [info] " not in capfd.readouterr().err
+
+
 def test_nobody_else_does() -> None:
     with RunningProcess(security="SASL_PLAINTEXT") as kafka:
         settings = kafka.clients.confluent_kafka() | {"sasl.password": "wrong"}

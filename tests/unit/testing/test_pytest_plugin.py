@@ -184,6 +184,9 @@ import pytest
 def test_type(kafka):
     kafka.produce("orders", {"id": 1})
 
+def test_type_of_partitions(kafka):
+    kafka.create_topic("orders", partitions="3")
+
 def test_stopped(kafka):
     kafka.cluster.stop(1)
     kafka.produce("orders", "x", timeout=0)
@@ -202,6 +205,7 @@ def test_a_wrong_use_is_told_at_the_line_of_the_test(tmp_path: Path) -> None:
     """What was said stood below frames of this package and of asyncio, and below the exceptions that caused it."""
     told = run(tmp_path, WRONG_USES, "--show-capture=no")
     assert "keys and values are bytes, text or None, not {'id': 1}" in told, told
+    assert "partitions is a number, not '3'" in told, told
     assert "AsyncKafka.produce came after that" in told, told
     assert not re.search(r"(testing|client)/\w+\.py:\d+|asyncio/|direct cause|During handling", told), told
 
