@@ -17,6 +17,7 @@ from ..network.answerer import Answerer
 from ..network.clock import Clock, LoopClock
 from ..network.connection import Connection
 from ..network.http.server import HttpServer
+from ..network.line_limit import LineLimit
 from ..network.listener import ConnectionLimits, Server, address_in_bind_errors
 from ..network.loop_watch import LoopWatch
 from ..network.peer import Peer
@@ -88,7 +89,7 @@ class Broker(Services):
         pages = pages_of(self, lambda: self.is_ready)
         self._http = HttpServer(pages, private_pages_of(self), access, site=site_of(state, access))
         self._upkeep = LogMaintenance(self)
-        self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of)
+        self._loop_watch = LoopWatch(self.metrics.loop_held, self._server.peer_of, LineLimit(self.clock))
         self._loop_delay = LoopDelay(LoopClock(forgives=False), self.metrics.loop_delay, self._loop_watch.on_timer)
         self.cleaner = Cleaner(self, self.topics)
         register_gauges(self, lambda: self.connections, lambda: self._groups, lambda: self._transactions, self.cleaner)

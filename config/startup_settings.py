@@ -24,7 +24,7 @@ from .sources.command_line import OVERRIDE, parse_override
 from .sources.environment import settings_from
 from .sources.origin import Given, Origin
 from .sources.properties_file import MalformedProperties, decode, parse_properties
-from .tables.all_keys import BROKER_KEYS
+from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
 from .unknown_keys import OF_OTHER_RELEASES, REMOVED, is_foreign, unknown_key
 
 LISTENERS_BESIDE_CONTROLLER = "PLAINTEXT://127.0.0.1:9092"
@@ -67,7 +67,7 @@ def load(
     merge.add(defaults)
     if path is not None:
         merge.read_file(Path(path))
-    merge.add(settings_from(environ or {}), from_environment=True)
+    merge.add(settings_from(environ or {}), forgives=True)
     merge.add(flags)
     merge.add_overrides(overrides)
     return merge.finish()
@@ -122,7 +122,8 @@ class _SourceMerge:
                 remark = Remark(key=entry.key, origin=Origin(str(path), entry.line), text=text)
                 self.remarks[f"{entry.key} repeated"] = remark
             first[entry.key] = entry.line
-        self.add(Given(entry.key, entry.value, Origin(str(path), entry.line)) for entry in properties)
+        given = (Given(entry.key, entry.value, Origin(str(path), entry.line)) for entry in properties)
+        self.add(given, forgives=True)
 
     def add_overrides(self, overrides: Iterable[str]) -> None:
         for text in overrides:
@@ -131,7 +132,7 @@ class _SourceMerge:
             except ValueError as fault:
                 self.problems.append(Problem(key=text, expected=str(fault), origin=OVERRIDE))
 
-    def add(self, givens: Iterable[Given], *, from_environment: bool = False) -> None:
+    def add(self, givens: Iterable[Given], *, forgives: bool = False) -> None:
         for given in givens:
             key = BROKER_KEYS.get(given.key)
             refused = find_problem_of_plugin(given) or find_problem_of_capitals(given)
@@ -142,7 +143,7 @@ class _SourceMerge:
             elif key is not None:
                 self._add_value(key, given)
             else:
-                self._add_unknown(given, from_environment)
+                self._add_unknown(given, forgives)
 
     def _add_value(self, key: Key, given: Given) -> None:
         if given.text.strip() == "" and key.default is None:
@@ -161,8 +162,9 @@ class _SourceMerge:
             text = f"is accepted but has no effect. {key.doc}"
             self.remarks[key.name] = without_effect(key.name, given.origin, text)
 
-    def _add_unknown(self, given: Given, from_environment: bool) -> None:
-        """Warns of keys of plugins and old brokers, and of variables that only look like settings; refuses others."""
+    def _add_unknown(self, given: Given, forgives: bool) -> None:
+        """Warns of keys of plugins and old brokers, and where it `forgives` of those that resemble none of ours, as
+        Kafka does of all; refuses others."""
         name = given.key
         if name in REMOVED:
             instead = f"; use {REMOVED[name]}" if REMOVED[name] else ""
@@ -174,7 +176,8 @@ class _SourceMerge:
             self.remarks[name] = without_effect(name, given.origin, text)
             return
         close = nearest(name, BROKER_KEYS)
-        if is_foreign(name) or (from_environment and close is None):
+        is_of_topic = name in TOPIC_KEYS and given.origin.line > 0  # images of Kafka let variables pass
+        if is_foreign(name) or (forgives and close is None and not is_of_topic):
             hint = f"; did you mean {close}?" if close else ""
             remark = without_effect(name, given.origin, f"is no setting of the broker and has no effect{hint}")
             self.remarks[name] = replace(remark, is_quiet=remark.is_quiet and not hint)

@@ -1,7 +1,9 @@
 """Keys that no table has: those of plugins, of older brokers, of topics, and misspelt ones.
 
-Kafka only warns of keys it does not know. stepdown refuses an unknown key and suggests the nearest known one. Keys that
-Kafka hands to plugins or reads for one listener are accepted by their prefix, and so are keys of other releases.
+Kafka only warns of keys it does not know. stepdown does so where a file or a variable has a key that resembles none of
+its own, which is a plugin's or a vendor's. It refuses one that is nearly a known one and suggests that: a retention
+that is mistyped would lose records. Keys that Kafka hands to plugins or reads for one listener are accepted by their
+prefix, and so are keys of other releases.
 """
 
 from __future__ import annotations

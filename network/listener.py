@@ -93,7 +93,7 @@ def address_in_bind_errors(host: str, port: int) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror if isinstance(error, socket.gaierror) or not error.errno else os.strerror(error.errno)
-        raise OSError(f"cannot listen on {host}:{port}: {reason}") from error
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {reason}") from error
 
 
 def bind_without_name(name: str, host: str, port: int) -> socket.socket:

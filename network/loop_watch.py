@@ -13,15 +13,19 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable
-from time import perf_counter
-from typing import Any
+from pathlib import Path
+from time import perf_counter, thread_time
+from typing import Any, Final
 
 from .instruments import Counters
+from .line_limit import LineLimit, repetition_text
 from .peer import Peer
 
 LOOK_S = 0.1
 LONG_S = 0.1
 OTHER = "other"
+NO_PROCESSOR: Final = "the process did not get a processor"
+OURS: Final = str(Path(__file__).parent.parent)
 
 log = logging.getLogger(__name__)
 
@@ -29,29 +33,34 @@ log = logging.getLogger(__name__)
 class LoopWatch:
     """Told of every ring of a timer by `on_timer`, and when the next is due. `held` counts by API.
 
-    `peer_of` gives the peer whose connection a task serves.
+    `peer_of` gives the peer whose connection a task serves, `cpu_s` the processor time of the loop's thread. `lines`
+    has a line a minute for each API.
     """
 
     def __init__(
         self,
         held: Counters,
         peer_of: "Callable[[asyncio.Task[Any] | None], Peer | None]",
+        lines: LineLimit,
         now_s: Callable[[], float] = perf_counter,
+        cpu_s: Callable[[], float] = thread_time,
     ) -> None:
         self._held = held
         self._peer_of = peer_of
-        self._now_s = now_s
+        self._lines = lines
+        self._now_s, self._cpu_s = now_s, cpu_s
+        self._used_s = 0.0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._keep_looking, name="loop watch", daemon=True)
         self._loop_thread = 0
         self._due_s = 0.0
-        self._found: tuple[str, str] | None = None
+        self._found: tuple[str, str, bool] | None = None
 
     def start(self) -> None:
         """Watches the loop of this thread."""
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
-        self._due_s = self._now_s()
+        self._due_s, self._used_s = self._now_s(), self._cpu_s()
         self._thread.start()
 
     def stop(self) -> None:
@@ -63,10 +72,15 @@ class LoopWatch:
     def on_timer(self, late_s: float, due_s: float) -> None:
         """The timer rang, that late; the next time is `due_s`. Logs what held the loop."""
         found, self._found, self._due_s = self._found, None, due_s
+        before_s, self._used_s = self._used_s, self._cpu_s()
         if late_s > LONG_S and found is not None:
-            api, told = found
+            api, told, is_ours = found
+            if not is_ours and self._used_s - before_s < late_s / 2:
+                api, told = OTHER, NO_PROCESSOR
             self._held.of(api).add()
-            log.warning("the event loop was held for %d ms: %s", late_s * 1000, told)
+            left_out = self._lines.count_left_out((api, told == NO_PROCESSOR))
+            if left_out is not None:
+                log.warning("the event loop was held for %d ms: %s%s", late_s * 1000, told, repetition_text(left_out))
 
     def _keep_looking(self) -> None:
         while not self._stopped.wait(LOOK_S):
@@ -76,17 +90,17 @@ class LoopWatch:
         """Finds out what the loop's thread does, if the timer is late."""
         if self._found is None and self._now_s() - self._due_s > LONG_S:
             peer = self._peer_of(asyncio.current_task(self._loop))
-            place = place_of(self._loop_thread)
+            place, is_ours = place_of(self._loop_thread)
             if peer is None or peer.latest_request is None:
-                self._found = OTHER, place
+                self._found = OTHER, place, is_ours
             else:
                 key, version, size = peer.latest_request
                 told = f"{key.name} v{version} from {peer} (client {peer.client_id!r}, {size} bytes), {place}"
-                self._found = key.name, told
+                self._found = key.name, told, is_ours
 
 
-def place_of(thread: int) -> str:
-    """Which function a thread is in, and the file and line."""
+def place_of(thread: int) -> tuple[str, bool]:
+    """Which function a thread is in, with file and line, and whether that is stepdown's and not Python's."""
     try:
         with tempfile.TemporaryFile() as output:
             faulthandler.dump_traceback(output, all_threads=True)
@@ -96,6 +110,6 @@ def place_of(thread: int) -> str:
         stacks = ""
     found = re.search(rf'^Thread 0x0*{thread:x}\b.*\n  File "(.*)", line (\d+) in (.*)$', stacks, re.MULTILINE)
     if found is None:
-        return "in an unknown place"
+        return "in an unknown place", True
     file, line, function = found.groups()
-    return f"in {function} ({file.rpartition('stepdown/')[2]}:{line})"
+    return f"in {function} ({file.rpartition('stepdown/')[2]}:{line})", file.startswith(OURS)

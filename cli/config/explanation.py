@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...config import ConfigError
@@ -38,15 +38,26 @@ def explain_properties(path: Path) -> list[Row]:
 
 
 def _explain_entries(path: Path, problems: Mapping[int, Problem], remarks: Mapping[int, Remark]) -> Iterator[Row]:
-    for entry in parse_properties(decode(path.read_bytes())):
+    entries = parse_properties(decode(path.read_bytes()))
+    lines = {entry.key: entry.line for entry in entries}
+    for entry in entries:
         row: Row = {"name": entry.key, "line": entry.line}
         if entry.line in problems:
             yield row | {"state": REFUSED, "why": problems[entry.line].expected}
         elif entry.line in remarks:
             remark = remarks[entry.line]
             yield row | {"state": "no effect" if remark.is_quiet else "remark", "why": remark.text}
+        elif stronger := _stronger_of(entry.key, lines):
+            yield row | {"state": "no effect", "why": f"gives way to {stronger} on line {lines[stronger]}"}
         else:
             yield row | {"state": "acts", "why": _describe_default(entry.key)}
+
+
+def _stronger_of(name: str, given: Container[str]) -> str | None:
+    """The key of the file that counts in place of this one, as log.retention.ms in place of log.retention.hours."""
+    synonyms = BROKER_KEYS[name].synonyms if name in BROKER_KEYS else ()
+    before = synonyms[: synonyms.index(name)] if name in synonyms else ()
+    return next((each for each in before if each in given), None)
 
 
 def _describe_default(name: str) -> str:
@@ -59,7 +70,7 @@ def plain_text(path: Path, rows: Sequence[Row]) -> Iterator[str]:
     for state, title in TITLES.items():
         chosen = [row for row in rows if row["state"] == state]
         if chosen:
-            yield f"{len(chosen)} {title}"
+            yield f"{title}: {len(chosen)}"
             yield from (f"  {path}:{row['line']}: {row['name']}{_reason_text(row)}" for row in chosen)
 
 

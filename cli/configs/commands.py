@@ -32,7 +32,7 @@ Entity = Annotated[
         help="topic=orders, broker=1, broker (all), logger=1, group=g, metrics=m, user=alice, client=app, ip=10.0.0.7.",
     ),
 ]
-HIDDEN = "(not shown)"
+HIDDEN, UNSET = "(not shown)", "(none)"
 OWN_SOURCES = {
     "TOPIC": ("DYNAMIC_TOPIC_CONFIG",),
     "BROKER": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG"),
@@ -75,7 +75,10 @@ def describe(
         return
     from ..support.terminal_tables import print_table
 
-    print_table(columns, [[_format_cell(row[column]) for column in columns] for row in rows])
+    if not rows:
+        typer.echo("all defaults; --all shows them" if isinstance(wanted, ConfigResource) else "no quotas")
+        return
+    print_table(columns, [[_format_cell(row, column) for column in columns] for row in rows])
 
 
 def _describe_resource(client: CommandClient, resource: ConfigResource, *, with_defaults: bool) -> list[dict[str, Any]]:
@@ -99,12 +102,15 @@ def _describe_quotas(client: CommandClient, entity: QuotaEntity) -> list[dict[st
     return sorted(rows, key=lambda row: (str(row["entity"]), row["name"]))
 
 
-def _format_cell(cell: Any) -> str:
+def _format_cell(row: dict[str, Any], column: str) -> str:
+    cell = row[column]
     if isinstance(cell, dict):
         return " ".join(kind if name is None else f"{kind}={name}" for kind, name in sorted(cell.items()))
     if isinstance(cell, float):
         return f"{cell:g}" if cell != int(cell) else str(int(cell))
-    return HIDDEN if cell is None else str(cell)
+    if cell is None:
+        return HIDDEN if row["is_sensitive"] else UNSET
+    return str(cell)
 
 
 @configs.command()

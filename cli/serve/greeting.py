@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...config.remark import Remark
+from ...config.tables.all_keys import BROKER_KEYS
 from ...protocol.plural import plural
 from ..support.standard_streams import discard_output
 
@@ -34,6 +35,8 @@ def summarize_without_effect(remarks: Sequence[Remark], file: Path | None) -> st
     keys = [remark.key for remark in remarks]
     named = ", ".join(keys[:NAMED]) + (", …" if len(keys) > NAMED else "")
     has = "setting has" if len(keys) == 1 else "settings have"
+    if file is None and not any(key in BROKER_KEYS for key in keys):
+        return f"{len(keys)} {has} no effect here: {named}; stepdown has none of these names"
     command = "stepdown config KEY" if file is None else f"stepdown config --explain {file}"
     return f"{len(keys)} {has} no effect here: {named}; `{command}` tells why"
 

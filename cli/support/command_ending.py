@@ -19,9 +19,20 @@ from .failures import EXIT_BAD_USAGE, EXIT_FAILED, CommandFailure
 from .standard_streams import discard_output, flush_output, print_error
 
 EXIT_INTERRUPTED = 130
+ADDRESS_HINT = "Take another with --listen HOST:PORT (`make serve LISTEN=HOST:PORT`), or end what listens there."
 OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 TRACEBACK_VARIABLE = "STEPDOWN_TRACEBACK"
 
+OTHER_NAMES = {
+    "add": ("create", "set"),
+    "create": ("add", "set"),
+    "delete": ("remove",),
+    "lag": ("describe",),
+    "remove": ("delete",),
+    "reset": ("reset-offsets",),
+    "set": ("alter",),
+}
+"""Commands below others, by names that they have elsewhere."""
 EXTRAS = {
     "cryptography": "security",
     "jks": "security",
@@ -81,7 +92,7 @@ def failure_of(fault: BaseException) -> CommandFailure:
     if isinstance(fault, ModuleNotFoundError):
         return _missing_library(fault)
     if isinstance(fault, OSError):
-        return CommandFailure(_describe(fault))
+        return CommandFailure(_describe(fault), ADDRESS_HINT if fault.errno == errno.EADDRINUSE else "")
     if isinstance(fault, MemoryError):
         return CommandFailure("there is not enough memory")
     return _describe_by_kind(fault)
@@ -129,7 +140,8 @@ def _show_usage(fault: BaseException) -> int:
     from .escape_sequences import escape_control_characters
 
     try:
-        fault.message = escape_control_characters(fault.message, kept="\n")  # type: ignore[attr-defined]
+        message = fault.message + _name_commands(fault)  # type: ignore[attr-defined]
+        fault.message = escape_control_characters(message, kept="\n")  # type: ignore[attr-defined]
         fault.show()  # type: ignore[attr-defined]  # asked above
         sys.stderr.flush()
     except OSError:
@@ -137,12 +149,24 @@ def _show_usage(fault: BaseException) -> int:
     return int(getattr(fault, "exit_code", EXIT_BAD_USAGE))
 
 
+def _name_commands(fault: BaseException) -> str:
+    """What there is, where a command has no command of that name; that of another name for it first."""
+    message, context = str(getattr(fault, "message", "")), getattr(fault, "ctx", None)
+    commands = getattr(getattr(context, "command", None), "commands", {})
+    if not message.startswith("No such command") or not commands:
+        return ""
+    asked = message.split("'")[1]
+    meant = next((f" Did you mean '{each}'?" for each in OTHER_NAMES.get(asked, ()) if each in commands), "")
+    return f"{'' if 'Did you mean' in message else meant} There are: {', '.join(commands)}."
+
+
 def _missing_library(fault: ModuleNotFoundError) -> CommandFailure:
     module = (fault.name or str(fault)).partition(".")[0]
     extra = EXTRAS.get(module)
     what = "." if extra is None else f".[{extra}]"
     return CommandFailure(
-        f"this needs {module}, which is not installed", f"pip install '{what}' where stepdown's sources are."
+        f"this needs {module}, which is not installed",
+        f"pip install '{what}' in the clone of stepdown; after `make serve` .venv/bin/pip install --editable '{what}'.",
     )
 
 

@@ -62,7 +62,7 @@ def _by_name(rows: Iterable[Key]) -> dict[str, Key]:
 
 
 def _mark_not_acted_on(key: Key) -> Key:
-    return replace(key, status=Status.ACCEPTED, doc=f"{key.doc} Not acted on yet.")
+    return replace(key, status=Status.ACCEPTED)
 
 
 BROKER_KEYS: Mapping[str, Key] = _by_name(key for table in _BROKER_TABLES for key in table.KEYS)

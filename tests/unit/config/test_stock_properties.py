@@ -57,12 +57,12 @@ def test_each_setting_of_a_file_is_explained(tmp_path: Path) -> None:
     told = run_command("config", "--explain", file)
     assert told.exit_code == 0
     assert told.stdout.splitlines() == [
-        "1 taken, and told at the start",
+        "taken, and told at the start: 1",
         *(line for line in told.stdout.splitlines() if ":3: ssl.provider is accepted but has no effect." in line),
-        "2 without effect",
+        "without effect: 2",
         *(line for line in told.stdout.splitlines() if ":2: num.io.threads is accepted but has no effect." in line),
         f"  {file}:4: share.coordinator.threads is a setting of Kafka 4 and has no effect",
-        "1 takes effect",
+        "takes effect: 1",
         f"  {file}:1: num.partitions  (default 1)",
     ]
 
@@ -72,10 +72,34 @@ def test_what_stops_a_start_is_explained_with_the_rest(tmp_path: Path) -> None:
     file.write_text("num.prtitions=3\nnum.io.threads=8\n")
     told = run_command("config", "--explain", file)
     assert told.exit_code == 2
-    assert f"1 stops the start\n  {file}:1: num.prtitions no such setting\n1 without effect\n" in told.stdout
+    assert f"stops the start: 1\n  {file}:1: num.prtitions no such setting\nwithout effect: 1\n" in told.stdout
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     told = run_command("config", "--explain", tmp_path / "nothing")
     assert (told.exit_code, told.stdout) == (2, "")
     assert "cannot read the configuration file: No such file" in told.stderr
+
+
+def test_a_setting_that_gives_way_to_another_is_without_effect(tmp_path: Path) -> None:
+    """It was listed among those that take effect, though the other counted."""
+    file = tmp_path / "server.properties"
+    file.write_text("log.retention.hours=1\nlog.retention.ms=5\nnum.io.threads=8\n")
+    told = run_command("config", "--explain", file).stdout
+    assert f"  {file}:1: log.retention.hours gives way to log.retention.ms on line 2\n" in told
+    assert told.endswith(f"takes effect: 1\n  {file}:2: log.retention.ms  (default none)\n")
+    assert "Not acted on yet" not in told
+
+
+def test_a_file_may_have_keys_of_vendors_and_plugins(tmp_path: Path) -> None:
+    """One such key stopped the start, where Kafka warns of it."""
+    file = tmp_path / "server.properties"
+    file.write_text("this.is.odd=1\nnum.partitions=3\n")
+    loaded = load(file)
+    assert (loaded.settings.num_partitions, [each.key for each in loaded.without_effect]) == (3, ["this.is.odd"])
+    with pytest.raises(ConfigError, match=r"this.is.odd: no such setting"):
+        load(overrides=["this.is.odd=1"])
+    for near in ("log.retention.hour=1", "retention.ms=1"):
+        file.write_text(f"{near}\n")
+        with pytest.raises(ConfigError, match=near.partition("=")[0]):
+            load(file)

@@ -5,10 +5,12 @@ import threading
 from typing import Any
 
 import pytest
+from stepdown.network.line_limit import LineLimit
 from stepdown.network.loop_watch import OTHER, LoopWatch, place_of
 from stepdown.network.metrics.instruments import CounterFamily
 from stepdown.network.peer import Peer
 from stepdown.protocol.api import ApiKey
+from support.clock import ManualClock
 
 SILENT = Peer(host="10.0.0.1", port=5, listener="PLAINTEXT")
 GREEDY = Peer(
@@ -20,6 +22,11 @@ def hold_the_loop(watch: LoopWatch) -> None:
     looking = threading.Thread(target=watch.look)
     looking.start()
     looking.join()
+
+
+def watch_of(held: Any, peer_of: Any, now: list[float], used: list[float]) -> LoopWatch:
+    """One that is told the time, and the processor time of the loop's thread."""
+    return LoopWatch(held, peer_of, LineLimit(ManualClock()), lambda: now[0], lambda: used[0])
 
 
 @pytest.fixture
@@ -39,7 +46,7 @@ async def test_what_holds_the_loop_is_named(
 ) -> None:
     now = [0.0]
     here = asyncio.current_task()
-    watch = LoopWatch(held, lambda task: peer if task is here else None, lambda: now[0])
+    watch = watch_of(held, lambda task: peer if task is here else None, now, now)
     watch.start()
     watch.on_timer(0.0, 0.1)
     now[0] = 1.0
@@ -53,7 +60,7 @@ async def test_what_holds_the_loop_is_named(
 
 async def test_a_loop_in_time_is_left_alone(held: Any, caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    watch = LoopWatch(held, lambda _: GREEDY, lambda: now[0])
+    watch = watch_of(held, lambda _: GREEDY, now, now)
     watch.start()
     watch.on_timer(0.0, 0.1)
     now[0] = 0.15
@@ -61,6 +68,25 @@ async def test_a_loop_in_time_is_left_alone(held: Any, caplog: pytest.LogCapture
     watch.on_timer(0.05, 0.2)
     watch.stop()
     assert not caplog.records
+
+
+async def test_a_process_without_a_processor_blames_nobody_and_says_so_once_a_minute(
+    held: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A busy machine brought seven lines a minute, each with a request's client and a place in Python's own files."""
+    now, used = [0.0], [0.0]
+    watch = watch_of(held, lambda _: GREEDY, now, used)
+    watch.start()
+    for _ in range(3):
+        watch.on_timer(0.0, now[0] + 0.1)
+        now[0] += 1.0
+        hold_the_loop(watch)
+        watch.on_timer(0.9, now[0] + 0.1)
+    watch.stop()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the event loop was held for 900 ms: the process did not get a processor"
+    ]
+    assert (held.of("METADATA").value, held.of(OTHER).value) == (0, 3)
 
 
 def test_the_place_is_the_innermost_function_of_the_thread() -> None:
@@ -74,11 +100,11 @@ def test_the_place_is_the_innermost_function_of_the_thread() -> None:
     standing.start()
     inside.wait()
     assert standing.ident is not None
-    place = place_of(standing.ident)
+    place, is_ours = place_of(standing.ident)
     may_end.set()
     standing.join()
-    assert place.startswith("in wait (")
-    assert place_of(1) == "in an unknown place"
+    assert (place.startswith("in wait ("), is_ours) == (True, False)
+    assert place_of(1) == ("in an unknown place", True)
 
 
 def test_without_a_descriptor_the_place_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,4 +112,4 @@ def test_without_a_descriptor_the_place_is_unknown(monkeypatch: pytest.MonkeyPat
         raise OSError("too many open files")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refused)
-    assert place_of(threading.get_ident()) == "in an unknown place"
+    assert place_of(threading.get_ident()) == ("in an unknown place", True)

@@ -47,6 +47,15 @@ async def test_settings_of_a_topic_are_set_shown_and_deleted(run: Stepdown) -> N
     assert "retention.ms  1000" in (await run("configs", "describe", "topic=t")).stdout
 
 
+async def test_a_value_that_is_not_set_is_none_and_a_table_without_rows_is_a_sentence(run: Stepdown) -> None:
+    """It was said not to be shown, as a password is, and where nothing was set there was a table without rows."""
+    shown = (await run("configs", "describe", "broker=1", "--all")).stdout.splitlines()
+    assert "(not shown)" in next(line for line in shown if line.startswith("ssl.keystore.password "))
+    assert "(none)" in next(line for line in shown if line.startswith("broker.rack "))
+    assert (await run("configs", "describe", "topic=t")).stdout == "all defaults; --all shows them\n"
+    assert (await run("configs", "describe", "user")).stdout == "no quotas\n"
+
+
 async def test_a_check_changes_nothing(run: Stepdown) -> None:
     told = await run("configs", "alter", "topic=t", "-c", "retention.ms=1000", "--validate-only")
     assert told.stdout == "topic=t: could be altered\n"

@@ -95,6 +95,14 @@ def test_settings_without_effect_are_one_line(tmp_path: Path) -> None:
     )
 
 
+def test_names_that_are_no_settings_are_told_without_a_command_that_knows_none_of_them() -> None:
+    """`stepdown config KEY` was said to tell why, and said that there is no such setting."""
+    loaded = load(None, {"KAFKA_NO_SUCH": "x"})
+    assert summarize_without_effect(loaded.without_effect, None) == (
+        "1 setting has no effect here: no.such; stepdown has none of these names"
+    )
+
+
 def test_variables_of_commands_are_no_settings() -> None:
     names = ("STEPDOWN_BOOTSTRAP", "STEPDOWN_COMMAND_CONFIG", "STEPDOWN_TRACEBACK")
     assert load(None, dict.fromkeys(names, "x")).remarks == ()

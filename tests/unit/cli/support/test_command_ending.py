@@ -25,7 +25,7 @@ FAULTS = [
     (KeyboardInterrupt(), 130, ""),
     (BrokenPipeError(), 1, ""),
     (PermissionError(13, "Permission denied", "a/file"), 1, "a/file: Permission denied"),
-    (OSError(98, "Address already in use"), 1, "Address already in use"),
+    (OSError(98, "Address already in use"), 1, "Address already in use\n.*--listen.*LISTEN="),
     (ModuleNotFoundError(name="kazoo"), 1, r"needs kazoo, .*\n  pip install '\.\[migrate\]'"),
     (ModuleNotFoundError(name="h11"), 1, r"needs h11, .*\n  pip install '\.'"),
     (Unreachable("no broker answers"), 1, "no broker answers"),
@@ -186,3 +186,14 @@ def test_what_is_told_holds_nothing_that_a_terminal_obeys(command: tuple[str, ..
     assert ended.exit_code in (1, 2)
     assert "x1b[31mb" in ended.stderr
     assert not {"\033", "\u202e"} & {*ended.stderr}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("groups lag", "Did you mean 'describe'? There are: list, describe,"), ("groups reset", "'reset-offsets'"),
+     ("users create", "Did you mean 'set'?"), ("acls create", "Did you mean 'add'?"), ("users x", "There are: list, ")],
+)  # fmt: skip
+def test_a_command_by_another_name_is_told_which_there_are(words: str, told: str) -> None:
+    """It said that there was no such command, and nothing else."""
+    ended = run_command(*words.split())
+    assert (ended.exit_code, told in ended.stderr) == (2, True), ended.stderr
