@@ -85,14 +85,14 @@ $(STAMP): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 # What the tests need that need neither Java nor Spark.
 $(PREPARED): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
-	@echo "compiling and installing what the quick tests need into $(VENV) (about a minute)"
+	@echo "compiling and installing what the quick tests need into $(VENV) (one to three minutes of processor time)"
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@ $(SERVES)
 
 # What a broker needs, without Spark, tests and oracles.
 $(SERVES): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
-	@echo "compiling and installing what a broker needs into $(VENV) (about a minute)"
+	@echo "compiling and installing what a broker needs into $(VENV) (one to three minutes of processor time)"
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 

@@ -27,6 +27,7 @@ from ...protocol.metadata_log import (
     PartitionRecord,
     encode_metadata_record,
 )
+from ...protocol.plural import plural
 from ...protocol.quorum_records import (
     KRaftVersionRecord,
     LeaderChangeMessage,
@@ -122,8 +123,8 @@ class MetadataLog:
         names = [name for name in self._files.names(self.folder) if name.endswith((LOG, ".checkpoint"))]
         public = [name for name in names if self._files.make_private(f"{self.folder}/{name}")]
         if public:
-            _logger.warning("%d files of %s could be read by others, passwords too: now by their owner only",
-                            len(public), self.folder)  # fmt: skip
+            _logger.warning("%s of %s could be read by others, passwords too: now by their owner only",
+                            plural(len(public), "file"), self.folder)  # fmt: skip
 
     # Changes
 

@@ -111,5 +111,5 @@ async def test_files_with_keys_of_passwords_are_their_owners_alone(
             broker.topics.store.write_snapshot()
             with broker.topics.store.change() as state:
                 state.cluster_configs = {"log.retention.ms": "6"}
-    assert "1 files" in caplog.text and "could be read by others" in caplog.text
+    assert "1 file of" in caplog.text and "could be read by others" in caplog.text
     assert modes(segment.parent) == [0o600, 0o600]
