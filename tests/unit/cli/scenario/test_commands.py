@@ -26,7 +26,7 @@ def test_the_classics_are_listed() -> None:
 def test_a_run_prints_what_happened_when() -> None:
     lines = run("run", "lost-acknowledgement").splitlines()
     assert lines[0] == "The answer to a write is lost, and the producer writes again"
-    assert "    0.000 s  broker 1 Produce v11 of orders from app: no answer [1]" in lines
+    assert "    0.000 s  broker 1 Produce v11 of orders from app: no answer [fault 1]" in lines
     assert lines[-1] == "as expected"
 
 
