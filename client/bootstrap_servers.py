@@ -1,4 +1,4 @@
-"""The addresses that a client has been given for a cluster, of which any will do."""
+"""The addresses of a cluster's brokers, of which any will do: those that a client has been given, then those learned."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Final, TypeVar
@@ -17,6 +17,11 @@ class BootstrapServers:
 
     def __init__(self, addresses: Sequence[HostPort]) -> None:
         self._addresses = list(addresses)
+        self._learned: list[HostPort] = []
+
+    def learn(self, brokers: Iterable[HostPort]) -> None:
+        """Takes the brokers of a Metadata answer, which are asked where none that was given answers."""
+        self._learned = [each for each in brokers if each not in self._addresses]
 
     def try_each(
         self, make_step: Callable[[HostPort], S], failure: type[Exception] = OSError
@@ -26,7 +31,7 @@ class BootstrapServers:
         Raises: a failure as that of the last server, with what each of them came to.
         """
         reasons: list[tuple[HostPort, str]] = []
-        tried = tuple(self._addresses)  # those who ask meanwhile change the order
+        tried = (*self._addresses, *self._learned)  # those who ask meanwhile change the order
         for address in tried:
             try:
                 return (yield make_step(address))

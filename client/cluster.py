@@ -1,6 +1,7 @@
 """What a client knows of a cluster, and whom it asks for what, without I/O.
 
-    any broker       the bootstrap servers in turn, from the one that answered last
+    any broker       the bootstrap servers in turn, from the one that answered last, then the brokers of the last
+                     Metadata answer
     node             its address by the last Metadata answer; one that is not known is looked up
     coordinator      as FindCoordinator says; looked up again when it answers that it is not, or is gone
     controller       as Metadata says; looked up when a broker answers NOT_CONTROLLER (before KRaft)
@@ -76,6 +77,7 @@ class Cluster:
     def learn(self, response: Any) -> None:
         """Takes the brokers and the controller of a Metadata answer."""
         self.nodes = {each.node_id: HostPort(each.host, each.port) for each in response.brokers}
+        self.servers.learn(self.nodes.values())
         if (controller := self.nodes.get(response.controller_id)) is not None:
             self._found[CONTROLLER] = controller
 

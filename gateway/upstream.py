@@ -37,7 +37,7 @@ MOST_KNOWN_BROKERS = 1_000
 TLS_ADVICE = "; is it a broker's port, and does it want TLS? see upstream.security.protocol"
 LOGIN_ADVICE = "; does it want a login? see upstream.security.protocol or, where clients log in to the cluster, brokers"
 BOOTSTRAP = -1
-"""Stands for the id of whichever broker of the bootstrap list answers."""
+"""Stands for the id of whichever broker answers."""
 
 
 class UpstreamFailed(Exception):
@@ -144,6 +144,7 @@ class Upstream:
         self.alive = frozenset(broker.node_id for broker in response.brokers)
         for broker in response.brokers:
             self.learn_broker(broker.node_id, HostPort(broker.host, broker.port))
+        self._servers.learn(self.brokers[each] for each in self.alive if each in self.brokers)
 
     async def run_operation(self, operation: Operation[T], login: UpstreamLogin | None = None) -> T:
         """The result of an operation that is carried out by a login, None: the gateway's own. Raises: ClientError."""
@@ -151,7 +152,7 @@ class Upstream:
         return await client.run(operation)
 
     async def fetch_versions(self) -> VersionRanges:
-        """The versions that a broker of the bootstrap list offers. Raises: UpstreamFailed."""
+        """The versions that a broker offers. Raises: UpstreamFailed."""
         versions: VersionRanges = (await self._try_bootstrap_servers(self._get_or_ask_versions))[1]
         return versions
 

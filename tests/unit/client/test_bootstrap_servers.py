@@ -61,3 +61,18 @@ async def test_those_who_ask_at_once_come_to_the_server_that_answers() -> None:
     assert await asyncio.gather(*tries) == ["b", "b"]
     assert await await_steps(servers.try_each(lambda address: address), ask) == "b"
     assert asked == ["a", "a", "b", "b", "b"]
+
+
+async def test_brokers_that_were_learned_are_asked_where_none_that_was_given_answers() -> None:
+    """A gateway whose only bootstrap server was away had no cluster, though its other brokers lived."""
+    servers, asked = BootstrapServers(SERVERS[:1]), []
+    servers.learn(SERVERS[:3])
+
+    async def ask(address: HostPort) -> str:
+        asked.append(address.host)
+        if address != SERVERS[2]:
+            raise NoAnswer(f"{address} is silent")
+        return address.host
+
+    assert await await_steps(servers.try_each(lambda address: address), ask) == "c"
+    assert asked == ["a", "b", "c"]
