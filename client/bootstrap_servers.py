@@ -1,4 +1,4 @@
-"""The addresses of a cluster's brokers, of which any will do: those that a client has been given, then those learned."""
+"""The addresses of a cluster of which any will do: those that a client was given, then those that it has learned."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Final, TypeVar
