@@ -41,7 +41,7 @@ async def test_what_is_not_its_own_is_left_to_others() -> None:
     assert (await site.refuse(request), await site.answer(request)) == (None, None)
 
 
-@pytest.mark.parametrize("path", FILES.keys() - {DESCRIPTION})
+@pytest.mark.parametrize("path", sorted(FILES.keys() - {DESCRIPTION}))
 async def test_a_file_is_served_as_what_it_is(path: str) -> None:
     page = await ask(path)
     assert page.body == (FOLDER / FILES[path][0]).read_bytes()
