@@ -33,7 +33,7 @@ REQUESTS_A_SECOND = 10_000
 CONNECTIONS = 16
 TICK_S = 0.02
 PROBE_PAUSE_S = 0.002
-OPEN_S, CLOSED_S = 60.0, 10.0
+OPEN_S, CLOSED_S = 60.0, 5.0
 WARM_UP_S = 20.0
 VIEWS = {"overview": "Metadata", "topics": "topic-0", "clients": "stepdown-bench", "requests": "since the tape began"}
 """A text that each view has to have."""
