@@ -84,7 +84,7 @@ def test_a_request_larger_than_its_api_may_be_is_refused_when_it_begins(tmp_path
         sock.sendall(struct.pack(">ihhih", 50_000_000, 3, 1, 1, -1) + bytes(40_000))
         sock.settimeout(DEADLINE_S)
         assert not at_end(sock)
-        assert "METADATA request of 50000000 bytes" in broker.log
+        assert "Metadata request of 50000000 bytes" in broker.log
         assert "stepdown.request.max.bytes" in broker.log
 
 

@@ -74,11 +74,11 @@ def test_a_broker_for_a_test_comes_from_the_plugin(tmp_path: Path) -> None:
 
 
 def test_an_appliance_is_behind_the_gateway_and_in_the_report(broker: Stepdown, tmp_path: Path) -> None:
-    export, gateway, report = commands("stepdown gateway")
-    name, _ = export.removeprefix("export ").split("=")
+    gateway, report = commands("stepdown gateway")
     here = gateway.replace("kafka-1:9092,kafka-2:9092", broker.address)
     here = here.replace("0.0.0.0:9092", "0.0.0.0:0").replace("127.0.0.1:9464", "127.0.0.1:0")
-    with Serving(here, tmp_path, STEPDOWN_GATEWAY_FIRST_PORT="0", **{name: "127.0.0.1"}) as (address, http):
+    here = here.replace("gateway.example", "127.0.0.1")
+    with Serving(here, tmp_path, STEPDOWN_GATEWAY_FIRST_PORT="0") as (address, http):
         reached = address.replace("0.0.0.0", "127.0.0.1")
         appliance = KafkaConsumer(bootstrap_servers=reached, api_version=(0, 9), client_id="appliance")
         assert appliance.topics() == set()

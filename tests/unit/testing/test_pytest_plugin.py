@@ -113,7 +113,7 @@ def test_what_is_wrong_with_a_marker_is_said_in_a_sentence_with_its_place(tmp_pa
     [
         ("security", "SASL", "security is one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, not 'SASL'"),
         ("act-as", "5.0", "expected one of 0.10.2, 1.1, 2.8, 3.9, 4.0, 4.1, 4.4, found '5.0'"),
-        ("bootstrap", "a:1,b", "expected HOST:PORT with a port from 0 to 65535, found 'b'"),
+        ("bootstrap", "a:1,b", "expected HOST:PORT with a port up to 65535, found 'b'"),
         ("control", "a:1,b:2", "expected one HOST:PORT, found 'a:1,b:2'"),
     ],
 )
