@@ -83,6 +83,8 @@ class AsyncClient:
             if opening.cancelled() and not was_cancelled():
                 raise ClientError(f"the client was closed while it connected to {address}") from None
             raise
+        finally:
+            del opening  # its fault knows this frame, so that each would keep the other
 
     async def _do_step(self, step: Send | Pause) -> Any:
         if isinstance(step, Pause):

@@ -68,7 +68,8 @@ class Cluster:
             except StopIteration as end:
                 result: T = end.value
                 return result
-            response = fault = None
+            finally:
+                response = fault = None  # as in steps.py
             try:
                 response = (yield step) if isinstance(step, Pause) else (yield from self._ask_with_retries(step))
             except ClientError as error:

@@ -16,7 +16,8 @@ def take_steps(steps: Generator[S, Any, T], do_step: Callable[[S], Any]) -> T:
         except StopIteration as end:
             value: T = end.value
             return value
-        result = fault = None
+        finally:
+            result = fault = None  # a fault that is raised here knows this frame, so that each would keep the other
         try:
             result = do_step(step)
         except Exception as error:
@@ -32,7 +33,8 @@ async def await_steps(steps: Generator[S, Any, T], do_step: Callable[[S], Awaita
         except StopIteration as end:
             value: T = end.value
             return value
-        result = fault = None
+        finally:
+            result = fault = None  # a fault that is raised here knows this frame, so that each would keep the other
         try:
             result = await do_step(step)
         except Exception as error:

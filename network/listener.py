@@ -354,6 +354,7 @@ class Server:
             self._on_closed(await connection.serve(answerer))
         finally:
             connection.close()
+            connection.peer.on_leave = None  # what answers knows the peer, so that each would keep the other
             del self._open[connection]
             self._strangers.discard(connection)
             self._per_listener[connection.peer.listener] -= 1

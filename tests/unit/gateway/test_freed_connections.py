@@ -3,6 +3,7 @@
 A worker of a gateway grew by 15 MiB in an hour in which clients connected again and again.
 """
 
+import asyncio
 import ssl
 from pathlib import Path
 
@@ -56,6 +57,25 @@ async def test_of_clients_whose_broker_hangs_up(tmp_path: Path) -> None:
             assert await client.read_frame() is None
         del client
         await all_closed(stage.gateway)
+
+
+@pytest.mark.parametrize("version", [11, 2], ids=["passed", "translated"])
+async def test_of_clients_whose_broker_hangs_up_before_it_answers(tmp_path: Path, version: int) -> None:
+    """Each client of a broker that was killed left its session to the garbage collector."""
+    async with running_gateway(tmp_path) as stage:
+        async with await stage.connect() as client:
+            await create(client, "orders")
+        await all_closed(stage.gateway)
+        async with no_cycles_left():
+            async with await stage.connect() as client:
+                await client.send(MetadataRequest(topics=()), 1)
+                asked = asyncio.ensure_future(client.send(fetch("orders", max_wait_ms=600_000, min_bytes=1), version))
+                await until(lambda: len(stage.broker.fetch_purgatory) > 0)
+                stage.front.hang_up()
+                with pytest.raises(ConnectionError):
+                    await asked
+            del client, asked
+            await all_closed(stage.gateway)
 
 
 @pytest.mark.parametrize("version", [0, 1])
