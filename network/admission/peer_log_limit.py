@@ -80,7 +80,7 @@ class PeerLogLimit:
             return ""
         left_out = self._left_out[network] if own > 0 else self._left_out.total()
         if not left_out:
-            return " (of this minute no more than some are logged)"
+            return " (of more in this minute, some are logged)"
         return f" ({plural(left_out, 'line')} of this minute left out)"
 
 

@@ -25,7 +25,7 @@ def test_a_thousand_failures_of_an_address_have_a_few_lines_and_others_have_thei
     said = [each.getMessage() for each in caplog.records]
     assert said[:MOST_OF_A_NETWORK] == ["closing 10.0.0.1:1: no"] * MOST_OF_A_NETWORK
     assert [each.split("(")[1] for each in said[MOST_OF_A_NETWORK:]] == [
-        "of this minute no more than some are logged)",
+        "of more in this minute, some are logged)",
         "8 lines of this minute left out)",
         "97 lines of this minute left out)",
     ]
