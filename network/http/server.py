@@ -126,8 +126,8 @@ class HttpServer:
             return
         self._open.add(writer)
         try:
-            with contextlib.suppress(OSError, TimeoutError, h11.RemoteProtocolError):
-                await self._answer_all(reader, writer)
+            with contextlib.suppress(OSError, TimeoutError):
+                await self._answer_all(h11.Connection(h11.SERVER), reader, writer)
         finally:
             self._open.discard(writer)
             self._waiting.pop(writer, None)
@@ -151,8 +151,18 @@ class HttpServer:
         longest.transport.abort()  # what it has not read must not be kept for it
         return True
 
-    async def _answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        protocol = h11.Connection(h11.SERVER)
+    async def _answer_all(
+        self, protocol: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        try:
+            await self._answer_requests(protocol, reader, writer)
+        except h11.RemoteProtocolError as fault:
+            _write_refusal(protocol, writer, fault)
+
+    async def _answer_requests(
+        self, protocol: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Raises: h11.RemoteProtocolError."""
         peername = writer.get_extra_info("peername")
         peer = str(peername[0]) if peername else ""
         while True:
@@ -237,6 +247,13 @@ class HttpServer:
             there = ", ".join(self._pages)
             return Page(body=f"nothing at this path; there is {there}\n".encode(), status=HTTPStatus.NOT_FOUND)
         return await make()
+
+
+def _write_refusal(protocol: h11.Connection, writer: asyncio.StreamWriter, fault: h11.RemoteProtocolError) -> None:
+    """Says in HTTP that this is no request, or too large a one: a client of Kafka may have the wrong port."""
+    if protocol.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+        headers = [("content-length", "0"), ("connection", "close")]
+        writer.write(protocol.send(h11.Response(status_code=fault.error_status_hint, headers=headers)) or b"")
 
 
 def _path_of(request: h11.Request) -> str:

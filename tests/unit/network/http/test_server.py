@@ -22,6 +22,8 @@ from support.loop_passes import count_passes
 
 REQUESTS = 400
 PIECES = 4_000
+KAFKA = bytes.fromhex("0000000a 0012 0000 00000001 0000")
+"""A request for ApiVersions."""
 HEAD = b"HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 LARGE = bytes(32 << 20)
@@ -120,7 +122,17 @@ async def test_a_request_of_too_many_headers_is_not_read() -> None:
     async with serving() as address:
         reader, writer = await asyncio.open_connection(*address)
         writer.write(GET.replace(b"\r\n\r\n", b"\r\n" + b"a:\r\n" * 2 * MOST_HEAD_LINES + b"\r\n"))
-        assert await reader.read(-1) == b""
+        assert (await reader.read(-1)).startswith(b"HTTP/1.1 431 ")
+        writer.close()
+
+
+@pytest.mark.parametrize("sent", [KAFKA, b"GET\r\n\r\n", HEAD.replace(b"Host", b"Host: x\r\nHost")])
+async def test_what_is_no_request_is_told_so(sent: bytes) -> None:
+    """A client of Kafka at the wrong port saw a closed connection, and asked whether TLS was wanted."""
+    async with serving() as address:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(sent)
+        assert (await reader.read(-1)).startswith(b"HTTP/1.1 400 ")
         writer.close()
 
 
