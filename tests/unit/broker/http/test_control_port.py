@@ -76,7 +76,7 @@ def test_a_page_that_posts_to_the_loopback_is_refused(running: Running) -> None:
 
 
 def test_a_body_without_end_is_not_kept(running: Running) -> None:
-    with pytest.raises((http.client.HTTPException, OSError)):
+    with pytest.raises((json.JSONDecodeError, OSError)):  # 413 without a body, or hung up in the middle
         asked(running.control_address, "POST", "/faults", "x" * 1_000_000, {})
 
 
