@@ -28,9 +28,9 @@ def connecting_faults(address: HostPort) -> Iterator[None]:
     try:
         yield
     except ssl.SSLError as fault:
-        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
+        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from _bare(fault)
     except (OSError, ValueError) as fault:
-        raise Unreachable(f"no broker answers at {address}: {connect_reason(fault)}", address) from fault
+        raise Unreachable(f"no broker answers at {address}: {connect_reason(fault)}", address) from _bare(fault)
 
 
 @contextmanager
@@ -39,17 +39,25 @@ def asking_faults(address: HostPort, name: str) -> Iterator[None]:
     try:
         yield
     except AuthenticationFailed as fault:
-        raise AuthenticationFailed(f"{address}: {fault}", fault.error_code) from fault
+        raise AuthenticationFailed(f"{address}: {fault}", fault.error_code) from _bare(fault)
     except ClientError:
         raise
     except TimeoutError as fault:
-        raise NoAnswer(f"the broker at {address} did not answer {name} in time") from fault
+        raise NoAnswer(f"the broker at {address} did not answer {name} in time") from _bare(fault)
     except ssl.SSLError as fault:
-        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from fault
+        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from _bare(fault)
     except OSError as fault:
-        raise ConnectionBroken(f"the connection to {address} broke: {fault.strerror or fault}") from fault
+        raise ConnectionBroken(f"the connection to {address} broke: {fault.strerror or fault}") from _bare(fault)
     except TlsInFrame as fault:
-        raise TlsExpected(f"{address} speaks TLS, which security.protocol SSL or SASL_SSL is for") from fault
+        raise TlsExpected(f"{address} speaks TLS, which security.protocol SSL or SASL_SSL is for") from _bare(fault)
     except MalformedFrame as fault:
         text = f"{address} answered {name} with something else than a Kafka response: {printable(str(fault))}"
-        raise MalformedAnswer(text) from fault
+        raise MalformedAnswer(text) from _bare(fault)
+
+
+def _bare(fault: Exception) -> Exception:
+    """The fault without its traceback. From Python 3.12 on the frame of `contextmanager`, which knows the fault, is in
+    that, so that each would keep the other.
+    """
+    fault.__traceback__ = None
+    return fault
