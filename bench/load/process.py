@@ -6,18 +6,12 @@ server's CPU clock, and gets a `LoadResult`.
 
 import multiprocessing
 import signal
-from multiprocessing.connection import Connection as Pipe
+from multiprocessing import resource_tracker
 
 from ..failures import BenchFailure
 from .load_generator import serve
 from .load_plan import LoadPlan
 from .result import LoadResult
-
-
-def _serve(pipe: Pipe) -> None:
-    """The child. ^C in a terminal comes to it, too, and is for its parent, which closes the pipe then."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    serve(pipe)
 
 
 class LoadProcess:
@@ -26,8 +20,15 @@ class LoadProcess:
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self._process.start()
+        self._process = context.Process(target=serve, args=(theirs,), daemon=True)
+        # ^C in a terminal comes to the child, too, and is for its parent, which closes the pipe then. The child has the
+        # mask before it runs a line. The tracker, which would begin with it, unblocks the signal.
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
 
     def __enter__(self) -> "LoadProcess":
