@@ -14,6 +14,7 @@ from support.running import running_broker
 MANY = 20_000
 
 
+@pytest.mark.lengthy
 async def test_many_aborted_transactions_are_named_in_order_and_hold_the_loop_for_no_step_of_20_ms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -229,6 +229,7 @@ async def test_cve_2024_27309_the_other_rules_of_a_resource_stay_when_one_is_rem
     assert answer.responses[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
+@pytest.mark.lengthy
 async def test_a_request_removes_so_many_rules_and_tells_of_so_many(broker: Broker, client: RawClient) -> None:
     """The answer to 5,000 filters that each match 10,000 rules had no bound: fifty million of them."""
     broker.acls.add(
