@@ -79,21 +79,22 @@ $(VENV)/bin/python:
 $(STAMP): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
 	@echo "installing what developers need into $(VENV): oracles, real clients, Spark (about 1.2 GB, two minutes)"
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@ $(SERVES) $(PREPARED)
 
+# setuptools warns at each editable installation that folders here have the package's name, as they are to have.
 # What the tests need that need neither Java nor Spark.
 $(PREPARED): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
 	@echo "compiling and installing what the quick tests need into $(VENV) (one to three minutes of processor time)"
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@ $(SERVES)
 
 # What a broker needs, without Spark, tests and oracles.
 $(SERVES): pyproject.toml setup.py $(KERNEL) | $(VENV)/bin/python
 	$(if $(filter %.pxd %.h,$?),rm -f $(GENERATED))
 	@echo "compiling and installing what a broker needs into $(VENV) (one to three minutes of processor time)"
-	$(BIN)/python -m pip install --quiet --editable .
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
 # pip compiles what it installs to bytecode, but not what it installs in place: half of the time of a start.
