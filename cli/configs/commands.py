@@ -76,9 +76,17 @@ def describe(
     from ..support.terminal_tables import print_table
 
     if not rows:
-        typer.echo("all defaults; --all shows them" if isinstance(wanted, ConfigResource) else "no quotas")
+        typer.echo(_describe_none_set(wanted) if isinstance(wanted, ConfigResource) else "no quotas")
         return
     print_table(columns, [[_format_cell(row, column) for column in columns] for row in rows])
+
+
+def _describe_none_set(resource: ConfigResource) -> str:
+    from ...client.operations.configs import ResourceKind
+
+    if resource.kind == ResourceKind.BROKER and not resource.name:
+        return "no default for all brokers is set; `stepdown configs describe broker=1 --all` shows what broker 1 has"
+    return "all defaults; --all shows them"
 
 
 def _describe_resource(client: CommandClient, resource: ConfigResource, *, with_defaults: bool) -> list[dict[str, Any]]:

@@ -413,7 +413,8 @@ class Appender:
     def refuse(self, delivery: Delivery, partition: int | None, error: ProducerError) -> None:
         """Ends a record that got into no batch."""
         self._meters.count("failed")
-        self._log.warning("refused", "a record for %s was not sent: %s", delivery.topic, error)
+        if delivery.callback is None:
+            self._log.warning("refused", "a record for %s was not sent: %s", delivery.topic, error)
         delivery.refuse(error, -1 if partition is None else partition)
 
     def _count_refusal(self, error: ProducerError) -> None:

@@ -11,7 +11,7 @@ from stepdown.client.security.settings import KEYS as SECURITY_KEYS
 from stepdown.config import ConfigError
 from stepdown.producer import BufferExhausted, Delivery, Producer, ProducerClosed, Serialization, Timeout, WrongState
 from stepdown.producer.accumulator.buffer_memory import QUEUE_BYTES
-from stepdown.producer.errors import RecordTooLarge
+from stepdown.producer.errors import ProducerError, RecordTooLarge
 from stepdown.producer.settings import KEYS, SHORT_NAMES
 from stepdown.producer.settings_typed_dict import Settings
 from stepdown.protocol.errors import ErrorCode
@@ -273,6 +273,14 @@ async def test_a_record_that_failed_unheard_is_logged(caplog: pytest.LogCaptureF
         stage.producer.send("t", b"x" * 2_000_000)
         assert "a record for t was not sent: a record for t takes up to" in caplog.text
         heard.cancel()
+
+
+async def test_a_refusal_that_a_callback_hears_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """`stepdown produce` said it twice."""
+    heard: list[ProducerError | None] = []
+    async with producing() as stage:
+        stage.producer.send("t", b"x" * 2_000_000, callback=lambda metadata, error: heard.append(error))
+    assert isinstance(heard[0], RecordTooLarge) and not caplog.text
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,9 @@ async def test_a_value_that_is_not_set_is_none_and_a_table_without_rows_is_a_sen
     assert "(not shown)" in next(line for line in shown if line.startswith("ssl.keystore.password "))
     assert "(none)" in next(line for line in shown if line.startswith("broker.rack "))
     assert (await run("configs", "describe", "topic=t")).stdout == "all defaults; --all shows them\n"
+    for options in ((), ("--all",)):
+        of_all_brokers = (await run("configs", "describe", "broker", *options)).stdout
+        assert "no default for all brokers is set" in of_all_brokers
     assert (await run("configs", "describe", "user")).stdout == "no quotas\n"
 
 

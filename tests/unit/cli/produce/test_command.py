@@ -153,6 +153,7 @@ async def test_failures_tell_what_to_do_next(run: Stepdown) -> None:
         (("t", "-K", ":\\t"), b"k:\tv\nx", 1, 'record 2 of stdin: it has no key separator ":\\t"'),
         (("t", "--file", "missing"), b"", 1, "missing: No such file"),
         (("t", "--whole"), b"x" * 7_000_000, 1, "-X max.request.size"),
+        (("t", "--whole"), b"x" * 2_000_000, 1, "-X max.request.size"),
         (("t", "--json"), b"{}", 1, "a tombstone has the value null"),
         (("--json",), b'{"value":"v"}', 1, "it names no topic"),
         (("t", "--json", "-K", ":"), b"", 2, "leave out --key-separator"),
