@@ -58,7 +58,7 @@ def survey(batch: RecordBatch, chunks: Iterable[Buffer]) -> Survey:
 
     pieces = RecordStream(count_chunks())
     run(pieces, loop, _write_nothing, out=_NO_OUTPUT, giant=lambda: loop.skip(*skip_record(pieces)))
-    oldest, newest, keyless, in_order, _ = loop.finish()
+    oldest, newest, keyless, in_order = loop.finish()
     return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=opened_bytes)
 
 
@@ -70,7 +70,7 @@ def survey_plain(batch: RecordBatch) -> Survey:
     at, _, _ = loop.feed(body, 0, _NO_OUTPUT)
     if at != len(body):
         return survey(batch, (body,))
-    oldest, newest, keyless, in_order, _ = loop.finish()
+    oldest, newest, keyless, in_order = loop.finish()
     return Survey(oldest=oldest, newest=newest, keyless=keyless, in_order=in_order, opened_bytes=at)
 
 

@@ -85,12 +85,13 @@ def convert_down(
     joined: bytearray | None = None
     at = batches = 0
     while True:
-        at, written, passed, records, _, temporary, codec = kernel.convert_plain(source, at, target, first_offset, out)
-        batches += passed
-        conversion.records += records
-        conversion.temporary_bytes += temporary
-        plain = memoryview(out)[:written]
-        if not codec:
+        done = kernel.convert_plain(source, at, target, first_offset, out)
+        at = done.at
+        batches += done.batches
+        conversion.records += done.records
+        conversion.temporary_bytes += done.temporary_bytes
+        plain = memoryview(out)[: done.written]
+        if not done.needs_codec:
             break
         batch = _batch_at(source, at)
         converted = conversion.convert(batch)
@@ -129,11 +130,11 @@ def _largest_converted_bytes(source: Buffer, target: int, first_offset: int) -> 
     """Return the largest run of plain batches, converted."""
     at = largest = 0
     while True:
-        at, written, _, _, _, _, codec = kernel.convert_plain(source, at, target, first_offset, None)
-        largest = max(largest, written)
-        if not codec:
+        done = kernel.convert_plain(source, at, target, first_offset, None)
+        largest = max(largest, done.written)
+        if not done.needs_codec:
             return largest
-        at += next_batch_size(source, at) or 0
+        at = done.at + (next_batch_size(source, done.at) or 0)
 
 
 def _batch_at(source: Buffer, at: int) -> RecordBatch | LegacyBatch:

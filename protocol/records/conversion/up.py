@@ -60,22 +60,22 @@ def convert_up(
     up = kernel.MessagesUp(wrapper.magic, True, wrapper.max_timestamp if marked else None)
     pieces = RecordStream(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes))
     run(pieces, up, write, giant=partial(convert_message_up, pieces, up, write, wrapper.magic))
-    count, last_offset, *_ = up.finish()
-    if not count:
+    done = up.finish()
+    if not done.messages:
         raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")
-    if wrapper.magic == MAGIC_V1 and 0 < wrapper.last_offset < last_offset:
-        raise InvalidRecord(f"wrapper offset {wrapper.last_offset} below its last inner offset {last_offset}")
+    if wrapper.magic == MAGIC_V1 and 0 < wrapper.last_offset < done.last_offset:
+        raise InvalidRecord(f"wrapper offset {wrapper.last_offset} below its last inner offset {done.last_offset}")
     return _make_converted_up(up)
 
 
 def _make_converted_up(up: kernel.MessagesUp) -> ConvertedUp:
-    count, _, base_timestamp, oldest, newest, keyless, read_bytes, written_bytes = up.finish()
+    done = up.finish()
     return ConvertedUp(
-        record_count=count,
-        base_timestamp=base_timestamp,
-        oldest=oldest,
-        newest=newest,
-        keyless=keyless,
-        read_bytes=read_bytes,
-        written_bytes=written_bytes,
+        record_count=done.messages,
+        base_timestamp=done.base_timestamp,
+        oldest=done.oldest,
+        newest=done.newest,
+        keyless=done.keyless,
+        read_bytes=done.read_bytes,
+        written_bytes=done.written_bytes,
     )

@@ -20,6 +20,7 @@ What they share is inlined into each of them: `include/` has it in Cython, these
     buffer_pointers.py  buffers of Python               run_status.py   how a run ends
     item.py             where the parts of a record lie (a class of C)
     siphash.py          for the offset map
+    results.py          results of many values, in Python alone
 
 docs/decisions/compiled-kernel.md tells why, and what was not done.
 """

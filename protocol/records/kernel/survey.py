@@ -103,14 +103,14 @@ class RecordSurvey(Stream):
             delta, self.append_time if self.has_append_time else add64(self.base_timestamp, timestamp_delta), keyless
         )
 
-    def finish(self) -> tuple[int, int, bool, bool, int]:
-        """Return oldest and newest timestamp, whether one has no key, whether deltas are 0, 1, 2 ..., opened bytes.
+    def finish(self) -> tuple[int, int, bool, bool]:
+        """Return oldest and newest timestamp, whether one has no key, whether deltas are 0, 1, 2 ...
 
         Raises: InvalidRecord when records are missing.
         """
         if self.seen != self.count:
             raise fault(BAD_COUNT, self.last)
-        return self.oldest, self.newest, self.keyless, self.in_order, self.taken
+        return self.oldest, self.newest, self.keyless, self.in_order
 
 
 def glance(data: cython.const[cython.uchar][::1], opened: object) -> tuple[int, int, bool] | None:

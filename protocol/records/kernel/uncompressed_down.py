@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import cython
 
+from .results import UncompressedDownResult
 from .run_status import fault
 
 if not cython.compiled:  # uncompressed_down.pxd has them else
@@ -192,15 +193,14 @@ def convert_plain(
     first_offset: cython.longlong,
     out: cython.uchar[::1] | None,
     out_at: cython.Py_ssize_t = 0,
-) -> tuple[int, int, int, int, int, int, bool]:
+) -> UncompressedDownResult:
     """Convert whole batches from position `at` on, up to one that needs a codec or that `out` has no room for.
 
     Control batches vanish, batches of magic `target` or less are copied, and of plain newer ones the records from
     `first_offset` on are written as messages, their checksums checked first. Without `out` all is done but the
     writing.
 
-    Returns: position reached, bytes in `out` up to, batches passed, records converted, records left out, temporary
-    bytes (what Kafka counts so), whether a codec stopped it. At the end of the source, less than a whole batch is left.
+    At the end of the source, less than a whole batch is left.
 
     Raises: CorruptRecord, InvalidRecord naming the batch.
     """
@@ -227,7 +227,9 @@ def convert_plain(
             status = convert_batches(run, item)
     if status >= BAD_FRAME:
         raise fault(status, get64(run.data, run.at))
-    return run.at, run.written, run.batches, run.records, run.trimmed, run.temporary, status == NEEDS_CODEC
+    return UncompressedDownResult(
+        run.at, run.written, run.batches, run.records, run.trimmed, run.temporary, status == NEEDS_CODEC
+    )
 
 
 def plan(

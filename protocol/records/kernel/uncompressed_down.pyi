@@ -1,6 +1,7 @@
 """What Python sees of uncompressed_down.py, which is typed for Cython."""
 
 from ..record import Buffer
+from .results import UncompressedDownResult
 
 COMPILED: bool
 
@@ -12,4 +13,4 @@ def convert_plain(
     first_offset: int,
     out: bytearray | memoryview | None,
     out_at: int = 0,
-) -> tuple[int, int, int, int, int, int, bool]: ...
+) -> UncompressedDownResult: ...

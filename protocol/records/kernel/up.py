@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import cython
 
+from .results import MessagesUpResult
+
 if not cython.compiled:  # up.pxd has them else
     from ..layout import CODEC_MASK, MAGIC_OFFSET, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
     from .crc import crc32_over, crc_at, crc_prepare
@@ -140,12 +142,9 @@ class MessagesUp(Stream):
         """Whether a message says LogAppendTime for itself."""
         return self.stamped
 
-    def finish(self) -> tuple[int, int, int, int, int, bool, int, int]:
-        """Return count, last stored offset, base, oldest and newest timestamp, whether one has no key, bytes in, out.
-
-        Oldest and newest leave out messages without a timestamp, and are -1 if none has one.
-        """
-        return (
+    def finish(self) -> MessagesUpResult:
+        """What was read and written so far."""
+        return MessagesUpResult(
             self.seen,
             self.last,
             self.base_timestamp,
