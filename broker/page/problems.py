@@ -50,7 +50,7 @@ async def _check_topics(services: "Services", turn: Turn) -> Iterable[Problem]:
     behind = Problem("partitions with replicas that are not in sync", "stepdown topics describe TOPIC")
     unknown = Problem(
         "topics whose settings are not known, nothing of them is deleted or compacted",
-        "stepdown topics adopt TOPIC --defaults, see docs/directories.md",
+        "stepdown topics adopt TOPIC --defaults --dry-run, see docs/directories.md",
     )
     for topic in tuple(services.cluster.topics.values()):
         if topic.settings.stepdown_settings_unknown:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from .wanted_topics import WantedTopics
 
 SOURCES_HINT = "Pass one of --defaults, -o KEY=VALUE, --from FILE, --zookeeper HOST:PORT and --zookeeper-data DIR."
+DELETION_NOTE = (
+    "The broker deletes nothing of these for another minute; "
+    "until then `stepdown topics alter TOPIC -c retention.ms=-1` keeps all records."
+)
 NO_TOPIC_FILE_HINT = "Have `kafka-topics.sh --describe` or `kafka-configs.sh --describe` write it again."
 
 
@@ -39,7 +43,7 @@ def adopt(
             help="Such as orders, 'audit-*'. Default: all.",
         ),
     ] = None,
-    defaults: Annotated[bool, typer.Option("--defaults", help="They have the broker's defaults.")] = False,
+    defaults: Annotated[bool, typer.Option("--defaults", help="They have the broker's defaults: older records than seven days go, or as log.retention.* says.")] = False,
     override: Annotated[
         list[str] | None, typer.Option("--override", "-o", metavar="KEY=VALUE", help="A setting; may be repeated.")
     ] = None,
@@ -66,7 +70,7 @@ def adopt(
         Path | None,
         typer.Option("--config", metavar="FILE", help="With --log-dir: its server.properties."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted at once.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
     bootstrap: Bootstrap = LOCAL,
     command_config: CommandConfig = None,
 ) -> None:
@@ -103,12 +107,14 @@ def adopt(
         known = place.topics()
         names = adoption.select_unknown_topics(known, patterns or [])
         adoptions = adoption.plan_adoptions(names, configs, described)
-        for each in adoptions if dry_run or log_dirs else ():
+        for each in adoptions:
             typer.echo(describe_adoption(place, each))
         for line in place.adopt_access(cluster, dry_run=dry_run) if cluster is not None else ():
             typer.echo(line)
         if not dry_run:
             adopt_all(place, adoptions)
+            if adoptions:
+                print_error(DELETION_NOTE)
         left = len(names) - len(adoptions)
     for line in adoption.describe_missing_partitions(known, described) if described is not None else ():
         print_error(f"missing: {line}")

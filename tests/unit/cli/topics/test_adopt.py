@@ -57,8 +57,12 @@ async def settings_of(directory: Path) -> dict[str, dict[str, str]]:
 
 
 async def test_by_defaults_all_topics_have_the_brokers_settings(adopt: Adopt, tmp_path: Path) -> None:
+    """What a running broker would delete then was only in its log: records of 2017 were gone a minute later."""
     done = await adopt("--defaults")
     assert done.exit_code == 0, done.stderr
+    for name in NAMES:
+        assert f"{name}: the broker's defaults; retention would delete " in done.stdout
+    assert "stepdown topics alter TOPIC -c retention.ms=-1" in done.stderr
     assert done.stdout.splitlines()[-3:] == [f"{name}: adopted, the broker's defaults" for name in NAMES]
     assert await settings_of(tmp_path / "data") == {name: {} for name in NAMES}
 
