@@ -103,11 +103,11 @@ class Connections:
         assert connection is not None, f"node {node_id} is not connected"
         connection.send(key, version, request, done, answered=answered)
 
-    def tick(self, now_ms: int) -> int:
+    def flush_and_expire(self, now_ms: int) -> int:
         next_ms = NEVER_MS
         for node in self._nodes.values():
             if node.connection is not None:
-                left_ms = self._flush_and_expire(node.connection, now_ms)
+                left_ms = self._flush_and_expire_one(node.connection, now_ms)
             elif node.task is None and node.again_ms > now_ms:
                 left_ms = node.again_ms - now_ms
             else:
@@ -139,7 +139,7 @@ class Connections:
             if node.connection is not None:
                 node.connection.close()
 
-    def _flush_and_expire(self, connection: Connection, now_ms: int) -> int:
+    def _flush_and_expire_one(self, connection: Connection, now_ms: int) -> int:
         """Writes what was sent, closes what waited or idled too long; how long until the next such moment."""
         connection.flush()
         oldest_ms = connection.oldest_ms

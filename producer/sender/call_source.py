@@ -48,7 +48,7 @@ class CallSource:
     def not_ready(self, now_ms: int) -> None:
         """No node for the request of `next_call` takes one now."""
 
-    def give_up(self, call: Call) -> None:
+    def note_unsupported_version(self, call: Call) -> None:
         """No broker speaks a version that the call needs."""
         raise NotImplementedError
 

@@ -46,8 +46,8 @@ class NetworkClient(Protocol):
         `request` is a message, or a Produce request as `TemplateRequest`; that may be answered by `BatchAnswer`.
         """
 
-    def tick(self, now_ms: int) -> int:
-        """Writes what was sent, ends what takes too long; when to call again, in ms from now."""
+    def flush_and_expire(self, now_ms: int) -> int:
+        """Writes what was sent, ends what takes or idles too long; returns in how many ms it has to be called again."""
 
     def sort_by_load(self, nodes: Iterable[int]) -> list[int]:
         """Those nodes, the best to ask first: connected and idle ones, then unconnected, then those that failed."""

@@ -45,7 +45,7 @@ class ProducerIdCallSource(CallSource):
         self._asking = True
         self._again_ms = now_ms + self._backoff_ms(self._failures + 1)
 
-    def give_up(self, call: Call) -> None:
+    def note_unsupported_version(self, call: Call) -> None:
         text = "the broker has no InitProducerId: it is older than 0.11, so set enable.idempotence=false"
         self.fatal = error_of(UNSUPPORTED, text)
 

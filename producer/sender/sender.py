@@ -67,14 +67,14 @@ class Sender:
         """One pass; how many ms until the next, unless somebody wakes the loop. 0: at once."""
         if self._link.fault is not None:
             self._stop_for_fault(self._link.fault)
-            return self._link.tick(now_ms)
+            return self._link.flush_and_expire(now_ms)
         steps = (
             self._append_waiting,
             self._send_calls,
             self._send_batches,
             self._expire,
             self._send_metadata,
-            self._link.tick,
+            self._link.flush_and_expire,
         )
         return min([self._run_step(step, now_ms) for step in steps])
 
@@ -123,7 +123,7 @@ class Sender:
                 continue
             version = common_version(call.key, self._link.versions(node_id), call.versions)
             if version is None:
-                call_source.give_up(call)
+                call_source.note_unsupported_version(call)
                 return 0
             call_source.begin_call(now_ms)
             done = partial(self._deliver_answer, call.done)

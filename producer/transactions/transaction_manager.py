@@ -177,7 +177,7 @@ class TransactionManager(CallSource):
             request.waits_since_ms = None
             self._coordinators.pop(request.coordinator, None)
 
-    def give_up(self, call: Call) -> None:
+    def note_unsupported_version(self, call: Call) -> None:
         low = f" v{call.versions[0]}" if call.versions[0] else ""
         self.enter_fatal_error(error_of(ErrorCode.UNSUPPORTED_VERSION, f"the broker has no {call.key.name}{low}"))
 

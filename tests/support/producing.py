@@ -185,7 +185,7 @@ class Cluster:
             assert self.other is not None, f"nobody answers {key.name}"
             self.other(asked)
 
-    def tick(self, now_ms: int) -> int:
+    def flush_and_expire(self, now_ms: int) -> int:
         return 1 << 62
 
     def sort_by_load(self, nodes: Iterable[int]) -> list[int]:

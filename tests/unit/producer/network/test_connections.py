@@ -69,11 +69,11 @@ def test_a_request_without_answer_ends_all_in_flight_on_its_connection() -> None
     stage.ask()
     stage.clock.now += 400
     stage.ask()
-    assert stage.network.tick(stage.clock.now) == 600
+    assert stage.network.flush_and_expire(stage.clock.now) == 600
     stage.clock.now += 599
-    assert stage.network.tick(stage.clock.now) == 1 and not stage.answers
+    assert stage.network.flush_and_expire(stage.clock.now) == 1 and not stage.answers
     stage.clock.now += 1
-    stage.network.tick(stage.clock.now)
+    stage.network.flush_and_expire(stage.clock.now)
     assert [answer.failure for answer in stage.answers] == [ErrorCode.REQUEST_TIMED_OUT] * 2
     assert stage.transport.aborted
 
@@ -106,9 +106,9 @@ def test_an_answer_to_another_request_breaks_the_connection() -> None:
 
 def test_a_connection_that_idles_is_closed() -> None:
     stage = Stage(connections_max_idle_ms=1000)
-    assert stage.network.tick(stage.clock.now) == 1000
+    assert stage.network.flush_and_expire(stage.clock.now) == 1000
     stage.clock.now += 1000
-    stage.network.tick(stage.clock.now)
+    stage.network.flush_and_expire(stage.clock.now)
     assert stage.transport.aborted
 
 
@@ -122,7 +122,7 @@ async def test_an_address_that_cannot_be_is_tried_again_after_a_pause(address: H
     assert address in stage.network.failures()
     assert not stage.network.ready(2, address, stage.clock.now)
     assert stage.network._nodes[2].task is None
-    assert stage.network.tick(stage.clock.now) > 0
+    assert stage.network.flush_and_expire(stage.clock.now) > 0
 
 
 def test_a_connection_that_is_closed_here_is_no_failure_of_the_broker(caplog: pytest.LogCaptureFixture) -> None:
