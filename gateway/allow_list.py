@@ -88,7 +88,7 @@ class AllowList:
         return f"it was allowed until {max(days)}" if days else "it is in no network that is allowed"
 
 
-class AllowListWatch:
+class EndedEntriesWatch:
     """Logs which entries have ended: at the start, when the list is replaced, and when one ends. A gateway has one,
     however many workers it has."""
 

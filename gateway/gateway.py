@@ -44,7 +44,7 @@ from .addresses.broker_names import BrokerNames
 from .addresses.broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of_listener
 from .addresses.broker_watch import BrokerWatch
 from .addresses.one_address import SingleAddress
-from .allow_list import AllowList, AllowListWatch
+from .allow_list import AllowList, EndedEntriesWatch
 from .gateway_metrics import GatewayMetrics
 from .offered_versions import LOWERED, range_to_offer
 from .page_views import PageViews
@@ -146,7 +146,9 @@ class Gateway:
             suspect=self._suspect,
         )
         self._admission: ListenerAdmission | None = None
-        self._allow_watch = AllowListWatch(settings.allowed, self.clock, self.metrics.instruments) if has_http else None
+        self._allow_watch = (
+            EndedEntriesWatch(settings.allowed, self.clock, self.metrics.instruments) if has_http else None
+        )
         self._report = ReportFile(
             settings.report if has_http else "", self._render_client_report, self.clock, self._workers
         )

@@ -47,7 +47,7 @@ class UpstreamConnection(asyncio.Protocol):
         if not self._writable.is_set():
             await self._writable.wait()
 
-    async def read_frame(self) -> bytes | None:
+    async def read_frame_if_whole(self) -> bytes | None:
         """The next answer as it came, its size in front, where it came in one piece and nothing with it; else None."""
         while not self._received:
             await self._await_arrival()

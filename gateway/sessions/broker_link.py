@@ -78,12 +78,12 @@ class BrokerLink:
         self._check_correlation_id(size, correlation_id, head)
         return size
 
-    async def read_frame(self, head: RequestHead) -> bytes | None:
+    async def read_frame_if_whole(self, head: RequestHead) -> bytes | None:
         """The answer to that request as it goes on the wire, where it came in one piece; else nothing has been read.
 
         Raises: MalformedFrame, OSError.
         """
-        frame = await self.connection.read_frame()
+        frame = await self.connection.read_frame_if_whole()
         if frame is not None:
             self._check_correlation_id(len(frame) - _HEAD.size, _HEAD.unpack_from(frame)[1], head)
         return frame

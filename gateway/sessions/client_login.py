@@ -35,9 +35,9 @@ class ClientLogin:
         self._relay: LoginRelay | None = None
 
     @property
-    def takes_tokens(self) -> bool:
+    def takes_bare_tokens(self) -> bool:
         """Whether the client's next frame is a bare token."""
-        return self._relay is not None and self._relay.takes_tokens
+        return self._relay is not None and self._relay.takes_bare_tokens
 
     async def answer_handshake_v0(self, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
         """Answers SaslHandshake 0, after which bare tokens follow. Raises: MalformedFrame, OSError."""
@@ -48,7 +48,7 @@ class ClientLogin:
         pieces = encode_response(API[ApiKey.SASL_HANDSHAKE], 0, head.correlation_id, response)
         return self._replies.make_reply(pieces, head, began_s, VERSION)
 
-    async def relay_token(self, frame: memoryview, began_s: float) -> Reply:
+    async def relay_bare_token(self, frame: memoryview, began_s: float) -> Reply:
         """Raises: CloseConnection when the cluster refuses the login, MalformedFrame, OSError."""
         assert self._relay is not None
         token = await self._relay.step(bytes(frame))

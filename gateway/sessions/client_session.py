@@ -103,7 +103,7 @@ class ClientSession:
     def answer(self, frame: memoryview, peer: Peer) -> Coroutine[Any, Any, Reply]:
         return self._answer(frame, peer)
 
-    def note_reply(self, reply: Reply) -> None:
+    def after_sending(self, reply: Reply) -> None:
         reply.meter.observe_sending(0.0, perf_counter() - reply.began_s)
 
     async def _answer(self, frame: memoryview, peer: Peer) -> Reply:
@@ -130,15 +130,15 @@ class ClientSession:
     def _has_left_before_answer(self, frame: memoryview, peer: Peer) -> bool:
         """Whether the client closed its connection before this request, which was read ahead, was answered. Raises:
         MalformedFrame."""
-        if not peer.has_left or self._login.takes_tokens:
+        if not peer.has_left or self._login.takes_bare_tokens:
             return peer.has_left
         head = read_head(frame)
         return head.key != ApiKey.PRODUCE or acks_of_produce(frame, head.version) != 0
 
     async def _dispatch(self, frame: memoryview, peer: Peer) -> Reply:
         began_s = perf_counter()
-        if self._login.takes_tokens:
-            return await self._login.relay_token(frame, began_s)
+        if self._login.takes_bare_tokens:
+            return await self._login.relay_bare_token(frame, began_s)
         head = read_head(frame)
         self._note_client_id(frame, peer)
         if peer.sasl is not None and head.key in LOGIN_REQUESTS:
@@ -164,10 +164,10 @@ class ClientSession:
             if self._router is not None:
                 return await self._router.pass_on(head, frame, began_s)
             if head.version > LOWERED.get(head.key, head.version):
-                return await self._passer.pass_with_other_version(link, head, frame, began_s, LOWERED[head.key])
+                return await self._passer.replace_version_and_pass(link, head, frame, began_s, LOWERED[head.key])
             return await self._passer.pass_on(link, head, frame, began_s)
         if head.key in RENUMBERED:
-            return await self._passer.pass_with_other_version(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
+            return await self._passer.replace_version_and_pass(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
         return await self._translator.translate(head, frame, peer, began_s)
 
     def _note_first(self, key: int) -> None:

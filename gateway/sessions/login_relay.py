@@ -17,10 +17,10 @@ MOST_SHOWN = 200
 
 
 class LoginRelay:
-    """The login of one connection. `takes_tokens`: the next frame is a token."""
+    """The login of one connection. `takes_bare_tokens`: the next frame is a token."""
 
     def __init__(self, ask: AskUpstream) -> None:
-        self.takes_tokens = False
+        self.takes_bare_tokens = False
         self._ask = ask
         self._mechanism = ""
 
@@ -29,7 +29,7 @@ class LoginRelay:
         request = SaslHandshakeRequest(mechanism=mechanism)
         response: SaslHandshakeResponse = await self._ask(request, VERSION)
         self._mechanism = mechanism[:MOST_SHOWN]
-        self.takes_tokens = not response.error_code
+        self.takes_bare_tokens = not response.error_code
         return response
 
     async def step(self, token: bytes) -> bytes:
@@ -40,5 +40,5 @@ class LoginRelay:
             why = (response.error_message or error_name(response.error_code))[:MOST_SHOWN]
             raise CloseConnection(f"the cluster refuses the login by {self._mechanism}: {why}")
         answer = bytes(response.auth_bytes)
-        self.takes_tokens = bool(answer) and not answer.startswith(SCRAM_END)
+        self.takes_bare_tokens = bool(answer) and not answer.startswith(SCRAM_END)
         return answer

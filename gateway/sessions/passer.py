@@ -39,15 +39,15 @@ class RequestPasser:
     def pass_request_in_pieces(
         self, link: BrokerLink, head: RequestHead, pieces: Sequence[Piece], began_s: float, *, is_answered: bool
     ) -> Awaitable[Reply]:
-        """The same of a whole request in pieces."""
+        """As `pass_on`, of a whole request in pieces."""
         if is_answered:
             return self._send_and_answer(link, head, pieces, began_s, head.version)
         return self._send(link, head, pieces, began_s)
 
-    def pass_with_other_version(
+    def replace_version_and_pass(
         self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float, sent_as: int
     ) -> Awaitable[Reply]:
-        """The same where two versions have one layout."""
+        """As `pass_on`, but replaces the version number; for two versions of the same layout."""
         return self._send_and_answer(link, head, replace_version(frame, sent_as), began_s, sent_as)
 
     async def pass_api_versions(self, link: BrokerLink, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
@@ -68,7 +68,7 @@ class RequestPasser:
         await link.connection.send(pieces)
         if has_broker_addresses(head.key, head.version):
             return await self._rewrite_answer(link, head, began_s, sent_as)
-        frame = await link.read_frame(head)
+        frame = await link.read_frame_if_whole(head)
         if frame is not None:
             return self._replies.make_reply([frame], head, began_s, sent_as)
         size = await link.read_head(head)

@@ -13,7 +13,7 @@ from ...network.clock import Clock, LoopClock
 from ...network.metrics.instruments import Instruments
 from ...network.page.page_access import PageAccess
 from ...network.worker_threads import WorkerThreads
-from ..allow_list import AllowListWatch
+from ..allow_list import EndedEntriesWatch
 from ..gateway_metrics import make_failed_logins_counter
 from ..report_file import ReportFile
 from ..settings import GatewaySettings
@@ -62,7 +62,7 @@ class Supervisor:
         instruments = Instruments()
         instruments.gauge("stepdown_gateway_workers", "Processes that serve clients.", lambda: len(self._workers))
         self._ends = instruments.total("stepdown_gateway_worker_ends", "Workers that ended and were replaced.")
-        self._allow_watch = AllowListWatch(settings.allowed, self._clock, instruments)
+        self._allow_watch = EndedEntriesWatch(settings.allowed, self._clock, instruments)
         pages = WorkerPages(
             settings=settings,
             list_workers=lambda: list(self._workers.values()),

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from stepdown.gateway.allow_list import AllowListWatch, parse_allowed_network
+from stepdown.gateway.allow_list import EndedEntriesWatch, parse_allowed_network
 from stepdown.network.metrics.instruments import Instruments
 from support.clock import ManualClock
 
@@ -22,20 +22,20 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def watch(clock: ManualClock) -> AsyncIterator[AllowListWatch]:
-    watch = AllowListWatch(NETWORKS, clock, Instruments())
+async def watch(clock: ManualClock) -> AsyncIterator[EndedEntriesWatch]:
+    watch = EndedEntriesWatch(NETWORKS, clock, Instruments())
     yield watch
     watch.stop()
 
 
-async def test_what_has_ended_is_named_at_the_start(watch: AllowListWatch, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_has_ended_is_named_at_the_start(watch: EndedEntriesWatch, caplog: pytest.LogCaptureFixture) -> None:
     watch.start()
     assert OVER in caplog.text
     assert SOON not in caplog.text
 
 
 async def test_what_ends_is_named_then_and_once(
-    watch: AllowListWatch, clock: ManualClock, caplog: pytest.LogCaptureFixture
+    watch: EndedEntriesWatch, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     watch.start()
     await asyncio.sleep(0)
@@ -46,7 +46,7 @@ async def test_what_ends_is_named_then_and_once(
 
 
 async def test_a_list_that_is_read_again_is_looked_at_again(
-    watch: AllowListWatch, caplog: pytest.LogCaptureFixture
+    watch: EndedEntriesWatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     watch.start()
     watch.replace(NETWORKS[:2])
@@ -55,6 +55,6 @@ async def test_a_list_that_is_read_again_is_looked_at_again(
 
 def test_how_many_have_ended_is_a_metric(clock: ManualClock) -> None:
     instruments = Instruments()
-    AllowListWatch(NETWORKS, clock, instruments)
+    EndedEntriesWatch(NETWORKS, clock, instruments)
     (family,) = instruments.collect()
     assert (family.name, [sample.value for sample in family.samples]) == ("stepdown_gateway_allow_ended", [1])
