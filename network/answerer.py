@@ -34,8 +34,8 @@ class Reply:
 
 
 class Answerer(Protocol):
-    """Turns a frame into its reply, or into what to await for it; `note_reply` is called when it was sent."""
+    """Turns a frame into its reply, or into what to await for it; `after_sending` is called when it was sent."""
 
     def answer(self, frame: memoryview, peer: Peer) -> Reply | Coroutine[Any, Any, Reply]: ...
 
-    def note_reply(self, reply: Reply) -> None: ...
+    def after_sending(self, reply: Reply) -> None: ...

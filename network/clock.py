@@ -40,11 +40,11 @@ class Clock(Protocol):
         """`monotonic_ms` in seconds, with fractions: measures turns of the loop."""
         ...
 
-    def work_begins(self) -> None:
-        """A thread is given work: until `work_ends`, a clock that is moved by hand rings no timer."""
+    def note_worker_start(self) -> None:
+        """A thread is given work: until `note_worker_end`, a clock that is moved by hand rings no timer."""
 
-    def work_ends(self) -> None:
-        """What the thread has found is known to the loop."""
+    def note_worker_end(self) -> None:
+        """The loop has the result of the thread."""
 
 
 LATE_S = 1.0
@@ -80,9 +80,9 @@ class LoopClock:
 
     monotonic_s = staticmethod(perf_counter)
 
-    def work_begins(self) -> None: ...
+    def note_worker_start(self) -> None: ...
 
-    def work_ends(self) -> None: ...
+    def note_worker_end(self) -> None: ...
 
 
 class _LoopTimer:

@@ -272,7 +272,7 @@ class Connection:
 
     def _note_replies(self, replies: Iterable[Reply], answerer: Answerer) -> None:
         for reply in replies:
-            answerer.note_reply(reply)
+            answerer.after_sending(reply)
         self._seen_sent_bytes = self._wire.sent_bytes
         self.last_active_ms = self._clock.monotonic_ms()
         self.is_busy = False

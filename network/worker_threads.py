@@ -61,12 +61,12 @@ class WorkerThreads:
                 loop.call_soon_threadsafe(settle, lambda: done.set_result(result))
 
         def settle(tell: Callable[[], None] | None) -> None:
-            self._clock.work_ends()
+            self._clock.note_worker_end()
             if over is not None:
                 over()
             if tell is not None and not done.cancelled():
                 tell()
 
         self._threads.submit(in_thread)
-        self._clock.work_begins()
+        self._clock.note_worker_start()
         return done

@@ -280,7 +280,7 @@ class Dispatcher:
             pieces = interceptor.before_sending(call, pieces)
         return pieces
 
-    def note_reply(self, reply: Reply) -> None:
+    def after_sending(self, reply: Reply) -> None:
         """Counts how long it took until all was sent; conversion while sending is part of it."""
         now = perf_counter()
         reply.meter.observe_sending(now - reply.ready_s, now - reply.began_s)

@@ -94,12 +94,12 @@ class MovableClock:
     def monotonic_s(self) -> float:
         return self._now() / 1000
 
-    def work_begins(self) -> None:
+    def note_worker_start(self) -> None:
         self._at_work += 1
         self._works_begun += 1
         self._nobody_works.clear()
 
-    def work_ends(self) -> None:
+    def note_worker_end(self) -> None:
         self._at_work -= 1
         if not self._at_work:
             self._nobody_works.set()

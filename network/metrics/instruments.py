@@ -42,7 +42,7 @@ class _Family(ABC, Generic[R]):
     """Metrics of one name, a row for each set of label values."""
 
     @abstractmethod
-    def steps(self) -> Iterator[R | None]:
+    def iterate_rows(self) -> Iterator[R | None]:
         """The current values, one a step; None is a step of counting. Others may have the loop after each step."""
 
     @abstractmethod
@@ -51,12 +51,12 @@ class _Family(ABC, Generic[R]):
 
     def rows(self) -> list[R]:
         """The current values, at once."""
-        return [row for row in self.steps() if row is not None]
+        return [row for row in self.iterate_rows() if row is not None]
 
     async def read(self, turn: Turn) -> Callable[[], Metric]:
         """Reads the current values; what it returns makes their metric family, in any thread."""
         rows = []
-        for row in self.steps():
+        for row in self.iterate_rows():
             if row is not None:
                 rows.append(row)
             await turn.next()
@@ -94,7 +94,7 @@ class CounterFamily(_Family[GaugeRow]):
         """Drops the counter of something that is no more."""
         self._children.pop(values, None)
 
-    def steps(self) -> Iterator[GaugeRow]:
+    def iterate_rows(self) -> Iterator[GaugeRow]:
         return ((values, child.value) for values, child in tuple(self._children.items()))
 
     def to_metric(self, rows: Iterable[GaugeRow]) -> Metric:
@@ -119,7 +119,7 @@ class HistogramFamily(_Family[HistogramRow]):
     def observe(self, value: float) -> None:
         self._children[()].observe(value)
 
-    def steps(self) -> Iterator[HistogramRow]:
+    def iterate_rows(self) -> Iterator[HistogramRow]:
         return ((values, child.cumulative(), child.total) for values, child in tuple(self._children.items()))
 
     def to_metric(self, rows: Iterable[HistogramRow]) -> Metric:
@@ -139,7 +139,7 @@ class GaugeFamily(_Family[GaugeRow]):
     def __init__(self, name: str, help: str, read: Read, labels: Sequence[str] = ()) -> None:
         self.name, self.help, self.labels, self._read = name, help, tuple(labels), read
 
-    def steps(self) -> Iterator[GaugeRow | None]:
+    def iterate_rows(self) -> Iterator[GaugeRow | None]:
         value = self._read()
         return iter([((), float(value))] if isinstance(value, int | float) else value)
 

@@ -79,8 +79,8 @@ class SaslGate:
             return reply
         return self._close_on_failure(reply, peer)
 
-    def note_reply(self, reply: Reply) -> None:
-        self._inside.note_reply(reply)
+    def after_sending(self, reply: Reply) -> None:
+        self._inside.after_sending(reply)
 
     def _count_version_request(self, version: int) -> None:
         """Raises: CloseConnection."""

@@ -166,7 +166,7 @@ class Crowded:
     def answer(self, frame: memoryview, peer: Peer) -> Reply:
         return Reply([bytes(self.ANSWER_BYTES)], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
 
-    def note_reply(self, reply: Reply) -> None: ...
+    def after_sending(self, reply: Reply) -> None: ...
 
     async def read_answers(self) -> int:
         """How many bytes of answers come, of all that are due."""
@@ -391,7 +391,7 @@ async def test_a_request_is_let_go_before_its_answer_is_read(tmp_path: Path) -> 
             held.append(weakref.ref(frame))
             return Reply([bytes(4_000_000)], RequestMeter(Metrics(), "Any", 0), began_s=0.0, ready_s=0.0)
 
-        def note_reply(self, reply: Reply) -> None: ...
+        def after_sending(self, reply: Reply) -> None: ...
 
     async with running_broker(tmp_path) as broker:
         broker._dispatcher = Answering()  # type: ignore[assignment]
@@ -424,7 +424,7 @@ async def test_a_request_that_is_refused_is_let_go_without_the_collector(tmp_pat
             held.append(frame.obj)  # type: ignore[arg-type]
             return dispatcher.answer(frame, peer)
 
-        def note_reply(self, reply: Reply) -> None: ...
+        def after_sending(self, reply: Reply) -> None: ...
 
     async with running_broker(tmp_path, stepdown_request_max_items=1_000) as broker:
         dispatcher, broker._dispatcher = broker._dispatcher, Watching()  # type: ignore[assignment]
@@ -543,7 +543,7 @@ async def test_a_peer_that_never_stops_sending_leaves_the_others_their_turn() ->
                 raise CloseConnection("enough")
             return Reply(None, None, 0.0, 0.0)  # type: ignore[arg-type]
 
-        def note_reply(self, reply: Reply) -> None: ...
+        def after_sending(self, reply: Reply) -> None: ...
 
     peer, memory = Peer(host="", port=0, listener=""), MemoryBudget(1 << 20)
     shared = shared_of(memory)
