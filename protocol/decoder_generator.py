@@ -48,7 +48,7 @@ def _make_too_many_error(what: str, most_items: int) -> TooManyItems:
 
 
 def _make_bad_size_error(what: str) -> MalformedFrame:
-    return MalformedFrame(f"{what}: the tagged field does not end where its size says")
+    return MalformedFrame(f"{what}: the tagged field does not end field_path its size says")
 
 
 def _make_unreadable_error(what: str, size: int, error: Exception) -> MalformedFrame:
@@ -132,7 +132,7 @@ class _DecoderWriter:
                 source.add_line(f"raise unreadable({self.title!r}, end, error) from error")
         return source
 
-    def write_struct(self, cls: Any, where: str) -> str:
+    def write_struct(self, cls: Any, field_path: str) -> str:
         """Writes the reading of a struct; the local that will hold it."""
         schema = cls.__schema__
         values: dict[str, str] = {}
@@ -140,10 +140,10 @@ class _DecoderWriter:
             if is_absent_in(field, self.version) or field.tag is not None:
                 values[field.name] = self.source.global_for(field.name, field.default)
             else:
-                values[field.name] = self.write_field(field, f"{where} {field.name}")
+                values[field.name] = self.write_field(field, f"{field_path} {field.name}")
         if self.flexible:
             tagged = [field for field in schema.fields if field.tag is not None and self.version in field.versions]
-            self.write_tagged_fields(tagged, values, where)
+            self.write_tagged_fields(tagged, values, field_path)
         self.write_pending_run()
         return self.write_construction(cls, values)
 
@@ -156,17 +156,21 @@ class _DecoderWriter:
         source.add_line(f"{value}.__class__ = {source.global_for('value', cls)}")
         return value
 
-    def write_field(self, field: Field, where: str) -> str:
+    def write_field(self, field: Field, field_path: str) -> str:
         nullable = field.is_nullable(self.version)
         if field.kind is Primitive.ARRAY:
-            return self.write_array(field, nullable, where)
+            return self.write_array(field, nullable, field_path)
         if field.kind is Primitive.STRUCT:
-            return self.write_optional_struct(field, nullable, where)
-        return self.write_plain(field.kind, nullable, where)
+            return self.write_optional_struct(field, nullable, field_path)
+        return self.write_primitive(field.kind, nullable, field_path)
 
-    def write_plain(self, kind: Primitive, nullable: bool, where: str) -> str:
+    def write_primitive(self, kind: Primitive, nullable: bool, field_path: str) -> str:
+        """Writes the read of a value, or notes it for `write_pending_run`; returns the expression for the value.
+
+        `field_path`, here and below, is what errors call the field.
+        """
         if not kind.code:
-            return self.write_string_or_bytes(kind, nullable, where)
+            return self.write_string_or_bytes(kind, nullable, field_path)
         local = self.source.new_local("v")
         self.run.append((kind.code, local))
         if kind is Primitive.UUID:
@@ -190,7 +194,7 @@ class _DecoderWriter:
         self.run.clear()
 
     def write_length(self, code: str) -> str:
-        """Writes the reading of a length, with what stands before it; the local holds -1 (or less) for null."""
+        """Writes the pending reads, then that of a length; returns the local with it, negative for null."""
         source = self.source
         length = source.new_local("n")
         self.run.append(("B" if self.flexible else code, length))
@@ -201,37 +205,37 @@ class _DecoderWriter:
             source.add_line(f"{length} -= 1")
         return length
 
-    def write_string_or_bytes(self, kind: Primitive, nullable: bool, where: str) -> str:
+    def write_string_or_bytes(self, kind: Primitive, nullable: bool, field_path: str) -> str:
         source = self.source
         local = source.new_local("v")
         length = self.write_length("h" if kind is Primitive.STRING else "i")
         with source.indent_block(f"if {length} < 0:"):
-            source.add_line(f"{local} = None" if nullable else f"raise null({where!r})")
+            source.add_line(f"{local} = None" if nullable else f"raise null({field_path!r})")
         most = "end - p"
         if kind is Primitive.STRING and self.flexible:  # others have a length of 16 bits
             most = f"{MAX_STRING_BYTES} or {length} > end - p"
         with source.indent_block(f"elif {length} > {most}:"):
-            source.add_line(f"raise too_long({where!r}, {length}, end - p)")
+            source.add_line(f"raise too_long({field_path!r}, {length}, end - p)")
         with source.indent_block("else:"):
             take = {Primitive.STRING: ".tobytes().decode()", Primitive.BYTES: ".tobytes()", Primitive.RECORDS: ""}[kind]
             source.add_line(f"{local} = data[p:p + {length}]{take}")
             source.add_line(f"p += {length}")
         return local
 
-    def write_array(self, field: Field, nullable: bool, where: str) -> str:
+    def write_array(self, field: Field, nullable: bool, field_path: str) -> str:
         source = self.source
         local = source.new_local("v")
         count = self.write_length("i")
         least = self.least_item_size(field)
         with source.indent_block(f"if {count} < 0:"):
-            source.add_line(f"{local} = None" if nullable else f"raise null({where!r})")
+            source.add_line(f"{local} = None" if nullable else f"raise null({field_path!r})")
         with source.indent_block(f"elif {count} * {least} > end - p:"):
-            source.add_line(f"raise too_long({where!r}, {count}, end - p)")
+            source.add_line(f"raise too_long({field_path!r}, {count}, end - p)")
         with source.indent_block("else:"):
             source.add_line(f"room -= {count}")
             with source.indent_block("if room < 0:"):
-                source.add_line(f"raise too_many({where!r}, most_items)")
-            self.write_items(field, local, count, where)
+                source.add_line(f"raise too_many({field_path!r}, most_items)")
+            self.write_items(field, local, count, field_path)
         return local
 
     def least_item_size(self, field: Field) -> int:
@@ -240,7 +244,7 @@ class _DecoderWriter:
         assert field.item is not None
         return _least_size_of_kind(field.item, self.flexible)
 
-    def write_items(self, field: Field, local: str, count: str, where: str) -> None:
+    def write_items(self, field: Field, local: str, count: str, field_path: str) -> None:
         source, item = self.source, field.item
         assert item is not None
         if item.code and item is not Primitive.UUID:
@@ -252,16 +256,16 @@ class _DecoderWriter:
         source.add_line(f"{found} = []")
         with source.indent_block(f"for _ in range({count}):"):
             if item is Primitive.STRUCT:
-                value = self.write_struct(field.element, where)
+                value = self.write_struct(field.element, field_path)
             else:
-                value = self.write_plain(item, False, where)
+                value = self.write_primitive(item, False, field_path)
                 self.write_pending_run()
             source.add_line(f"{found}.append({value})")
         source.add_line(f"{local} = tuple({found})")
 
-    def write_optional_struct(self, field: Field, nullable: bool, where: str) -> str:
+    def write_optional_struct(self, field: Field, nullable: bool, field_path: str) -> str:
         if not nullable:
-            return self.write_struct(field.element, where)
+            return self.write_struct(field.element, field_path)
         source = self.source
         presence, local = source.new_local("n"), source.new_local("v")
         self.run.append(("b", presence))
@@ -269,10 +273,10 @@ class _DecoderWriter:
         with source.indent_block(f"if {presence} < 0:"):
             source.add_line(f"{local} = None")
         with source.indent_block("else:"):
-            source.add_line(f"{local} = {self.write_struct(field.element, where)}")
+            source.add_line(f"{local} = {self.write_struct(field.element, field_path)}")
         return local
 
-    def write_tagged_fields(self, fields: list[Field], values: dict[str, str], where: str) -> None:
+    def write_tagged_fields(self, fields: list[Field], values: dict[str, str], field_path: str) -> None:
         source = self.source
         count = source.new_local("t")
         self.run.append(("B", count))
@@ -290,23 +294,23 @@ class _DecoderWriter:
             with source.indent_block(f"if {count} > {MAX_TAGGED_FIELDS}:"):
                 source.add_line(f"raise make_too_many_tags_error({count})")
             with source.indent_block(f"for _ in range({count}):"):
-                self.write_tagged_field(fields, values, where)
+                self.write_tagged_field(fields, values, field_path)
 
-    def write_tagged_field(self, fields: list[Field], values: dict[str, str], where: str) -> None:
+    def write_tagged_field(self, fields: list[Field], values: dict[str, str], field_path: str) -> None:
         source = self.source
         tag, size, stop = source.new_local("tag"), source.new_local("n"), source.new_local("stop")
         source.add_line(f"{tag}, p = read_uvarint(data, p)")
         source.add_line(f"{size}, p = read_uvarint(data, p)")
         source.add_line(f"{stop} = p + {size}")
         with source.indent_block(f"if {stop} > end:"):
-            source.add_line(f"raise too_long({where!r}, {size}, end - p)")
+            source.add_line(f"raise too_long({field_path!r}, {size}, end - p)")
         for field in fields:
             with source.indent_block(f"if {tag} == {field.tag}:"):
-                value = self.write_field(field, f"{where} {field.name}")
+                value = self.write_field(field, f"{field_path} {field.name}")
                 self.write_pending_run()
                 source.add_line(f"{values[field.name]} = {value}")
                 with source.indent_block(f"if p != {stop}:"):
-                    source.add_line(f"raise bad_size({where + ' ' + field.name!r})")
+                    source.add_line(f"raise bad_size({field_path + ' ' + field.name!r})")
         source.add_line(f"p = {stop}")
 
 

@@ -17,8 +17,8 @@ from .unencodable_field import describe_misfit
 Encode: TypeAlias = Callable[[Any, bytearray], list[Piece]]
 
 
-def _make_unsendable_error(where: str, value: object) -> ValueError:
-    return ValueError(f"{where}: {value!r} cannot be sent, this version has no such field")
+def _make_unsendable_error(field_path: str, value: object) -> ValueError:
+    return ValueError(f"{field_path}: {value!r} cannot be sent, this version has no such field")
 
 
 def _make_misfit_error(cls: type, version: int, value: object, error: Exception) -> ValueError:
@@ -73,24 +73,24 @@ class _EncoderWriter:
             source.add_line("return pieces")
         return source
 
-    def write_struct(self, cls: Any, value: str, where: str) -> None:
+    def write_struct(self, cls: Any, value: str, field_path: str) -> None:
         """Writes the fields of `value`; the last of them may still be in the run."""
         fields: tuple[Field, ...] = cls.__schema__.fields
         present = [field for field in fields if self.version in field.versions]
         for field in fields:
             if field not in present and not field.ignorable:
-                self.write_absence_check(field, value, where)
+                self.write_absence_check(field, value, field_path)
         for field in present:
             if field.tag is None:
-                self.write_field(field, f"{value}.{field.name}", f"{where} {field.name}")
+                self.write_field(field, f"{value}.{field.name}", f"{field_path} {field.name}")
         if self.flexible:
             tagged = [field for field in present if field.tag is not None]
-            self.write_tagged_fields(sorted(tagged, key=lambda field: field.tag or 0), value, where)
+            self.write_tagged_fields(sorted(tagged, key=lambda field: field.tag or 0), value, field_path)
 
-    def write_absence_check(self, field: Field, value: str, where: str) -> None:
+    def write_absence_check(self, field: Field, value: str, field_path: str) -> None:
         item = f"{value}.{field.name}"
         with self.source.indent_block(f"if not ({self.default_condition(field, item)}):"):
-            self.source.add_line(f"raise unsendable({where + ' ' + field.name!r}, {item})")
+            self.source.add_line(f"raise unsendable({field_path + ' ' + field.name!r}, {item})")
 
     def default_condition(self, field: Field, value: str) -> str:
         default = self.source.global_for(field.name, field.default)
@@ -102,16 +102,16 @@ class _EncoderWriter:
             return f"{value} is {default} or {value} == {default}"
         return f"{value} == {default}"
 
-    def write_field(self, field: Field, value: str, where: str) -> None:
+    def write_field(self, field: Field, value: str, field_path: str) -> None:
         nullable = field.is_nullable(self.version)
         if field.kind is Primitive.ARRAY:
-            self.write_array(field, nullable, value, where)
+            self.write_array(field, nullable, value, field_path)
         elif field.kind is Primitive.STRUCT:
-            self.write_optional_struct(field, nullable, value, where)
+            self.write_optional_struct(field, nullable, value, field_path)
         else:
-            self.write_plain(field.kind, nullable, value)
+            self.write_primitive(field.kind, nullable, value)
 
-    def write_plain(self, kind: Primitive, nullable: bool, value: str) -> None:
+    def write_primitive(self, kind: Primitive, nullable: bool, value: str) -> None:
         if kind is Primitive.UUID:
             self.run.append((kind.code, f"{value}.bytes"))
         elif kind.code:
@@ -190,7 +190,7 @@ class _EncoderWriter:
             source.add_line(f"pieces.append({taken})")
             source.add_line("out = bytearray()")
 
-    def write_array(self, field: Field, nullable: bool, value: str, where: str) -> None:
+    def write_array(self, field: Field, nullable: bool, value: str, field_path: str) -> None:
         source = self.source
         items, count = source.new_local("a"), source.new_local("n")
         source.add_line(f"{items} = {value}")
@@ -202,9 +202,9 @@ class _EncoderWriter:
         else:
             source.add_line(f"{count} = len({items})")
         self.write_length("i", count)
-        self.write_items(field, items, count, where)
+        self.write_items(field, items, count, field_path)
 
-    def write_items(self, field: Field, items: str, count: str, where: str) -> None:
+    def write_items(self, field: Field, items: str, count: str, field_path: str) -> None:
         source, kind = self.source, field.item
         assert kind is not None
         if kind.code and kind is not Primitive.UUID:
@@ -215,14 +215,14 @@ class _EncoderWriter:
         item = source.new_local("e")
         with source.indent_block(f"for {item} in {items}:"):
             if kind is Primitive.STRUCT:
-                self.write_struct(field.element, item, where)
+                self.write_struct(field.element, item, field_path)
             else:
-                self.write_plain(kind, False, item)
+                self.write_primitive(kind, False, item)
             self.write_pending_run()
 
-    def write_optional_struct(self, field: Field, nullable: bool, value: str, where: str) -> None:
+    def write_optional_struct(self, field: Field, nullable: bool, value: str, field_path: str) -> None:
         if not nullable:
-            self.write_struct(field.element, value, where)
+            self.write_struct(field.element, value, field_path)
             return
         source = self.source
         self.write_pending_run()
@@ -230,10 +230,10 @@ class _EncoderWriter:
             source.add_line(f"{self.out}.append(255)")
         with source.indent_block("else:"):
             source.add_line(f"{self.out}.append(1)")
-            self.write_struct(field.element, value, where)
+            self.write_struct(field.element, value, field_path)
             self.write_pending_run()
 
-    def write_tagged_fields(self, fields: list[Field], value: str, where: str) -> None:
+    def write_tagged_fields(self, fields: list[Field], value: str, field_path: str) -> None:
         if not fields:
             self.run.append(("x", ""))
             return
@@ -243,9 +243,9 @@ class _EncoderWriter:
         with source.indent_block(f"if {all_default}:"):
             source.add_line(f"{self.out}.append(0)")
         with source.indent_block("else:"):
-            self.write_present_tagged_fields(fields, value, where)
+            self.write_present_tagged_fields(fields, value, field_path)
 
-    def write_present_tagged_fields(self, fields: list[Field], value: str, where: str) -> None:
+    def write_present_tagged_fields(self, fields: list[Field], value: str, field_path: str) -> None:
         source, around = self.source, self.out
         section, count, self.out = source.new_local("section"), source.new_local("t"), source.new_local("body")
         source.add_line(f"{section}, {count} = bytearray(), 0")
@@ -253,7 +253,7 @@ class _EncoderWriter:
             with source.indent_block(f"if not ({self.default_condition(field, f'{value}.{field.name}')}):"):
                 source.add_line(f"{count} += 1")
                 source.add_line(f"{self.out} = bytearray()")
-                self.write_field(field, f"{value}.{field.name}", f"{where} {field.name}")
+                self.write_field(field, f"{value}.{field.name}", f"{field_path} {field.name}")
                 self.write_pending_run()
                 source.add_line(f"{section} += {write_uvarint(field.tag or 0)!r}")
                 source.add_line(f"{section} += write_uvarint(len({self.out}))")

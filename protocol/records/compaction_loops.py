@@ -401,7 +401,7 @@ class OffsetMap:
         return to
 
     @cython.cfunc
-    def _make_room(self, count: cython.longlong) -> cython.void:
+    def _grow_keep_flags(self, count: cython.longlong) -> cython.void:
         if count > self._keep_size:
             self._keep_size = count
             self._keep = bytearray(count)
@@ -428,7 +428,7 @@ class OffsetMap:
         status: cython.int = _DONE
         batch_end: cython.Py_ssize_t
         written: cython.Py_ssize_t
-        self._make_room(size // MIN_RECORD_BYTES + 1)
+        self._grow_keep_flags(size // MIN_RECORD_BYTES + 1)
         with cython.nogil:
             while at < size:
                 batch_end = self._plain_end(source, at, size)
@@ -536,7 +536,7 @@ class OffsetMap:
         source: Source = source_of(records)
         if count < 0 or count > size // MIN_RECORD_BYTES:
             return -1
-        self._make_room(count)
+        self._grow_keep_flags(count)
         kept: cython.Py_ssize_t
         with cython.nogil:
             kept = self._judge(source, 0, size, count, base_offset, base_timestamp, tombstones_stay)

@@ -43,11 +43,11 @@ def convert_message_up(pieces: RecordStream, up: kernel.MessagesUp, write: Write
     head = b"\0" + encode_varint(delta) + encode_varint(number) + encode_varint(key_size)
     size = len(head) + max(0, key_size) + len(encode_varint(value_bytes)) + value_bytes + 1
     write(encode_varint(size) + head)
-    for piece in message.key():
+    for piece in message.read_key():
         write(piece)
-    value_size = message.value_size()
+    value_size = message.read_value_size()
     write(encode_varint(value_size))
-    for piece in message.value():
+    for piece in message.read_value():
         write(piece)
     write(b"\0")
     up.wrote(len(encode_varint(size)) + size)
@@ -76,20 +76,20 @@ class LargeMessages:
         self._next += 1
         size = RECORD_OVERHEAD[0] + max(0, measured.key_size) + max(0, measured.value_size)
         write(pack(">qiIhi", offset, size, measured.crc, 0, measured.key_size))
-        for piece in message.key():
+        for piece in message.read_key():
             write(piece)
-        write(pack(">i", message.value_size()))
-        for piece in message.value():
+        write(pack(">i", message.read_value_size()))
+        for piece in message.read_value():
             write(piece)
 
 
 def _measure_message(message: "_MessageReader") -> MessageHead:
     crc = kernel.crc32(pack(">hi", 0, message.key_size))
-    for piece in message.key():
+    for piece in message.read_key():
         crc = kernel.crc32(piece, crc)
-    value_size = message.value_size()
+    value_size = message.read_value_size()
     crc = kernel.crc32(pack(">i", value_size), crc)
-    for piece in message.value():
+    for piece in message.read_value():
         crc = kernel.crc32(piece, crc)
     return MessageHead(key_size=message.key_size, value_size=value_size, crc=crc)
 
@@ -119,10 +119,10 @@ class _MessageReader:
         self.running_crc = kernel.crc32(head[MAGIC_OFFSET : at + _SIZE_BYTES])
         pieces.at += at + _SIZE_BYTES
 
-    def key(self) -> Iterator[memoryview]:
+    def read_key(self) -> Iterator[memoryview]:
         return self._take(max(0, self.key_size))
 
-    def value_size(self) -> int:
+    def read_value_size(self) -> int:
         """Return the value's size, -1 for null. Raises: InvalidRecord when it is not all that is left."""
         size = max(-1, int.from_bytes(b"".join(self._take(_SIZE_BYTES)), "big", signed=True))
         if max(0, size) != self.value_bytes:
@@ -131,7 +131,7 @@ class _MessageReader:
             )
         return size
 
-    def value(self) -> Iterator[memoryview]:
+    def read_value(self) -> Iterator[memoryview]:
         return self._take(self.value_bytes)
 
     def _take(self, size: int) -> Iterator[memoryview]:

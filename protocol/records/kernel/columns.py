@@ -494,7 +494,7 @@ class RecordColumns:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _is_outside(self, data: Source, start: cython.Py_ssize_t) -> cython.bint:
+    def _is_batch_unwanted(self, data: Source, start: cython.Py_ssize_t) -> cython.bint:
         """Whether the header of a v2 batch tells that no record of it is wanted."""
         offset: cython.longlong = get64(data, start)
         if offset >= self.end_offset or add64(offset, get32(data, start + 23)) < self.first_offset:
@@ -509,7 +509,7 @@ class RecordColumns:
         start: cython.Py_ssize_t = self.position
         status: cython.int
         if not self.inside:
-            if self._is_outside(data, start):
+            if self._is_batch_unwanted(data, start):
                 return DONE
             if data[start + 22] & CODEC_MASK and not data[start + 22] & CONTROL_BIT:
                 return NEEDS_CODEC
