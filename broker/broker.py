@@ -35,7 +35,7 @@ from .maintenance.log_maintenance import LogMaintenance
 from .metadata.image import BrokerNode, Endpoint
 from .metadata.topic_rules import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from .metadata.topics import Topics
-from .metadata.unknown_settings import warn_of_unknown_settings
+from .metadata.unknown_settings import warn_of_unadopted_topics
 from .metrics.broker_gauges import register_gauges
 from .metrics.loop_delay import LoopDelay
 from .metrics.request_metrics import RequestMeter
@@ -102,7 +102,7 @@ class Broker(Services):
 
         return ActingDispatcher(self, SERVED, release)
 
-    def connect_in_process(self) -> socket.socket:
+    def open_in_process_socket(self) -> socket.socket:
         """The client's end of a connection inside this process: what one end has sent has arrived at the other."""
         ours, theirs = socket.socketpair()
         self._server.add_connection(theirs, Peer(host="127.0.0.1", port=0, listener=next(iter(self.addresses))))
@@ -125,7 +125,7 @@ class Broker(Services):
         """
         with self.abandon_on_failure():
             self.topics.load()
-        warn_of_unknown_settings(self.cluster.topics.values())
+        warn_of_unadopted_topics(self.cluster.topics.values())
         try:
             await self._listen()
             self.cleaner.start()

@@ -45,7 +45,7 @@ from .produce.topic_append_rules import RulesByTopic
 from .quotas.client_quotas import ClientQuotas
 from .quotas.usage_metrics import QuotaUsage
 from .scheduling.purgatory import Purgatory
-from .scheduling.round_guard import RoundGuard
+from .scheduling.round_faults import RoundFaults
 from .security.authorization.authorizer import Authorizer
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Core:
         self.clock: Clock = clock or LoopClock()
         self.metrics = Metrics()
         self.clients = ClientReport(settings.stepdown_client_report_max_clients, self._time_of_request_ms)
-        self.rounds = RoundGuard(self.clock, lambda work: self.metrics.round_faults.of(work).add())
+        self.rounds = RoundFaults(self.clock, lambda work: self.metrics.round_faults.of(work).add())
         self.interceptors: list[Interceptor] = []
         self.request_watcher: RequestWatcher | None = None
         self.control: ControlHandle | None = None

@@ -90,9 +90,9 @@ def time_line(events: Iterable[Event]) -> list[str]:
     if not shown:
         return []
     last_ms = shown[-1].at_ms
-    groups = [list(same) for _, same in groupby(shown, lambda each: each.line)]
-    kept = _latest_groups(groups)
-    left_out = len(groups) - len(kept)
+    runs = [list(same) for _, same in groupby(shown, lambda each: each.line)]
+    kept = _choose_runs(runs)
+    left_out = len(runs) - len(kept)
     lines = [_format_line(same, last_ms) for same in kept]
     return ([f"({left_out} more lines: GET /events has all)"] if left_out else []) + lines
 
@@ -113,13 +113,13 @@ def _went_well(event: Event) -> bool:
     return isinstance(event, RequestEvent) and event.answer == [] and not event.faults
 
 
-def _latest_groups(groups: list[list[Event]]) -> list[list[Event]]:
-    """Those that are shown."""
-    went_well = [at for at, (first, *_) in enumerate(groups) if _went_well(first)]
-    others = [at for at, (first, *_) in enumerate(groups) if not _went_well(first)]
+def _choose_runs(runs: list[list[Event]]) -> list[list[Event]]:
+    """The last runs of equal lines that fit on a screen; requests that went well leave most of it to the others."""
+    went_well = [at for at, (first, *_) in enumerate(runs) if _went_well(first)]
+    others = [at for at, (first, *_) in enumerate(runs) if not _went_well(first)]
     others = others[-(MOST_LINES - min(len(went_well), MOST_REQUESTS)) :]
     went_well = went_well[-(MOST_LINES - len(others)) :]
-    return [groups[at] for at in sorted(others + went_well)]
+    return [runs[at] for at in sorted(others + went_well)]
 
 
 def _format_line(same: list[Event], last_ms: int) -> str:

@@ -21,7 +21,7 @@ from .error_mapping import to_group_error
 from .group_record_log import GroupRecordLog
 from .group_registry import GroupRegistry
 from .group_settings import GroupSettings
-from .migration.migration import Migration
+from .migration.group_converter import GroupConverter
 from .state.replay import Replay
 
 R = TypeVar("R")
@@ -41,7 +41,7 @@ class ConsumerGroupStore:
         replay: Replay,
         rebalancer: Rebalancer,
         planner: GroupChangePlanner,
-        migration: Migration,
+        converter: GroupConverter,
     ) -> None:
         self.settings = settings
         self.planner = planner
@@ -52,7 +52,7 @@ class ConsumerGroupStore:
         self._replay = replay
         self._rebalancer = rebalancer
         self.lines = rebalancer.lines
-        self._migration = migration
+        self._converter = converter
         self.rebalances = 0
 
     def now_ms(self) -> int:
@@ -97,13 +97,13 @@ class ConsumerGroupStore:
             return GroupChange(ConsumerGroup(group_id))
         if group.is_empty:
             return self._begin_upgrade(group, ConsumerGroup(group_id))
-        return self._begin_upgrade(group, self._migration.upgrade(group))
+        return self._begin_upgrade(group, self._converter.upgrade(group))
 
     def _begin_upgrade(self, classic: ClassicGroup, group: ConsumerGroup) -> GroupChange:
-        change = GroupChange(group, prelude=[*classic.tombstones(), *self._migration.records_of(group)])
+        change = GroupChange(group, prelude=[*classic.tombstones(), *self._converter.records_of(group)])
 
         def release() -> None:
-            self._migration.release(classic)
+            self._converter.release(classic)
             self._rebalancer.forget(classic)
             for member in group.classic_members():
                 self.timeouts.watch_session(group, member)
@@ -159,7 +159,7 @@ class ConsumerGroupStore:
 
     def remove_member(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """Takes a member out. If only classic members stay, the group may become a classic one. Raises: ApiError."""
-        if self._migration.is_to_downgrade(group, member):
+        if self._converter.is_to_downgrade(group, member):
             self._downgrade(group, member)
             return
         change = GroupChange(group)
@@ -168,7 +168,7 @@ class ConsumerGroupStore:
         self.store_change(change)
 
     def _downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> None:
-        classic = self._migration.downgrade(group, leaving, self.now_ms())
+        classic = self._converter.downgrade(group, leaving, self.now_ms())
         self._record_log.append(group.group_id, [*group.tombstones(), classic.record()])
         self.timeouts.forget(group)
         self._groups.put(classic)

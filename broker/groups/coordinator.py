@@ -47,7 +47,7 @@ from .group_lines import GroupLines
 from .group_registry import Group, GroupRegistry
 from .group_settings import GroupSettings
 from .migration.classic_members import ClassicMembersInConsumerGroup
-from .migration.migration import Migration
+from .migration.group_converter import GroupConverter
 from .offsets.committed_offsets import CommittedOffset, Offsets, TopicPartition
 from .offsets.offset_requests import Committer, NewOffset, OffsetRequests
 from .state.group_loading import GroupLoading
@@ -90,7 +90,7 @@ class GroupCoordinator:
         )
         self._replay = Replay(self.groups, self.offsets)
         self._lookup = TopicLookup(core.cluster)
-        migration = Migration(self.settings, self._lookup.find, self._lookup.name_of)
+        converter = GroupConverter(self.settings, self._lookup.find, self._lookup.name_of)
         self._consumers = ConsumerGroupStore(
             self.settings,
             self.groups,
@@ -99,11 +99,11 @@ class GroupCoordinator:
             self._replay,
             self._rebalancer,
             GroupChangePlanner(self.settings, self._lookup.find, self._lookup.names),
-            migration,
+            converter,
         )
         self._consumer_heartbeats = ConsumerHeartbeats(self._consumers)
         self._long_plans = LongPlans(core.run_in_worker, self.groups, self._lookup, self.ensure_topic_and_check)
-        self._classic_in_consumer = ClassicMembersInConsumerGroup(self._consumers, migration)
+        self._classic_in_consumer = ClassicMembersInConsumerGroup(self._consumers, converter)
         self._loading = GroupLoading(core.rounds, self._topic, self.groups, self.offsets, self._replay, self._on_load)
         self._expiry: Periodic | None = None
         self._deletions = BackgroundTasks()

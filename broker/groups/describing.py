@@ -7,7 +7,7 @@ from .classic.member import ClassicMember
 from .classic.state_table import ClassicGroupState
 from .consumer.group import ConsumerGroup
 from .consumer.member import Assignment, ConsumerMember
-from .migration.migration import FindName
+from .migration.group_converter import FindName
 
 CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1

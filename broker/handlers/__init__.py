@@ -51,7 +51,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=7,
         limit=AS_SET,
         rule=AuthorizationRule(
-            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_create_topics),
+            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.make_create_topics_judge),
             asks="DESCRIBE_CONFIGS of what was created, to show its settings",
         ),
     ),
@@ -142,7 +142,9 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         last=4,
         limit=AS_SET,
         rule=AuthorizationRule(
-            items=AuthorizedItems(field="topics", answers="topics", judge=permissions.judge_offset_for_leader_epoch)
+            items=AuthorizedItems(
+                field="topics", answers="topics", judge=permissions.make_offset_for_leader_epoch_judge
+            )
         ),
     ),
     ApiKey.DESCRIBE_CONFIGS: ServedApi(
@@ -171,7 +173,7 @@ SERVED: Mapping[ApiKey, ServedApi] = {
         first=0,
         last=3,
         rule=AuthorizationRule(
-            items=AuthorizedItems(field="topics", answers="results", judge=permissions.judge_create_partitions)
+            items=AuthorizedItems(field="topics", answers="results", judge=permissions.make_create_partitions_judge)
         ),
     ),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ServedApi(

@@ -124,8 +124,8 @@ def check_markers(access: Access, request: Any, version: int) -> ApiError | None
     return ON_CLUSTER[AclOperation.CLUSTER_ACTION](access, request, version)
 
 
-def judge_create_topics(access: Access, request: Any, version: int) -> Judge:
-    """What nobody may create, and what is named twice, is for the handler to refuse."""
+def make_create_topics_judge(access: Access, request: Any, version: int) -> Judge:
+    """Lets the metadata topic and repeated names pass, so that the handler answers with its own error."""
     if access.may_see(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
         return lambda topic: None
     judge = each(AclOperation.CREATE, ResourceType.TOPIC)(access, request, version)
@@ -133,7 +133,7 @@ def judge_create_topics(access: Access, request: Any, version: int) -> Judge:
     return lambda topic: None if topic.name in spared else judge(topic)
 
 
-def judge_create_partitions(access: Access, request: Any, version: int) -> Judge:
+def make_create_partitions_judge(access: Access, request: Any, version: int) -> Judge:
     judge = each(AclOperation.ALTER, ResourceType.TOPIC)(access, request, version)
     spared = _find_repeated_names(topic.name for topic in request.topics)
     return lambda topic: None if topic.name in spared else judge(topic)
@@ -143,7 +143,7 @@ def _find_repeated_names(names: Iterable[Hashable]) -> set[Hashable]:
     return {name for name, count in Counter(names).items() if count > 1}
 
 
-def judge_offset_for_leader_epoch(access: Access, request: Any, version: int) -> Judge:
+def make_offset_for_leader_epoch_judge(access: Access, request: Any, version: int) -> Judge:
     if access.may_see(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
         return lambda topic: None
     return each(AclOperation.DESCRIBE, ResourceType.TOPIC, "topic")(access, request, version)

@@ -103,11 +103,14 @@ class SettingsChange:
     ) -> None:
         """A line with the old and the new value of each setting that changed; "unset" is the default."""
         changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-        texts = [f"{name} from {_text_of(name, before, keys)} to {_text_of(name, after, keys)}" for name in changed]
+        texts = [
+            f"{name} from {_loggable_value(name, before, keys)} to {_loggable_value(name, after, keys)}"
+            for name in changed
+        ]
         log.info("settings of %s are changed by %s: %s", resource, self.by, ", ".join(texts) or "nothing differs")
 
 
-def _text_of(name: str, texts: Mapping[str, str], keys: Mapping[str, Key]) -> str:
+def _loggable_value(name: str, texts: Mapping[str, str], keys: Mapping[str, Key]) -> str:
     if name not in texts:
         return "unset"
     return texts[name] if name in keys and not keys[name].sensitive else HIDDEN

@@ -26,7 +26,7 @@ NAMES_SHOWN = 5
 log = logging.getLogger(__name__)
 
 
-def warn_of_unknown_settings(topics: Iterable["Topic"]) -> None:
+def warn_of_unadopted_topics(topics: Iterable["Topic"]) -> None:
     """One line for all topics that wait for their settings, at every start."""
     waiting = sorted(topic.name for topic in topics if topic.settings.stepdown_settings_unknown)
     if waiting:

@@ -68,5 +68,5 @@ class Follower:
         """How long ago it was caught up."""
         return 0 if self.is_waiting else now_ms - self._caught_up_ms
 
-    def is_caught_up(self, leader_end: int, now_ms: int, max_lag_ms: int) -> bool:
-        return self.end_offset == leader_end or self.lag_ms(now_ms) <= max_lag_ms
+    def is_caught_up(self, leader_end: int, now_ms: int, lag_time_max_ms: int) -> bool:
+        return self.end_offset == leader_end or self.lag_ms(now_ms) <= lag_time_max_ms

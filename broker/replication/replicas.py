@@ -41,7 +41,7 @@ class Replicas:
         return [peer._core.log_manager for peer in self._peers.values()]
 
     @property
-    def max_lag_ms(self) -> int:
+    def lag_time_max_ms(self) -> int:
         return self._core.settings.replica_lag_time_max_ms
 
     def now_ms(self) -> int:
@@ -74,7 +74,7 @@ class Replicas:
 
     def start(self) -> None:
         """Looks from time to time who lags."""
-        interval_ms = max(1, self.max_lag_ms // CHECKS_A_LAG)
+        interval_ms = max(1, self.lag_time_max_ms // CHECKS_A_LAG)
         self._shrinking = Periodic("ISR", self._core.clock, self.shrink_isrs, interval_ms)
 
     async def stop(self) -> None:

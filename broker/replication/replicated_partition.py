@@ -44,7 +44,7 @@ class ReplicaHost(Protocol):
     def node_id(self) -> int: ...
 
     @property
-    def max_lag_ms(self) -> int: ...
+    def lag_time_max_ms(self) -> int: ...
 
     def now_ms(self) -> int: ...
 
@@ -223,7 +223,7 @@ class ReplicatedPartition(Partition):
 
     def _is_caught_up(self, node_id: int, end: int, now_ms: int) -> bool:
         follower = self.followers.get(node_id)
-        return follower is not None and follower.is_caught_up(end, now_ms, self._host.max_lag_ms)
+        return follower is not None and follower.is_caught_up(end, now_ms, self._host.lag_time_max_ms)
 
     def _raise_high_watermark(self) -> None:
         if len(self.isr) < self.min_in_sync:
@@ -234,7 +234,7 @@ class ReplicatedPartition(Partition):
             if follower.end_offset < lowest and (
                 follower.node_id in self.isr
                 or (
-                    follower.is_caught_up(end, now_ms, self._host.max_lag_ms)
+                    follower.is_caught_up(end, now_ms, self._host.lag_time_max_ms)
                     and self._host.is_eligible(follower.node_id)
                 )
             ):

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Hashable
 
 from ...network.clock import Clock, Timer
-from .round_guard import RoundGuard
+from .round_faults import RoundFaults
 
 
 class Timers:
     """Calls that are put off, at most one for each key."""
 
-    def __init__(self, clock: Clock, rounds: RoundGuard) -> None:
+    def __init__(self, clock: Clock, rounds: RoundFaults) -> None:
         self._clock = clock
         self._rounds = rounds
         self._timers: dict[Hashable, Timer] = {}

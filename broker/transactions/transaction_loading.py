@@ -9,7 +9,7 @@ from time import perf_counter
 
 from ...protocol.errors import ApiError
 from ..maintenance.internal_topic_loading import PartitionLoading
-from ..scheduling.round_guard import RoundGuard
+from ..scheduling.round_faults import RoundFaults
 from .registry import TransactionRegistry
 from .state_topic import StateTopic
 
@@ -21,7 +21,7 @@ class TransactionLoading(PartitionLoading):
 
     def __init__(
         self,
-        rounds: RoundGuard,
+        rounds: RoundFaults,
         topic: StateTopic,
         transactions: TransactionRegistry,
         settle: Callable[[], None],

@@ -129,7 +129,7 @@ class Simulation:
         )
         for broker in running:
             if broker.address == HostPort(host, port):
-                await asyncio.get_running_loop().create_connection(protocol, sock=broker.connect_in_process())
+                await asyncio.get_running_loop().create_connection(protocol, sock=broker.open_in_process_socket())
                 return
         raise ConnectionRefusedError(f"no broker runs at {host}:{port}")
 

@@ -19,12 +19,12 @@ from stepdown.broker.groups.group_record_log import StoredRecords, Transactional
 from stepdown.broker.groups.group_registry import GroupRegistry
 from stepdown.broker.groups.group_settings import GroupSettings
 from stepdown.broker.groups.migration.classic_members import ClassicMembersInConsumerGroup
-from stepdown.broker.groups.migration.migration import Migration
+from stepdown.broker.groups.migration.group_converter import GroupConverter
 from stepdown.broker.groups.offsets.committed_offsets import Offsets
 from stepdown.broker.groups.offsets.offset_requests import Committer, NewOffset, OffsetRequests
 from stepdown.broker.groups.state.replay import Replay
 from stepdown.broker.scheduling.keyed_timers import Timers
-from stepdown.broker.scheduling.round_guard import RoundGuard
+from stepdown.broker.scheduling.round_faults import RoundFaults
 from stepdown.network.admission.peer_log_limit import PeerLogLimit
 from stepdown.protocol.coordinator.consumer_group_records import TopicMetadata
 from stepdown.protocol.coordinator.consumer_protocol import ConsumerSubscription, encode_subscription
@@ -108,19 +108,19 @@ class GroupWorld:
         self.offsets = Offsets()
         self.topics: dict[str, TopicMetadata] = {}
         self.faults: list[str] = []  # of timers
-        self.timers = Timers(self.clock, RoundGuard(self.clock, self.faults.append))
+        self.timers = Timers(self.clock, RoundFaults(self.clock, self.faults.append))
         self.rebalancer = Rebalancer(self.settings, self.timers, self.store, GroupLines(PeerLogLimit(self.clock)))
         self.joins = Joins(self.settings, self.rebalancer, self.store)
         self.members = Members(self.rebalancer, self.store, 5000)
         self.commits = OffsetRequests(self.settings, self.groups, self.offsets, self.rebalancer, self.store, 5000)
         self.replay = Replay(self.groups, self.offsets)
-        self.migration = Migration(self.settings, self.topics.get, self._name_of)
+        self.converter = GroupConverter(self.settings, self.topics.get, self._name_of)
         planner = GroupChangePlanner(self.settings, self.topics.get, self.topics.keys)
         self.consumers = ConsumerGroupStore(
-            self.settings, self.groups, self.timers, self.store, self.replay, self.rebalancer, planner, self.migration
+            self.settings, self.groups, self.timers, self.store, self.replay, self.rebalancer, planner, self.converter
         )
         self.heartbeats = ConsumerHeartbeats(self.consumers)
-        self.classic_in_consumer = ClassicMembersInConsumerGroup(self.consumers, self.migration)
+        self.classic_in_consumer = ClassicMembersInConsumerGroup(self.consumers, self.converter)
 
     def _name_of(self, wanted: UUID) -> str | None:
         return next((topic.topic_name for topic in self.topics.values() if topic.topic_id == wanted), None)

@@ -23,7 +23,7 @@ from ..consumer.changes import ChangePlan, GroupChange
 from ..consumer.group import NOT_OWNED, ConsumerGroup
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sort_topics
 from ..consumer_group_store import ConsumerGroupStore
-from .migration import Migration, classic_metadata
+from .group_converter import GroupConverter, classic_metadata
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +31,9 @@ log = logging.getLogger(__name__)
 class ClassicMembersInConsumerGroup:
     """Answers classic members of consumer groups."""
 
-    def __init__(self, consumers: ConsumerGroupStore, migration: Migration) -> None:
+    def __init__(self, consumers: ConsumerGroupStore, converter: GroupConverter) -> None:
         self._consumers = consumers
-        self._migration = migration
+        self._converter = converter
 
     # JoinGroup
 
@@ -58,7 +58,7 @@ class ClassicMembersInConsumerGroup:
         subscription = _decode_subscription(request)
         _check_may_see(subscription.topics, caller)
         after = _apply_request(before, request, subscription, caller)
-        owned = self._migration.assignment_by_id(subscription.owned_partitions)
+        owned = self._converter.assignment_by_id(subscription.owned_partitions)
         member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
 
         def finish() -> JoinGroupResponse:
@@ -120,7 +120,7 @@ class ClassicMembersInConsumerGroup:
         return SyncGroupResponse(
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
-            assignment=self._migration.encode_assignment(member.assigned, protocol.metadata),
+            assignment=self._converter.encode_assignment(member.assigned, protocol.metadata),
         )
 
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:

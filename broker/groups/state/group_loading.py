@@ -11,7 +11,7 @@ from time import perf_counter
 from ....protocol.errors import ApiError
 from ....protocol.plural import plural
 from ...maintenance.internal_topic_loading import PartitionLoading
-from ...scheduling.round_guard import RoundGuard
+from ...scheduling.round_faults import RoundFaults
 from ..classic.group import ClassicGroup
 from ..group_registry import Group, GroupRegistry
 from ..offsets.committed_offsets import Offsets
@@ -26,7 +26,7 @@ class GroupLoading(PartitionLoading):
 
     def __init__(
         self,
-        rounds: RoundGuard,
+        rounds: RoundFaults,
         topic: OffsetsTopic,
         groups: GroupRegistry,
         offsets: Offsets,

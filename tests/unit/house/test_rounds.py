@@ -1,8 +1,8 @@
 """Periodic work over many items: one item's fault ended the round for all others, each time again.
 
 What a `Periodic` calls is found by reading: the methods that its arguments name, and the methods of the same class that
-those call. A `for` loop in them that does something with an item does it inside `RoundGuard.item`, or takes care of all
-faults of an item itself (`except Exception`). The same holds for the loading of the coordinators' topics.
+those call. A `for` loop in them that does something with an item does it inside `RoundFaults.item`, or takes care of
+all faults of an item itself (`except Exception`). The same holds for the loading of the coordinators' topics.
 """
 
 import ast

@@ -1,8 +1,8 @@
-"""Guards the rounds of periodic work: what goes wrong with one partition, group or transaction keeps no other waiting.
+"""Faults in rounds of periodic work: what goes wrong with one partition, group or transaction keeps no other waiting.
 
 A round is one pass over all items of a kind: retention over all logs, expiry over all groups. An exception that leaves
 the loop would end the round for the items after it, each time again. So every item of a round is handled inside
-`RoundGuard.item`; `tests/unit/house/test_rounds.py` finds rounds without it.
+`RoundFaults.item`; `tests/unit/house/test_rounds.py` finds rounds without it.
 """
 
 import logging
@@ -16,8 +16,11 @@ from ...protocol.errors import ApiError
 log = logging.getLogger(__name__)
 
 
-class RoundGuard:
-    """The faults of items. `count` is called with the name of the work for each."""
+class RoundFaults:
+    """Keeps an exception in one item of periodic work from ending the pass over the others.
+
+    `count` is called with the name of the work for each exception.
+    """
 
     def __init__(self, clock: Clock, count: Callable[[str], None]) -> None:
         self._lines = LineLimit(clock)

@@ -37,7 +37,7 @@ from ..group_settings import GroupSettings
 FindName = Callable[[UUID], str | None]
 
 
-class Migration:
+class GroupConverter:
     """Turns groups of one protocol into groups of the other."""
 
     def __init__(self, settings: GroupSettings, find_topic: FindTopic, find_name: FindName) -> None:

@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from stepdown.broker.scheduling.round_guard import RoundGuard
+from stepdown.broker.scheduling.round_faults import RoundFaults
 from stepdown.network.line_limit import MOST_REMEMBERED, SILENCE_MS
 from stepdown.protocol.errors import DiskFault
 from support.clock import ManualClock
@@ -20,16 +20,16 @@ def counted() -> list[str]:
 
 
 @pytest.fixture
-def guard(clock: ManualClock, counted: list[str]) -> RoundGuard:
-    return RoundGuard(clock, counted.append)
+def guard(clock: ManualClock, counted: list[str]) -> RoundFaults:
+    return RoundFaults(clock, counted.append)
 
 
-def fail(guard: RoundGuard, name: str, fault: Exception) -> None:
+def fail(guard: RoundFaults, name: str, fault: Exception) -> None:
     with guard.item("retention", name):
         raise fault
 
 
-def test_the_items_after_one_that_fails_are_handled(guard: RoundGuard, counted: list[str]) -> None:
+def test_the_items_after_one_that_fails_are_handled(guard: RoundFaults, counted: list[str]) -> None:
     handled = []
     for number in range(4):
         with guard.item("retention", number):
@@ -39,7 +39,7 @@ def test_the_items_after_one_that_fails_are_handled(guard: RoundGuard, counted: 
 
 
 def test_an_unforeseen_fault_has_its_traceback_and_a_foreseen_one_has_none(
-    guard: RoundGuard, caplog: pytest.LogCaptureFixture
+    guard: RoundFaults, caplog: pytest.LogCaptureFixture
 ) -> None:
     fail(guard, "a-0", OverflowError("too large"))
     fail(guard, "a-1", DiskFault("the disk is full"))
@@ -49,7 +49,7 @@ def test_an_unforeseen_fault_has_its_traceback_and_a_foreseen_one_has_none(
 
 
 async def test_an_item_that_fails_each_time_has_one_line_a_minute_with_the_count(
-    guard: RoundGuard, clock: ManualClock, counted: list[str], caplog: pytest.LogCaptureFixture
+    guard: RoundFaults, clock: ManualClock, counted: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3 * SILENCE_MS // 1000):
         fail(guard, "a-0", DiskFault("the disk is full"))
@@ -59,11 +59,11 @@ async def test_an_item_that_fails_each_time_has_one_line_a_minute_with_the_count
     assert "(59 times more since the last line)" in caplog.records[1].getMessage()
 
 
-def test_what_it_remembers_does_not_grow(guard: RoundGuard) -> None:
-    logging.getLogger("stepdown.broker.scheduling.round_guard").setLevel(logging.CRITICAL)
+def test_what_it_remembers_does_not_grow(guard: RoundFaults) -> None:
+    logging.getLogger("stepdown.broker.scheduling.round_faults").setLevel(logging.CRITICAL)
     try:
         for number in range(3 * MOST_REMEMBERED):
             fail(guard, f"a-{number}", DiskFault("the disk is full"))
     finally:
-        logging.getLogger("stepdown.broker.scheduling.round_guard").setLevel(logging.NOTSET)
+        logging.getLogger("stepdown.broker.scheduling.round_faults").setLevel(logging.NOTSET)
     assert len(guard._lines._said_ms) <= MOST_REMEMBERED
