@@ -41,7 +41,7 @@ class BrokerOptions(TypedDict, total=False):
     http: bool
 
 
-KINDS: Mapping[str, tuple[str, tuple[type, ...]]] = {
+OPTION_TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "brokers": ("a number", (int,)),
     "racks": ("a list of names", (list, tuple)),
     "data": ("a folder", (str, Path, NoneType)),
@@ -76,7 +76,7 @@ class OwnBrokers:
         http: bool = False,
     ) -> None:
         """Raises: ValueError for what there is not, such as a protocol or a folder."""
-        _check_kinds(
+        _check_option_types(
             brokers=brokers,
             racks=racks,
             data=data,
@@ -180,11 +180,11 @@ class OwnBrokers:
         return access
 
 
-def _check_kinds(**options: object) -> None:
+def _check_option_types(**options: object) -> None:
     """Markers and ini files are not looked at by type checkers. Raises: ValueError."""
     for name, given in options.items():
-        what, kinds = KINDS[name]
-        if not isinstance(given, kinds):
+        what, types = OPTION_TYPES[name]
+        if not isinstance(given, types):
             raise ValueError(f"{name} is {what}, not {given!r}")
         within = given.values() if isinstance(given, Mapping) else ()
         if name == "users" and not all(isinstance(each, str) for each in within):
