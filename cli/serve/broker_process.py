@@ -66,7 +66,7 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
             "raise the limit of the container",
             *(limit_bytes >> 20, LEAST_BYTES >> 20),
         )
-    new = _prepare_start(loaded, options, environ)
+    new = _check_before_start(loaded, options, environ)
     allow_open_files()
     make_malloc_return_memory()
     shorten_switch_interval()
@@ -75,7 +75,7 @@ def serve(options: BrokerOptions, environ: Mapping[str, str] = os.environ) -> in
     return run_in_loop(_run_broker(loaded, options, new))
 
 
-def _prepare_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> frozenset[str]:
+def _check_before_start(loaded: StartupSettings, options: BrokerOptions, environ: Mapping[str, str]) -> frozenset[str]:
     """Checks addresses and directories, then makes the files that flags name; returns the log directories to be made.
 
     Raises: OSError, DiskFault for what would keep a broker from starting.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...storage.zookeeper.kafka_cluster import KafkaCluster
     from .adoption import Adoption, TopicPlace
     from .kafka_tool_output import ToolOutput
-    from .wanted_topics import WantedTopics
+    from .topic_selection import TopicSelection
 
 SOURCES_HINT = "Pass one of --defaults, -o KEY=VALUE, --from FILE, --zookeeper HOST:PORT and --zookeeper-data DIR."
 DELETION_NOTE = (
@@ -79,7 +79,7 @@ def adopt(
     Topics whose settings are known are left as they are: change those with `stepdown topics alter`.
     """
     from . import adoption
-    from .wanted_topics import WantedTopics
+    from .topic_selection import TopicSelection
 
     given = {
         "--defaults": defaults,
@@ -96,11 +96,13 @@ def adopt(
     if cluster is not None:
         described = _describe_cluster(cluster)
     counts = {} if described is None else internal_partition_counts(described)
-    wanted = WantedTopics(patterns or [], None if described is None or cluster is not None else list(described.topics))
+    selection = TopicSelection(
+        patterns or [], None if described is None or cluster is not None else list(described.topics)
+    )
     if log_dirs:
-        opened = _open_directories(log_dirs, config, described, cluster, wanted, dry_run=dry_run)
+        opened = _open_directories(log_dirs, config, described, cluster, selection, dry_run=dry_run)
     else:
-        opened = _connect_to_topics(bootstrap, command_config, wanted)
+        opened = _connect_to_topics(bootstrap, command_config, selection)
     with opened as place:
         for line in place.adopt_internal_partition_counts(counts, dry_run=dry_run):
             typer.echo(line)
@@ -167,7 +169,7 @@ def _open_directories(
     config: Path | None,
     described: ToolOutput | None,
     cluster: KafkaCluster | None,
-    wanted: WantedTopics,
+    selection: TopicSelection,
     *,
     dry_run: bool,
 ) -> Iterator[TopicPlace]:
@@ -186,7 +188,7 @@ def _open_directories(
     if cluster is not None and cluster.cluster_id:
         settings["stepdown.cluster.id"] = cluster.cluster_id
     reading = DirectoryReading(load_for(log_dirs, config, settings), described)
-    wanted.check_any_topic_matches(reading.topics())
+    selection.check_any_topic_matches(reading.topics())
     if dry_run:
         yield reading
         return
@@ -197,12 +199,12 @@ def _open_directories(
 
 
 @contextmanager
-def _connect_to_topics(bootstrap: str, command_config: Path | None, wanted: WantedTopics) -> Iterator[TopicPlace]:
+def _connect_to_topics(bootstrap: str, command_config: Path | None, selection: TopicSelection) -> Iterator[TopicPlace]:
     from .running_topics import RunningTopics
 
     with connect_client(bootstrap, command_config) as client:
         place = RunningTopics(client)
-        wanted.check_any_topic_matches(place.topics())
+        selection.check_any_topic_matches(place.topics())
         yield place
 
 

@@ -52,7 +52,7 @@ class OffsetBound:
             return default
         return _value_for_log(self.offsets, log, default)
 
-    def by_option(self) -> Iterator[tuple[str, set[tuple[str, int]]]]:
+    def partitions_by_option(self) -> Iterator[tuple[str, set[tuple[str, int]]]]:
         """Yield options, and the topics and partitions that their JSON names."""
         for name, values in ((f"{self.end}Offsets", self.offsets), (f"{self.end}OffsetsByTimestamp", self.times)):
             if isinstance(values, Mapping):

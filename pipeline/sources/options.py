@@ -132,7 +132,8 @@ class ReadOptions:
         """Raises: BadUsage for partitions that options name and that are not there, or not read."""
         there = {(log.topic, log.partition) for log in logs}
         assigned = {(topic, each) for topic, partitions in (self.assigned or {}).items() for each in partitions}
-        for name, named in (("assign", assigned), *self.starting.by_option(), *self.ending.by_option()):
+        bounds = (*self.starting.partitions_by_option(), *self.ending.partitions_by_option())
+        for name, named in (("assign", assigned), *bounds):
             missing = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(named - there))
             if missing:
                 raise BadUsage(f"the option {name} names what is not read: {missing}")

@@ -61,7 +61,7 @@ def check_directory(files: Files, path: str) -> None:
             _logger.warning("%s holds files of a partition that are not served: %s", path, _list_some(of_partition))
         return
     if of_partition:
-        raise NotALogDirectory(_describe_partition(path, of_partition[0]))
+        raise NotALogDirectory(_explain_partition_folder(path, of_partition[0]))
     _refuse_zookeeper(files, path, names, folders)
     _refuse_folders(files, path, folders)
 
@@ -79,7 +79,7 @@ def check_cluster_directory(files: Files, path: str) -> None:
         )
     of_partition = sorted(filter(_is_partition_file, names))
     if of_partition:
-        raise NotALogDirectory(_describe_partition(path, of_partition[-1]))
+        raise NotALogDirectory(_explain_partition_folder(path, of_partition[-1]))
     _refuse_zookeeper(files, path, names, sorted(names))
 
 
@@ -105,7 +105,7 @@ def _is_partition_file(name: str) -> bool:
     return name == PARTITION_METADATA or (name.endswith(_SEGMENT_ENDS) and offset_of(name) is not None)
 
 
-def _describe_partition(path: str, file: str) -> str:
+def _explain_partition_folder(path: str, file: str) -> str:
     parent, _, folder = path.rpartition("/")
     start = f"{path} is the folder of a partition, not a log directory: it has {file}"
     if folder == METADATA_FOLDER or parse_log_directory(folder) is not None:

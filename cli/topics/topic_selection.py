@@ -13,7 +13,7 @@ NAMES_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class WantedTopics:
+class TopicSelection:
     """The topics that the command line names, and those that files describe (None without files)."""
 
     patterns: Sequence[str]
