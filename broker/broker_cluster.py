@@ -418,11 +418,11 @@ class BrokerCluster:
 
 
 def own_settings(node_id: int, directory: str | Path, rack: str | None = None) -> list[Given]:
-    """The settings of one broker, beside those of the whole cluster."""
+    """The settings that differ from broker to broker; the caller adds those that all share."""
     texts = {
         "node.id": str(node_id),
         "log.dirs": str(Path(directory) / f"broker-{node_id}"),
-        "metadata.log.dir": str(Path(directory) / f"broker-{node_id}"),  # nothing: the cluster keeps the metadata
+        "metadata.log.dir": str(Path(directory) / f"broker-{node_id}"),  # stays empty: the cluster keeps the metadata
         "stepdown.http.listen": "127.0.0.1:0",
     }
     if rack is not None:

@@ -67,7 +67,7 @@ class OAuthSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslSettings:
-    """`passwords`: of PLAIN by user. `max_session_ms`: by mechanism, 0 has no end."""
+    """`passwords`: of PLAIN, by user. `max_session_ms`: the longest session by mechanism, 0 without limit."""
 
     mechanisms: tuple[str, ...]
     passwords: Mapping[str, str] = field(repr=False)

@@ -54,9 +54,9 @@ GRACE_S = 5.0
 class LoopClock:
     """The machine's time and the running event loop's timers.
 
-    A timer that rings late because we did not run (SIGSTOP, a laptop that slept) rings a second time instead, after as
-    long again, 5 s at most: what has arrived meanwhile, such as heartbeats, is read before anything expires. Not if it
-    `forgives` nothing.
+    A timer that is late because we did not run (SIGSTOP, a laptop that slept) is put off once more, by as much as it is
+    late, 5 s at most: what has arrived meanwhile, such as heartbeats, is read before anything expires. `forgives=False`
+    switches this off.
     """
 
     def __init__(self, *, forgives: bool = True) -> None:
@@ -86,7 +86,7 @@ class LoopClock:
 
 
 class _LoopTimer:
-    """Lets go of its callback when it has rung or was cancelled: who holds a timer is most often what it calls."""
+    """Drops its callback when it has rung or was cancelled: the holder of a timer is most often what it calls."""
 
     __slots__ = ("_callback", "_due_s", "_handle", "_loop")
 

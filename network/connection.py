@@ -46,8 +46,9 @@ class Connection:
     """Serves one accepted socket until it ends.
 
     `asked_ms`: when its latest whole request, or the end of a TLS handshake before a login, came; `is_busy`: a request
-    is being answered; `is_waiting`: the request is with its handler. `first` has to succeed before the first request,
-    and may raise what `serve` ends with; `at_end` is called at the end. `is_restricted`: the peer is not authenticated.
+    is being answered; `is_waiting`: the request is with its handler. `first` is awaited before the first request is
+    read, and its errors end `serve` like those of a request; `at_end` is called at the end. `is_restricted`: the peer
+    is not authenticated.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ _ERROR = Struct(">h")
 
 def serve(pipe: Pipe) -> None:
     """The child: plan, ready, go, result, until the parent closes the pipe."""
-    with suppress(EOFError, ConnectionError):  # of the pipe: a load tells its own in its result
+    with suppress(EOFError, ConnectionError):  # of the pipe; those of the load are in its result
         while True:
             _run_plan(pipe)
 

@@ -323,7 +323,7 @@ class Dispatcher:
         return reply if isinstance(reply, Reply) else await reply
 
     def _handle_of(self, served: ServedApi, module: ModuleType) -> Handle:
-        """What handles requests: the module; it asks first if there is an authorizer, and is metered if there are
+        """The module's `handle`, inside the authorization check if there is an authorizer, and metered if there are
         quotas."""
         authorizer, quotas = self._core.authorizer, self._core.quotas
         handle: Handle = module.handle

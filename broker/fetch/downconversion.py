@@ -150,7 +150,7 @@ def _find_refusal(core: "Core", reading: PartitionReading, params: FetchParams, 
 
 
 class _Downconversion:
-    """Promises the sizes of the slices of one response, in as many workers at once as there are."""
+    """Finds the converted size of each slice of one response; slices for workers are in all of them at once."""
 
     def __init__(
         self, core: "Core", readings: Sequence[PartitionReading], params: FetchParams, target: int, seen: SeenClient

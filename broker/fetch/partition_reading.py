@@ -151,8 +151,8 @@ def read_few(
 class DelayedFetch:
     """Whether a parked fetch is to wait no longer: enough bytes are there, or something that the client needs to know.
 
-    What counts is what each partition could give on its own. Nothing is waited on that cannot grow, as a segment once
-    visible data goes on in the next, or is gone from sight, as after a truncation (Kafka: `DelayedFetch`). After an
+    What counts is what each partition could give on its own. The wait is over when a slice can no longer grow: visible
+    data goes on in the next segment, or ends before the offset, as after a truncation (Kafka: `DelayedFetch`). After an
     event on one partition only that one is looked at: a fetch may have thousands.
     """
 

@@ -130,7 +130,7 @@ class LogMaintenance:
         await self._core.run_in_worker(self._core.log_manager.checkpoints.write_high_watermarks, marks)
 
     async def _tidy(self) -> None:
-        """Syncs segments that were closed meanwhile, removes files whose readers had their time, misses folders."""
+        """Syncs segments that were closed, deletes files after their delay, takes logs offline whose folder is gone."""
         for rolled in self._core.log_manager.take_rolled_logs():
             with self._core.rounds.item("flush", rolled.name):
                 await self._sync(rolled, rolled.plan_flush_of_closed_segments())
@@ -145,7 +145,7 @@ class LogMaintenance:
             self._core.fail(reason)
 
     def _tidy_directories(self, now_ms: int) -> list[Log]:
-        """Removes what is due; the logs whose folder is missing. For a worker."""
+        """Deletes what is due, and returns the logs whose folder is missing. For a worker."""
         self._core.log_manager.deletions.delete_due(now_ms)
         return find_logs_without_folder(self._core.log_manager)
 

@@ -48,4 +48,5 @@ class AbsentPartition(Partition):
 
     @property
     def high_watermark(self) -> int:
+        """Raises: ApiError, always."""
         return self.log.log_end_offset

@@ -19,10 +19,10 @@ class RequestQuota:
         return max_bytes
 
     def count_fetch(self, size_bytes: int) -> int:
-        """Counts what a fetch would answer. Where it has to wait for that, it is not counted and must not be answered.
+        """Counts what a fetch would answer. Returns the ms to wait first; above 0 nothing is counted or answered.
 
-        The time to wait before it in ms. One batch that is more than a whole window allows would wait for ever: it is
-        answered to who has taken nothing in the window, and the wait comes after it (Kafka never answers it).
+        One batch that is more than a whole window allows would wait for ever. A client that has taken nothing in this
+        window gets it, and waits afterwards (Kafka never answers it).
         """
         return 0
 

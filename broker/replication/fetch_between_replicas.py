@@ -1,9 +1,9 @@
 """One fetch of a follower from its leader, by the rules of Fetch v17 without the bytes of the protocol.
 
 The leader reads what is asked for, then notes where the follower is; so an answer has the high watermark of before the
-fetch, and the follower's high watermark is one round late. An answer after which the next fetch would find nothing new
-says so, and counts as that next fetch, which is parked (`is_waiting`). The follower truncates where the logs part
-(KIP-595), and appends batches as they are. Source: Kafka 3.9 `Partition`, `AbstractFetcherThread`.
+fetch, and the follower's high watermark is one round late. Where the leader has nothing more, the answer says
+`is_parked`: the follower's next fetch counts as sent, and waits at the leader (`is_waiting`). The follower truncates
+where the logs part (KIP-595), and appends batches as they are. Source: Kafka 3.9 `Partition`, `AbstractFetcherThread`.
 """
 
 from typing import NamedTuple

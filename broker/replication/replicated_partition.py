@@ -63,9 +63,9 @@ class ReplicaHost(Protocol):
     def answer_parked_fetch(
         self, follower: int, partition: "ReplicatedPartition", written: WrittenBatch | None
     ) -> None:
-        """Answers the fetch that this broker has parked here, with what was written if that is why.
+        """Answers the fetch that this broker has parked here; `written` is the new batch, if that is the cause.
 
-        It has fetched again when this returns.
+        When this returns it has fetched again, unless it is paused or slowed.
         """
         ...
 

@@ -24,8 +24,10 @@ def print_outcomes(
     kind: str = "name",
     accepted: Collection[str] = (),
 ) -> None:
-    """A line for each that is `done`, or JSON in which `kind` is the key of its name; ends the command with 1 if one
-    failed, but for the errors of `accepted`: such a thing is there already."""
+    """A line for each that is `done`, or JSON in which `kind` is the key of its name. Exits with 1 if any failed.
+
+    Errors in `accepted`, such as TOPIC_ALREADY_EXISTS, are no failure: those are shown as "is there already".
+    """
     failed = [each for each in outcomes if each.failed and each.error not in accepted]
     if as_json:
         shown = [{kind: each.name, "error": each.error, "message": each.message} for each in outcomes]

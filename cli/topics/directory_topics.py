@@ -54,7 +54,7 @@ class DirectoryTopics:
         if changed and not dry_run:
             store.state.topics |= changed
             store.save()
-            store.write_snapshot()  # in which a topic that has fewer partitions now was never removed
+            store.write_snapshot()  # the log says of a topic with fewer partitions that it was removed and made
         return describe_changes(present, changed)
 
     def adopt_access(self, cluster: KafkaCluster, *, dry_run: bool) -> Sequence[str]:

@@ -35,7 +35,7 @@ NULL_MEANS_ALL_FROM = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to create; -1 leaves a number to the broker. `assignments` (replicas by partition) stand for both."""
+    """A topic to create; -1 leaves a number to the broker. `assignments` (replicas by partition) replace both."""
 
     name: str
     partitions: int = -1

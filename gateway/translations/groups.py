@@ -51,7 +51,7 @@ async def translate_commit(call: TranslatedCall) -> OffsetCommitResponse:
 
 
 async def translate_offset_fetch(call: TranslatedCall) -> OffsetFetchResponse:
-    """Version 0 says that nothing is committed by an error."""
+    """In version 0 a partition without committed offset has the error UNKNOWN_TOPIC_OR_PARTITION."""
     response: OffsetFetchResponse = await _ask_coordinator(call, call.request, AclOperation.DESCRIBE)
 
     def name_nothing(topic: str, partition: OffsetFetchResponsePartition) -> OffsetFetchResponsePartition:

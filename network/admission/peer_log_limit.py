@@ -39,7 +39,7 @@ class PeerLogLimit:
         self._log_within_limit(log, logging.WARNING, network, line, cause)
 
     def inform(self, log: logging.Logger, network: str, line: str) -> None:
-        """The same for what is no more than news."""
+        """As `warn`, at level INFO, and without a cause."""
         self._log_within_limit(log, logging.INFO, network, line)
 
     def _log_within_limit(self, log: logging.Logger, level: int, network: str, line: str, cause: str = "") -> None:

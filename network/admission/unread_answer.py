@@ -42,7 +42,7 @@ class UnreadAnswer:
         self._shared.unread.release(self, self._peer.network)
 
     def keep(self, size_bytes: int) -> None:
-        """Counts what is kept until `release`, which has to come before the next one."""
+        """Counts these bytes as unread until `release`, which has to come before the next `keep`."""
         if size_bytes > UNCOUNTED_BYTES:
             self._shared.unread.keep(self, self._peer.network, size_bytes, self.give_up)
 

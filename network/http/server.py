@@ -135,8 +135,8 @@ class HttpServer:
             writer.close()
 
     def _close_longest_waiting(self) -> bool:
-        """Hangs up on who has been silent, or in the middle of a request, for longest, else on who has read its answer
-        for longest; False: the answers of all are being made.
+        """Closes the connection that has been silent, or in the middle of a request, for longest; if there is none, the
+        one that has read its answer for longest. False if the answers of all are still being made.
 
         Connections that ask for nothing, or do not read, must not keep a probe of liveness out.
         """
@@ -193,7 +193,7 @@ class HttpServer:
             await self._turns.wait()
         writer.write(protocol.send(h11.EndOfMessage()) or b"")
         await writer.drain()
-        await self._turns.wait()  # also without a body: who pipelines HEAD has the loop no longer than anybody else
+        await self._turns.wait()  # also after an answer without a body, so that pipelined HEADs do not hold the loop
 
     async def _next_request(
         self, protocol: h11.Connection, reader: asyncio.StreamReader
@@ -201,7 +201,7 @@ class HttpServer:
         """A request and its body. Raises: h11.RemoteProtocolError, also for more than `MOST_HEAD_LINES` or
         `MOST_BODY_BYTES`.
 
-        Connections that have sent very much at once go on a few in each pass of the loop.
+        In each pass of the loop only a few of the connections with much buffered input go on.
         """
         request: h11.Request | None = None
         body = bytearray()

@@ -56,8 +56,8 @@ class ObjectFiles:
         self.requests = 0
 
     def handle(self, path: str, read_to: int = 0, version: Hashable = None) -> RangedFile:
-        """The object, read in order up to `read_to` at most. It need not exist: reading tells, as it does of another
-        version than `version`, which a list told.
+        """The object, read in order up to `read_to` at most. Does not check that it exists: reading raises DiskFault if
+        it is missing, or no longer the `version` that was listed.
         """
         check = VersionCheck(path, version if isinstance(version, ObjectVersion) else None)
         return RangedFile(path, lambda start, end: self._fetch_range(check, start, end), self._ahead, read_to)

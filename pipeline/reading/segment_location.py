@@ -25,10 +25,10 @@ class FilePart:
 class SegmentFile:
     """One segment. `next_base` is the base offset of the one after it, None for the newest.
 
-    Bytes `start` to `size_bytes` (open) hold the batches that count: preallocated zeros behind them do not, nor do
-    batches that another segment has, or that belong to a leader epoch that was cut off; `cut_at` is then the first
-    offset that counts. `chunks` says how the bytes are stored where they are not as in the log, `indexes` where the
-    indexes are if not beside the file, by suffix. `version` is which bytes an object had as it was listed.
+    Only bytes `start` to `size_bytes` (open) are read. Left out are preallocated zeros at the end, batches that another
+    segment has, too, and batches of a leader epoch that was cut off; `cut_at` is then the first offset that counts.
+    `chunks` says how the bytes are stored where they are not as in the log, `indexes` where the indexes are if not
+    beside the file, by suffix. `version` is which bytes an object had as it was listed.
     """
 
     path: str

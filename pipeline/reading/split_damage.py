@@ -47,7 +47,7 @@ class SplitDamageCheck:
         self._is_after_corruption = False
 
     def add_rows(self, columns: RecordColumns) -> None:
-        """Look at rows that will be cleared."""
+        """Look at the rows that came since the last call, before they are cleared."""
         if self._leniency.follows_offsets:
             self._continuity.add_rows(columns)
 

@@ -24,7 +24,7 @@ from ..reading.arrow_columns import MICROSECONDS
 
 
 class Row(NamedTuple):
-    """A record and where it goes. `offset` is None for the next; that of `record` means nothing."""
+    """A record and where it goes. `offset` None is the next offset of the partition; `record.offset` is ignored."""
 
     topic: str
     partition: int

@@ -48,7 +48,7 @@ class StickyChoice:
         return self.next(view, -1) if chosen is None else chosen
 
     def next(self, view: TopicView, previous: int) -> int:
-        """The choice after a batch was opened for `previous`; it changes only if that was the choice, or none was."""
+        """The choice after a batch was opened for `previous`: a new one if that is the choice, or there is none."""
         chosen = self._chosen.get(view.topic)
         if chosen is None or chosen == previous:
             self._chosen[view.topic] = chosen = self._draw(view, chosen)

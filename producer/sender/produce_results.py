@@ -157,7 +157,7 @@ class Results:
             self._end_batch(batch, Outcome(error=error, failures=failures))
 
     def _end_batch(self, batch: Batch, outcome: Outcome) -> None:
-        """Ends a batch that nobody keeps any more, so also after a fault."""
+        """Ends a batch. No queue has it now, so nobody else would: after a fault it tries again."""
         try:
             batch.end(outcome)
         except Exception as fault:

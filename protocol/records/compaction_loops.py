@@ -90,7 +90,8 @@ GROWTH_BYTES = cython.declare(cython.Py_ssize_t, 12)
 class OffsetMap:
     """A table of `slots` keys, of which `most` may be used; `latest_offset` is the last one noted, -1 at first.
 
-    After `sift` and `judge`: `records_read` and `records_kept` count up; the others are of what was kept since `begin`.
+    `sift` and `judge` add to `records_read` and `records_kept`. `has_tombstones`, `first_timestamp` and `max_timestamp`
+    are of the records that the last batch keeps.
     """
 
     slots = cython.declare(cython.Py_ssize_t, visibility="readonly")

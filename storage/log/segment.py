@@ -215,7 +215,7 @@ class Segment:
         return place
 
     def _find(self, offset: int, start: int) -> tuple[int, int] | None:
-        """As `find_batch`, and from the beginning where an index entry misleads: records would be passed over."""
+        """As `find_batch`. If nothing is found from `start`, searches the whole segment: the index may be wrong."""
         try:
             found = find_batch(self.file, offset, start, self.size)
             if found is not None or not start:

@@ -264,7 +264,7 @@ class ProducerStates:
 
     @property
     def has_unstable(self) -> bool:
-        """Whether `first_unstable_offset` may be something."""
+        """False: `first_unstable_offset` is None, no transaction is open or not yet replicated."""
         return bool(self._ongoing or self._unreplicated)
 
     @property

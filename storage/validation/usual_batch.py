@@ -1,8 +1,8 @@
 """Fast path for a record set of one valid v2 batch, which is appended unchanged.
 
-Of magic 2, with nothing wrong in it and nothing to change: it takes one look to see that, after it was opened if it is
-compressed. What is anything else, or wrong, or large once opened, is left to the checks of `record_sets.py`, which go
-step by step and say what it is.
+Of magic 2, with nothing wrong in it and nothing to change: one pass over the decompressed records checks that. Any
+other record set, a faulty one, or one that decompresses to much goes through the checks of `record_sets.py`, which go
+step by step and say what is wrong.
 """
 
 import threading

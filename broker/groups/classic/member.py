@@ -74,7 +74,7 @@ class ClassicMember:
 
     @property
     def is_alive_without_heartbeat(self) -> bool:
-        """Whether a parked request vouches for the member. A new one has no other way to be seen, so it may expire."""
+        """Whether a JoinGroup or SyncGroup of the member is parked. False for a new member: its join may expire."""
         return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
     def answer_sync(self, response: SyncGroupResponse) -> bool:

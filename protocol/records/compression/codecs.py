@@ -39,7 +39,7 @@ CompressAtOnce = Callable[[memoryview, bytearray, int, int], int]
 
 
 class Compressor(Protocol):
-    """Takes chunks of one stream and appends what they compress to to a bytearray."""
+    """Takes chunks of one stream and appends the compressed bytes to a bytearray, the last of them in `finish`."""
 
     def write(self, chunk: Buffer) -> None: ...
 
@@ -246,7 +246,7 @@ def _read_zstd(data: memoryview, magic: int, max_bytes: int) -> Iterator[Buffer]
 
 
 def _decompress_zstd_at_once(data: memoryview, max_bytes: int) -> Buffer | None:
-    """A view of a buffer of the thread. Room is one byte more than `max_bytes`: if it is filled, that is not all."""
+    """A view of a buffer of the thread; None if `data` opens to more than `max_bytes`, and so fills one byte more."""
     import zstandard
 
     room = memoryview(_thread_buffers.opened)[: max_bytes + 1]

@@ -82,7 +82,7 @@ class RecordsDown(MessageStream):
         self.item = Item()
 
     def begin(self, data: Source, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
-        """Make ready for the records of the compressed v2 batch from `at` to `end`, its frame taken for right.
+        """Make ready for the records of the compressed v2 batch from `at` to `end`, bounds that the caller has checked.
 
         Returns: codec and timestamp type as attributes of a message have them, 0 when it has no codec or is a control
         batch, or when anything is wrong with it.
