@@ -85,7 +85,7 @@ async def _ask_coordinator(
     answers: dict[PartitionKey, Any] = {}
     if wanted:
         with suppress(ClientError):
-            for part in await _cut_into_parts(request, wanted, turn):
+            for part in await _divide_into_parts(request, wanted, turn):
                 rest = await call.ask_coordinator(request.group_id, part, call.sent_as)
                 turn.begin()
                 answers |= {key: each async for key, each in turn.each(_partitions_of(rest))}
@@ -120,7 +120,7 @@ def _partitions_of(response: Any) -> Iterator[tuple[PartitionKey, Any]]:
     return (((topic.name, each.partition_index), each) for topic in response.topics for each in topic.partitions)
 
 
-async def _cut_into_parts(
+async def _divide_into_parts(
     request: OffsetCommitRequest | OffsetFetchRequest, wanted: set[PartitionKey], turn: Turn
 ) -> list[Any]:
     """The request about these partitions alone, in parts that the gateway's own client writes and reads at once."""
