@@ -67,6 +67,7 @@ class RunningProcess:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
+            start_new_session=True,  # ^C at the terminal is for the tests: they end the process when they are done
         )
         assert self._process.stdout is not None and self._process.stderr is not None
         self._errors = ErrorOutput(self._process.stderr)

@@ -12,14 +12,15 @@ Its control port is named by `--kafka-control HOST:PORT`, with `--kafka-token`. 
 of all other fixtures act as that release. All of these may stand in the ini file, as `kafka_bootstrap` and so on.
 
 `data` is a log directory, or a function that is given a `Kafka` once and fills it; tests get copies of their own.
-Nothing of a broker is imported before a test asks for one. A test that fails shows what its brokers did last.
+Nothing of a broker is imported before a test asks for one. A test that fails, or that ^C ends, shows what its brokers
+did last.
 """
 
 from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,17 @@ NOPROC = {
 }
 SECURITY = "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: how one gets in at the fixture `kafka_proc`, as alice."
 ACT_AS = "Release of Kafka that the brokers of the fixtures act as, such as 4.4, where a test does not say another one."
-BROKERS = frozenset({"kafka", "kafka_cluster", "kafka_proc", "kafka_noproc"})
+OWN = frozenset({"kafka", "kafka_cluster"})
 SHARED = frozenset({"kafka_proc", "kafka_noproc"})
+BROKERS = OWN | SHARED
+FOR_OWN = "@pytest.mark.kafka is for the fixtures kafka, kafka_cluster, kafka_async and kafka_cluster_async"
+INSTEAD_OF_MARKER = {
+    "kafka_noproc": "kafka_noproc is what runs elsewhere, as it was begun there",
+    "kafka_proc": "kafka_proc is one for the session: --kafka-security and --kafka-act-as say how it begins",
+}
+"""What is said of the marker to a test that has only this fixture."""
+INTERRUPTED = pytest.StashKey[list[tuple[str, str]]]()
+"""What brokers did last in the test that ^C ended."""
 OPTIONS = frozenset({"act_as", "brokers", "config", "data", "http", "racks", "security", "topics", "users"})
 
 
@@ -120,6 +130,22 @@ CHECKS: Mapping[str, Callable[[str], None]] = {
 """What is said of an option before the first test. Raise: ValueError."""
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        item.config.stash[INTERRUPTED] = _tell_last_events(item)
+        raise
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Shows what brokers did last in the test that ^C ended, of which pytest has no report."""
+    for title, text in config.stash.get(INTERRUPTED, []):
+        terminalreporter.section(title, "-")
+        terminalreporter.write_line(text)
+
+
 def _skip_assert_rewriting(config: pytest.Config) -> None:
     """pytest rewrites the asserts of every module that is installed with a plugin: seconds before the first test that
     has a broker, in each run where no bytecode is kept. There is no public way to be left out.
@@ -170,11 +196,16 @@ def pytest_runtest_makereport(
     if call.excinfo is not None and not item.config.getoption("fulltrace"):
         _shorten_traceback(call.excinfo.value)
     report = yield
-    used = BROKERS.intersection(getattr(item, "fixturenames", ()))
-    if used and report.when == "call" and report.failed:
-        told = {name: _last_events(item, name) for name in sorted(used)}
-        report.sections += [(f"{name}: what happened last", text) for name, text in told.items() if text]
+    if report.when == "call" and report.failed:
+        report.sections += _tell_last_events(item)
     return report
+
+
+def _tell_last_events(item: pytest.Item) -> list[tuple[str, str]]:
+    """A title and a text for each of the test's brokers of which there is something to tell."""
+    used = BROKERS.intersection(getattr(item, "fixturenames", ()))
+    told = {name: _last_events(item, name) for name in sorted(used)}
+    return [(f"{name}: what happened last", text) for name, text in told.items() if text]
 
 
 def _shorten_traceback(failure: BaseException) -> None:
@@ -225,8 +256,9 @@ def _run_brokers(request: pytest.FixtureRequest, templates: Templates, brokers: 
         with _fail_with_message((ConfigError, ModuleNotFoundError), _place_of(request)):
             broker = stack.enter_context(ready)
         yield broker
-        with _fail_with_message(AssertionError):
-            broker.faults.assert_fired()
+        if not _is_interrupted(request):
+            with _fail_with_message(AssertionError):
+                broker.faults.assert_fired()
 
 
 @pytest.fixture(autouse=True)
@@ -235,11 +267,30 @@ def _end_test_of_shared_kafka(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     from .control_client import ControlFailed
 
-    for name in SHARED.intersection(request.fixturenames):
+    for name in () if _is_interrupted(request) else SHARED.intersection(request.fixturenames):
         broker = request.getfixturevalue(name)
         if broker.has_control:
             with _fail_with_message((AssertionError, ControlFailed, ConnectionError)):
                 broker.end_test()
+
+
+def _is_interrupted(request: pytest.FixtureRequest) -> bool:
+    """Whether ^C, or pytest.exit, ended the run in this test: what fails in its teardown would hide that."""
+    return request.session.exitstatus == pytest.ExitCode.INTERRUPTED
+
+
+@pytest.fixture(autouse=True)
+def _check_marker(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test with a marker `kafka` that is wrong, or that nothing of it reads."""
+    wanted = _options(request)
+    shared = sorted(SHARED.intersection(request.fixturenames))
+    if wanted and shared and not OWN.intersection(request.fixturenames):
+        pytest.fail(f"{_place_of(request)}{FOR_OWN}; {INSTEAD_OF_MARKER[shared[-1]]}", pytrace=False)
+    yield
+    # Not sooner: a fixture may be asked for by name. The marker of a module or a class is for some of its tests.
+    is_its_own = any(marker.name == "kafka" and marker.kwargs for marker in request.node.own_markers)
+    if is_its_own and not BROKERS.intersection(request.fixturenames) and not _is_interrupted(request):
+        pytest.fail(f"{_place_of(request)}{FOR_OWN}; this test has none of them", pytrace=False)
 
 
 @contextmanager
@@ -292,7 +343,14 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
         unknown = marker.kwargs.keys() - OPTIONS
         if unknown or marker.args:
             found = ", ".join(sorted(unknown)) or "an argument without a name"
-            told = f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not {found}"
+            told = f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not {found}{_suggest(unknown)}"
             pytest.fail(_place_of(request) + told, pytrace=False)
         wanted = {**marker.kwargs, **wanted}
     return wanted
+
+
+def _suggest(unknown: Iterable[str]) -> str:
+    from ..config.similar_names import nearest
+
+    like = [near for name in sorted(unknown) if (near := nearest(name, OPTIONS))]
+    return f"; did you mean {', '.join(like)}?" if like else ""

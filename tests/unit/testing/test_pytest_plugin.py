@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.broker.faults.event_log import MOST_LINES
-from stepdown.testing.pytest_plugin import OPTIONS
+from stepdown.testing.pytest_plugin import FOR_OWN, INSTEAD_OF_MARKER, OPTIONS
 from support.deadline import JOB_DEADLINE_S
 
 SUITE = """
@@ -58,13 +58,27 @@ def test_elsewhere(kafka_noproc):
 
 def run(folder: Path, suite: str, *options: str, errors: bool = False) -> str:
     """What pytest prints, or with `errors` what it prints to stderr."""
+    done = start(folder, suite, *options)
+    return done.stderr if errors else done.stdout
+
+
+def start(folder: Path, suite: str, *options: str, new_session: bool = False) -> "subprocess.CompletedProcess[str]":
+    """A pytest that has ended."""
     (folder / "test_it.py").write_text(suite)
     (folder / "tmp").mkdir(exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", *options]
     environment = os.environ | {"TMPDIR": str(folder / "tmp"), "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=JOB_DEADLINE_S)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=JOB_DEADLINE_S,
+        start_new_session=new_session,
+    )
     assert not list((folder / "tmp").glob("stepdown-*")), "files are left"
-    return done.stderr if errors else done.stdout
+    return done
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "xdist"])
@@ -74,7 +88,7 @@ def test_each_test_has_a_broker_of_its_own(tmp_path: Path, options: tuple[str, .
 
 
 WRONG_MARKERS = {
-    "confg={}": f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not confg",
+    "confg={}": f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not confg; did you mean config?",
     "{}": f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not an argument without a name",
     "brokers='3'": "brokers is a number, not '3'",
     "brokers=None": "brokers is a number, not None",
@@ -391,3 +405,61 @@ def test_pytest_does_not_rewrite_the_brokers_asserts(tmp_path: Path) -> None:
     (tmp_path / "as_installed.py").write_text("import pytest; pytest.register_assert_rewrite('stepdown')")
     told = run(tmp_path, INSTALLED, "-p", "as_installed")
     assert "1 passed" in told, told
+
+
+IGNORED_MARKERS = """
+import pytest
+
+@pytest.mark.kafka(security="SSL", brokers=3)
+def test_session(kafka_proc): pass
+
+@pytest.mark.kafka(broker=3)
+def test_misspelt(kafka_proc): pass
+
+@pytest.mark.kafka(brokers=3)
+def test_elsewhere(kafka_noproc): pass
+
+@pytest.mark.kafka(brokers=3)
+def test_nothing(): pass
+
+@pytest.mark.kafka(brokers=1)
+def test_by_name(request):
+    request.getfixturevalue("kafka")
+
+@pytest.mark.kafka
+def test_of_others(): pass
+"""
+
+
+def test_a_marker_that_nothing_reads_is_an_error(tmp_path: Path) -> None:
+    """It was ignored without a word: a client with TLS waited for a broker without."""
+    told = run(tmp_path, IGNORED_MARKERS, "--kafka-bootstrap=127.0.0.1:1")
+    assert "3 passed, 4 errors" in told, told
+    shown = re.findall(r"ERROR at \w+ of test_\w+ _+\n(.*)\n(?=_|=)", told)
+    takes = f"@pytest.mark.kafka takes {', '.join(sorted(OPTIONS))}, not broker; did you mean brokers?"
+    assert shown == [
+        f"test_it.py:4: {FOR_OWN}; {INSTEAD_OF_MARKER['kafka_proc']}",
+        f"test_it.py:7: {takes}",
+        f"test_it.py:10: {FOR_OWN}; {INSTEAD_OF_MARKER['kafka_noproc']}",
+        f"test_it.py:13: {FOR_OWN}; this test has none of them",
+    ], told
+
+
+HANGING = """
+import os, pathlib, signal, threading
+
+def test_hangs({fixture}):
+    {fixture}.faults.black_hole(api="Produce")
+    os.killpg(os.getpgrp(), signal.SIGINT)
+    threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("fixture", ["kafka", "kafka_proc"])
+def test_an_interrupted_run_ends_as_pytest_does_and_shows_what_brokers_did_last(tmp_path: Path, fixture: str) -> None:
+    """The process took the terminal's ^C as well: 74 lines of Python, exit code 1, and nothing of what brokers did."""
+    done = start(tmp_path, HANGING.replace("{fixture}", fixture), new_session=True)
+    assert done.returncode == pytest.ExitCode.INTERRUPTED, done.stdout + done.stderr
+    assert f"{fixture}: what happened last" in done.stdout and "fault 1 armed: black_hole" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr and "Error" not in done.stdout, done.stdout + done.stderr
+    assert done.stdout.rstrip().endswith("no tests ran in " + done.stdout.rstrip().rpartition(" ")[2]), done.stdout
