@@ -43,7 +43,13 @@ def adopt(
             help="Such as orders, 'audit-*'. Default: all.",
         ),
     ] = None,
-    defaults: Annotated[bool, typer.Option("--defaults", help="They have the broker's defaults: older records than seven days go, or as log.retention.* says.")] = False,
+    defaults: Annotated[
+        bool,
+        typer.Option(
+            "--defaults",
+            help="They have the broker's defaults: older records than seven days go, or as log.retention.* says.",
+        ),
+    ] = False,
     override: Annotated[
         list[str] | None, typer.Option("--override", "-o", metavar="KEY=VALUE", help="A setting; may be repeated.")
     ] = None,
