@@ -69,6 +69,8 @@ SILENT_MS = 60_000
 """After which a question to the cluster that is still open counts as not answered."""
 RETRY_MS = 1_000
 """Between two questions to a cluster that does not answer."""
+FIRST_ANSWER_MS = 3_000
+"""For which the first line that is printed waits for the cluster."""
 WORKERS = 2
 PATIENCE_MS = 2_000
 
@@ -163,7 +165,8 @@ class Gateway:
         self.metrics.add_gauges(self._count_connections, self._answer_memory)
 
     async def start(self) -> str:
-        """Returns when clients are served: "" if the cluster was reached, else why it was not.
+        """Returns when clients are served: "" if the cluster was reached, else why it was not. A cluster that is
+        silent is waited for no longer than `FIRST_ANSWER_MS`.
 
         Raises: OSError when an address cannot be bound, DiskFault when keys or certificates cannot be used.
         """
@@ -175,14 +178,13 @@ class Gateway:
             self.address = HostPort(host, port)
             for broker, address in settings.brokers.items():
                 self.upstream.learn_broker(broker, address)
-            fault = await self._refresh_brokers()
             if self._http is not None:
                 with address_in_bind_errors(settings.http.host, settings.http.port):
                     self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
+            fault = await self._begin_refreshing()
         except BaseException:
             await self.stop(drain_ms=0)
             raise
-        self._refreshing = asyncio.create_task(self._keep_refreshing())
         self._report.start()
         if self._allow_watch is not None:
             self._allow_watch.start()
@@ -299,18 +301,37 @@ class Gateway:
         self.ports.open_missing(self.upstream.alive or self.upstream.brokers)
         return ""
 
-    async def _keep_refreshing(self) -> None:
-        logged = self._fault
+    async def _begin_refreshing(self) -> str:
+        """As `start` returns it, which is in the first line that the gateway prints."""
+        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._refreshing = asyncio.create_task(self._keep_refreshing(told))
+        patience = asyncio.create_task(self.clock.sleep(FIRST_ANSWER_MS))
+        try:
+            await asyncio.wait((told, self._refreshing, patience), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            patience.cancel()
+        if self._refreshing.done():
+            self._refreshing.result()
+        if not told.done():
+            told.set_result(f"no answer within {FIRST_ANSWER_MS // 1000} s; it is still being asked")
+        return told.result()
+
+    async def _keep_refreshing(self, told: asyncio.Future[str]) -> None:
+        """`told`: what the first line says of the cluster, set here if it answers before that."""
+        again, fault = "", await self._refresh_brokers()
+        if not told.done():
+            told.set_result(fault)
+        logged = told.result()
         while True:
-            await self.clock.sleep(self._find_refresh_ms())
-            self.upstream.forget_all_versions()
-            again = " again" if self.upstream.answered_ms is not None else ""
-            fault = await self._refresh_brokers()
             if fault and fault != logged:
                 log.warning("the cluster does not answer: %s", fault)
             elif logged and not fault:
                 log.info("the cluster answers%s", again)
             logged = fault
+            await self.clock.sleep(self._find_refresh_ms())
+            self.upstream.forget_all_versions()
+            again = " again" if self.upstream.answered_ms is not None else ""
+            fault = await self._refresh_brokers()
 
     def _find_refresh_ms(self) -> int:
         """Until the next question; a login that was refused is not tried more often, since that may lock the user."""
@@ -484,7 +505,8 @@ class Gateway:
         if self._fault or silent_ms > SILENT_MS:
             why = self._fault or "it is being asked"
             return f"no broker of the cluster has answered for {silent_ms // 1000} s: {why}"
-        return ""
+        brokers = self.upstream.alive or self.ports.ports.keys()
+        return "no broker of the cluster takes connections" if brokers and brokers <= self.ports.closed else ""
 
 
 def find_no_credential(user: str, mechanism: str) -> LoginCredential:

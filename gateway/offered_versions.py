@@ -176,6 +176,11 @@ def encode_unsupported_api_versions(newest: int) -> bytes:
     return _ERROR.pack(ErrorCode.UNSUPPORTED_VERSION) + _COUNT.pack(1) + only
 
 
+def encode_refused_api_versions(code: ErrorCode) -> bytes:
+    """The body of an answer of v0 that has an error alone."""
+    return _ERROR.pack(code) + _COUNT.pack(0)
+
+
 def _read_range_count(view: memoryview, is_flexible: bool) -> tuple[int, int]:
     if is_flexible:
         count, at = read_uvarint(view, _ERROR.size)

@@ -1,6 +1,7 @@
 """The cluster behind the gateway: which brokers it has, which versions they offer, and connections to them."""
 
 import asyncio
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from ..client.versions import VersionRanges
 from ..config.keys.endpoints import HostPort
 from ..network.clock import Clock
 from ..protocol.api import API, ApiKey
-from ..protocol.errors import MalformedFrame
+from ..protocol.errors import ErrorCode, MalformedFrame
 from ..protocol.frame import decode_response, encode_request
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ..protocol.tls_faults import is_of_unknown_signer
@@ -36,6 +37,11 @@ MOST_KNOWN_BROKERS = 1_000
 """Whose addresses are kept: a cluster that names ever new ones would take all descriptors for their ports."""
 TLS_ADVICE = "; is it a broker's port, and does it want TLS? see upstream.security.protocol"
 LOGIN_ADVICE = "; does it want a login? see upstream.security.protocol or, where clients log in to the cluster, brokers"
+REFUSALS = {
+    ErrorCode.INVALID_REQUEST: "is this gateway itself",
+    ErrorCode.BROKER_NOT_AVAILABLE: "is a gateway that has no answer of a broker itself: does it lead back to this one?",
+}
+"""What the answers of `Upstream.refuse_gateway` mean."""
 BOOTSTRAP = -1
 """Stands for the id of whichever broker answers."""
 
@@ -78,6 +84,8 @@ class Upstream:
         self._client = self._make_client(self.sasl)
         self._clients: dict[UpstreamLogin, AsyncClient] = {}
         self._versions: dict[HostPort, VersionRanges] = {}
+        self._own_id = f"{CLIENT_ID}-{secrets.token_hex(6)}"
+        """The client id of questions for versions, which no other gateway has."""
 
     def close(self) -> None:
         self._client.close()
@@ -151,6 +159,14 @@ class Upstream:
         client = self._client if login is None else self._get_or_make_client(login)
         return await client.run(operation)
 
+    def refuse_gateway(self, client_id: str) -> ErrorCode:
+        """The error by which a gateway that asks for versions learns that this one is itself, or has no answer of its
+        own yet: such as lead to each other would ask each other for ever. NONE: the cluster is asked."""
+        if client_id == self._own_id:
+            return ErrorCode.INVALID_REQUEST
+        is_gateway = client_id.startswith(f"{CLIENT_ID}-")
+        return ErrorCode.BROKER_NOT_AVAILABLE if is_gateway and self.answered_ms is None else ErrorCode.NONE
+
     async def fetch_versions(self) -> VersionRanges:
         """The versions that a broker offers. Raises: UpstreamFailed."""
         versions: VersionRanges = (await self._try_bootstrap_servers(self._get_or_ask_versions))[1]
@@ -198,7 +214,7 @@ class Upstream:
         versions = next(iter(self._versions.values()), None)
         if versions is None:
             return "version unknown"
-        return "Kafka 4 or later" if versions.get(ApiKey.FETCH, (0, 0))[0] > 0 else "before Kafka 4"
+        return "Kafka 4 or later" if versions.get(ApiKey.FETCH, (0, 0))[0] > 0 else "before Kafka 4, or a gateway"
 
     def forget_versions(self, address: HostPort) -> None:
         """A connection there broke: the broker may come back as another release."""
@@ -222,12 +238,12 @@ class Upstream:
         known = self._versions.get(address)
         if known is not None:
             return known
-        connection = AsyncConnection(CLIENT_ID, ASK_TIMEOUT_S)
+        connection = AsyncConnection(self._own_id, ASK_TIMEOUT_S)
         try:
             with connecting_faults(address):
                 await self._open_tcp(lambda: connection, address)
             with asking_faults(address, "ApiVersions"):
-                await connection.agree_on_versions()
+                code = await connection.agree_on_versions()
         except TlsExpected:
             protocol = "SASL_SSL" if self.sasl is not None else "SSL"
             raise UpstreamFailed(f"{address} speaks TLS: set upstream.security.protocol to {protocol}") from None
@@ -235,6 +251,8 @@ class Upstream:
             raise UpstreamFailed(f"{fault}{self._advise(fault)}") from None
         finally:
             connection.close()
+        if code in REFUSALS:
+            raise UpstreamFailed(f"{address} {REFUSALS[code]}")
         self._versions[address] = versions = correct_advertised_ranges(connection.versions)
         return versions
 

@@ -110,9 +110,14 @@ def _run_worker(descriptors: str) -> int:
 
 
 async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Callable[[], Sequence[Given]]) -> int:
-    stopping = asyncio.Event()
+    stopping, starting = asyncio.Event(), asyncio.create_task(gateway.start())
+
+    def stop_soon() -> None:
+        stopping.set()
+        starting.cancel()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop_soon)
     reloads: set[asyncio.Task[None]] = set()
 
     def reload_soon() -> None:
@@ -122,9 +127,12 @@ async def _run(gateway: Gateway | Supervisor, started: Sequence[Given], read: Ca
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_soon)
     collect_garbage_seldom()
     try:
-        fault = await gateway.start()
+        fault = await starting
     except StartFailed as failure:
         return failure.status
+    except asyncio.CancelledError:
+        log.info("stopped")
+        return 0
     print_greeting(make_greeting(gateway, fault))
     await stopping.wait()
     log.info("stopping: finishing what is in flight")

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 class BrokerPorts:
     """`listen` opens a port under a name and returns where that is, `stop_listening` closes it; `learn` takes the
-    cluster's address of a broker. `faults`: why brokers that have no port have none."""
+    cluster's address of a broker. `faults`: why brokers that have no port have none. `closed`: brokers that take no connections."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class BrokerPorts:
         self._first_port = first_port
         self._listen = listen
         self._stop_listening = stop_listening
-        self._closed: set[int] = set()
+        self.closed: set[int] = set()
         self._learn = learn
         self._lines = LineLimit(clock)
 
@@ -86,18 +86,18 @@ class BrokerPorts:
 
     def close(self, broker: int) -> None:
         """Refuses connections at the port of a broker until it is opened again."""
-        if broker in self.ports and broker not in self._closed:
-            self._closed.add(broker)
+        if broker in self.ports and broker not in self.closed:
+            self.closed.add(broker)
             self._stop_listening(f"{_PREFIX}{broker}")
             log.warning("broker %d takes no connections: its port is closed until it does", broker)
 
     def reopen(self, broker: int) -> bool:
         """Opens the port that was closed; False where it cannot be had now."""
-        if broker in self._closed:
+        if broker in self.closed:
             port = self.ports[broker]
             if not self._try(lambda: self._note_outcome(broker, lambda: self._listen_for(broker, port)), broker):
                 return False
-            self._closed.discard(broker)
+            self.closed.discard(broker)
             log.info("broker %d takes connections again", broker)
         return True
 

@@ -30,6 +30,7 @@ from ..offered_versions import (
     NOT_OFFERED,
     TOKEN_REQUESTS,
     TRANSLATED,
+    encode_refused_api_versions,
     encode_unsupported_api_versions,
     is_translated,
 )
@@ -146,6 +147,9 @@ class ClientSession:
         if peer.principal is not self._principal:
             self._principal = peer.principal
             self._links.close_links_of_former_login()
+        if head.key == ApiKey.API_VERSIONS and (refusal := self._tools.upstream.refuse_gateway(peer.client_id)):
+            answer = frame_answer(head, [encode_refused_api_versions(refusal)])
+            return self._replies.make_reply_to_unknown_version(answer, head, began_s)
         link = await self._links.get_or_open()
         if head.key == ApiKey.API_VERSIONS:
             return await self._answer_api_versions(link, head, frame, peer, began_s)

@@ -92,12 +92,12 @@ class Supervisor:
         Raises: StartFailed, OSError when the HTTP address cannot be bound.
         """
         try:
+            self.http_address = HostPort(*await self._http.start(self.settings.http.host, self.settings.http.port))
             first = await self._start_worker(0, is_first=True)
             await asyncio.gather(*(self._start_worker(number) for number in range(1, self.settings.workers)))
             self.cluster_id, self.release = first["cluster_id"], first["release"]
             host, _, port = first["address"].rpartition(":")
             self.address = HostPort(host, int(port))
-            self.http_address = HostPort(*await self._http.start(self.settings.http.host, self.settings.http.port))
         except BaseException:
             await self.stop(drain_ms=0)
             raise

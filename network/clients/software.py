@@ -13,6 +13,8 @@ from ...protocol.kafka_releases import client_releases, first_client_index_with
 JAVA = "apache-kafka-java"
 STEPDOWN = "stepdown"
 """Its commands and its producer."""
+GATEWAY = "stepdown-gateway"
+"""What a gateway asks itself; the requests of its clients have their own client ids."""
 _DEFAULT_CLIENT_IDS = (
     ("kafka-python", r"kafka-python(-producer|-admin)?-.*"),
     ("aiokafka", r"aiokafka-.*"),
@@ -27,6 +29,7 @@ _DEFAULT_CLIENT_IDS = (
     ("pykafka", r"pykafka"),
     ("ruby-kafka", r"ruby-kafka|fluentd"),
     (STEPDOWN, r"stepdown(-cli)?"),
+    (GATEWAY, r"stepdown-gateway(-[0-9a-f]+)?"),
     (JAVA, r"(producer|consumer|adminclient)-\d+|consumer-.+-\d+|console-(producer|consumer)|logstash(-\d+)?"),
 )
 """A library and the client ids that it, or what is built on it, has where nobody sets one."""

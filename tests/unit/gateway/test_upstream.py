@@ -1,0 +1,100 @@
+"""What a gateway says of an upstream that is itself, that leads back to it, or that is silent."""
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from stepdown.gateway.gateway import FIRST_ANSWER_MS
+from stepdown.protocol.messages.metadata import MetadataRequest
+from support.client import RawClient
+from support.clock import ManualClock
+from support.deadline import DEADLINE_S
+from support.gateway import gateway_to, running_gateway, started
+from support.http_page import get
+from support.running import until
+
+
+def list_free_addresses(count: int) -> list[str]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+
+
+async def test_a_gateway_before_itself_says_so_at_once() -> None:
+    """It connected to itself until no descriptor was left, and never answered by HTTP."""
+    (address,) = list_free_addresses(1)
+    gateway = gateway_to(address, listen=address)
+    try:
+        assert await gateway.start() == f"{address} is this gateway itself"
+        told = await get(gateway.http_address, "/readyz")
+        assert (told.status, b"is this gateway itself" in told.body) == (503, True)
+    finally:
+        await gateway.stop(drain_ms=0)
+
+
+async def test_gateways_that_lead_to_each_other_say_so() -> None:
+    """Each asked the other for what that one asked it for, in one connection after the other."""
+    one, other = list_free_addresses(2)
+    gateways = gateway_to(other, listen=one), gateway_to(one, listen=other)
+    try:
+        assert "Connection refused" in await gateways[0].start()
+        why = f"{one} is a gateway that has no answer of a broker itself: does it lead back to this one?"
+        assert await gateways[1].start() == why
+    finally:
+        for each in gateways:
+            await each.stop(drain_ms=0)
+
+
+async def test_a_gateway_before_a_gateway_is_known_by_name(tmp_path: Path) -> None:
+    """It was an unknown client, and the cluster behind one was "before Kafka 4"."""
+    async with running_gateway(tmp_path) as stage, started(gateway_to(str(stage.gateway.address))) as front:
+        async with await RawClient.connect("127.0.0.1", front.address.port) as client:
+            named = await client.send(MetadataRequest(topics=()), 1)
+        assert [each.port for each in named.brokers] == list(front.ports.ports.values())
+        assert front.release == "before Kafka 4, or a gateway"
+        rows = (await get(stage.gateway.http_address, "/clients")).json()["clients"]
+        assert "stepdown-gateway" in {each["software"] for each in rows}
+
+
+async def test_a_silent_upstream_delays_neither_http_nor_the_first_line() -> None:
+    """Nothing was printed for half a minute, and nobody answered by HTTP meanwhile."""
+    clock = ManualClock()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        gateway = gateway_to(f"127.0.0.1:{silent.getsockname()[1]}", clock)
+        starting = asyncio.create_task(gateway.start())
+        try:
+            await until(lambda: bool(gateway.http_address.port))
+            assert (await get(gateway.http_address, "/healthz")).status == 200
+            told = await get(gateway.http_address, "/readyz")
+            assert (told.status, b"it is being asked" in told.body) == (503, True)
+            await clock.advance(FIRST_ANSWER_MS)
+            assert await starting == "no answer within 3 s; it is still being asked"
+        finally:
+            await gateway.stop(drain_ms=0)
+
+
+def test_a_gateway_that_waits_for_its_upstream_ends_when_it_is_told_to() -> None:
+    """SIGTERM was obeyed when the upstream had been silent for half a minute."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(DEADLINE_S)
+        upstream = f"127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-m", "stepdown", "gateway", "--upstream", upstream, "--listen", "127.0.0.1:0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            with silent.accept()[0]:
+                process.send_signal(signal.SIGTERM)
+                out, _ = process.communicate(timeout=DEADLINE_S)
+    assert (process.returncode, out) == (0, b"")
+
+
+async def test_a_gateway_all_of_whose_brokers_take_no_connections_is_not_ready(tmp_path: Path) -> None:
+    """It was ready until it asked the cluster again, though it had closed the ports of all brokers."""
+    async with running_gateway(tmp_path) as stage:
+        (broker,) = stage.gateway.ports.ports
+        stage.gateway.ports.close(broker)
+        assert (await stage.gateway.show_ready()).body == b"not ready: no broker of the cluster takes connections\n"
+        assert stage.gateway.ports.reopen(broker)
+        assert (await stage.gateway.show_ready()).body == b"ready\n"
