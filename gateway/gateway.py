@@ -146,6 +146,7 @@ class Gateway:
             zstd_to=settings.zstd_to,
             swaps=settings.swaps,
             suspect=self._suspect,
+            lines=self._shared.lines,
         )
         self._admission: ListenerAdmission | None = None
         self._allow_watch = (

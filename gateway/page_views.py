@@ -67,6 +67,7 @@ class PageViews:
             "started_ms": self.started_ms,
             "now_ms": self.clock.now_ms(),
             "elapsed_s": self.clock.monotonic_s(),
+            "upstream": ",".join(map(str, self.upstream.bootstrap)),
             "log_directories": [],
             "brokers": self._list_addresses(),
             "counts": {"connections": self.count_connections(), "clients": len(self.clients)},
@@ -83,10 +84,12 @@ class PageViews:
         """Where clients connect to: the bootstrap port, and the ports that stand for brokers."""
         address = self.find_address()
         own = {"id": -1, "rack": None, "listeners": {"bootstrap": str(address)}}
-        places = [
-            (broker, HostPort(address.host, port)) for broker, port in sorted(self.ports.ports.items())[:MOST_PORTS]
-        ]
-        return [own, *({"id": broker, "rack": None, "listeners": {f"{broker}": str(at)}} for broker, at in places)]
+        return [own, *(self._describe_port(*each) for each in sorted(self.ports.ports.items())[:MOST_PORTS])]
+
+    def _describe_port(self, broker: int, port: int) -> dict[str, Any]:
+        at = HostPort(self.find_address().host, port)
+        is_closed = broker in self.ports.closed
+        return {"id": broker, "rack": None, "listeners": {f"{broker}": str(at)}, "is_closed": is_closed}
 
     def _find_problems(self) -> list[dict[str, Any]]:
         """One of the cluster, and one of the ports here, each with the settings that it depends on."""

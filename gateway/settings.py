@@ -10,6 +10,7 @@ Every fault is found before one is reported.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from pathlib import Path
 
 from ..client.security.settings import KEYS as SECURITY_KEYS
@@ -124,9 +125,26 @@ def list_settings_in_force(started: Iterable[Given], given: Iterable[Given]) -> 
     return [key for key in _list_changes(started, given) if key.startswith(AT_ONCE)]
 
 
-def list_settings_without_effect(given: Iterable[Given], addresses: str) -> list[str]:
-    """The names of settings that are given and that only other `addresses` have a use for."""
-    return sorted({each.key for each in given} & WITHOUT_EFFECT[addresses])
+def describe_settings_without_effect(given: Iterable[Given], settings: GatewaySettings) -> list[str]:
+    """A line for each setting that is given and that only other settings have a use for."""
+    names = {each.key for each in given}
+    lines = [
+        f"{name} has no effect with addresses={settings.addresses}"
+        for name in sorted(names & WITHOUT_EFFECT[settings.addresses])
+    ]
+    if settings.security.sasl is None:
+        protocol = "SSL" if settings.security.tls is not None else "PLAINTEXT"
+        lines += [
+            f"{name} has no effect with {UPSTREAM}security.protocol={protocol}"
+            for name in sorted(names)
+            if name.startswith(f"{UPSTREAM}sasl.")
+        ]
+    return lines
+
+
+def list_allowed_networks(given: Iterable[Given]) -> tuple[AllowedNetwork, ...]:
+    """The entries of `allow` that can be read, whatever else is wrong."""
+    return _SettingsBuilder({each.key: each for each in given}, []).parse_allowed_networks()
 
 
 def _list_changes(started: Iterable[Given], given: Iterable[Given]) -> list[str]:
@@ -188,7 +206,7 @@ class _SettingsBuilder:
             security=security,
             swaps=self._parse_authentication(security),
             network=self._parse_network(listen),
-            allowed=self._parse_allowed_networks(),
+            allowed=self.parse_allowed_networks(),
             refresh_ms=self._int_value("refresh.interval.ms"),
             drain_ms=self._int_value("drain.timeout.ms"),
             answer_memory_bytes=self._int_value("answer.memory.bytes"),
@@ -226,6 +244,10 @@ class _SettingsBuilder:
         for key, why in find_unusable_files(LISTENER, listener):
             names = (LISTENER_PREFIX + key, LISTENER_PREFIX + f"oauthbearer.{key}", key)
             self._add_problem(next((name for name in names if name in self._given), key), why)
+        told = {problem.key for problem in self._problems}
+        for name, given in self._given.items():  # of settings with another fault no file was opened
+            if name.endswith("store.location") and name not in told and not Path(given.text).is_file():
+                self._add_problem(name, f"{given.text} is no file")
 
     def _parse_value(self, key: Key) -> Value | None:
         given = self._given.get(key.name)
@@ -284,6 +306,8 @@ class _SettingsBuilder:
                 "advertised.host",
                 "expected a host that clients can connect to, since `listen` names none: give --advertised-host",
             )
+        elif _has_port(host):
+            self._add_problem("advertised.host", "expected a host without a port", host)
         return host
 
     def _find_broker_host(self) -> str:
@@ -292,6 +316,8 @@ class _SettingsBuilder:
             if name.count(PLACE) != 1:
                 expected = f"expected a host name with {PLACE} in it, such as broker-{PLACE}.kafka.example"
                 self._add_problem("broker.host", expected, name)
+            elif ":" in name:
+                self._add_problem("broker.host", "expected a host without a port", name)
             if "SSL" not in str(self._values["security.protocol"]):
                 self._add_problem(
                     "addresses", "sni needs security.protocol SSL or SASL_SSL: TLS says which broker is meant"
@@ -328,7 +354,7 @@ class _SettingsBuilder:
                 self._add_problem("brokers", "expected ID=HOST:PORT", text)
         return found
 
-    def _parse_allowed_networks(self) -> tuple[AllowedNetwork, ...]:
+    def parse_allowed_networks(self) -> tuple[AllowedNetwork, ...]:
         found = []
         for text in filter(None, self._list_value("allow")):
             try:
@@ -444,6 +470,15 @@ class _SettingsBuilder:
             is_named_twice = CLIENT_AUTH not in self._given
             self._problems += [each for each in fault.problems if each.key != CLIENT_AUTH or not is_named_twice]
             return load().settings
+
+
+def _has_port(host: str) -> bool:
+    """Whether a colon in it is not one of an IPv6 address."""
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return ":" in host
+    return False
 
 
 def without_sasl(protocol: str) -> str:

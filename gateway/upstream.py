@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..client.async_client import AsyncClient
@@ -37,9 +37,9 @@ MOST_KNOWN_BROKERS = 1_000
 """Whose addresses are kept: a cluster that names ever new ones would take all descriptors for their ports."""
 TLS_ADVICE = "; is it a broker's port, and does it want TLS? see upstream.security.protocol"
 LOGIN_ADVICE = "; does it want a login? see upstream.security.protocol or, where clients log in to the cluster, brokers"
-REFUSALS = {
+REFUSALS: Mapping[int, str] = {
     ErrorCode.INVALID_REQUEST: "is this gateway itself",
-    ErrorCode.BROKER_NOT_AVAILABLE: "is a gateway that has no answer of a broker itself: does it lead back to this one?",
+    ErrorCode.BROKER_NOT_AVAILABLE: "is a gateway without an answer of a broker: does it lead back to this one?",
 }
 """What the answers of `Upstream.refuse_gateway` mean."""
 BOOTSTRAP = -1
@@ -51,9 +51,9 @@ class UpstreamFailed(Exception):
 
 
 class Upstream:
-    """`brokers`: the address of each broker by id, as far as known; `alive`: those that the cluster named last.
-    `on_broker` is called for each new one. `answered_ms`: when the cluster last answered all that it was asked.
-    `login_fault`: why the gateway's own login failed last, "" if it did not."""
+    """`bootstrap`: the servers that were given; `brokers`: the address of each broker by id, as far as known; `alive`:
+    those that the cluster named last. `on_broker` is called for each new one. `answered_ms`: when the cluster last
+    answered all that it was asked. `login_fault`: why the gateway's own login failed last, "" if it did not."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Upstream:
         self.cluster_id: str | None = None
         self.answered_ms: int | None = None
         self.login_fault = ""
-        self._bootstrap = bootstrap
+        self.bootstrap = bootstrap
         self._servers = BootstrapServers(bootstrap)
         self._clock = clock
         self._on_broker = on_broker
@@ -115,7 +115,7 @@ class Upstream:
     def _make_client(self, sasl: SaslSettings | None) -> AsyncClient:
         own = SecuritySettings(tls=self._tls, sasl=sasl)
         return AsyncClient(
-            self._bootstrap,
+            self.bootstrap,
             client_id=CLIENT_ID,
             security=own,
             timeout_s=CONNECT_TIMEOUT_S,

@@ -28,6 +28,7 @@ PIPE_COLUMNS = 160
 
 @clients.command()
 def clients_command(
+    address: Annotated[str | None, typer.Argument(hidden=True)] = None,
     http: Annotated[
         str | None,
         typer.Option(
@@ -58,6 +59,7 @@ def clients_command(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a line a client, for a spreadsheet.")] = False,
 ) -> None:
     """Say who is there, what each client asks for, and whether Kafka 4 would answer it."""
+    http = http if address is None else address
     if http is None and request_log is None:
         raise CommandFailure(
             "expected --http or --from-request-log: which clients?",

@@ -21,9 +21,10 @@ from ...gateway.gateway import Gateway
 from ...gateway.setting_keys import KEYS
 from ...gateway.settings import (
     GatewaySettings,
+    describe_settings_without_effect,
+    list_allowed_networks,
     list_settings_for_restart,
     list_settings_in_force,
-    list_settings_without_effect,
     make_settings,
     read_sources,
 )
@@ -52,6 +53,11 @@ LENT = (
     "or allow"
 )
 
+NO_OPTION = (
+    "-o is an option of `stepdown serve`: settings without an option go into GATEWAY.YAML, or into variables, such as "
+    "STEPDOWN_GATEWAY_FIRST_PORT for first.port"
+)
+
 log = logging.getLogger("stepdown")
 
 
@@ -60,7 +66,10 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
 
     Raises: SystemExit for --help and bad usage, ConfigError, OSError, DiskFault.
     """
-    given = make_parser().parse_args(arguments)
+    parser = make_parser()
+    given = parser.parse_args(arguments)
+    if given.settings is not None:
+        parser.error(NO_OPTION)
     configure_logging(given.log_format, given.log_level.upper())
     allow_open_files()
     make_malloc_return_memory()
@@ -69,17 +78,16 @@ def main(arguments: Sequence[str], environ: Mapping[str, str] = os.environ) -> i
         return _run_worker(given.worker)
     read = partial(read_sources, given.file, environ, _settings_of_flags(given))
     texts = read()
+    if given.check:
+        for each in list_ended_entries(list_allowed_networks(texts), LoopClock().now_ms()):
+            log.warning(ENDED, each)
     settings = make_settings(texts, opens_files=True)
     if settings.lends_its_login:
         how, what = ("swap", "login") if settings.swaps else ("relay", "certificate")
         log.warning(LENT, how, settings.listen, what)
-    for name in list_settings_without_effect(texts, settings.addresses):
-        log.warning("%s has no effect with addresses=%s", name, settings.addresses)
-    for line in _list_certificates_not_in_force(settings):
+    for line in (*describe_settings_without_effect(texts, settings), *_list_certificates_not_in_force(settings)):
         log.warning(line)
     if given.check:
-        for each in list_ended_entries(settings.allowed, LoopClock().now_ms()):
-            log.warning(ENDED, each)
         print("the settings are good; the cluster was not asked")
         return 0
     if settings.workers == 1:
@@ -207,6 +215,7 @@ def make_parser() -> CommandParser:
         help="Check the settings and the files of certificates and keys, name every fault, and end; the cluster is not "
         "asked.",
     )
+    option("-o", dest="settings", help=argparse.SUPPRESS)
     option("--worker", default="", help=argparse.SUPPRESS)  # descriptors, by which a supervisor starts another process
     add_log_options(parser)
     return parser

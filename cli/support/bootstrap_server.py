@@ -64,8 +64,8 @@ def parse_addresses(bootstrap: str) -> list[HostPort]:
 
 
 def parse_http_address(text: str, option: str) -> HostPort:
-    """The address of an HTTP port; it may have http:// before it and / after it. Raises: CommandFailure."""
+    """The address of an HTTP port; it may have http:// before it, and a path after it. Raises: CommandFailure."""
     try:
-        return parse_host_port(text[len(HTTP) :].removesuffix("/") if text.startswith(HTTP) else text)
+        return parse_host_port(text[len(HTTP) :].partition("/")[0] if text.startswith(HTTP) else text)
     except ValueError as fault:
         raise CommandFailure(f"{option}: expected {fault}, found {text!r}", "", EXIT_BAD_USAGE) from fault

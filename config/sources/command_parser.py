@@ -6,7 +6,9 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
+
+from ..similar_names import nearest
 
 NAME = re.compile(r"[\[@-]?(?!PLAINTEXT|SSL)[A-Z][A-Z_=:.]*[\].]*")
 """Of what is expected, in the place of a value."""
@@ -33,6 +35,13 @@ class CommandParser(argparse.ArgumentParser):
     def print_help(self, file: Any = None) -> None:
         """Raises: OSError, which argparse drops: a full disk ended with 0."""
         (file or sys.stdout).write(self.format_help())
+
+    def error(self, message: str) -> NoReturn:
+        """Names the option that an unknown one resembles. Raises: SystemExit."""
+        word = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
+        known = (name for each in self._actions for name in each.option_strings)
+        near = nearest(word, known) if word.startswith("--") else None
+        super().error(f"{message}; did you mean {near}?" if near else message)
 
     def list_next(self, words: Sequence[str], begin: str) -> Iterator[tuple[str, str]]:
         """What may follow `words` and begins with `begin`, with its help; nothing where only a file or a text may."""

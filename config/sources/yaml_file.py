@@ -1,11 +1,14 @@
 """A YAML file of settings, whose names are nested or have dots, and whose values are texts."""
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, Problem
 from .origin import Given, Origin
+
+PROPERTY = re.compile(r"[\w.-]+\s*=")
 
 
 def read_yaml(file: Path, is_secret: Callable[[str], bool]) -> Sequence[Given]:
@@ -25,14 +28,19 @@ def read_yaml(file: Path, is_secret: Callable[[str], bool]) -> Sequence[Given]:
         yaml_implicit_resolvers = {"<": yaml.SafeLoader.yaml_implicit_resolvers["<"]}  # noqa: RUF012
 
     try:
-        loader = TextLoader(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        _refuse_properties(text, file)
+        loader = TextLoader(text)
         node = loader.get_single_node()
         problems = list(_find_repetitions(_list_lines(node, ""), Origin(str(file))))
         content = None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as fault:  # what it quotes of the file may be a password
         mark = fault.problem_mark or fault.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark is not None else "a value"
-        expected = f"expected YAML, which {where} is not; a text with special characters has to be in quotes"
+        why = "a text with special characters has to be in quotes"
+        if "'\\t'" in str(fault.problem):
+            why = "it has a tab, in place of which YAML takes spaces"
+        expected = f"expected YAML, which {where} is not; {why}"
         raise ConfigError([Problem(key=str(file), expected=expected)]) from None
     except OSError as fault:
         why = fault.strerror or "unreadable"
@@ -48,6 +56,14 @@ def read_yaml(file: Path, is_secret: Callable[[str], bool]) -> Sequence[Given]:
     if not isinstance(content, dict):
         raise ConfigError([Problem(key=str(file), expected="expected names and values")])
     return list(_flatten(content, "", Origin(str(file)), is_secret))
+
+
+def _refuse_properties(text: str, file: Path) -> None:
+    """Raises: ConfigError for a file whose first setting is NAME=VALUE."""
+    lines = (line.strip() for line in text.splitlines())
+    if PROPERTY.match(next((line for line in lines if line and not line.startswith("#")), "")):
+        expected = "this is a properties file (NAME=VALUE): expected YAML (NAME: VALUE)"
+        raise ConfigError([Problem(key=str(file), expected=expected)])
 
 
 def _list_lines(node: Any, prefix: str) -> Iterator[tuple[Hashable, str, int]]:

@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 
 class BrokerPorts:
     """`listen` opens a port under a name and returns where that is, `stop_listening` closes it; `learn` takes the
-    cluster's address of a broker. `faults`: why brokers that have no port have none. `closed`: brokers that take no connections."""
+    cluster's address of a broker. `faults`: why brokers that have no port have none. `closed`: brokers that take no
+    connections."""
 
     def __init__(
         self,

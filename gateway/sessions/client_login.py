@@ -1,18 +1,22 @@
 """The login of one client: at the gateway itself, or by SaslHandshake 0 and bare tokens, relayed to the cluster.
 
-A login by SaslAuthenticate at the cluster passes as other requests do.
+A login by SaslAuthenticate at the cluster passes as other requests do; the log says that it was refused.
 """
 
+import logging
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
+from ...client.errors import printable
+from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.answerer import Reply
+from ...network.clients.client_report import MOST_NAME
 from ...network.peer import Peer
 from ...network.sasl.answers import answer_handshake, answer_token
 from ...protocol.api import API, ApiKey
-from ...protocol.errors import ApiError
-from ...protocol.frame import decode_request_header, encode_response
+from ...protocol.errors import ApiError, error_name
+from ...protocol.frame import decode_request_header, decode_response, encode_response
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.schema import decode
 from ..gateway_metrics import GatewayMetrics
@@ -20,24 +24,48 @@ from ..request_frame import SIZE, RequestHead
 from ..translations.translated_call import AskUpstream
 from .client_request import ClientRequest
 from .login_relay import VERSION, LoginRelay
+from .relayed_answer import is_relayed
 from .reply_maker import ReplyMaker
+
+log = logging.getLogger(__name__)
 
 
 class ClientLogin:
     """`asking` gives what asks the cluster on behalf of a request of the client."""
 
     def __init__(
-        self, metrics: GatewayMetrics, replies: ReplyMaker, asking: Callable[[ClientRequest], AskUpstream]
+        self,
+        metrics: GatewayMetrics,
+        replies: ReplyMaker,
+        asking: Callable[[ClientRequest], AskUpstream],
+        lines: PeerLogLimit,
     ) -> None:
         self._metrics = metrics
         self._replies = replies
         self._asking = asking
+        self._lines = lines
+        self._mechanism = ""
         self._relay: LoginRelay | None = None
 
     @property
     def takes_bare_tokens(self) -> bool:
         """Whether the client's next frame is a bare token."""
         return self._relay is not None and self._relay.takes_bare_tokens
+
+    def note_passed(self, head: RequestHead, frame: memoryview, reply: Reply, peer: Peer) -> None:
+        """Notes the mechanism of a handshake that passed, and logs the refusal of a login. Raises: MalformedFrame."""
+        spec = API[ApiKey(head.key)]
+        if head.version > spec.max_version or reply.pieces is None or is_relayed(reply.pieces):
+            return
+        if head.key == ApiKey.SASL_HANDSHAKE:
+            self._mechanism = decode(spec.request, head.version, decode_request_header(frame)[1]).mechanism
+            return
+        answer = b"".join(cast("list[bytes]", reply.pieces))
+        response = decode_response(spec, head.version, memoryview(answer)[SIZE.size :])[1]
+        if response.error_code:
+            client = f"{peer} (client {peer.client_id[:MOST_NAME]!r}) by {printable(self._mechanism)}"
+            why = printable(response.error_message or error_name(response.error_code))
+            self._lines.warn(log, peer.network, f"the cluster refuses the login of {client}: {why}", why)
 
     async def answer_handshake_v0(self, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
         """Answers SaslHandshake 0, after which bare tokens follow. Raises: MalformedFrame, OSError."""

@@ -95,7 +95,7 @@ class ClientSession:
         self._translator = RequestTranslator(
             tools, self._replies, make_ask, login, lambda: not links.is_closed, hold_answers
         )
-        self._login = ClientLogin(tools.metrics, self._replies, make_ask)
+        self._login = ClientLogin(tools.metrics, self._replies, make_ask, tools.lines)
 
     def close(self) -> None:
         """The client has gone, or is to go."""
@@ -169,7 +169,10 @@ class ClientSession:
                 return await self._router.pass_on(head, frame, began_s)
             if head.version > LOWERED.get(head.key, head.version):
                 return await self._passer.replace_version_and_pass(link, head, frame, began_s, LOWERED[head.key])
-            return await self._passer.pass_on(link, head, frame, began_s)
+            reply = await self._passer.pass_on(link, head, frame, began_s)
+            if head.key in LOGIN_REQUESTS:
+                self._login.note_passed(head, frame, reply, peer)
+            return reply
         if head.key in RENUMBERED:
             return await self._passer.replace_version_and_pass(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
         return await self._translator.translate(head, frame, peer, began_s)

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from ...client.versions import VersionRange
 from ...config.keys.endpoints import HostPort
+from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.clients.client_report import ClientReport
 from ...network.clock import Clock
 from ...network.turn import Turns
@@ -27,7 +28,7 @@ class SessionTools:
     where the cluster takes these; `translate_address`, the address here of a broker of the cluster. Answers that are
     held as a whole have to come with `min_bytes_a_second` while others wait for memory. `zstd_to`: what zstd batches
     become for clients that cannot read them. `swaps`: clients have the gateway's login at the cluster. `suspect` is
-    told of a broker that may be gone.
+    told of a broker that may be gone. `lines` limits what the log says of clients.
     """
 
     upstream: Upstream
@@ -44,6 +45,7 @@ class SessionTools:
     zstd_to: Codec | None
     swaps: bool
     suspect: Callable[[int], None]
+    lines: PeerLogLimit
 
     async def run_maybe_in_worker(self, work: Callable[[], T], *, in_worker: bool) -> T:
         """The result of `work`, in a worker thread if it is long."""

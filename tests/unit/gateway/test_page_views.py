@@ -23,6 +23,17 @@ async def test_the_overview_says_what_passed_and_what_was_translated(tmp_path: P
         assert len(listeners) == 1 + len(stage.gateway.ports.ports)
 
 
+async def test_the_overview_names_the_upstream_and_ports_that_are_closed(tmp_path: Path) -> None:
+    """Where the cluster is was not shown, and a port that had been closed looked like the others."""
+    async with running_gateway(tmp_path) as stage:
+        (broker,) = stage.gateway.ports.ports
+        stage.gateway.ports.close(broker)
+        found = await get_json(stage.gateway.http_address, "overview")
+        check_answer("/api/overview", found)
+    assert found["upstream"] == f"127.0.0.1:{stage.front.port}"
+    assert [each["id"] for each in found["brokers"] if each.get("is_closed")] == [broker]
+
+
 async def test_its_clients_are_those_of_the_report(tmp_path: Path) -> None:
     async with running_gateway(tmp_path) as stage, await stage.connect() as client:
         await client.send(fetch("none"), 1)

@@ -12,6 +12,7 @@ from stepdown.broker.broker import Broker
 from stepdown.gateway.gateway import Gateway
 from stepdown.gateway.offered_versions import TOKEN_REQUESTS
 from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from support.certificates import Authority
 from support.client import RawClient
 from support.gateway import gateway_to, started
@@ -58,6 +59,16 @@ async def test_a_wrong_password_is_in_the_log_with_the_words_of_the_cluster(
         await handshake(client, "PLAIN", 0)
         assert await bare(client, plain_token(password="wrong")) is None
     assert "the cluster refuses the login by PLAIN: Authentication failed: Invalid username or password" in caplog.text
+
+
+async def test_a_wrong_password_by_requests_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A login by SaslAuthenticate passed unread: the log had no line of a refused one."""
+    async with gateway_before(tmp_path, "SASL_PLAINTEXT", **RELAY) as (gateway, _, _), await connect(gateway) as client:
+        await handshake(client, "PLAIN", 1)
+        answer = await client.send(SaslAuthenticateRequest(auth_bytes=plain_token(password="wrong")), 1)
+    assert answer.error_code == 58
+    assert "the cluster refuses the login of 127.0.0.1:" in caplog.text
+    assert ") by PLAIN: Authentication failed: Invalid username or password" in caplog.text
 
 
 async def test_a_client_that_does_not_log_in_is_said_to_be_one(

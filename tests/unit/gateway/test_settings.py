@@ -9,9 +9,9 @@ from stepdown.config import ConfigError, Given, Origin
 from stepdown.gateway.setting_keys import KEYS, LISTENER
 from stepdown.gateway.settings import (
     GatewaySettings,
+    describe_settings_without_effect,
     divide_memory_by_workers,
     list_settings_for_restart,
-    list_settings_without_effect,
     load_settings,
     make_settings,
     read_sources,
@@ -258,8 +258,46 @@ def test_without_anything_the_option_is_named_that_is_needed() -> None:
 @pytest.mark.parametrize(("addresses", "named"), [("single", ["first.port"]), ("ports", ["advertised.port"])])
 def test_settings_for_other_addresses_are_named(addresses: str, named: list[str]) -> None:
     """`first.port` was taken in silence where all brokers have one address."""
-    both = (given("first.port", "9100"), given("advertised.port", "9092"))
-    assert list_settings_without_effect(both, addresses) == named
+    texts = [UPSTREAM, given("addresses", addresses), given("first.port", "9100"), given("advertised.port", "9092")]
+    lines = describe_settings_without_effect(texts, make_settings(texts))
+    assert lines == [f"{name} has no effect with addresses={addresses}" for name in named]
+
+
+def test_a_login_without_a_protocol_that_has_logins_is_named() -> None:
+    """It was good, though nobody would have logged in."""
+    texts = [UPSTREAM, given("upstream.sasl.mechanism", "PLAIN"), given("upstream.sasl.username", "u")]
+    assert describe_settings_without_effect(texts, make_settings(texts)) == [
+        f"upstream.sasl.{name} has no effect with upstream.security.protocol=PLAINTEXT"
+        for name in ("mechanism", "username")
+    ]
+
+
+@pytest.mark.parametrize("host", ["gw.example:9092", "127.0.0.1:9092", "[::1]:9092"])
+def test_an_advertised_host_with_a_port_is_refused(host: str) -> None:
+    """Brokers were said to be at [gw.example:9092]:28294."""
+    with pytest.raises(ConfigError, match=r"advertised\.host: expected a host without a port"):
+        make_settings([UPSTREAM, given("advertised.host", host)])
+
+
+def test_an_advertised_host_may_be_an_address() -> None:
+    assert make_settings([UPSTREAM, given("advertised.host", "::1")]).advertised_host == "::1"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("# as of a broker\nlisten=127.0.0.1:9092\n", "this is a properties file (NAME=VALUE): expected YAML"),
+        ("ssl:\n\tprotocol: TLS\n", "line 2, column 1 is not; it has a tab, in place of which YAML takes spaces"),
+    ],
+    ids=["properties", "tab"],
+)
+def test_what_is_not_yaml_is_called_what_it_is(text: str, why: str, tmp_path: Path) -> None:
+    """A properties file was told "expected names and values", a tab to be put in quotes."""
+    file = tmp_path / "gateway.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_sources(file, {}, ())
+    assert why in str(caught.value)
 
 
 def test_parts_of_one_prefix_may_be_nested_and_have_dots(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ async def test_gateways_that_lead_to_each_other_say_so() -> None:
     gateways = gateway_to(other, listen=one), gateway_to(one, listen=other)
     try:
         assert "Connection refused" in await gateways[0].start()
-        why = f"{one} is a gateway that has no answer of a broker itself: does it lead back to this one?"
+        why = f"{one} is a gateway without an answer of a broker: does it lead back to this one?"
         assert await gateways[1].start() == why
     finally:
         for each in gateways:
@@ -83,10 +83,9 @@ def test_a_gateway_that_waits_for_its_upstream_ends_when_it_is_told_to() -> None
         silent.settimeout(DEADLINE_S)
         upstream = f"127.0.0.1:{silent.getsockname()[1]}"
         command = [sys.executable, "-m", "stepdown", "gateway", "--upstream", upstream, "--listen", "127.0.0.1:0"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            with silent.accept()[0]:
-                process.send_signal(signal.SIGTERM)
-                out, _ = process.communicate(timeout=DEADLINE_S)
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process, silent.accept()[0]:
+            process.send_signal(signal.SIGTERM)
+            out, _ = process.communicate(timeout=DEADLINE_S)
     assert (process.returncode, out) == (0, b"")
 
 

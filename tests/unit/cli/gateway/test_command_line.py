@@ -149,3 +149,26 @@ def test_a_certificate_that_is_lent_to_everybody_is_told(tmp_path: Path, more: s
     told = run_command("gateway", "--check", file)
     assert told.exit_code == 0, told.stderr
     assert ("whoever reaches 127.0.0.1:9092 has the rights of the gateway's certificate" in told.stderr) == is_told
+
+
+def test_faults_of_files_and_ended_entries_are_named_beside_others(tmp_path: Path) -> None:
+    """A missing file and an entry of `allow` that had ended were named once all other faults were mended."""
+    wrong = "upstream.ssl.enabled.protocols: TLSv9\nssl.truststore.password: nonsense\nconnections.max.idle.ms: x\n"
+    missing = {name: tmp_path / name for name in ("upstream", "own", "trusted")}
+    told = check(tmp_path, wrong, **missing)
+    assert told.exit_code == 2
+    assert [name for name, path in missing.items() if str(path) not in told.stderr] == []
+    assert "allow: 10.1.0.0/16 until 2020-06-30 has ended" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        (("--liste", "127.0.0.1:9092"), "did you mean --listen?"),
+        (("-o", "first.port=9100"), "STEPDOWN_GATEWAY_FIRST_PORT for first.port"),
+    ],
+)
+def test_an_option_that_it_does_not_have_is_told_the_way(option: tuple[str, str], why: str) -> None:
+    """Both were "unrecognized arguments"."""
+    told = run_command("gateway", "--upstream", "127.0.0.1:1", *option)
+    assert (told.exit_code, why in told.stderr) == (2, True), told.stderr
