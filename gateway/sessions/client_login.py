@@ -52,7 +52,7 @@ class ClientLogin:
         """Whether the client's next frame is a bare token."""
         return self._relay is not None and self._relay.takes_bare_tokens
 
-    def note_passed(self, head: RequestHead, frame: memoryview, reply: Reply, peer: Peer) -> None:
+    def watch_login(self, head: RequestHead, frame: memoryview, reply: Reply, peer: Peer) -> None:
         """Notes the mechanism of a handshake that passed, and logs the refusal of a login. Raises: MalformedFrame."""
         spec = API[ApiKey(head.key)]
         if head.version > spec.max_version or reply.pieces is None or is_relayed(reply.pieces):
