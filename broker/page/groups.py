@@ -34,7 +34,8 @@ async def show_groups(services: "Services", query: PageQuery) -> dict[str, Any]:
             committed = tuple(coordinator.offsets_of(name).items())
             left -= len(committed)
             lag = await _sum_lag(services, coordinator, name, turn) if left >= 0 else None
-            rows.append(_summarize(group) | {"partitions": len(committed), "lag": lag})
+            shown = lag if committed else None
+            rows.append(_summarize(group) | {"partitions": len(committed), "lag": shown})
     return window.document(rows)
 
 
@@ -52,27 +53,30 @@ async def show_group(services: "Services", query: PageQuery) -> dict[str, Any]:
 
 
 async def show_offsets(services: "Services", query: PageQuery) -> dict[str, Any]:
-    """What the group `id` has committed, after the partition `after`. Raises: QueryFault, ApiError."""
+    """What the group `id` has committed or been assigned, after `after`. Raises: QueryFault, ApiError."""
     coordinator, group = _find(services, query)
-    committed = coordinator.offsets_of(group.group_id)
-    after = _read_partition(query.text("after"))
-    window = await take_window(tuple(committed), after, query.limit, services.turns.begin())
+    after, turn = _read_partition(query.text("after")), services.turns.begin()
+    places = dict.fromkeys(coordinator.offsets_of(group.group_id))
+    for member_id in tuple(group.members):
+        if member_id in group.members:
+            places |= dict.fromkeys(_list_assignment(services, group, member_id))
+        await turn.next()
+    window = await take_window(tuple(places), after, query.limit, turn)
     rows = []
     for topic, index in window.keys:
         found = coordinator.offsets.find(group.group_id, topic, index)
-        if found is not None:
-            end = _find_end(services, topic, index)
-            rows.append(
-                {
-                    "topic": topic,
-                    "partition": index,
-                    "offset": found.offset,
-                    "end_offset": end,
-                    "lag": None if end is None else max(0, end - found.offset),
-                    "metadata": found.metadata,
-                    "commit_ms": found.commit_ms,
-                }
-            )
+        end = _find_end(services, topic, index)
+        rows.append(
+            {
+                "topic": topic,
+                "partition": index,
+                "offset": None if found is None else found.offset,
+                "end_offset": end,
+                "lag": None if end is None or found is None else max(0, end - found.offset),
+                "metadata": "" if found is None else found.metadata,
+                "commit_ms": -1 if found is None else found.commit_ms,
+            }
+        )
     return window.document(rows, lambda key: f"{key[0]}-{key[1]}")
 
 

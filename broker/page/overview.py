@@ -79,7 +79,7 @@ class Overview:
     def _count(self) -> dict[str, int]:
         services = self._state.services
         groups, transactions = services.groups_in_use, services.transactions_in_use
-        topics = services.cluster.topics.values()
+        topics = [topic for topic in services.cluster.topics.values() if not topic.is_internal]
         return {
             "connections": self._state.count_connections(),
             "clients": len(services.clients),

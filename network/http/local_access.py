@@ -32,7 +32,7 @@ def find_reason_to_refuse_host(headers: Mapping[bytes, str]) -> str | None:
     return (
         None
         if found is not None and found[1].strip("[]") in LOOPBACK
-        else "without a token the host has to be a loopback address"
+        else "without a token or password the host has to be 127.0.0.1, localhost or [::1]"
     )
 
 

@@ -244,7 +244,7 @@ class HttpServer:
         if request.method not in READING:
             return Page(body=b"only GET and HEAD\n", status=HTTPStatus.METHOD_NOT_ALLOWED)
         if make is None:
-            there = ", ".join(self._pages)
+            there = ", ".join((*(("/",) if self._site is not None else ()), *self._pages))
             return Page(body=f"nothing at this path; there is {there}\n".encode(), status=HTTPStatus.NOT_FOUND)
         return await make()
 

@@ -5,10 +5,11 @@ const VIEWS = [['overview', 'Overview'], ['topics', 'Topics'], ['groups', 'Group
   ['clients', 'Clients'], ['requests', 'Requests'], ['faults', 'Faults']];
 const REFRESH_MS = 3000;
 const TAPE_MS = 1000;
+const SILENT_MS = 15000;
 const TAPE_ROWS = 200;
 const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const main = document.getElementById('main');
-const state = { timer: 0, turn: 0, before: null, mayProduce: false, views: VIEWS.filter(([name]) => name !== 'faults') };
+const state = { timer: 0, turn: 0, before: null, server: 'broker', mayProduce: false, views: VIEWS.filter(([name]) => name !== 'faults') };
 
 const clean = (text) => String(text).replace(INVISIBLE, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
 
@@ -49,6 +50,7 @@ function span(ms) {
 }
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const bound = (ms) => ms < 1 ? Number(ms.toPrecision(2)) + ' ms' : span(ms);
 const brief = (ms) => ms < 10 ? ms.toFixed(1) + ' ms' : span(ms);
 
 /* columns: [title, cell, class]; a cell is text, or an element. */
@@ -63,9 +65,29 @@ function table(label, columns, rows, empty) {
 
 const card = (title, ...children) => make('section', { class: 'card' }, title ? make('h2', {}, title) : null, children);
 
+/* Without an answer a red box says so, and what is shown is grey. */
+function showSilence(isSilent) {
+  if (isSilent === document.body.classList.contains('silent')) return;
+  document.body.classList.toggle('silent', isSilent);
+  const box = document.getElementById('silence');
+  box.hidden = !isSilent;
+  box.textContent = isSilent ? 'No answer from the ' + state.server + ' since ' + new Date().toLocaleTimeString('en-GB') + '. What is shown is older.' : '';
+}
+
+async function get(path) {
+  try {
+    const answer = await fetch(path, { credentials: 'same-origin', signal: AbortSignal.timeout(SILENT_MS) });
+    showSilence(false);
+    return answer;
+  } catch {
+    showSilence(true);
+    throw new Error('no answer from the ' + state.server);
+  }
+}
+
 async function ask(view, parameters) {
   const query = new URLSearchParams(Object.entries(parameters || {}).filter(([, value]) => value !== '' && value !== undefined));
-  return read(await fetch('/api/' + view + (query.size ? '?' + query : ''), { credentials: 'same-origin' }));
+  return read(await get('/api/' + view + (query.size ? '?' + query : '')));
 }
 
 const post = async (view, fields) => read(await fetch('/api/' + view, {
@@ -101,8 +123,8 @@ async function live(place, draw, isPaused) {
         tell('as of ' + new Date().toLocaleTimeString('en-GB'));
       } catch (fault) {
         if (turn !== state.turn) return;
-        if (!place.childNodes.length) place.replaceChildren(make('p', { class: 'error' }, fault.message));
-        tell(fault.message, true);
+        if (place.childNodes.length) tell(fault.message, true);
+        else place.replaceChildren(make('p', { class: 'error' }, fault.message));
       }
     }
     if (turn === state.turn) state.timer = setTimeout(round, REFRESH_MS);
@@ -129,6 +151,7 @@ function paged(view, parameters, draw, filters) {
   const back = make('button', { type: 'button', onclick: () => { starts.pop(); show(); } }, 'Back');
   const next = make('button', { type: 'button', onclick: () => { starts.push(next.dataset.after); show(); } }, 'Next');
   const count = make('span', { class: 'soft' });
+  back.hidden = next.hidden = true;
   const pages = make('form', {}, back, next, count);
   const read = async () => {
     const given = { ...parameters, after: starts[starts.length - 1] };
@@ -140,7 +163,7 @@ function paged(view, parameters, draw, filters) {
     back.disabled = starts.length === 1;
     next.hidden = back.hidden = next.disabled && back.disabled;
     count.textContent = number(found.total) + ' in all';
-    return draw(found);
+    return draw(found, Boolean(given.contains || given.open));
   };
   const show = async () => {
     try { place.replaceChildren(...[await read()].flat()); } catch (fault) { tell(fault.message, true); }
@@ -155,7 +178,7 @@ function quantile(counts, bounds, share) {
   let seen = 0;
   for (let at = 0; at < counts.length; at += 1) {
     seen += counts[at];
-    if (wanted > 0 && seen >= wanted) return at < bounds.length ? '≤ ' + span(bounds[at] * 1000) : '> ' + span(bounds[bounds.length - 1] * 1000);
+    if (wanted > 0 && seen >= wanted) return at < bounds.length ? '≤ ' + bound(bounds[at] * 1000) : '> ' + bound(bounds[bounds.length - 1] * 1000);
   }
   return '–';
 }
@@ -174,6 +197,7 @@ function difference(now, before) {
 }
 
 function tellWhere(overview) {
+  state.server = overview.node_id < 0 ? 'gateway' : 'broker';
   const where = (overview.node_id < 0 ? overview.software + ', ' : '') + (overview.cluster_id || 'cluster not known');
   document.getElementById('where').textContent = clean(overview.version + ' · ' + where);
   state.mayProduce = overview.may_produce === true;
@@ -209,7 +233,7 @@ async function drawOverview() {
       ? make('section', { class: 'card bad' }, make('h2', {}, 'What is wrong'), make('ul', {}, now.problems.map((each) =>
         make('li', {}, capital(each.what) + ' (' + number(each.count) + '): ' + each.names.join(', ') + (each.names.length < each.count && each.names.length >= 10 ? ' …' : ''),
           make('br'), make('code', {}, each.help)))))
-      : make('section', { class: 'card' }, 'Nothing is wrong.'),
+      : make('section', { class: 'card calm' }, 'Nothing is wrong.'),
     make('div', { class: 'tiles' },
       tile('Requests', change ? number(Math.round(rate(all))) + '/s' : '–'), tile('Bytes in', name('bytes_in')),
       tile('Bytes out', name('bytes_out')),
@@ -239,14 +263,14 @@ async function showOverview() {
 /* Topics and records */
 
 function showTopics() {
-  const list = paged('topics', {}, (found) => table('Topics', [
+  const list = paged('topics', {}, (found, isFiltered) => table('Topics', [
     ['Topic', (row) => link(row.name, 'topics', row.name), 'name'],
     ['Partitions', (row) => number(row.partitions), 'number'], ['Replicas', (row) => number(row.replicas), 'number'],
     ['Offsets', (row) => number(row.offsets), 'number'], ['Size', (row) => bytes(row.size_bytes), 'number'],
     ['Kept', (row) => row.settings_unknown ? 'settings not known' : row.cleanup_policy.join(', ') + ', ' + span(row.retention_ms) +
       (row.retention_bytes >= 0 ? ', ' + bytes(row.retention_bytes) : ''), 'short'],
     ['State', (row) => row.leaderless ? row.leaderless + ' without a leader' : row.under_replicated ? row.under_replicated + ' not in sync' : 'ok'],
-  ], found.rows, 'There is no such topic.'), { internal: "the broker's own" });
+  ], found.rows, isFiltered ? 'There is no such topic.' : 'No topics yet.'), { internal: "the broker's own" });
   main.replaceChildren(make('h1', {}, 'Topics'), card('', list.elements));
   return list.start();
 }
@@ -324,8 +348,11 @@ function showRecords(topic, partition) {
   const form = make('select', { name: 'form' }, ['text', 'json', 'hex'].map((each) => make('option', { value: each }, each)));
   const follow = make('input', { type: 'checkbox', name: 'follow' });
   const place = make('div', {});
-  const next = make('button', { type: 'button', disabled: true }, 'Next');
-  let found = null;
+  const button = (title, act) => make('button', { type: 'button', disabled: true, onclick: act }, title);
+  const first = button('First', () => go({ offset: found.start_offset }));
+  const back = button('Back', () => { starts.pop(); read(starts[starts.length - 1]); });
+  const next = button('Next', () => { starts.push({ offset: found.next }); read({ offset: found.next }); });
+  let found = null, starts = [];
   const draw = () => [
     make('p', { class: 'soft' }, 'First offset ' + number(found.start_offset) + ', next ' + number(found.end_offset) + '; as a consumer with read_committed sees them'),
     found.rows.length ? found.rows.map((row) => drawRecord(row, form.value)) : make('p', { class: 'soft' }, 'No records here.'),
@@ -333,25 +360,27 @@ function showRecords(topic, partition) {
   const read = async (given) => {
     try {
       found = await ask('records', { topic, partition, ...given });
+      first.disabled = false;
+      back.disabled = starts.length < 2;
       next.disabled = found.next === null;
       place.replaceChildren(...draw());
       tell('as of ' + new Date().toLocaleTimeString('en-GB'));
-    } catch (fault) { place.replaceChildren(make('p', { class: 'error' }, fault.message)); tell(fault.message, true); }
+    } catch (fault) { place.replaceChildren(make('p', { class: 'error' }, fault.message)); }
   };
-  const start = () => read(offset.value ? { offset: offset.value } : since.value ? { time: Date.parse(since.value + 'Z') } : {});
-  next.addEventListener('click', () => read({ offset: found.next }));
+  const go = (given) => { starts = [given]; return read(given); };
+  const start = () => go(offset.value ? { offset: offset.value } : since.value ? { time: Date.parse(since.value + 'Z') } : {});
   form.addEventListener('change', () => found && place.replaceChildren(...draw()));
   offset.addEventListener('input', () => { since.value = ''; });
   since.addEventListener('input', () => { offset.value = ''; });
   main.replaceChildren(make('h1', {}, topic + ', partition ' + partition), card('Records', make('p', {}, link('Partitions', 'topics', topic)),
     make('form', { onsubmit: (event) => { event.preventDefault(); start(); } },
       make('label', {}, 'From offset', offset), make('label', {}, 'From time (UTC)', since), make('label', {}, 'Shown as', form),
-      make('button', {}, 'Show'), next, make('label', { class: 'check' }, follow, 'follow the end')), place),
-  produceForm(topic, partition, () => read({})));
+      make('button', {}, 'Show'), first, back, next, make('label', { class: 'check' }, follow, 'follow the end')), place),
+  produceForm(topic, partition, () => go({})));
   const turn = state.turn;
   const round = async () => {
     if (turn !== state.turn) return;
-    if (follow.checked && !document.hidden) await read({});
+    if (follow.checked && !document.hidden) await go({});
     state.timer = setTimeout(round, REFRESH_MS);
   };
   start().then(round);
@@ -360,11 +389,11 @@ function showRecords(topic, partition) {
 /* Groups, transactions, clients */
 
 function showGroups() {
-  const list = paged('groups', {}, (found) => table('Groups', [
+  const list = paged('groups', {}, (found, isFiltered) => table('Groups', [
     ['Group', (row) => row.id ? link(row.id, 'groups', row.id) : '(empty name)', 'name'], ['Type', (row) => row.type], ['State', (row) => row.state],
     ['Members', (row) => number(row.members), 'number'], ['Partitions', (row) => number(row.partitions), 'number'],
     ['Lag', (row) => number(row.lag), 'number'],
-  ], found.rows, 'There is no such group on this broker.'), {});
+  ], found.rows, isFiltered ? 'There is no such group on this broker.' : 'No groups yet.'), {});
   main.replaceChildren(make('h1', {}, 'Groups'), card('', list.elements));
   return list.start();
 }
@@ -372,6 +401,7 @@ function showGroups() {
 function showGroup(id) {
   const about = make('p', {});
   const members = paged('group', { id }, (found) => {
+    committed.hidden = false;
     about.textContent = clean(found.type + ' group, ' + found.state + ', epoch ' + found.epoch);
     return table('Members', [
       ['Member', (row) => row.member_id, 'name'], ['Instance', (row) => row.instance_id ?? ''], ['Client id', (row) => row.client_id, 'name'],
@@ -382,19 +412,20 @@ function showGroup(id) {
     ['Topic', (row) => link(row.topic, 'topics', row.topic), 'name'], ['Partition', (row) => number(row.partition), 'number'],
     ['Committed', (row) => number(row.offset), 'number'], ['End', (row) => number(row.end_offset), 'number'], ['Lag', (row) => number(row.lag), 'number'],
     ['At', (row) => time(row.commit_ms)],
-  ], found.rows, 'It has committed nothing.'));
-  main.replaceChildren(make('h1', {}, 'Group ' + id), about, card('Members', make('p', {}, link('All groups', 'groups')), members.elements),
-    card('Offsets', offsets.elements));
+  ], found.rows, 'It has committed nothing, and is assigned nothing.'));
+  const committed = card('Offsets', offsets.elements);
+  committed.hidden = true; // until the group is known
+  main.replaceChildren(make('h1', {}, 'Group ' + id), about, card('Members', make('p', {}, link('All groups', 'groups')), members.elements), committed);
   members.start();
   return offsets.start();
 }
 
 function showTransactions() {
-  const list = paged('transactions', {}, (found) => table('Transactions', [
+  const list = paged('transactions', {}, (found, isFiltered) => table('Transactions', [
     ['Transactional id', (row) => row.id, 'name'], ['State', (row) => row.state], ['Open for', (row) => span(row.open_ms), 'number'],
     ['Timeout', (row) => span(row.timeout_ms), 'number'], ['Producer', (row) => row.producer_id + ', epoch ' + row.producer_epoch],
     ['Partitions', (row) => row.partitions.join(', ') + (row.partition_count > row.partitions.length ? ' … ' + number(row.partition_count) + ' in all' : ''), 'name'],
-  ], found.rows, 'There is no such transactional id on this broker.'), { open: 'only those that are open' });
+  ], found.rows, isFiltered ? 'There is no such transactional id on this broker.' : 'No transactional ids yet.'), { open: 'only those that are open' });
   main.replaceChildren(make('h1', {}, 'Transactions'), card('', list.elements));
   return list.start();
 }
@@ -529,9 +560,9 @@ function route() {
   let parts = [];
   try { parts = location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent); } catch { /* overview */ }
   const [view, one, other] = parts;
-  state.current = view === 'records' ? 'topics' : VIEWS.some(([name]) => name === view) ? view : 'overview';
+  state.current = view === 'records' ? 'topics' : VIEWS.some(([name]) => name === view) ? view : view === undefined ? 'overview' : '';
   drawLinks();
-  document.title = 'stepdown: ' + state.current;
+  document.title = 'stepdown: ' + (state.current || 'no such view');
   if (other !== undefined && (view === 'records' || view === 'topics')) showRecords(one, other);
   else if (view === 'topics') one === undefined ? showTopics() : showTopic(one);
   else if (view === 'groups') one === undefined ? showGroups() : showGroup(one);
@@ -539,7 +570,8 @@ function route() {
   else if (view === 'clients') showClients();
   else if (view === 'requests') showRequests();
   else if (view === 'faults') showFaults();
-  else showOverview();
+  else if (state.current) showOverview();
+  else main.replaceChildren(make('h1', {}, 'There is no view ' + view), make('p', {}, link('Overview', 'overview')));
 }
 
 document.querySelector('.skip').addEventListener('click', (event) => { event.preventDefault(); main.focus(); });
@@ -552,5 +584,6 @@ document.addEventListener('keydown', (event) => {
   if (event.key === '/' && search) { event.preventDefault(); search.focus(); }
 });
 if (!/^(#\/?(overview)?)?$/.test(location.hash)) ask('overview').then(tellWhere, (fault) => tell(fault.message, true));
+setInterval(() => document.hidden || get('/page.svg').catch(() => {}), REFRESH_MS);
 window.addEventListener('hashchange', () => { route(); main.focus(); });
 route();

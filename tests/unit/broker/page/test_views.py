@@ -8,10 +8,16 @@ import pytest
 from stepdown.broker.broker import Broker
 from stepdown.broker.page import record_reading
 from stepdown.broker.page.record_reading import MOST_FIELD_BYTES
+from stepdown.protocol.coordinator.consumer_protocol import (
+    ConsumerAssignment,
+    ConsumerTopicPartitions,
+    encode_assignment,
+)
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.messages.produce import ProduceRequest
+from stepdown.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from stepdown.protocol.records.layout import Codec
 from support.admin import write
 from support.client import RawClient
@@ -127,7 +133,7 @@ async def test_groups_with_members_and_lag(broker: Broker, client: RawClient) ->
     joined = await client.send(joining, 0)
     found = await get_json(broker.http_address, "groups")
     assert [(row["id"], row["members"], row["lag"]) for row in found["rows"]] == [
-        ("<b>", 0, len(VALUES) - 1), ("g", 1, 0),
+        ("<b>", 0, len(VALUES) - 1), ("g", 1, None),
     ]  # fmt: skip
     group = await get_json(broker.http_address, "group", id="g")
     assert [(row["member_id"], row["client_id"]) for row in group["rows"]] == [(joined.member_id, MARKUP)]
@@ -137,6 +143,35 @@ async def test_groups_with_members_and_lag(broker: Broker, client: RawClient) ->
     assert (after["rows"], after["total"]) == ([], 1)
     assert (await get(broker.http_address, "/api/group?id=none")).status == 404
     assert (await get(broker.http_address, "/api/offsets?id=g&after=x")).status == 400
+
+
+async def test_a_group_without_commits_shows_what_it_is_assigned(broker: Broker, client: RawClient) -> None:
+    """The list said that it lags by 0, and its own view that there is nothing."""
+    offered = (JoinGroupRequestProtocol(name="range", metadata=b"\x00\x00" + bytes(8)),)
+    joining = JoinGroupRequest(
+        group_id="g", session_timeout_ms=10_000, member_id="", protocol_type="consumer", protocols=offered
+    )
+    member = (await client.send(joining, 0)).member_id
+    places = ConsumerAssignment(assigned_partitions=[ConsumerTopicPartitions(topic="orders", partitions=[0, 2])])
+    mine = SyncGroupRequestAssignment(member_id=member, assignment=encode_assignment(places, 0))
+    await client.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=member, assignments=(mine,)), 0)
+    (row,) = (await get_json(broker.http_address, "groups"))["rows"]
+    assert (row["members"], row["partitions"], row["lag"]) == (1, 0, None)
+    offsets = (await get_json(broker.http_address, "offsets", id="g"))["rows"]
+    assert [(each["partition"], each["offset"], each["lag"]) for each in offsets] == [(0, None, None), (2, None, None)]
+
+
+async def test_the_overview_counts_the_topics_that_the_list_shows(broker: Broker, client: RawClient) -> None:
+    """It counted the broker's own topics, too."""
+    await commit(client, "g", 1)
+    counts = (await get_json(broker.http_address, "overview"))["counts"]
+    assert counts["topics"] == (await get_json(broker.http_address, "topics"))["total"] == 1
+    assert "__consumer_offsets" in broker.cluster.topics
+
+
+async def test_a_path_without_a_page_names_the_page(broker: Broker) -> None:
+    """It named /metrics and others, and not the page at /."""
+    assert "there is /, /" in (await get(broker.http_address, "/nothing")).body.decode()
 
 
 async def test_clients_are_those_of_the_report(broker: Broker, client: RawClient) -> None:

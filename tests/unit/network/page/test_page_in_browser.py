@@ -47,6 +47,7 @@ SETTINGS = {
 NARROW, WIDE = 390, 1280
 LONGEST_NAME = 249
 LOW = 80
+MANY = 300
 """Pixels of three lines."""
 BROKEN_WORDS = """
 [...document.querySelectorAll('td div')].filter((each) => {
@@ -152,6 +153,47 @@ async def test_old_clients_and_long_names_have_room(width: int, page: str, broke
             "null"
         ]
         await keep_picture(tab, f"null-key-{width}")
+
+
+async def test_a_broker_that_stopped_is_told_in_red_until_it_answers(page: str, tab: Tab) -> None:
+    """Nothing was wrong and clients were served, said the overview of a broker that was gone, with its last rates."""
+    await tab.show(page, "Nothing is wrong.")
+    await tab.evaluate("answered = window.fetch, window.fetch = () => Promise.reject(new TypeError('Failed to fetch'))")
+    await tab.until("!document.querySelector('#silence').hidden")
+    told = await tab.evaluate("document.querySelector('#silence').innerText")
+    assert re.fullmatch(r"No answer from the broker since \d\d:\d\d:\d\d\. What is shown is older\.", told)
+    assert "Nothing is wrong" not in await tab.evaluate("document.querySelector('main').innerText")
+    assert await tab.evaluate("getComputedStyle(document.querySelector('main')).opacity") == "0.5"
+    await keep_picture(tab, "silent")
+    await tab.evaluate("window.fetch = answered")
+    await tab.until("document.querySelector('#silence').hidden")
+    await tab.until("document.querySelector('main').innerText.includes('Nothing is wrong.')")
+
+
+@pytest.mark.parametrize("view", ["topics/none", "groups/none"])
+async def test_what_is_not_there_is_told_once_and_has_no_pages(view: str, page: str, tab: Tab) -> None:
+    """The fault stood there two or three times, above buttons for more pages of it."""
+    await tab.show(f"{page}#/{view}", "none")
+    await tab.until("document.querySelector('main .error')?.innerText.includes('none')")
+    told = await tab.evaluate("document.body.innerText.match(/there is no|not exist/gi).length")
+    assert told == 1
+    assert await tab.evaluate("[...document.querySelectorAll('button')].every((each) => !each.checkVisibility())")
+    tab.told.clear()  # the browser names an answer of 404
+
+
+async def test_an_unknown_view_is_no_overview(page: str, tab: Tab) -> None:
+    """The overview was shown without a word."""
+    await tab.show(f"{page}#/foo", "There is no view foo")
+
+
+async def test_a_page_of_records_has_a_way_back(page: str, client: RawClient, tab: Tab) -> None:
+    """There was Next alone."""
+    many = [Record(offset=at, timestamp=NOW, key=None, value=b"v") for at in range(MANY)]
+    await write(client, "orders", partition=1, data=record_set(2, Codec.NONE, many))
+    await tab.show(f"{page}#/records/orders/1", "offset 299")
+    for title, seen in (("First", True), ("Next", False), ("Back", True)):
+        await tab.evaluate(f"[...document.querySelectorAll('button')].find((e) => e.innerText === '{title}').click()")
+        await tab.until(f"document.querySelector('.record').innerText.startsWith('offset 0') === {str(seen).lower()}")
 
 
 async def test_the_keyboard_goes_everywhere(page: str, tab: Tab) -> None:
