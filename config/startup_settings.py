@@ -25,7 +25,7 @@ from .sources.environment import settings_from
 from .sources.origin import Given, Origin
 from .sources.properties_file import MalformedProperties, decode, parse_properties
 from .tables.all_keys import BROKER_KEYS, TOPIC_KEYS
-from .unknown_keys import OF_OTHER_RELEASES, REMOVED, is_foreign, unknown_key
+from .unknown_keys import OF_IMAGES, OF_OTHER_RELEASES, REMOVED, is_foreign, unknown_key
 
 LISTENERS_BESIDE_CONTROLLER = "PLAINTEXT://127.0.0.1:9092"
 
@@ -174,6 +174,10 @@ class _SourceMerge:
         if name in OF_OTHER_RELEASES:
             text = f"is a setting of Kafka {OF_OTHER_RELEASES[name]} and has no effect"
             self.remarks[name] = without_effect(name, given.origin, text)
+            return
+        if name in OF_IMAGES:
+            text = f"is no setting of the broker and has no effect; use {OF_IMAGES[name]}"
+            self.remarks[name] = Remark(key=name, origin=given.origin, text=text)
             return
         close = nearest(name, BROKER_KEYS)
         is_of_topic = name in TOPIC_KEYS and given.origin.line > 0  # images of Kafka let variables pass

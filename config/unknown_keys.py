@@ -145,6 +145,10 @@ OF_OTHER_RELEASES: Mapping[str, str] = {
 """Keys that Kafka has or had, to the release that has them."""
 
 
+OF_IMAGES: Mapping[str, str] = {"create.topics": "stepdown.topics (STEPDOWN_TOPICS=orders:3)"}
+"""Keys that images of Kafka read from variables (KAFKA_CREATE_TOPICS), to what stands for them here."""
+
+
 def is_foreign(name: str) -> bool:
     """Whether Kafka would hand a key of this name to a plugin or read it for one listener."""
     return name.startswith(FOREIGN_PREFIXES)

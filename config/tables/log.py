@@ -101,8 +101,8 @@ DIRECTORIES = (
         1,
         AtLeast(1),
         CLUSTER,
-        "Logs of one directory that are recovered at the same time at start, and flushed at the same time at the end. "
-        "A change must stay between half and double the present value.",
+        "The broker chooses how many logs it recovers at once. A change must stay between half and double the present "
+        "value.",
     ),
 )
 
@@ -161,11 +161,11 @@ PERIODIC = (
 
 WITHOUT_EFFECT = (
     *inert(
-        "Records are always written in format v2, so this is accepted and ignored.",
+        "Records are always written in format v2.",
         ("log.message.format.version", STRING, "3.0-IV1", ReleaseVersion(), AT_START),
     ),
     *inert(
-        "Tiered storage. Only -2 is accepted.",
+        "There is no tiered storage; only -2 is accepted.",
         ("log.local.retention.ms", LONG, -2, OnlyValue(-2, NO_TIERS), CLUSTER),
         ("log.local.retention.bytes", LONG, -2, OnlyValue(-2, NO_TIERS), CLUSTER),
     ),

@@ -48,7 +48,7 @@ LISTENERS = (
         None,
         None,
         AT_START,
-        "Name of the listener that brokers use among themselves; must be among the advertised ones.",
+        "The broker opens no connections of its own. The name must be among the advertised listeners.",
     ),
 )
 
@@ -139,7 +139,7 @@ REQUESTS = (
         500,
         AtLeast(1),
         AT_START,
-        "Requests that may wait for their turn before connections are read no further.",
+        "Requests that wait are bounded by their bytes: see queued.max.request.bytes.",
     ),
     active(
         "queued.max.request.bytes",
@@ -156,8 +156,7 @@ REQUESTS = (
         8,
         AtLeast(1),
         CLUSTER,
-        "Worker threads for compression, decompression and the disk. A change must stay between half and double the "
-        "present value.",
+        "One event loop serves all requests. A change must stay between half and double the present value.",
     ),
     active(
         "fetch.max.bytes",

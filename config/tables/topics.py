@@ -30,7 +30,7 @@ def _topic(
 
 
 def _replicas(name: str) -> Key:
-    doc = "Replicas whose replication is throttled. Accepted; replication is not throttled here."
+    doc = "Replication is not throttled here."
     return _topic(name, LIST, (), _THROTTLED, (), doc, Status.ACCEPTED)
 
 
@@ -233,7 +233,7 @@ FORMAT = (
         "3.0-IV1",
         ReleaseVersion(),
         ("log.message.format.version",),
-        "Deprecated by Kafka 3.0. Records are always written in format v2, so this is accepted and ignored.",
+        "Records are always written in format v2.",
         Status.ACCEPTED,
     ),
     _topic(
@@ -301,7 +301,7 @@ TIERS = (
         False,
         OnlyValue(False, NO_TIERS),
         (),
-        "Tiered storage. Only false is accepted.",
+        "There is no tiered storage; only false is accepted.",
         Status.ACCEPTED,
     ),
     _topic(
@@ -310,7 +310,7 @@ TIERS = (
         False,
         OnlyValue(False, NO_TIERS),
         (),
-        "Tiered storage. Only false is accepted.",
+        "There is no tiered storage; only false is accepted.",
         Status.ACCEPTED,
     ),
     _topic(
@@ -319,7 +319,7 @@ TIERS = (
         False,
         OnlyValue(False, NO_TIERS),
         (),
-        "Tiered storage. Only false is accepted.",
+        "There is no tiered storage; only false is accepted.",
         Status.ACCEPTED,
     ),
     _topic(
@@ -328,7 +328,7 @@ TIERS = (
         -2,
         OnlyValue(-2, NO_TIERS),
         ("log.local.retention.ms",),
-        "Tiered storage. Only -2, which means retention.ms, is accepted.",
+        "There is no tiered storage; only -2, which means retention.ms, is accepted.",
         Status.ACCEPTED,
     ),
     _topic(
@@ -337,7 +337,7 @@ TIERS = (
         -2,
         OnlyValue(-2, NO_TIERS),
         ("log.local.retention.bytes",),
-        "Tiered storage. Only -2, which means retention.bytes, is accepted.",
+        "There is no tiered storage; only -2, which means retention.bytes, is accepted.",
         Status.ACCEPTED,
     ),
 )
