@@ -1,6 +1,7 @@
 """The producer's connections: one per broker, opened when there is something to send, retried with growing pauses."""
 
 import asyncio
+import os
 import random
 import ssl
 from collections.abc import Callable, Iterable
@@ -192,6 +193,9 @@ class Connections:
             if not (connection.was_open or self._is_closed):
                 self._note_failure(node, self._describe_failure_of(connection))
         elif connection is not None and connection.open:
+            if node.failure:
+                host, port = node.address.host or "127.0.0.1", node.address.port
+                self._log.warning(f"connected {host}:{port}", "%s:%d answers again", host, port)
             node.failures, node.failure = 0, ""
         self._changed()
 
@@ -201,6 +205,9 @@ class Connections:
         hung_up = isinstance(fault, ConnectionResetError | ConnectionAbortedError)
         if self._tls is not None and hung_up:
             return "it hung up in the TLS handshake: is it a listener with TLS?"
+        number = fault.errno if isinstance(fault, OSError) and not isinstance(fault, ssl.SSLError) else None
+        if number is not None and number > 0:
+            return os.strerror(number)  # asyncio has words of its own around it
         return str(fault) or type(fault).__name__
 
     def _describe_failure_of(self, connection: Connection) -> str:
