@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command
 
 from .. import __version__
@@ -49,6 +49,9 @@ COMMANDS = {
 COMPLETION_VARIABLE = "_STEPDOWN_COMPLETE"
 """Set by a shell that asks what may come next (`completion.py`)."""
 
+
+TEXTS = ("group", "key", "mechanism", "password", "state", "token", "topic")
+"""Options whose value is a text and is called as they are; those of numbers have N."""
 
 TAKES_ALL = {"ignore_unknown_options": True, "allow_extra_args": True}
 """For a command that parses its own command line."""
@@ -106,6 +109,26 @@ def _complete_metavar_values(command: Any) -> None:
         _complete_metavar_values(each)
 
 
+def _show_plain_metavars(command: Any) -> None:
+    """Have the help name values as stepdown's own does: no braces around arguments, no types of Python."""
+    for parameter in command.params:
+        if isinstance(parameter, TyperArgument):
+            parameter.display_type_rich = _show_no_type  # type: ignore[method-assign]
+            parameter.get_usage_pieces = partial(_list_metavar, parameter.metavar)  # type: ignore[method-assign]
+        elif parameter.metavar is None and not parameter.is_flag:
+            parameter.metavar = parameter.name.upper() if parameter.name in TEXTS else "N"
+    for each in getattr(command, "commands", {}).values():
+        _show_plain_metavars(each)
+
+
+def _show_no_type(ctx: Any) -> None:
+    return None
+
+
+def _list_metavar(metavar: Any, ctx: Any) -> list[str]:
+    return [metavar]
+
+
 def _filter_by_prefix(values: Sequence[str], ctx: Any, incomplete: str) -> list[CompletionCandidate]:
     return [CompletionCandidate(value, "") for value in values if value.startswith(incomplete)]
 
@@ -122,6 +145,7 @@ class _LazyCommands(TyperGroup):
         module, application, _ = COMMANDS[cmd_name]
         command = get_command(getattr(import_module(module, __package__), application))
         command.name = cmd_name
+        _show_plain_metavars(command)
         if COMPLETION_VARIABLE in os.environ:
             _complete_metavar_values(command)
         from .support.user_config import read_user_config

@@ -18,6 +18,7 @@ from .loop_thread import run_in
 TIMEOUT_S = 60.0
 """For an answer, in addition to the time that the control was asked to wait for something."""
 READ_BYTES = 1 << 16
+CLOSED = "the connection was closed instead of an answer; it may be the port of Kafka's clients"
 Answer = dict[str, Any]
 
 
@@ -86,7 +87,7 @@ class HttpControl:
                 if event is h11.NEED_DATA:
                     received = await reader.read(READ_BYTES)
                     if not received:
-                        raise ConnectionResetError("the connection was closed instead of an answer")
+                        raise ConnectionResetError(CLOSED)
                     http.receive_data(received)
                 elif isinstance(event, h11.Response):
                     status = event.status_code

@@ -12,6 +12,7 @@ from ..support.bootstrap_server import parse_http_address
 from ..support.failures import CommandFailure
 
 TIMEOUT_S = 30.0
+HINT = "`stepdown serve` and `stepdown gateway` name their http address when they are ready; --http sets it."
 MOST_BYTES = 256 * 1024 * 1024
 
 
@@ -26,11 +27,10 @@ def fetch_report(address: str, password: str) -> dict[str, Any]:
         connection.request("GET", "/clients", headers={"Authorization": f"Basic {login}"} if password else {})
         response = connection.getresponse()
         data = response.read(MOST_BYTES)
-    except (OSError, http.client.HTTPException) as fault:
-        raise CommandFailure(
-            f"no http port answers at {address}: {connect_reason(fault) if isinstance(fault, OSError) else fault}",
-            "`stepdown serve` and `stepdown gateway` name their http address when they are ready; --http sets it.",
-        ) from fault
+    except (ConnectionResetError, http.client.HTTPException) as fault:
+        raise CommandFailure(f"{address} does not speak HTTP: it may be the port of Kafka's clients", HINT) from fault
+    except OSError as fault:
+        raise CommandFailure(f"no http port answers at {address}: {connect_reason(fault)}", HINT) from fault
     finally:
         connection.close()
     if response.status == HTTPStatus.UNAUTHORIZED:

@@ -11,6 +11,7 @@ from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
 from ..support.name_value_options import name_value_pairs
+from .entity_completion import complete_altered_settings, complete_entities
 
 if TYPE_CHECKING:
     from ...client.operations.configs import ConfigResource
@@ -28,6 +29,7 @@ Entity = Annotated[
     list[str],
     typer.Argument(
         metavar="KIND[=NAME]...",
+        autocompletion=complete_entities,
         show_default=False,
         help="topic=orders, broker=1, broker (all), logger=1, group=g, metrics=m, user=alice, client=app, ip=10.0.0.7.",
     ),
@@ -125,7 +127,14 @@ def _format_cell(row: dict[str, Any], column: str) -> str:
 def alter(
     entity: Entity,
     config: Annotated[
-        list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="KEY=VALUE",
+            autocompletion=complete_altered_settings,
+            help="A setting; may be repeated.",
+        ),
     ] = None,
     delete_config: Annotated[
         list[str] | None,

@@ -9,7 +9,7 @@ import typer
 
 from ..support.bootstrap_server import LOCAL, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
-from ..support.completion_values import complete_topics
+from ..support.completion_values import complete_groups, complete_topics
 from ..support.escape_sequences import unescape
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure
 from ..support.record_formats import NEWEST, AsFormat, RecordFormat, parse_record_format
@@ -51,7 +51,8 @@ def consume_command(
         list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this one; repeatable.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option("--group", "-g", help="Join this group and commit what was read.")
+        str | None,
+        typer.Option("--group", "-g", autocompletion=complete_groups, help="Join this group and commit what was read."),
     ] = None,
     isolation: Annotated[
         str,

@@ -56,11 +56,13 @@ def prepare(
     reading = DirectoryReading(loaded)  # opening the directories would make partitions whose folders lie elsewhere
     if dry_run:
         _prepare_directories(preparation, reading.store, loaded.settings)
+        print_error("nothing was changed, as --dry-run asks")
         return
     with open_at_rest(log_dirs, config, LOCKED_HINT) as broker:
         store = broker.topics.store
         store.state = _prepare_directories(preparation, store, broker.settings)
         _save(store)
+    print_error("the metadata were changed")
 
 
 def _prepare_directories(preparation: Preparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:

@@ -129,6 +129,8 @@ def produce_command(
         raise CommandFailure(
             "lines of JSON hold keys and nulls: leave out --key-separator, --key, --null-…", "", EXIT_BAD_USAGE
         )
+    if acks is not None and acks not in ("0", "1", "-1", "all"):
+        raise CommandFailure(f"--acks: expected 0, 1 or all, found {acks!r}", "", EXIT_BAD_USAGE)
     if key is not None and key_separator is not None:
         raise CommandFailure("either --key or --key-separator", "", EXIT_BAD_USAGE)
     _check_format_can_hold(

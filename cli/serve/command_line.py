@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ...config import Given, Origin
+from ...config.keys.endpoints import parse_host_port
 from ...config.sources.command_parser import CommandParser
 from ...config.tables.stepdown import RELEASES
 from .log_options import add_log_options
@@ -103,6 +104,7 @@ def make_parser() -> CommandParser:
     option("properties", type=Path, nargs="?", metavar="SERVER.PROPERTIES", help="Kafka's settings.")
     option(
         "--listen",
+        type=_check_address,
         default="",
         metavar="HOST:PORT",
         help="Address to listen on; port 0 picks one [default: port 9092 of every address].",
@@ -169,6 +171,15 @@ def _parse_rack_names(text: str) -> tuple[str, ...]:
     if not all(names):
         raise argparse.ArgumentTypeError(f"names with commas between them expected, found {text!r}")
     return names
+
+
+def _check_address(text: str) -> str:
+    """HOST:PORT, which becomes a listener."""
+    try:
+        parse_host_port(text.partition(",")[0])
+    except ValueError as fault:
+        raise argparse.ArgumentTypeError(f"expected {fault}, found {text!r}") from fault
+    return text
 
 
 def _parse_log_dir(path: str) -> str:

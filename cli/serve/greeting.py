@@ -35,9 +35,10 @@ def summarize_without_effect(remarks: Sequence[Remark], file: Path | None) -> st
     keys = [remark.key for remark in remarks]
     named = ", ".join(keys[:NAMED]) + (", …" if len(keys) > NAMED else "")
     has = "setting has" if len(keys) == 1 else "settings have"
-    if file is None and not any(key in BROKER_KEYS for key in keys):
+    known = [key for key in keys if key in BROKER_KEYS][:NAMED]
+    if file is None and not known:
         return f"{len(keys)} {has} no effect here: {named}; stepdown has none of these names"
-    command = "stepdown config KEY" if file is None else f"stepdown config --explain {file}"
+    command = f"stepdown config {' '.join(known)}" if file is None else f"stepdown config --explain {file}"
     return f"{len(keys)} {has} no effect here: {named}; `{command}` tells why"
 
 

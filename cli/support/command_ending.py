@@ -19,7 +19,10 @@ from .failures import EXIT_BAD_USAGE, EXIT_FAILED, CommandFailure
 from .standard_streams import discard_output, flush_output, print_error
 
 EXIT_INTERRUPTED = 130
-ADDRESS_HINT = "Take another with --listen HOST:PORT (`make serve LISTEN=HOST:PORT`), or end what listens there."
+ADDRESS_HINT = (
+    "Take another with --listen HOST:PORT (`make serve LISTEN=HOST:PORT`), for the page with --http HOST:PORT, "
+    "or end what listens there."
+)
 OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 TRACEBACK_VARIABLE = "STEPDOWN_TRACEBACK"
 
@@ -33,6 +36,13 @@ OTHER_NAMES = {
     "set": ("alter",),
 }
 """Commands below others, by names that they have elsewhere."""
+PLAIN = {
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be a valid number, unable to parse string as a number": "expected a number",
+    "Input should be greater than or equal to": "expected at least",
+    "Input should be less than or equal to": "expected at most",
+}
+"""Words of Typer's library for what a value is not."""
 EXTRAS = {
     "cryptography": "security",
     "jks": "security",
@@ -140,7 +150,7 @@ def _show_usage(fault: BaseException) -> int:
     from .escape_sequences import escape_control_characters
 
     try:
-        message = fault.message + _name_commands(fault)  # type: ignore[attr-defined]
+        message = _say_plainly(fault.message) + _name_commands(fault) + _name_argument(fault)  # type: ignore[attr-defined]
         fault.message = escape_control_characters(message, kept="\n")  # type: ignore[attr-defined]
         fault.show()  # type: ignore[attr-defined]  # asked above
         sys.stderr.flush()
@@ -152,12 +162,31 @@ def _show_usage(fault: BaseException) -> int:
 def _name_commands(fault: BaseException) -> str:
     """What there is, where a command has no command of that name; that of another name for it first."""
     message, context = str(getattr(fault, "message", "")), getattr(fault, "ctx", None)
-    commands = getattr(getattr(context, "command", None), "commands", {})
-    if not message.startswith("No such command") or not commands:
+    if not message.startswith("No such command") or context is None:
         return ""
+    from ...config.similar_names import nearest
+
+    commands = context.command.list_commands(context)
     asked = message.split("'")[1]
-    meant = next((f" Did you mean '{each}'?" for each in OTHER_NAMES.get(asked, ()) if each in commands), "")
+    near = [*OTHER_NAMES.get(asked, ()), nearest(asked, commands)]
+    meant = next((f" Did you mean '{each}'?" for each in near if each in commands), "")
     return f"{'' if 'Did you mean' in message else meant} There are: {', '.join(commands)}."
+
+
+def _name_argument(fault: BaseException) -> str:
+    """Where `--topic` is asked for: the command takes topics without an option."""
+    asked, context = str(getattr(fault, "option_name", "")), getattr(fault, "ctx", None)
+    if not asked.startswith("--") or context is None:
+        return ""
+    name = asked.removeprefix("--").removesuffix("s").upper()
+    is_taken = any(name == str(each.metavar).strip("[].") for each in context.command.params)
+    return f". It takes {name} without an option: {context.command_path} {name}." if is_taken else ""
+
+
+def _say_plainly(message: str) -> str:
+    for words, plain in PLAIN.items():
+        message = message.replace(words, plain)
+    return message
 
 
 def _missing_library(fault: ModuleNotFoundError) -> CommandFailure:

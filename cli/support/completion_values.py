@@ -29,6 +29,12 @@ def complete_settings(incomplete: str) -> list[str]:
     return [key for key in dict.fromkeys([*BROKER_KEYS, *TOPIC_KEYS]) if key.startswith(incomplete)]
 
 
+def complete_topic_settings(incomplete: str) -> list[str]:
+    from ...config import TOPIC_KEYS
+
+    return [f"{key}=" for key in TOPIC_KEYS if key.startswith(incomplete)]
+
+
 def _find_candidates(
     ctx: typer.Context, begin: str, operation: Callable[[], Any], name_of: Callable[[Any], str]
 ) -> list[str]:

@@ -63,12 +63,15 @@ def record_from_json(line: bytes) -> NewRecord:
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as fault:
-        raise ValueError(f"this is no JSON: {fault}") from fault
+        at = f" from its character {fault.pos + 1} on" if isinstance(fault, json.JSONDecodeError) else ""
+        raise ValueError(f'this is no JSON{at}; expected an object such as {{"key": "k", "value": "v"}}') from fault
     if not isinstance(given, dict):
         raise ValueError('expected an object such as {"key": "k", "value": "v"}')
     for name in given.keys() - set(FIELDS):
         near = nearest(name, FIELDS)
-        raise ValueError(f"there is no field {name!r}" + (f", did you mean {near!r}?" if near else ""))
+        meant = f", did you mean {near!r}?" if near else ""
+        there_are = f"; there are {', '.join(FIELDS)}"
+        raise ValueError(f"there is no field {name!r}{meant or there_are}")
     if "value" not in given:
         raise ValueError('there is no "value"; a tombstone has the value null')
     return NewRecord(

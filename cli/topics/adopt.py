@@ -51,7 +51,8 @@ def adopt(
         ),
     ] = False,
     override: Annotated[
-        list[str] | None, typer.Option("--override", "-o", metavar="KEY=VALUE", help="A setting; may be repeated.")
+        list[str] | None,
+        typer.Option("--override", "-o", "-c", metavar="KEY=VALUE", help="A setting; may be repeated."),
     ] = None,
     from_files: Annotated[
         list[Path] | None,

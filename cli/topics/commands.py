@@ -11,7 +11,7 @@ import typer
 from ...protocol.plural import plural
 from ..support.bootstrap_server import LOCAL, AsJson, Bootstrap, connect_client
 from ..support.client_properties import CommandConfig
-from ..support.completion_values import complete_topics
+from ..support.completion_values import complete_topic_settings, complete_topics
 from ..support.failures import EXIT_BAD_USAGE, CommandFailure, raise_failures
 from ..support.outcomes import print_outcomes
 from .adopt import adopt
@@ -27,7 +27,14 @@ topics = typer.Typer(
 
 Names = Annotated[list[str], typer.Argument(metavar="TOPIC...", autocompletion=complete_topics, show_default=False)]
 Configs = Annotated[
-    list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="KEY=VALUE",
+        autocompletion=complete_topic_settings,
+        help="A setting; may be repeated.",
+    ),
 ]
 
 topics.command()(adopt)
@@ -49,6 +56,9 @@ def create(
     from ...client.operations.topics import NewTopic, create_topics
 
     configs = parse_setting_pairs(config or [])
+    for option, count in (("--partitions", partitions), ("--replication-factor", replication_factor)):
+        if count < 1 and count != -1:
+            raise CommandFailure(f"{option}: expected -1, or at least 1, found {count}", "", EXIT_BAD_USAGE)
     wanted = [
         NewTopic(name=name, partitions=partitions, replication_factor=replication_factor, configs=configs)
         for name in names

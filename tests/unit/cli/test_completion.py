@@ -39,6 +39,11 @@ def candidates(words: str) -> list[str]:
         ("stepdown configs alter --conf", ["--config"]),
         ("stepdown config num.part", ["num.partitions"]),
         ("stepdown topics describe -b 127.0.0.1:1 ", []),
+        ("stepdown topics create x -c retention.m", ["retention.ms="]),
+        ("stepdown configs alter topic=orders -c retention.m", ["retention.ms="]),
+        ("stepdown configs alter topic = orders -c retention.m", ["retention.ms="]),
+        ("stepdown configs alter broker=1 -c num.part", ["num.partitions="]),
+        ("stepdown configs describe t", ["topic="]),
         ("stepdown serve --log-", ["--log-dir", "--log-format", "--log-level"]),
         ("stepdown serve --log-level ", ["debug", "info", "warning", "error"]),
         ("stepdown serve --log-dir ", []),
@@ -76,6 +81,7 @@ def test_every_list_of_values_in_the_help_is_offered(monkeypatch: pytest.MonkeyP
 
 
 def test_names_of_topics_and_groups_are_those_of_the_broker(tmp_path: Path) -> None:
+    """Nothing was offered after `consume orders --group`, nor for `topic=or`."""
     with Stepdown(tmp_path) as broker:
         for topic in ("orders", "ordinary", "audit"):
             broker.create_topic(topic)
@@ -85,6 +91,9 @@ def test_names_of_topics_and_groups_are_those_of_the_broker(tmp_path: Path) -> N
         assert candidates(f"stepdown consume {given} ord") == ["orders", "ordinary"]
         assert candidates(f"stepdown topics delete {given} audit or") == ["orders", "ordinary"]
         assert candidates(f"stepdown groups describe {given} ") == ["billing"]
+        assert candidates(f"stepdown consume {given} orders --group ") == ["billing"]
+        assert candidates(f"stepdown configs alter {given} topic=ord") == ["topic=orders", "topic=ordinary"]
+        assert candidates(f"stepdown configs alter {given} topic = ord") == ["orders", "ordinary"]  # words of bash
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

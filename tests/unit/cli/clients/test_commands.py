@@ -86,6 +86,16 @@ async def test_a_running_broker_is_asked_over_http(tmp_path: Path) -> None:
     assert document["forgotten"] == 0
 
 
+async def test_the_port_of_kafkas_clients_is_told_from_one_that_nobody_has(tmp_path: Path) -> None:
+    """No HTTP port answered there, it said, since the connection was closed without a response."""
+    async with running_broker(tmp_path) as broker:
+        asked = ("clients", "--http", str(broker.address))
+        clients = await asyncio.to_thread(run_command, *asked)
+        faults = await asyncio.to_thread(run_command, "faults", "list", "--control", str(broker.address))
+    assert f"{broker.address} does not speak HTTP: it may be the port of Kafka's clients" in clients.stderr
+    assert "it may be the port of Kafka's clients" in faults.stderr
+
+
 async def test_the_password_of_the_page_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"stepdown_page_password": "secret", "connection_failed_authentication_delay_ms": 0}
     async with running_broker(tmp_path, **settings) as broker:

@@ -41,7 +41,7 @@ def test_without_options_nothing_is_set() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--listen", "localhost"], "option --listen: listeners: expected NAME://HOST:PORT"),
+        (["--listen", "localhost"], "argument --listen: expected HOST:PORT with a port up to 65535, found 'localhost'"),
         (["--http", "9100"], "option --http: stepdown.http.listen"),
         (["-o", "num.prtitions=1"], "did you mean num.partitions?"),
         (["-o", "num.partitions"], "expected KEY=VALUE"),
@@ -101,6 +101,19 @@ def test_names_that_are_no_settings_are_told_without_a_command_that_knows_none_o
     assert summarize_without_effect(loaded.without_effect, None) == (
         "1 setting has no effect here: no.such; stepdown has none of these names"
     )
+
+
+def test_the_command_that_tells_why_is_of_settings_that_there_are() -> None:
+    """`stepdown config KEY` was said to tell why of a name that it does not know."""
+    loaded = load(None, {"KAFKA_NO_SUCH": "x", "KAFKA_NUM_IO_THREADS": "8"})
+    told = summarize_without_effect(loaded.without_effect, None)
+    assert told.endswith("; `stepdown config num.io.threads` tells why")
+
+
+def test_topics_of_other_images_have_the_name_that_counts_here() -> None:
+    """KAFKA_CREATE_TOPICS had no effect, and nothing named STEPDOWN_TOPICS."""
+    (warning,) = load(None, {"KAFKA_CREATE_TOPICS": "a:1:1"}).warnings
+    assert "use stepdown.topics (STEPDOWN_TOPICS=orders:3)" in warning
 
 
 def test_variables_of_commands_are_no_settings() -> None:

@@ -150,6 +150,7 @@ def test_a_broker_whose_output_is_full_serves_and_logs_its_greeting(tmp_path: Pa
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    """--listen was the option to change where the port of --http was taken."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         for option in (["--listen", address, "--http", "127.0.0.1:0"], ["--listen", "127.0.0.1:0", "--http", address]):
@@ -157,6 +158,7 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
             ended = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
             assert (ended.returncode, ended.stdout) == (1, "")
             assert f"stepdown: cannot listen on {address}: Address already in use" in ended.stderr
+            assert f"{option[option.index(address) - 1]} HOST:PORT" in ended.stderr
 
 
 def test_where_it_comes_from_is_shown_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,3 +199,31 @@ def test_a_command_by_another_name_is_told_which_there_are(words: str, told: str
     """It said that there was no such command, and nothing else."""
     ended = run_command(*words.split())
     assert (ended.exit_code, told in ended.stderr) == (2, True), ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("topcs",), "Did you mean 'topics'?"),
+        (("consume", "--topic", "orders"), "It takes TOPIC without an option: stepdown consume TOPIC."),
+        (("groups", "describe", "--group", "g"), "It takes GROUP without an option: stepdown groups describe GROUP."),
+        (("configs", "describe", "orders"), "found 'orders'; a topic is topic=orders"),
+        (("consume", "t", "-p", "abc"), "'--partition' / '-p': expected a whole number"),
+        (("consume", "t", "-n", "0"), "'--count' / '-n': expected at least 1"),
+        (("produce", "t", "--acks", "2"), "--acks: expected 0, 1 or all, found '2'"),
+        (("topics", "create", "t", "-p", "0"), "--partitions: expected -1, or at least 1, found 0"),
+        (("topics", "adopt", "t", "-c", "retention.msx=1"), "did you mean retention.ms?"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
+)
+def test_wrong_usage_is_told_in_plain_words_before_a_broker_is_asked(arguments: tuple[str, ...], told: str) -> None:
+    """There was no suggestion, a library's own words, or no answer but that of a broker."""
+    ended = run_command(*arguments)
+    assert (ended.exit_code, told in ended.stderr) == (2, True), ended.stderr
+
+
+@pytest.mark.parametrize("words", [words for words in LEAVES if words[0] not in OF_ARGPARSE], ids=" ".join)
+def test_the_help_names_values_in_plain_words(words: tuple[str, ...]) -> None:
+    """It said `<list[int]>`, `<int range>` and `[[TOPIC|PATTERN]...]...`."""
+    shown = run_command(*words, "--help").stdout
+    assert re.search(r"<(str|int|float|list|path)|\[\[|\{[A-Z]|\.\.\.\.", shown) is None

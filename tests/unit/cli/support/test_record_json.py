@@ -50,7 +50,7 @@ def test_only_a_value_has_to_be_there() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (b"value", "no JSON"),
+        (b"value", "this is no JSON from its character 1 on; expected an object"),
         (b"\xff", "no JSON"),
         (b"[" * 100_000, "no JSON"),
         (b"[]", "expected an object"),
@@ -60,6 +60,7 @@ def test_only_a_value_has_to_be_there() -> None:
         (b'{"value": {"hex": "00"}}', "value: expected a string"),
         (b'{"value": "\\ud800"}', "value: "),
         (b'{"value": "v", "partitoin": 1}', "did you mean 'partition'"),
+        (b'{"value": "v", "qqq": 1}', "no field 'qqq'; there are topic, partition, offset, timestamp, "),
         (b'{"value": "v", "partition": -1}', "partition: expected a number from 0"),
         (b'{"value": "v", "partition": true}', "partition: expected a number"),
         (b'{"value": "v", "timestamp": 1.5}', "timestamp: expected a number from -1"),
@@ -69,5 +70,6 @@ def test_only_a_value_has_to_be_there() -> None:
     ],
 )
 def test_what_is_wrong_with_a_line_is_told(line: bytes, told: str) -> None:
+    """It said `Expecting value: line 1 column 1 (char 0)`, and did not list the fields."""
     with pytest.raises(ValueError, match=re.escape(told)):
         record_from_json(line)
