@@ -40,7 +40,8 @@ def parse_entity(texts: Sequence[str]) -> ConfigResource | QuotaEntity:
     for text in texts:
         kind, equals, name = text.partition("=")
         if kind not in (*RESOURCES, *CLIENTS):
-            raise CommandFailure(f"expected KIND=NAME, found {text!r}; a topic is topic={text}", HINT, EXIT_BAD_USAGE)
+            meant = "" if equals else f"; a topic is topic={text}"
+            raise CommandFailure(f"{text!r} has no settings{meant}", HINT, EXIT_BAD_USAGE)
         if kind in named or (equals and not name):
             raise CommandFailure(f"{kind}: expected once, with one name", HINT, EXIT_BAD_USAGE)
         named[kind] = name if equals else None

@@ -62,7 +62,7 @@ def prepare(
         store = broker.topics.store
         store.state = _prepare_directories(preparation, store, broker.settings)
         _save(store)
-    print_error("the metadata were changed")
+    print_error("the metadata were written")
 
 
 def _prepare_directories(preparation: Preparation, store: MetadataStore, settings: BrokerSettings) -> ClusterState:

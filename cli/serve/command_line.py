@@ -174,9 +174,9 @@ def _parse_rack_names(text: str) -> tuple[str, ...]:
 
 
 def _check_address(text: str) -> str:
-    """HOST:PORT, which becomes a listener."""
+    """HOST:PORT, which becomes a listener; "" is the default."""
     try:
-        parse_host_port(text.partition(",")[0])
+        parse_host_port(text.partition(",")[0] or ":0")
     except ValueError as fault:
         raise argparse.ArgumentTypeError(f"expected {fault}, found {text!r}") from fault
     return text

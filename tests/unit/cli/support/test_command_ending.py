@@ -207,7 +207,7 @@ def test_a_command_by_another_name_is_told_which_there_are(words: str, told: str
         (("topcs",), "Did you mean 'topics'?"),
         (("consume", "--topic", "orders"), "It takes TOPIC without an option: stepdown consume TOPIC."),
         (("groups", "describe", "--group", "g"), "It takes GROUP without an option: stepdown groups describe GROUP."),
-        (("configs", "describe", "orders"), "found 'orders'; a topic is topic=orders"),
+        (("configs", "describe", "orders"), "'orders' has no settings; a topic is topic=orders"),
         (("consume", "t", "-p", "abc"), "'--partition' / '-p': expected a whole number"),
         (("consume", "t", "-n", "0"), "'--count' / '-n': expected at least 1"),
         (("produce", "t", "--acks", "2"), "--acks: expected 0, 1 or all, found '2'"),
