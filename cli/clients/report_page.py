@@ -28,7 +28,8 @@ def fetch_report(address: str, password: str) -> dict[str, Any]:
         response = connection.getresponse()
         data = response.read(MOST_BYTES)
     except (ConnectionResetError, http.client.HTTPException) as fault:
-        raise CommandFailure(f"{address} does not speak HTTP: it may be the port of Kafka's clients", HINT) from fault
+        told = "closed the connection" if isinstance(fault, ConnectionResetError) else "does not speak HTTP"
+        raise CommandFailure(f"{address} {told}: it may be the port of Kafka's clients", HINT) from fault
     except OSError as fault:
         raise CommandFailure(f"no http port answers at {address}: {connect_reason(fault)}", HINT) from fault
     finally:

@@ -92,7 +92,7 @@ async def test_the_port_of_kafkas_clients_is_told_from_one_that_nobody_has(tmp_p
         asked = ("clients", "--http", str(broker.address))
         clients = await asyncio.to_thread(run_command, *asked)
         faults = await asyncio.to_thread(run_command, "faults", "list", "--control", str(broker.address))
-    assert f"{broker.address} does not speak HTTP: it may be the port of Kafka's clients" in clients.stderr
+    assert f"{broker.address} closed the connection: it may be the port of Kafka's clients" in clients.stderr
     assert "it may be the port of Kafka's clients" in faults.stderr
 
 
