@@ -178,13 +178,14 @@ class ControlledCluster:
     def _add_operation(self, path: str, what: str, act: Act, readers: Mapping[str, Reader], *needs: str) -> None:
         async def answer(fields: Fields) -> Answer:
             try:
+                named = {"broker": self._read_broker_id(fields)} if _names_role(fields) else {}
                 done = act(fields)
                 if isinstance(done, Coroutine):
                     await done
                 await self.cluster.sync_metadata()
             except ValueError as fault:  # no such broker, or not in that state
                 raise WrongFault(str(fault)) from None
-            self.control.log_event(f"{path}{''.join(f' {key} {value}' for key, value in fields.items())}")
+            self.control.log_event(f"{path}{''.join(f' {key} {value}' for key, value in {**fields, **named}.items())}")
             return {"brokers": sorted(self.cluster.brokers)}
 
         self.control.add(ControlOperation(path=path, what=what, act=answer, fields=readers, needs=needs))
@@ -250,6 +251,11 @@ class ControlledCluster:
         wanted = [self._read_broker_id(fields)] if _names_broker(fields) else stopped
         for broker in wanted:
             await self.cluster.start_broker(broker)
+
+
+def _names_role(fields: Fields) -> bool:
+    """Whether a broker is named by what it is to a topic."""
+    return "broker" not in fields and _names_broker(fields)
 
 
 def _names_broker(fields: Fields) -> bool:

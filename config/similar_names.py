@@ -17,6 +17,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return best[2] if best is not None and best[0] <= most else None
 
 
+def suggest(name: str, known: Iterable[str]) -> str:
+    """The end of a message on an unknown name: what may be meant, "" where nothing is like it. `_` counts as `.`."""
+    by_dots = {each.replace("_", "."): each for each in known}
+    like = nearest(name, by_dots)
+    return "" if like is None else f"; did you mean {by_dots[like]}?"
+
+
 def distance(one: str, other: str) -> int:
     """How many letters must be added, dropped, replaced or swapped with their neighbour."""
     before: list[int] = []

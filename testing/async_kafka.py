@@ -10,11 +10,13 @@ from ..client.operations.groups import Group, delete_groups, describe_groups
 from ..client.operations.offsets import LATEST, committed_offsets
 from ..client.operations.topics import NewTopic, create_topics, delete_topics, describe_topics
 from ..client.security.settings import OPEN, SecuritySettings
+from ..config.similar_names import suggest
 from ..producer.partitioners.murmur2 import partition_for_key
 from ..protocol.errors import ErrorCode
 from ..protocol.messages.metadata import MetadataRequest
 from ..protocol.plural import plural
 from ..protocol.records.record import Record
+from .blocking_front import KnownNames
 from .clock import AsyncClock
 from .cluster import AsyncCluster
 from .control_client import ControlClient, ControlFailed, MissingControlClient
@@ -23,11 +25,13 @@ from .partition import Partition, partition_from_control, partition_from_metadat
 from .received_requests import AsyncRequests
 from .record_comparison import Expected, TestRecord, as_bytes, as_text, assert_same, headers_as_bytes
 from .security.client_settings import ClientSettings
-from .wire.waiting import look_until_or_timeout, wait_for
+from .wire.waiting import Timeout, look_until_or_timeout, to_seconds, wait_for
 from .wire.wire_client import WireClient
 from .wire.wire_records import WireRecords
 
 TIMEOUT_S = 10.0
+MOST_TOPICS = 20
+"""Of these, the names are in the message that one is missing."""
 LEVELS = {"read_uncommitted": 0, "read_committed": 1}
 STATES = ("Stable", "Empty", "Dead", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 
@@ -35,7 +39,7 @@ Data = bytes | str | None
 Headers = Mapping[str, Data] | Iterable[tuple[str, Data]]
 
 
-class AsyncKafka:
+class AsyncKafka(KnownNames):
     """A running broker or cluster. `bootstrap` is what clients connect to, `clients` has whole settings for them.
 
     `faults` are what goes wrong on purpose, `clock` moves the brokers' time, `requests` tells what clients sent,
@@ -103,7 +107,7 @@ class AsyncKafka:
         headers: Headers = (),
         partition: int | None = None,
         timestamp: int | None = None,
-        timeout: float = TIMEOUT_S,
+        timeout: Timeout = TIMEOUT_S,
     ) -> list[TestRecord]:
         """Writes values with acks=all, all with the same key and headers, and returns them as they are stored.
 
@@ -121,7 +125,7 @@ class AsyncKafka:
             Record(offset=at, timestamp=stamp, key=own, value=as_bytes(value), headers=tuple(given))
             for at, value in enumerate(values)
         ]
-        return await self._records.write(topic, partition, records, timeout)
+        return await self._records.write(topic, partition, records, to_seconds(timeout))
 
     async def records(
         self,
@@ -129,11 +133,12 @@ class AsyncKafka:
         partition: int | None = None,
         *,
         isolation: str = "read_committed",
-        timeout: float = TIMEOUT_S,
+        timeout: Timeout = TIMEOUT_S,
     ) -> list[TestRecord]:
         """All records that a consumer of that isolation level sees now, by partition and offset.
 
-        Of a topic that nobody has made yet there are none. Waits `timeout` seconds for a leader where there is none.
+        Of a topic that nobody has made yet there are none, and no error. Waits `timeout` seconds for a leader where
+        there is none.
         """
         if isolation not in LEVELS:
             raise ValueError(f"isolation is {' or '.join(LEVELS)}, not {isolation!r}")
@@ -146,20 +151,24 @@ class AsyncKafka:
         if partition is not None:
             _check_partition(topic, partition, partitions)
             partitions = [partition]
-        return await self._records.read(topic, partitions, level, timeout)
+        return await self._records.read(topic, partitions, level, to_seconds(timeout))
 
-    async def wait_for_records(self, topic: str, count: int, *, timeout: float = TIMEOUT_S) -> list[TestRecord]:
+    async def wait_for_records(self, topic: str, count: int, *, timeout: Timeout = TIMEOUT_S) -> list[TestRecord]:
         """The records of the topic once there are `count`. Raises: AssertionError after `timeout` seconds."""
-        return await wait_for(
-            lambda: self.records(topic),
-            lambda found: len(found) >= count,
-            timeout,
-            str(count),
-            lambda found: f"{topic} has {plural(len(found), 'record')}",
-        )
+        try:
+            return await wait_for(
+                lambda: self.records(topic),
+                lambda found: len(found) >= count,
+                timeout,
+                str(count),
+                lambda found: f"{topic} has {plural(len(found), 'record')}",
+            )
+        except AssertionError:
+            await self._assert_is_there(topic)
+            raise
 
     async def assert_produces(
-        self, topic: str, *expected: Expected, timeout: float = 5.0, any_order: bool | None = None
+        self, topic: str, *expected: Expected, timeout: Timeout = 5.0, any_order: bool | None = None
     ) -> list[TestRecord]:
         """The topic holds these records and no others, after waiting `timeout` seconds for as many to come.
 
@@ -169,6 +178,8 @@ class AsyncKafka:
         found = await look_until_or_timeout(
             lambda: self.records(topic), lambda found: len(found) >= len(expected), timeout
         )
+        if expected and not found:
+            await self._assert_is_there(topic)
         if any_order is None:
             any_order = len(await self._wire.leaders(topic)) > 1 if found else False
         assert_same(expected, found, any_order=any_order)
@@ -224,7 +235,7 @@ class AsyncKafka:
         *,
         broker: int | None = None,
         other_than: int | None = None,
-        timeout: float = TIMEOUT_S,
+        timeout: Timeout = TIMEOUT_S,
     ) -> Partition:
         """The partition once it is led by anyone, by `broker`, or by one that is `other_than` that.
 
@@ -239,7 +250,7 @@ class AsyncKafka:
         return await wait_for(lambda: self.partition(topic, index), is_led, timeout, wanted)
 
     async def wait_for_isr(
-        self, topic: str, index: int, brokers: Iterable[int], *, timeout: float = TIMEOUT_S
+        self, topic: str, index: int, brokers: Iterable[int], *, timeout: Timeout = TIMEOUT_S
     ) -> Partition:
         """The partition once these are in sync, and no others. Raises: AssertionError after `timeout` seconds."""
         wanted = frozenset(brokers)
@@ -248,7 +259,7 @@ class AsyncKafka:
         )
 
     async def wait_for_epoch(
-        self, topic: str, index: int, leader_epoch: int, *, timeout: float = TIMEOUT_S
+        self, topic: str, index: int, leader_epoch: int, *, timeout: Timeout = TIMEOUT_S
     ) -> Partition:
         """The partition once its leader's epoch is that, or a later one. Raises: AssertionError after `timeout` s."""
         return await wait_for(
@@ -259,7 +270,7 @@ class AsyncKafka:
         )
 
     async def wait_for_log_end(
-        self, topic: str, index: int, offset: int, *, brokers: Iterable[int] = (), timeout: float = TIMEOUT_S
+        self, topic: str, index: int, offset: int, *, brokers: Iterable[int] = (), timeout: Timeout = TIMEOUT_S
     ) -> Partition:
         """The partition once the logs of these brokers, or of all its replicas, end there or later.
 
@@ -274,7 +285,7 @@ class AsyncKafka:
         return await wait_for(lambda: self._partition_with_logs(topic, index), is_there, timeout, wanted)
 
     async def wait_for_high_watermark(
-        self, topic: str, index: int, offset: int, *, timeout: float = TIMEOUT_S
+        self, topic: str, index: int, offset: int, *, timeout: Timeout = TIMEOUT_S
     ) -> Partition:
         """The partition once consumers may read up to there. Raises: AssertionError after `timeout` seconds."""
         return await wait_for(
@@ -298,7 +309,7 @@ class AsyncKafka:
         return int((await self._wire.call(MetadataRequest(topics=()))).controller_id)
 
     async def wait_for_controller(
-        self, broker: int | None = None, *, other_than: int | None = None, timeout: float = TIMEOUT_S
+        self, broker: int | None = None, *, other_than: int | None = None, timeout: Timeout = TIMEOUT_S
     ) -> int:
         """The controller once it is `broker`, or another one. Raises: AssertionError after `timeout` seconds."""
         return await self._wait_for_broker(self.controller, "the controller is", broker, other_than, timeout)
@@ -315,7 +326,7 @@ class AsyncKafka:
         transactional_id: str | None = None,
         broker: int | None = None,
         other_than: int | None = None,
-        timeout: float = TIMEOUT_S,
+        timeout: Timeout = TIMEOUT_S,
     ) -> int:
         """The coordinator once it is `broker`, or another one. Raises: AssertionError after `timeout` seconds."""
         return await self._wait_for_broker(
@@ -332,7 +343,7 @@ class AsyncKafka:
         what: str,
         broker: int | None,
         other_than: int | None,
-        timeout: float,
+        timeout: Timeout,
     ) -> int:
         def is_there(found: int) -> bool:
             return found >= 0 and broker in (None, found) and found != other_than
@@ -364,7 +375,7 @@ class AsyncKafka:
             raise KafkaError(f"deleting group {name}", ErrorCode[result.error], result.message)
 
     async def wait_for_group(
-        self, name: str, state: str = "Stable", *, members: int | None = None, timeout: float = TIMEOUT_S
+        self, name: str, state: str = "Stable", *, members: int | None = None, timeout: Timeout = TIMEOUT_S
     ) -> Group:
         """The group once it is in that state with `members` members. Raises: AssertionError after `timeout` seconds.
 
@@ -381,15 +392,15 @@ class AsyncKafka:
             lambda found: f"group {name} is {found.state} with {plural(len(found.members), 'member')}",
         )
 
-    async def wait_for_consumers(self, group: str, members: int = 1, *, timeout: float = TIMEOUT_S) -> Group:
+    async def wait_for_consumers(self, group: str, members: int = 1, *, timeout: Timeout = TIMEOUT_S) -> Group:
         """The group once it has `members`, and each has fetched from every partition that it was given.
 
         What is produced then is read by them, also where they begin at the latest offset. For brokers of stepdown.
         Raises: AssertionError after `timeout` seconds.
         """
-        wanted = {"group": group, "members": members, "timeout": round(timeout * 1000)}
+        wanted = {"group": group, "members": members, "timeout": round(to_seconds(timeout) * 1000)}
         answer = await self.control.ask("POST", "groups/wait", wanted)
-        assert answer["is_there"], f"after {timeout} s: {answer['reason']}"
+        assert answer["is_there"], f"after {to_seconds(timeout):g} s: {answer['reason']}"
         return await self.group(group)
 
     async def offset_lag(self, group: str) -> dict[TopicPartition, int]:
@@ -401,7 +412,7 @@ class AsyncKafka:
         return {(topic, index): ends[topic][index] - committed.get((topic, index), 0) for topic, index in places}
 
     async def wait_for_offset_lag(
-        self, group: str, lag: int = 0, *, timeout: float = TIMEOUT_S
+        self, group: str, lag: int = 0, *, timeout: Timeout = TIMEOUT_S
     ) -> dict[TopicPartition, int]:
         """The lag of each partition, once it is `lag` in all of them together, or less.
 
@@ -424,6 +435,13 @@ class AsyncKafka:
 
     async def _now_ms(self) -> int:
         return await self.clock.now_ms() if self.has_control else time_ns() // 1_000_000
+
+    async def _assert_is_there(self, topic: str) -> None:
+        """Raises: AssertionError naming the topics that there are."""
+        found = (await self._wire.call(MetadataRequest(topics=None))).topics
+        names = sorted(each.name for each in found if not each.is_internal)
+        there = f"there are: {', '.join(names[:MOST_TOPICS])}" if names else "there is none at all"
+        assert topic in names, f"there is no topic {topic}, {there}{suggest(topic, names)}"
 
     async def _partitions_or_new(self, topic: str) -> list[int]:
         try:

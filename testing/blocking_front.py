@@ -6,8 +6,10 @@ class Clock(BlockingFront[AsyncClock]):
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from ..config.similar_names import suggest
 from .loop_thread import LoopThread, is_in
 
 A = TypeVar("A")
@@ -16,12 +18,37 @@ T = TypeVar("T")
 HINT = ". This call held the event loop, and clients in it: await it, with running_async() or the fixture kafka_async"
 
 
-class BlockingFront(Generic[A]):
+class KnownNames:
+    """A name that there is not is an error with the nearest one and with all."""
+
+    if not TYPE_CHECKING:  # for type checkers every name would be there
+
+        def __getattr__(self, name: str) -> object:
+            __tracebackhide__ = True
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            known = [each for each in dir(self) if not each.startswith("_")]
+            has = f"{type(self).__name__} has {', '.join(known)}"
+            raise AttributeError(f"{has}, and no {name!r}{suggest(name, known)}")
+
+
+class BlockingFront(KnownNames, Generic[A]):
     """`awaited` has the coroutines; they are done in the thread's loop while the caller waits."""
 
     def __init__(self, awaited: A, thread: LoopThread) -> None:
         self.awaited = awaited
         self._thread = thread
+
+    def _start(
+        self, method: Callable[Concatenate[A, P], Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, T]:
+        """The coroutine. Raises: TypeError for arguments that the method does not have, by the name that was called."""
+        __tracebackhide__ = True
+        try:
+            return method(self.awaited, *args, **kwargs)
+        except TypeError as wrong:
+            told = str(wrong).replace(f"{type(self.awaited).__name__}.", f"{type(self).__name__}.")
+            raise TypeError(f"{told}; it takes {', '.join(list(signature(method).parameters)[1:])}") from None
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         __tracebackhide__ = True
@@ -41,6 +68,6 @@ def blocking(
     @wraps(method)
     def call(front: BlockingFront[A], /, *args: P.args, **kwargs: P.kwargs) -> T:
         __tracebackhide__ = True
-        return front._run(method(front.awaited, *args, **kwargs))
+        return front._run(front._start(method, *args, **kwargs))
 
     return call

@@ -1,10 +1,12 @@
 """The brokers' clock as a test moves it: time of the brokers, not of clients, which have clocks of their own."""
 
-from .blocking_front import BlockingFront, blocking
+from datetime import timedelta
+
+from .blocking_front import BlockingFront, KnownNames, blocking
 from .control_client import ControlClient
 
 
-class AsyncClock:
+class AsyncClock(KnownNames):
     """To be awaited."""
 
     def __init__(self, control: ControlClient) -> None:
@@ -18,8 +20,8 @@ class AsyncClock:
         """It stands still."""
         await self._control.ask("POST", "clock/pause")
 
-    async def advance(self, by: str | int) -> None:
-        """Moves on by `45s`, or milliseconds; returns when what falls due on the way has happened."""
+    async def advance(self, by: str | int | timedelta) -> None:
+        """Moves on by `45s`, a timedelta, or milliseconds; returns when what falls due on the way has happened."""
         await self._control.ask("POST", "clock/advance", {"by": by})
 
     async def resume(self) -> None:

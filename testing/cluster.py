@@ -2,7 +2,7 @@
 
 from typing import Any, TypedDict, Unpack
 
-from .blocking_front import BlockingFront, blocking
+from .blocking_front import BlockingFront, KnownNames, blocking
 from .control_client import ControlClient
 
 
@@ -13,7 +13,7 @@ class Role(TypedDict, total=False):
     follower_of: str
 
 
-class AsyncCluster:
+class AsyncCluster(KnownNames):
     """`kafka.cluster` with asyncio: stops, kills, pauses and starts single brokers, holds up followers, moves leaders.
 
     Raises: ControlFailed, also for what one broker does not have, as followers.

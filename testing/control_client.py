@@ -64,7 +64,7 @@ class HttpControl:
             self._headers.append(("Authorization", f"Bearer {token}"))
 
     async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
-        sent = json.dumps(body or {}).encode()
+        sent = json.dumps(body or {}, default=parse_duration_ms).encode()
         headers = [*self._headers, ("Content-Length", str(len(sent)))]
         http = h11.Connection(h11.CLIENT)
         asked = http.send(h11.Request(method=method, target=f"/{path.strip('/')}", headers=headers))

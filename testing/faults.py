@@ -10,18 +10,19 @@ What every kind takes beside its own fields: `api`, `versions="0-7"`, `broker`, 
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypedDict, Unpack
 
 from ..broker.faults.request_hook import Hook
 from ..protocol.plural import plural
-from .blocking_front import BlockingFront, blocking
+from .blocking_front import BlockingFront, KnownNames, blocking
 from .control_client import Answer, ControlClient, ControlFailed, LocalControl
 
 P = ParamSpec("P")
 Api = str | Sequence[str]
-Duration = str | int
+Duration = str | int | timedelta
 COORDINATOR_APIS = (
     "FindCoordinator",
     "JoinGroup",
@@ -66,7 +67,7 @@ class Scope(ApiScope, total=False):
     api: Api
 
 
-class AsyncArmedFault:
+class AsyncArmedFault(KnownNames):
     """One that was armed; it is removed at the end of an `async with`."""
 
     def __init__(self, control: ControlClient, number: int) -> None:
@@ -102,7 +103,7 @@ class AsyncArmedFault:
         await self._control.ask("DELETE", f"faults/{self.number}")
 
 
-class AsyncFaults:
+class AsyncFaults(KnownNames):
     """The faults of a broker or a cluster."""
 
     def __init__(self, control: ControlClient) -> None:
@@ -284,7 +285,7 @@ def _arming(
     @wraps(method)
     def arm(front: "Faults", /, *args: P.args, **kwargs: P.kwargs) -> ArmedFault:
         __tracebackhide__ = True
-        return ArmedFault(front._run(method(front.awaited, *args, **kwargs)), front._thread)
+        return ArmedFault(front._run(front._start(method, *args, **kwargs)), front._thread)
 
     return arm
 

@@ -1,6 +1,7 @@
 """Brokers of a test with all that they need: folders, certificates, a control; begun and ended in the running loop."""
 
 import asyncio
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import TypedDict
 
 from ..broker.faults.hard_linked_files import link_directory
 from ..config.errors import ConfigError, Problem
-from ..config.similar_names import nearest
+from ..config.similar_names import suggest
 from ..config.sources.command_line import OVERRIDE
 from ..config.sources.origin import NOWHERE, Origin
 from ..protocol.plural import plural
@@ -191,6 +192,14 @@ def _check_option_types(**options: object) -> None:
             raise ValueError(f"{name} is {what}, and not each password is text")
         if name == "topics" and not all(isinstance(each, int) for each in within):
             raise ValueError(f"{name} is {what}, not {given!r}")
+        if name == "topics" and isinstance(given, Mapping):
+            _check_topic_names(map(str, given))
+
+
+def _check_topic_names(names: Iterable[str]) -> None:
+    for name in names:
+        if wrong := re.sub(r"[a-zA-Z0-9._-]", "", name):
+            raise ValueError(f"topics: {name!r} has {wrong[0]!r}; a name has letters, digits, '.', '_' and '-'")
 
 
 def check_names(options: Iterable[str]) -> None:
@@ -198,9 +207,7 @@ def check_names(options: Iterable[str]) -> None:
     known = sorted(BrokerOptions.__annotations__)
     for name in options:
         if name not in known:
-            like = nearest(name, known)
-            hint = f"; did you mean {like}?" if like else ""
-            raise TypeError(f"running takes {', '.join(known)}, not {name}{hint}")
+            raise TypeError(f"running takes {', '.join(known)}, not {name}{suggest(name, known)}")
 
 
 def _as_the_test_names_it(problem: Problem) -> Problem:

@@ -327,11 +327,12 @@ def kafka_noproc(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     from .elsewhere import connect
 
     bootstrap, control, token = (_value(request.config, option) for option in NOPROC)
+    place = f"{_named_value(request.config, 'control')[0]} {control}: "
     if not bootstrap:
         pytest.skip("no --kafka-bootstrap HOST:PORT, and no kafka_bootstrap in the ini file")
     with connect(bootstrap, HttpControl(control, token) if control else None) as broker:
         if control:
-            with _fail_with_message((ControlFailed, ConnectionError)):
+            with _fail_with_message((ControlFailed, ConnectionError), place):
                 broker.control.ask("GET", "clock")
         yield broker
 
@@ -350,7 +351,6 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def _suggest(unknown: Iterable[str]) -> str:
-    from ..config.similar_names import nearest
+    from ..config.similar_names import suggest
 
-    like = [near for name in sorted(unknown) if (near := nearest(name, OPTIONS))]
-    return f"; did you mean {', '.join(like)}?" if like else ""
+    return next(filter(None, (suggest(name, sorted(OPTIONS)) for name in sorted(unknown))), "")

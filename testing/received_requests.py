@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
-from ..config.similar_names import nearest
+from ..config.similar_names import suggest
 from ..protocol.api import API
-from .blocking_front import BlockingFront, blocking
+from .blocking_front import BlockingFront, KnownNames, blocking
 from .control_client import ControlClient
 
 
@@ -30,7 +30,7 @@ APIS = tuple(spec.name for spec in API.values())
 NAMES = tuple(field.name for field in fields(Request))
 
 
-class AsyncRequests:
+class AsyncRequests(KnownNames):
     """In the order in which they came; those of the test object itself are left out."""
 
     def __init__(self, control: ControlClient) -> None:
@@ -44,8 +44,7 @@ class AsyncRequests:
     async def of(self, api: str, *, client_id: str | None = None) -> list[Request]:
         """Those of an API, from one client or from all. Raises: ValueError for an API that there is not."""
         if api not in APIS:
-            like = nearest(api, APIS)
-            raise ValueError(f"there is no API {api!r}" + (f"; did you mean {like}?" if like else ""))
+            raise ValueError(f"there is no API {api!r}{suggest(api, APIS)}")
         return [each for each in await self.all() if each.api == api and client_id in (None, each.client_id)]
 
     async def clear(self) -> None:

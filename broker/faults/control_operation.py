@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...config.similar_names import nearest
+from ...config.similar_names import suggest
 from .fault_fields import WrongFault
 
 Answer = dict[str, Any]
@@ -76,8 +76,7 @@ def parse_fields(body: Fields, parsers: Mapping[str, Reader], *, needs: tuple[st
     """The fields of a body. Raises: WrongFault for one that there is not, or that is missing or wrong."""
     for name in body:
         if name not in parsers:
-            like = nearest(name, parsers)
-            raise WrongFault(f"no field {name!r}" + (f"; did you mean {like}?" if like else ""))
+            raise WrongFault(f"no field {name!r}{suggest(name, parsers)}")
     missing = [name for name in needs if name not in body]
     if missing:
         raise WrongFault(f"{missing[0]} is missing")

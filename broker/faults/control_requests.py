@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..services import Services
 
 Body = Mapping[str, Any]
+SEVERAL = "kafka_cluster, @pytest.mark.kafka(brokers=3), running(brokers=3) or stepdown serve --brokers 3 has them"
 REFUSED = {
     ErrorCode.RESOURCE_NOT_FOUND: HTTPStatus.NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
@@ -85,7 +86,7 @@ class Control:
 
     async def _answer(self, method: str, path: str, body: Body) -> Answer:
         if lacking := next((name for name in (path, *body) if name in self.lacking), ""):
-            raise WrongFault(f"{lacking} needs several brokers: begin with brokers=3, or stepdown serve --brokers 3")
+            raise WrongFault(f"{lacking} needs several brokers: {SEVERAL}")
         found, number = self.operations.get((method, path)), None
         first, *rest = path.split("/")
         if found is None and rest:

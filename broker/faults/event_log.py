@@ -94,7 +94,7 @@ def time_line(events: Iterable[Event]) -> list[str]:
     kept = _choose_runs(runs)
     left_out = len(runs) - len(kept)
     lines = [_format_line(same, last_ms) for same in kept]
-    return ([f"({left_out} more lines: GET /events has all)"] if left_out else []) + lines
+    return ([f"({left_out} more lines: kafka.requests.lines(), or GET /events, has all)"] if left_out else []) + lines
 
 
 def _of_last_test(events: Iterable[Event]) -> list[Event]:

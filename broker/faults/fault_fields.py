@@ -1,16 +1,21 @@
 """Faults to and from plain fields, as JSON, YAML and Python have them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final
 
-from ...config.similar_names import nearest
-from ...protocol.api import ApiKey
+from ...config.similar_names import suggest
+from ...protocol.api import API, ApiKey
+from ...protocol.errors import ErrorCode
 from .fault import Fault
 from .field_parsers import NO_VERSIONS
 from .kinds import KINDS
 
 BASE: Final = {each.name: each.default for each in fields(Fault)}
+NAMES_OF_VALUES: Final = {
+    "api": tuple(spec.name for spec in API.values()),
+    "code": tuple(code.name for code in ErrorCode),
+}
 
 
 class WrongFault(ValueError):
@@ -24,14 +29,14 @@ def make_fault(values: Mapping[str, Any]) -> Fault:
     """
     kind = str(values.get("kind"))
     if kind not in KINDS:
-        raise WrongFault(f"expected a kind of fault: {', '.join(KINDS)}; found {kind!r}{_hint(kind, KINDS)}")
+        raise WrongFault(f"expected a kind of fault: {', '.join(KINDS)}; found {kind!r}{suggest(kind, KINDS)}")
     known = {each.name: each for each in fields_of_kind(KINDS[kind])}
     parsed: dict[str, Any] = {}
     for name, value in values.items():
         if name == "kind":
             continue
         if name not in known:
-            hint = _hint(name, known)
+            hint = suggest(name, known)
             raise WrongFault(f"a fault of kind {kind} has no field {name!r}{hint}; it has {', '.join(known)}")
         if value is None:
             if name == "times":
@@ -40,7 +45,7 @@ def make_fault(values: Mapping[str, Any]) -> Fault:
         try:
             parsed[name] = known[name].metadata["parser"](value)
         except ValueError as fault:
-            raise WrongFault(f"{name}: expected {fault}, found {value!r}") from None
+            raise WrongFault(f"{name}: expected {fault}, found {value!r}{_suggest_value(name, value)}") from None
     missing = [name for name, each in known.items() if each.default is MISSING and name not in parsed]
     if missing:
         raise WrongFault(f"a fault of kind {kind} needs {', '.join(missing)}")
@@ -91,6 +96,10 @@ def _api_name(key: ApiKey) -> str:
     return "".join(part.capitalize() for part in key.name.split("_"))
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    like = nearest(name, [each.replace("_", ".") for each in known])
-    return "" if like is None else f"; did you mean {like.replace('.', '_')}?"
+def _suggest_value(field: str, value: Any) -> str:
+    """What may be meant by the name of an API or an error code, such as one of which only the beginning is there."""
+    if field not in NAMES_OF_VALUES or not isinstance(value, str):
+        return ""
+    known = NAMES_OF_VALUES[field]
+    longer = next((each for each in known if value and each.startswith(value)), "")
+    return f"; did you mean {longer}?" if longer else suggest(value, known)

@@ -5,6 +5,7 @@ Every parser raises ValueError with what it expects.
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, Final
 
 from ...protocol.api import API, ApiKey
@@ -35,8 +36,12 @@ def parse_delay_ms(value: Any) -> int:
 
 
 def _parse_milliseconds(value: Any) -> float | None:
+    if isinstance(value, timedelta):
+        return value / timedelta(milliseconds=1)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
+        return int(value)
     if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", value):
         parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value)
         return sum(float(amount) * UNITS_MS[unit] for amount, unit in parts)

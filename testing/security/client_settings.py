@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from ..wire.wire_client import CLIENT_ID
-from .secured_listener import MECHANISMS, SecuredListener, client_pem
+from .secured_listener import MECHANISMS, PROTOCOLS, SecuredListener, client_pem
 
 FIRST = "the first of the users"
 SCRAM = "SCRAM-SHA-512"
+BY_PROTOCOL = ""
 OPEN = SecuredListener(protocol="PLAINTEXT", folder=Path())
 
 
@@ -16,27 +17,28 @@ class ClientSettings:
     """Settings for clients, of any security protocol, with the brokers' addresses.
 
     `user`: one of those that `running` or the marker names, by default the first; "" for nobody, who comes in at SSL
-    alone. `mechanism`: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; of SASL. Raises: KeyError for a user that is not known,
-    ValueError for a mechanism.
+    alone. `mechanism`, of SASL alone: PLAIN, SCRAM-SHA-256, or by default SCRAM-SHA-512. Raises: KeyError for a user
+    that is not known, ValueError for a mechanism, and for either where the protocol has none.
     """
 
     def __init__(self, bootstrap: str, listener: SecuredListener = OPEN) -> None:
         self._bootstrap = bootstrap
         self._listener = listener
 
-    def confluent_kafka(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, Any]:
+    def confluent_kafka(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, Any]:
         """For confluent-kafka, and whatever else takes librdkafka's names."""
+        mechanism = self._check(user, mechanism)
         texts = {"bootstrap.servers": self._bootstrap, "security.protocol": self._listener.protocol}
         if self._listener.has_tls:
             texts["ssl.ca.location"] = str(self._listener.authority)
             if own := self._own_file(user):
                 texts |= {"ssl.certificate.location": own, "ssl.key.location": own}
         if self._listener.has_sasl:
-            name, password = self._name_and_password(user, mechanism)
+            name, password = self._name_and_password(user)
             texts |= {"sasl.mechanism": mechanism, "sasl.username": name, "sasl.password": password}
         return texts
 
-    def kafka_python(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, Any]:
+    def kafka_python(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, Any]:
         """For kafka-python, as keyword arguments."""
         texts: dict[str, Any] = self._kafka_python_settings(user, mechanism)
         if self._listener.has_tls:
@@ -45,19 +47,17 @@ class ClientSettings:
                 texts |= {"ssl_certfile": own, "ssl_keyfile": own}
         return texts
 
-    def aiokafka(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, Any]:
+    def aiokafka(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, Any]:
         """For aiokafka, as keyword arguments."""
         texts: dict[str, Any] = self._kafka_python_settings(user, mechanism)
         if self._listener.has_tls:
             texts["ssl_context"] = self.ssl_context(user)
         return texts
 
-    def java(self, user: str = FIRST, mechanism: str = SCRAM) -> dict[str, str]:
+    def java(self, user: str = FIRST, mechanism: str = BY_PROTOCOL) -> dict[str, str]:
         """Properties of Java's clients since 2.7; stepdown's own producer takes them, too."""
-        listener = self._listener
+        listener, mechanism = self._listener, self._check(user, mechanism)
         named = self._user_name(user) if listener.has_sasl or listener.has_tls else ""
-        if listener.has_sasl:
-            _check_mechanism(mechanism)
         return {"bootstrap.servers": self._bootstrap, **listener.java_settings(named, mechanism)}
 
     def ssl_context(self, user: str = FIRST) -> ssl.SSLContext:
@@ -68,14 +68,25 @@ class ClientSettings:
         return context
 
     def _kafka_python_settings(self, user: str, mechanism: str) -> dict[str, Any]:
+        mechanism = self._check(user, mechanism)
         texts = {"bootstrap_servers": self._bootstrap, "security_protocol": self._listener.protocol}
         if self._listener.has_sasl:
-            name, password = self._name_and_password(user, mechanism)
+            name, password = self._name_and_password(user)
             texts |= {"sasl_mechanism": mechanism, "sasl_plain_username": name, "sasl_plain_password": password}
         return texts
 
-    def _name_and_password(self, user: str, mechanism: str) -> tuple[str, str]:
-        _check_mechanism(mechanism)
+    def _check(self, user: str, mechanism: str) -> str:
+        """The mechanism. Raises: ValueError."""
+        listener = self._listener
+        if mechanism != BY_PROTOCOL:
+            _check_mechanism(mechanism)
+            if not listener.has_sasl:
+                raise ValueError(f"a mechanism is of SASL_PLAINTEXT and SASL_SSL; here security is {listener.protocol}")
+        if user not in (FIRST, "") and not listener.has_sasl and not listener.has_tls:
+            raise ValueError(f"users are of {', '.join(PROTOCOLS[1:])}; here security is {listener.protocol}")
+        return SCRAM if mechanism == BY_PROTOCOL else mechanism
+
+    def _name_and_password(self, user: str) -> tuple[str, str]:
         name = self._user_name(user)
         return name, self._listener.users[name]
 

@@ -64,7 +64,9 @@ class SecuredListener:
 def check_protocol(protocol: str) -> None:
     """Raises: ValueError."""
     if protocol not in PROTOCOLS:
-        raise ValueError(f"security is one of {', '.join(PROTOCOLS)}, not {protocol!r}")
+        meant = protocol.upper().replace("TLS", "SSL").replace("-", "_")
+        hint = f"; did you mean {meant}?" if meant in PROTOCOLS else ""
+        raise ValueError(f"security is one of {', '.join(PROTOCOLS)}, not {protocol!r}{hint}")
 
 
 def client_pem(folder: Path, name: str) -> Path:

@@ -172,7 +172,7 @@ def test_a_control_port_where_nobody_listens_is_named(tmp_path: Path) -> None:
             tmp_path, "def test(kafka_noproc): pass\n", f"--kafka-bootstrap={address}", f"--kafka-control={address}"
         )
     shown = told.partition("ERROR at setup of test _")[2].splitlines()
-    assert shown[1] == f"no control port answers at {address}: Connection refused", told
+    assert shown[1] == f"--kafka-control {address}: no control port answers at {address}: Connection refused", told
     assert shown[2].startswith("==="), told
 
 

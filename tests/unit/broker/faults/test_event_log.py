@@ -66,7 +66,7 @@ def test_what_clients_repeat_is_shown_only_where_something_came_of_it() -> None:
 
 def test_no_more_than_a_screen_is_shown() -> None:
     lines = time_line([other(number, f"{number} {'x' * 1000}") for number in range(500)])
-    assert lines[0] == f"({500 - MOST_LINES} more lines: GET /events has all)"
+    assert lines[0] == f"({500 - MOST_LINES} more lines: kafka.requests.lines(), or GET /events, has all)"
     assert len(lines) == MOST_LINES + 1
     assert max(map(len, lines)) < MOST_CHARACTERS + 20
     assert time_line([]) == []
