@@ -28,7 +28,7 @@ PIPE_COLUMNS = 160
 
 @clients.command()
 def clients_command(
-    address: Annotated[str | None, typer.Argument(hidden=True)] = None,
+    address: Annotated[str | None, typer.Argument(metavar="[HOST:PORT]", help="The same as --http.")] = None,
     http: Annotated[
         str | None,
         typer.Option(
