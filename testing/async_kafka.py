@@ -178,11 +178,14 @@ class AsyncKafka(KnownNames):
         found = await look_until_or_timeout(
             lambda: self.records(topic), lambda found: len(found) >= len(expected), timeout
         )
-        if expected and not found:
-            await self._assert_is_there(topic)
         if any_order is None:
             any_order = len(await self._wire.leaders(topic)) > 1 if found else False
-        assert_same(expected, found, any_order=any_order)
+        try:
+            assert_same(expected, found, any_order=any_order)
+        except AssertionError:
+            if not found:
+                await self._assert_is_there(topic)
+            raise
         return found
 
     async def delete_topic(self, name: str) -> None:
