@@ -91,12 +91,13 @@ def test_an_old_directory_is_served_adopted_and_exported(tmp_path: Path) -> None
         run("printf 'one\\ntwo\\n' | stepdown produce orders", tmp_path, before.address)
     shutil.rmtree(before.log_dir / "__cluster_metadata-0")  # as of ZooKeeper's time
     before.log_dir.rename(tmp_path / "old-data")
-    serve, adopt, export = commands("stepdown serve")
+    serve, export, preview = commands("stepdown serve")
     with Serving(f"{serve} --listen 127.0.0.1:0 --http 127.0.0.1:0", tmp_path) as (address, _):
         assert "settings.unknown" in run("stepdown topics describe orders", tmp_path, address)
-        run(adopt, tmp_path, address)
-        assert "settings.unknown" not in run("stepdown topics describe orders", tmp_path, address)
         run(export, tmp_path, address)
+        assert "would delete 0 records" in run(preview, tmp_path, address)
+        run(preview.replace(" --dry-run", ""), tmp_path, address)
+        assert "settings.unknown" not in run("stepdown topics describe orders", tmp_path, address)
     lines = (tmp_path / "orders.jsonl").read_text().splitlines()
     assert [json.loads(line)["value"] for line in lines] == ["one", "two"]
 

@@ -46,7 +46,7 @@ async def test_a_page_in_a_browser_is_refused(tmp_path: Path) -> None:
     async with running_broker(tmp_path) as broker:
         status, body = await read_page(broker, host="evil.example")
     assert b"403" in status
-    assert b"loopback" in body
+    assert b"the host has to be 127.0.0.1, localhost or [::1]" in body
 
 
 async def test_a_connection_that_only_asks_for_versions_is_no_client(tmp_path: Path) -> None:
