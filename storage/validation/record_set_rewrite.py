@@ -16,6 +16,7 @@ from ...protocol.records.compression.codecs import CHUNK_BYTES, compressor
 from ...protocol.records.conversion.record_stream import RecordStream, run
 from ...protocol.records.conversion.up import convert_up
 from ...protocol.records.kernel import MessagesUp
+from ...protocol.records.kernel.results import ConvertedUp
 from ...protocol.records.layout import MAGIC_V2, NO_TIMESTAMP, RECORD_BATCH_OVERHEAD, Codec, TimestampType
 from ...protocol.records.legacy_batch import LegacyBatch
 from ...protocol.records.record import Buffer, Record, encode_record
@@ -81,14 +82,11 @@ def rebuild_plain_messages(
         next_batch_size(pieces.data, pieces.at)
     except (CorruptRecord, InvalidRecord):
         return None
-    count, _, base_timestamp, oldest, newest, keyless, read_bytes, written_bytes = up.finish()
-    suspect = not count or oldest < NO_TIMESTAMP or up.saw_append_time() or (rules.compacted and keyless)
-    if suspect or not rules.accepts_span(oldest, newest, now_ms):
+    done = up.finish()
+    suspect = not done.record_count or done.oldest < NO_TIMESTAMP or (rules.compacted and done.keyless)
+    if suspect or up.saw_append_time() or not rules.accepts_span(done.oldest, done.newest, now_ms):
         return None
-    tally = _Tally(
-        count=count, base_timestamp=base_timestamp, newest=newest, written_bytes=written_bytes, read_bytes=read_bytes
-    )
-    return _finish_batch(output, tally, count, target, rules, now_ms)
+    return _finish_batch(output, _make_tally(done), done.record_count, target, rules, now_ms)
 
 
 def rebuild_messages(batches: Iterable[LegacyBatch], target: Codec, rules: AppendRules, now_ms: int) -> Rebuilt:
@@ -125,14 +123,17 @@ def rebuild_wrapper(wrapper: LegacyBatch, target: Codec, rules: AppendRules, now
     suspect = suspect or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME
     if suspect or not rules.accepts_span(up.oldest, up.newest, now_ms):
         return rebuild_messages((wrapper,), target, rules, now_ms)
-    tally = _Tally(
+    return _finish_batch(output, _make_tally(up), 1, target, rules, now_ms)
+
+
+def _make_tally(up: ConvertedUp) -> "_Tally":
+    return _Tally(
         count=up.record_count,
         base_timestamp=up.base_timestamp,
         newest=up.newest,
         written_bytes=up.written_bytes,
         read_bytes=up.read_bytes,
     )
-    return _finish_batch(output, tally, 1, target, rules, now_ms)
 
 
 def _finish_batch(

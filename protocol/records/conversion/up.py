@@ -6,33 +6,16 @@ stream and one message of up to 1 MiB.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from ...errors import InvalidRecord
 from .. import kernel
 from ..compression.codecs import read_chunks
+from ..kernel.results import ConvertedUp
 from ..layout import MAGIC_V1, MAX_OPENED_BYTES, TimestampType
 from ..legacy_batch import LegacyBatch
 from .large_message_in_pieces import convert_message_up
 from .record_stream import RecordStream, Write, run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConvertedUp:
-    """The records as they went out. `base_timestamp` is the first one's.
-
-    `oldest` and `newest` leave out records without a timestamp, and are -1 if none has one. `keyless`: at least one has
-    no key. Both sizes are of uncompressed bytes: of the messages, and of the records.
-    """
-
-    record_count: int
-    base_timestamp: int
-    oldest: int
-    newest: int
-    keyless: bool
-    read_bytes: int
-    written_bytes: int
 
 
 def convert_up(
@@ -50,7 +33,7 @@ def convert_up(
     if not wrapper.is_compressed:
         up = kernel.MessagesUp(wrapper.magic, False, None)
         run(RecordStream(batch.data for batch in batches), up, write)
-        return _make_converted_up(up)
+        return up.finish()
     if len(batches) > 1:
         raise InvalidRecord(f"{len(batches)} messages where a compressed one stands alone")
     _, value = wrapper.key_and_value()
@@ -61,21 +44,8 @@ def convert_up(
     pieces = RecordStream(read_chunks(wrapper.codec, value, magic=wrapper.magic, max_bytes=max_opened_bytes))
     run(pieces, up, write, giant=partial(convert_message_up, pieces, up, write, wrapper.magic))
     done = up.finish()
-    if not done.messages:
+    if not done.record_count:
         raise InvalidRecord(f"the wrapper at offset {wrapper.last_offset} holds no message")
     if wrapper.magic == MAGIC_V1 and 0 < wrapper.last_offset < done.last_offset:
         raise InvalidRecord(f"wrapper offset {wrapper.last_offset} below its last inner offset {done.last_offset}")
-    return _make_converted_up(up)
-
-
-def _make_converted_up(up: kernel.MessagesUp) -> ConvertedUp:
-    done = up.finish()
-    return ConvertedUp(
-        record_count=done.messages,
-        base_timestamp=done.base_timestamp,
-        oldest=done.oldest,
-        newest=done.newest,
-        keyless=done.keyless,
-        read_bytes=done.read_bytes,
-        written_bytes=done.written_bytes,
-    )
+    return done

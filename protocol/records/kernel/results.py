@@ -16,11 +16,14 @@ class UncompressedDownResult(NamedTuple):
     needs_codec: bool
 
 
-class MessagesUpResult(NamedTuple):
-    """What `MessagesUp` read and wrote. `oldest` and `newest` leave out messages without a timestamp, and are -1 if
-    none has one. `keyless`: at least one has no key."""
+class ConvertedUp(NamedTuple):
+    """Messages as the records that they became. `last_offset`: of the messages; `base_timestamp`: of the first record.
 
-    messages: int
+    `oldest` and `newest` leave out records without a timestamp, and are -1 if none has one. `keyless`: at least one has
+    no key. Both sizes are of uncompressed bytes: of the messages, and of the records.
+    """
+
+    record_count: int
     last_offset: int
     base_timestamp: int
     oldest: int

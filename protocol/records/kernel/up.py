@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import cython
 
-from .results import MessagesUpResult
+from .results import ConvertedUp
 
 if not cython.compiled:  # up.pxd has them else
     from ..layout import CODEC_MASK, MAGIC_OFFSET, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
@@ -142,9 +142,9 @@ class MessagesUp(Stream):
         """Whether a message says LogAppendTime for itself."""
         return self.stamped
 
-    def finish(self) -> MessagesUpResult:
+    def finish(self) -> ConvertedUp:
         """What was read and written so far."""
-        return MessagesUpResult(
+        return ConvertedUp(
             self.seen,
             self.last,
             self.base_timestamp,
