@@ -24,7 +24,7 @@ class BootstrapServers:
         self._learned = [each for each in brokers if each not in self._addresses]
 
     def try_each(
-        self, make_step: Callable[[HostPort], S], failure: type[Exception] = OSError
+        self, make_step: Callable[[HostPort], S], failure: type[Exception] | tuple[type[Exception], ...] = OSError
     ) -> Generator[S, Any, Any]:
         """What the step gives at the first server where it does not end with a `failure`.
 

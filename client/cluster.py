@@ -20,7 +20,7 @@ from ..protocol.errors import ErrorCode
 from ..protocol.messages.find_coordinator import FindCoordinatorRequest
 from ..protocol.messages.metadata import MetadataRequest
 from .bootstrap_servers import BootstrapServers
-from .errors import ClientError, KafkaError
+from .errors import ClientError, KafkaError, MalformedAnswer
 from .operation import CONTROLLER, Ask, Coordinator, Operation, Pause, Target
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ class Cluster:
     def _send_to_any(self, ask: Ask) -> Steps[Any]:
         if isinstance(ask.to, int):
             raise ClientError(f"the cluster has no broker {ask.to}", ErrorCode.BROKER_NOT_AVAILABLE)
-        response = yield from self.servers.try_each(partial(Send, ask=ask))
+        response = yield from self.servers.try_each(partial(Send, ask=ask), (OSError, MalformedAnswer))
         if ask.key is ApiKey.METADATA:
             self.learn(response)
         return response

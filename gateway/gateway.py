@@ -46,6 +46,7 @@ from .addresses.broker_watch import BrokerWatch
 from .addresses.one_address import SingleAddress
 from .allow_list import AllowList, EndedEntriesWatch
 from .gateway_metrics import GatewayMetrics
+from .gateways_in_front import make_gateway_id
 from .offered_versions import LOWERED, range_to_offer
 from .page_views import PageViews
 from .proxy_header_reader import ProxyHeaderReader
@@ -91,6 +92,7 @@ class Gateway:
         *,
         bind: Callable[[str, str, int], socket.socket] = bind_without_name,
         has_http: bool = True,
+        gateway_id: str = "",
     ) -> None:
         """Raises: ConfigError for certificates that cannot be read."""
         self.settings = settings
@@ -110,7 +112,12 @@ class Gateway:
         )
         self._answer_memory = AddressBudget(settings.answer_memory_bytes, clock=self.clock, patience_ms=PATIENCE_MS)
         self.upstream = Upstream(
-            settings.bootstrap, settings.security, self.clock, self._open_port, logs_clients_in=settings.swaps
+            settings.bootstrap,
+            settings.security,
+            self.clock,
+            self._open_port,
+            gateway_id=gateway_id or make_gateway_id(),
+            logs_clients_in=settings.swaps,
         )
         self._allowed = AllowList(settings.allowed, self.clock)
         at_accept = self._allowed if settings.proxy_protocol == OFF else AllowList((), self.clock)

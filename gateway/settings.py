@@ -8,6 +8,7 @@ Every fault is found before one is reported.
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -306,7 +307,7 @@ class _SettingsBuilder:
                 "advertised.host",
                 "expected a host that clients can connect to, since `listen` names none: give --advertised-host",
             )
-        elif _has_port(host):
+        elif not _is_host(host):
             self._add_problem("advertised.host", "expected a host without a port", host)
         return host
 
@@ -316,7 +317,7 @@ class _SettingsBuilder:
             if name.count(PLACE) != 1:
                 expected = f"expected a host name with {PLACE} in it, such as broker-{PLACE}.kafka.example"
                 self._add_problem("broker.host", expected, name)
-            elif ":" in name:
+            elif not _is_host(name.replace(PLACE, "1")):
                 self._add_problem("broker.host", "expected a host without a port", name)
             if "SSL" not in str(self._values["security.protocol"]):
                 self._add_problem(
@@ -472,13 +473,13 @@ class _SettingsBuilder:
             return load().settings
 
 
-def _has_port(host: str) -> bool:
-    """Whether a colon in it is not one of an IPv6 address."""
+def _is_host(text: str) -> bool:
+    """Whether it is a name or an address, without a port or brackets."""
     try:
-        ip_address(host.strip("[]"))
+        ip_address(text)
     except ValueError:
-        return ":" in host
-    return False
+        return re.fullmatch(r"[\w.-]+", text) is not None
+    return True
 
 
 def without_sasl(protocol: str) -> str:

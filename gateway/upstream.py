@@ -1,7 +1,6 @@
 """The cluster behind the gateway: which brokers it has, which versions they offer, and connections to them."""
 
 import asyncio
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -24,12 +23,12 @@ from ..protocol.errors import ErrorCode, MalformedFrame
 from ..protocol.frame import decode_response, encode_request
 from ..protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ..protocol.tls_faults import is_of_unknown_signer
+from .gateways_in_front import CLIENT_ID, MOST_GATEWAYS, add_gateway, gateways_in
 from .offered_versions import correct_advertised_ranges
 from .upstream_connection import UpstreamConnection
 from .upstream_logins import UpstreamLogin
 
 T = TypeVar("T")
-CLIENT_ID = "stepdown-gateway"
 CONNECT_TIMEOUT_S = 10.0
 ASK_TIMEOUT_S = 30.0
 MOST_LOGIN_BYTES = 512 << 10
@@ -38,10 +37,10 @@ MOST_KNOWN_BROKERS = 1_000
 TLS_ADVICE = "; is it a broker's port, and does it want TLS? see upstream.security.protocol"
 LOGIN_ADVICE = "; does it want a login? see upstream.security.protocol or, where clients log in to the cluster, brokers"
 REFUSALS: Mapping[int, str] = {
-    ErrorCode.INVALID_REQUEST: "is this gateway itself",
-    ErrorCode.BROKER_NOT_AVAILABLE: "is a gateway without an answer of a broker: does it lead back to this one?",
+    ErrorCode.INVALID_REQUEST: "leads back to this gateway",
+    ErrorCode.BROKER_NOT_AVAILABLE: "is a gateway whose cluster does not answer",
 }
-"""What the answers of `Upstream.refuse_gateway` mean."""
+"""What a gateway answers another one that asks for versions. It answers so itself where it has no answer."""
 BOOTSTRAP = -1
 """Stands for the id of whichever broker answers."""
 
@@ -62,6 +61,7 @@ class Upstream:
         clock: Clock,
         on_broker: Callable[[int], None],
         *,
+        gateway_id: str,
         logs_clients_in: bool,
     ) -> None:
         """`logs_clients_in`: their connections to the cluster have the login of `security`; else its own alone.
@@ -84,8 +84,7 @@ class Upstream:
         self._client = self._make_client(self.sasl)
         self._clients: dict[UpstreamLogin, AsyncClient] = {}
         self._versions: dict[HostPort, VersionRanges] = {}
-        self._own_id = f"{CLIENT_ID}-{secrets.token_hex(6)}"
-        """The client id of questions for versions, which no other gateway has."""
+        self._gateway_id = gateway_id
 
     def close(self) -> None:
         self._client.close()
@@ -160,12 +159,12 @@ class Upstream:
         return await client.run(operation)
 
     def refuse_gateway(self, client_id: str) -> ErrorCode:
-        """The error by which a gateway that asks for versions learns that this one is itself, or has no answer of its
-        own yet: such as lead to each other would ask each other for ever. NONE: the cluster is asked."""
-        if client_id == self._own_id:
+        """The error of a question for versions that came through this gateway before, or through too many. NONE: the
+        cluster is asked."""
+        gateways = gateways_in(client_id)
+        if self._gateway_id in gateways:
             return ErrorCode.INVALID_REQUEST
-        is_gateway = client_id.startswith(f"{CLIENT_ID}-")
-        return ErrorCode.BROKER_NOT_AVAILABLE if is_gateway and self.answered_ms is None else ErrorCode.NONE
+        return ErrorCode.BROKER_NOT_AVAILABLE if len(gateways) > MOST_GATEWAYS else ErrorCode.NONE
 
     async def fetch_versions(self) -> VersionRanges:
         """The versions that a broker offers. Raises: UpstreamFailed."""
@@ -180,12 +179,15 @@ class Upstream:
         return await self.run_operation(ask(request, to=to, within=(version, version)), login)
 
     async def connect(
-        self, broker: int, on_lost: Callable[[], None], login: UpstreamLogin | None = None
+        self, broker: int, on_lost: Callable[[], None], login: UpstreamLogin | None = None, asked_by: str = ""
     ) -> tuple[UpstreamConnection, VersionRanges, HostPort]:
-        """A connection for one client, logged in if the gateway does that. Raises: UpstreamFailed."""
+        """A connection for one client, logged in if the gateway does that. `asked_by`: the client id of a gateway.
+
+        Raises: UpstreamFailed.
+        """
 
         async def open_one(address: HostPort) -> tuple[UpstreamConnection, VersionRanges]:
-            return await self._open_connection(address, on_lost, self.sasl if login is None else login.sasl)
+            return await self._open_connection(address, on_lost, self.sasl if login is None else login.sasl, asked_by)
 
         if broker == BOOTSTRAP:
             address, (connection, versions) = await self._try_bootstrap_servers(open_one)
@@ -234,11 +236,11 @@ class Upstream:
         found: tuple[HostPort, Any] = await await_steps(steps, work_there)
         return found
 
-    async def _get_or_ask_versions(self, address: HostPort) -> VersionRanges:
+    async def _get_or_ask_versions(self, address: HostPort, asked_by: str = "") -> VersionRanges:
         known = self._versions.get(address)
         if known is not None:
             return known
-        connection = AsyncConnection(self._own_id, ASK_TIMEOUT_S)
+        connection = AsyncConnection(add_gateway(asked_by, self._gateway_id), ASK_TIMEOUT_S)
         try:
             with connecting_faults(address):
                 await self._open_tcp(lambda: connection, address)
@@ -266,9 +268,9 @@ class Upstream:
             await self._connect(protocol, address.host or "127.0.0.1", address.port, tls=self._tls)
 
     async def _open_connection(
-        self, address: HostPort, on_lost: Callable[[], None], sasl: SaslSettings | None
+        self, address: HostPort, on_lost: Callable[[], None], sasl: SaslSettings | None, asked_by: str
     ) -> tuple[UpstreamConnection, VersionRanges]:
-        versions = await self._get_or_ask_versions(address)
+        versions = await self._get_or_ask_versions(address, asked_by)
         connection = UpstreamConnection(address, on_lost)
         try:
             await self._open_tcp(lambda: connection, address)

@@ -10,7 +10,8 @@ from .session_tools import SessionTools
 
 class BrokerLinks:
     """`home` gives the broker of requests that name no other, `login` the login to them. `on_lost` is called when a
-    broker hangs up while nobody waits for it; None: the next request opens another connection."""
+    broker hangs up while nobody waits for it; None: the next request opens another connection. `asked_by`: the
+    client id of a client that is a gateway."""
 
     def __init__(
         self,
@@ -20,6 +21,7 @@ class BrokerLinks:
         on_lost: Callable[[], None] | None,
     ) -> None:
         self.login = login
+        self.asked_by = ""
         self._tools = tools
         self._home = home
         self._on_lost = on_lost
@@ -45,7 +47,9 @@ class BrokerLinks:
     async def _connect(self, broker: int) -> BrokerLink:
         login = self._opened_as = self.login()
         try:
-            opened = await self._tools.upstream.connect(broker, lambda: self._on_broker_hangup(broker), login)
+            opened = await self._tools.upstream.connect(
+                broker, lambda: self._on_broker_hangup(broker), login, self.asked_by
+            )
         except UpstreamFailed:
             self._tools.suspect(broker)
             raise

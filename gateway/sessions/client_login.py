@@ -59,20 +59,23 @@ class ClientLogin:
             return
         if head.key == ApiKey.SASL_HANDSHAKE:
             self._mechanism = decode(spec.request, head.version, decode_request_header(frame)[1]).mechanism
-            return
         answer = b"".join(cast("list[bytes]", reply.pieces))
-        response = decode_response(spec, head.version, memoryview(answer)[SIZE.size :])[1]
+        self._log_refusal(decode_response(spec, head.version, memoryview(answer)[SIZE.size :])[1], peer)
+
+    def _log_refusal(self, response: Any, peer: Peer) -> None:
         if response.error_code:
             client = f"{peer} (client {peer.client_id[:MOST_NAME]!r}) by {printable(self._mechanism)}"
-            why = printable(response.error_message or error_name(response.error_code))
+            why = printable(getattr(response, "error_message", "") or error_name(response.error_code))
             self._lines.warn(log, peer.network, f"the cluster refuses the login of {client}: {why}", why)
 
-    async def answer_handshake_v0(self, head: RequestHead, frame: memoryview, began_s: float) -> Reply:
+    async def answer_handshake_v0(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
         """Answers SaslHandshake 0, after which bare tokens follow. Raises: MalformedFrame, OSError."""
         header, body = decode_request_header(frame)
         request = decode(SaslHandshakeRequest, 0, body)
         self._relay = LoginRelay(self._asking(ClientRequest(head, header.client_id)))
         response = await self._relay.begin(request.mechanism)
+        self._mechanism = request.mechanism
+        self._log_refusal(response, peer)
         pieces = encode_response(API[ApiKey.SASL_HANDSHAKE], 0, head.correlation_id, response)
         return self._replies.make_reply(pieces, head, began_s, VERSION)
 

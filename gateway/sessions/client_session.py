@@ -23,7 +23,9 @@ from ...network.clients.seen_client import SeenClient
 from ...network.peer import Peer
 from ...network.principal import ANONYMOUS
 from ...protocol.api import ApiKey
+from ...protocol.errors import ErrorCode
 from ...protocol.kafka_releases import api_name
+from ..gateways_in_front import gateways_in
 from ..offered_versions import (
     BETWEEN_BROKERS,
     LOWERED,
@@ -147,7 +149,7 @@ class ClientSession:
         if peer.principal is not self._principal:
             self._principal = peer.principal
             self._links.close_links_of_former_login()
-        if head.key == ApiKey.API_VERSIONS and (refusal := self._tools.upstream.refuse_gateway(peer.client_id)):
+        if head.key == ApiKey.API_VERSIONS and (refusal := await self._refuse_gateway(peer.client_id)):
             answer = frame_answer(head, [encode_refused_api_versions(refusal)])
             return self._replies.make_reply_to_unknown_version(answer, head, began_s)
         link = await self._links.get_or_open()
@@ -163,7 +165,7 @@ class ClientSession:
                 peer.release_parsed_request()
             peer.allow_frame_reclaim(None)
         if head.key == ApiKey.SASL_HANDSHAKE and head.version == 0:
-            return await self._login.answer_handshake_v0(head, frame, began_s)
+            return await self._login.answer_handshake_v0(head, frame, peer, began_s)
         if not is_changed:
             if self._router is not None:
                 return await self._router.pass_on(head, frame, began_s)
@@ -196,6 +198,20 @@ class ClientSession:
         if head.version >= NODE_FROM and self._broker() == BOOTSTRAP:
             frame = drop_cluster_and_node_id(frame)
         return await self._passer.pass_api_versions(link, head, frame, began_s)
+
+    async def _refuse_gateway(self, client_id: str) -> ErrorCode:
+        """The error for a gateway that asks for versions; NONE when a broker can answer it, and for other clients."""
+        if not gateways_in(client_id):
+            return ErrorCode.NONE
+        refusal = self._tools.upstream.refuse_gateway(client_id)
+        if refusal:
+            return refusal
+        self._links.asked_by = client_id
+        try:
+            await self._links.get_or_open()
+        except UpstreamFailed:
+            return ErrorCode.BROKER_NOT_AVAILABLE
+        return ErrorCode.NONE
 
     def _note_client_id(self, frame: memoryview, peer: Peer) -> None:
         """The client id, which each request carries, is decoded when it is another one."""

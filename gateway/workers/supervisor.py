@@ -15,6 +15,7 @@ from ...network.page.page_access import PageAccess
 from ...network.worker_threads import WorkerThreads
 from ..allow_list import EndedEntriesWatch
 from ..gateway_metrics import make_failed_logins_counter
+from ..gateways_in_front import make_gateway_id
 from ..report_file import ReportFile
 from ..settings import GatewaySettings
 from .shared_ports import SharedPorts
@@ -54,6 +55,7 @@ class Supervisor:
         self._given = self._latest_given = encode_settings(given)
         self._command = command
         self._clock = clock or LoopClock()
+        self._gateway_id = make_gateway_id()
         self._ports = SharedPorts()
         self._workers: dict[int, WorkerProcess] = {}
         self._keeping: list[asyncio.Task[None]] = []
@@ -137,7 +139,9 @@ class Supervisor:
         worker = await WorkerProcess.open(number, self._command, self._ports)
         self._workers[number] = worker
         try:
-            answer = await worker.ask("start", timeout_s=None, given=self._given, is_first=is_first)
+            answer = await worker.ask(
+                "start", timeout_s=None, given=self._given, is_first=is_first, gateway_id=self._gateway_id
+            )
             if self._latest_given is not self._given:
                 await worker.ask("reload", given=self._latest_given)
         except WorkerLost:

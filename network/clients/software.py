@@ -29,7 +29,7 @@ _DEFAULT_CLIENT_IDS = (
     ("pykafka", r"pykafka"),
     ("ruby-kafka", r"ruby-kafka|fluentd"),
     (STEPDOWN, r"stepdown(-cli)?"),
-    (GATEWAY, r"stepdown-gateway(-[0-9a-f]+)?"),
+    (GATEWAY, r"stepdown-gateway(-[0-9a-f]+)*"),
     (JAVA, r"(producer|consumer|adminclient)-\d+|consumer-.+-\d+|console-(producer|consumer)|logstash(-\d+)?"),
 )
 """A library and the client ids that it, or what is built on it, has where nobody sets one."""

@@ -226,7 +226,7 @@ async def ask_by_async_admin(address: HostPort, security: SecuritySettings) -> N
 
 
 async def ask_by_gateway(address: HostPort, security: SecuritySettings) -> None:
-    upstream = Upstream([address], security, LoopClock(), lambda broker: None, logs_clients_in=False)
+    upstream = Upstream([address], security, LoopClock(), lambda broker: None, gateway_id="", logs_clients_in=False)
     with pytest.raises(UpstreamFailed, match="without data"):
         await upstream.fetch_versions()
     upstream.close()

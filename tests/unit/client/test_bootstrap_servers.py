@@ -1,12 +1,17 @@
 """Which of a cluster's addresses is asked, and what is said where none answers."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
+from stepdown.client.async_client import AsyncClient
 from stepdown.client.bootstrap_servers import BootstrapServers
 from stepdown.client.errors import ClientError, NoAnswer, Unreachable
+from stepdown.client.operation import ask
 from stepdown.client.steps import await_steps, take_steps
 from stepdown.config import HostPort
+from stepdown.protocol.messages.metadata import MetadataRequest
+from support.running import running_broker
 
 SERVERS = [HostPort(name, 9092) for name in "abcde"]
 
@@ -76,3 +81,20 @@ async def test_brokers_that_were_learned_are_asked_where_none_that_was_given_ans
 
     assert await await_steps(servers.try_each(lambda address: address), ask) == "c"
     assert asked == ["a", "b", "c"]
+
+
+async def test_a_server_that_is_no_broker_is_passed_over(tmp_path: Path) -> None:
+    """A gateway with one as its first bootstrap server served clients, but was never ready."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as other, running_broker(tmp_path) as broker:
+        servers = [HostPort(*other.sockets[0].getsockname()), broker.address]
+        client = AsyncClient(servers, client_id="test")
+        try:
+            found = await client.run(ask(MetadataRequest(topics=()), within=(1, 1)))
+            assert [each.port for each in found.brokers] == [broker.address.port]
+        finally:
+            client.close()

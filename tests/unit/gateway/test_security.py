@@ -81,11 +81,16 @@ async def test_a_client_that_does_not_log_in_is_said_to_be_one(
     assert "closed the connection, and the client has not logged in: " in caplog.text
 
 
-async def test_a_mechanism_that_is_not_known_is_answered_with_those_that_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [0, 1])
+async def test_a_mechanism_that_is_not_known_is_answered_with_those_that_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, version: int
+) -> None:
+    """The log had no line of it."""
     async with gateway_before(tmp_path, "SASL_PLAINTEXT", **RELAY) as (gateway, _, _), await connect(gateway) as client:
-        answer = await handshake(client, "GSSAPI", 0)
+        answer = await handshake(client, "GSSAPI", version)
         assert answer.error_code == 33
         assert "PLAIN" in answer.mechanisms
+    assert ") by GSSAPI: UNSUPPORTED_SASL_MECHANISM" in caplog.text
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])

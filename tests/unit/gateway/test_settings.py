@@ -272,7 +272,7 @@ def test_a_login_without_a_protocol_that_has_logins_is_named() -> None:
     ]
 
 
-@pytest.mark.parametrize("host", ["gw.example:9092", "127.0.0.1:9092", "[::1]:9092"])
+@pytest.mark.parametrize("host", ["gw.example:9092", "127.0.0.1:9092", "[::1]:9092", "[::1]", "gw/", "a b"])
 def test_an_advertised_host_with_a_port_is_refused(host: str) -> None:
     """Brokers were said to be at [gw.example:9092]:28294."""
     with pytest.raises(ConfigError, match=r"advertised\.host: expected a host without a port"):

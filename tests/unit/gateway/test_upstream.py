@@ -5,10 +5,12 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 from stepdown.gateway.gateway import FIRST_ANSWER_MS
+from stepdown.gateway.gateways_in_front import MOST_GATEWAYS
+from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
 from support.client import RawClient
 from support.clock import ManualClock
@@ -29,9 +31,9 @@ async def test_a_gateway_before_itself_says_so_at_once() -> None:
     (address,) = list_free_addresses(1)
     gateway = gateway_to(address, listen=address)
     try:
-        assert await gateway.start() == f"{address} is this gateway itself"
+        assert await gateway.start() == f"{address} leads back to this gateway"
         told = await get(gateway.http_address, "/readyz")
-        assert (told.status, b"is this gateway itself" in told.body) == (503, True)
+        assert (told.status, b"leads back to this gateway" in told.body) == (503, True)
     finally:
         await gateway.stop(drain_ms=0)
 
@@ -42,11 +44,34 @@ async def test_gateways_that_lead_to_each_other_say_so() -> None:
     gateways = gateway_to(other, listen=one), gateway_to(one, listen=other)
     try:
         assert "Connection refused" in await gateways[0].start()
-        why = f"{one} is a gateway without an answer of a broker: does it lead back to this one?"
-        assert await gateways[1].start() == why
+        assert await gateways[1].start() == f"{one} is a gateway whose cluster does not answer"
     finally:
         for each in gateways:
             await each.stop(drain_ms=0)
+
+
+async def test_gateways_that_lead_to_each_other_have_no_answer_when_their_cluster_has_gone(tmp_path: Path) -> None:
+    """They had been answered before, so each asked the other for ever: 20,000 connections, and both were ready."""
+    one, other = list_free_addresses(2)
+    async with AsyncExitStack() as running:
+        async with running_gateway(tmp_path) as stage:
+            cluster = f"127.0.0.1:{stage.front.port}"
+            gateways = [
+                await running.enter_async_context(started(gateway_to(f"{cluster},{there}", listen=here)))
+                for here, there in ((one, other), (other, one))
+            ]
+        for each in gateways:
+            each.upstream.forget_all_versions()
+            assert "is a gateway whose cluster does not answer" in await each._refresh_brokers()
+
+
+async def test_a_question_that_came_through_many_gateways_is_refused(tmp_path: Path) -> None:
+    """Ids of gateways in a client id are text of a client, of any length."""
+    ids = "-0123abcd" * (MOST_GATEWAYS + 1)
+    async with running_gateway(tmp_path) as stage:
+        for client_id, code in ((f"stepdown-gateway{ids[9:]}", 0), (f"stepdown-gateway{ids}", 8), (f"x{ids}", 0)):
+            async with await RawClient.connect("127.0.0.1", stage.gateway.address.port, client_id=client_id) as client:
+                assert (await client.send(ApiVersionsRequest(), 0)).error_code == code
 
 
 async def test_a_gateway_before_a_gateway_is_known_by_name(tmp_path: Path) -> None:
