@@ -87,7 +87,8 @@ def test_franz_go(kafka: ApacheKafka4, gateway: GatewayProcess, tmp_path: Path) 
 def test_librdkafka(tmp_path: Path, addresses: str) -> None:
     """With three nodes, as librdkafka's authors set Kafka up.
 
-    Kafka 4.4.0 itself fails 0081_admin: it takes a setting of a group that 3.9.1 refuses with INVALID_REQUEST.
+    Kafka 4.4.0 itself fails 0081_admin: it takes a setting of a group that 3.9.1 refuses with INVALID_REQUEST. It never
+    answers 0052_msg_timestamps, which also speaks as clients of 0.9 do; the gateway does.
     """
     folder = librdkafka_suite()
     for name in ("direct", "through", "gateway"):
@@ -98,6 +99,9 @@ def test_librdkafka(tmp_path: Path, addresses: str) -> None:
     ):
         places = {"direct": bootstrap(cluster), "through": gateway.address}
         settings = {name: {"bootstrap.servers": address} for name, address in places.items()}
-        direct, through = (run_suite(folder, each, each, tmp_path / name) for name, each in settings.items())
-    assert "0103_transactions" in direct.passed and len(direct.passed) >= FEWEST, direct.printed[-8000:]
+        direct, through = (
+            run_suite(folder, each, each, tmp_path / name, hanging="0052") for name, each in settings.items()
+        )
+    assert "0103_transactions" in direct.passed and len(direct.passed) >= FEWEST, sorted(direct.failed)
     assert direct.passed - through.passed == set(), through.printed[-8000:]
+    assert "0052_msg_timestamps" in through.passed - direct.passed, through.printed[-8000:]

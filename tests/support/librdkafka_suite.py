@@ -76,10 +76,13 @@ def librdkafka_suite() -> Path:
         return folders[0] if folders else _built(_unpacked(_downloaded())) / "tests"
 
 
-def run_suite(folder: Path, settings: Mapping[str, str], java: Mapping[str, str], work: Path) -> Outcomes:
+def run_suite(
+    folder: Path, settings: Mapping[str, str], java: Mapping[str, str], work: Path, *, hanging: str = ""
+) -> Outcomes:
     """Those tests that need a broker, most in their quick form; some one by one, after the others.
 
-    `settings`: of the client. `java`: the same for Kafka's scripts.
+    `settings`: of the client. `java`: the same for Kafka's scripts. `hanging`: the number of a test that may wait until
+    its time is over, which ends the run that it is in.
     """
     conf = work / "test.conf"
     conf.write_text(_lines({**settings, **PATIENCE}))
@@ -90,12 +93,14 @@ def run_suite(folder: Path, settings: Mapping[str, str], java: Mapping[str, str]
         "KAFKA_PATH": str(_kafka_scripts(work, java)),
         "BROKERS": java["bootstrap.servers"],
     }
-    together = {"TESTS_SKIP": ",".join(ALONE + LONG)}
-    runs = (
+    together = {"TESTS_SKIP": ",".join((*ALONE, *LONG, *filter(None, [hanging])))}
+    runs = [
         _run(folder, work / "together.out", ["-Q", "-E", "-p3"], environment | together),
         _run(folder, work / "alone.out", ["-Q", "-p1"], environment | {"TESTS": ",".join(ALONE)}),
         _run(folder, work / "long.out", ["-p1"], environment | {"TESTS": ",".join(LONG)}),
-    )
+    ]
+    if hanging:
+        runs.append(_run(folder, work / "hanging.out", ["-Q", "-p1"], environment | {"TESTS": hanging}))
     return Outcomes(
         frozenset().union(*(run.passed for run in runs)),
         frozenset().union(*(run.failed for run in runs)),
