@@ -8,7 +8,9 @@ import re
 import secrets
 from typing import Final
 
-CLIENT_ID: Final = "stepdown-gateway"
+from ..network.clients.software import GATEWAY as CLIENT_ID
+
+__all__ = ["CLIENT_ID", "MOST_GATEWAYS", "add_gateway", "gateways_in", "make_gateway_id"]
 MOST_GATEWAYS: Final = 4
 """One in front of the other."""
 _PATH = re.compile(rf"{CLIENT_ID}((?:-[0-9a-f]{{8}})+)")
