@@ -45,6 +45,7 @@ from .addresses.broker_ports import BOOTSTRAP_LISTENER, BrokerPorts, broker_of_l
 from .addresses.broker_watch import BrokerWatch
 from .addresses.one_address import SingleAddress
 from .allow_list import AllowList, EndedEntriesWatch
+from .cluster_watch import ClusterWatch
 from .gateway_metrics import GatewayMetrics
 from .gateways_in_front import make_gateway_id
 from .offered_versions import LOWERED, range_to_offer
@@ -60,18 +61,12 @@ from .sessions.session_tools import SessionTools
 from .setting_keys import LISTENER, OFF, PORTS, REQUIRED, SINGLE, SNI
 from .settings import GatewaySettings
 from .translations.held_answers import HeldAnswerMemory
-from .upstream import BOOTSTRAP, Upstream, UpstreamFailed
+from .upstream import BOOTSTRAP, Upstream
 from .upstream_logins import UpstreamLogin, find_login
 
 if TYPE_CHECKING:
     from ..network.admission.listener_admission import ListenerAdmission
 
-SILENT_MS = 60_000
-"""After which a question to the cluster that is still open counts as not answered."""
-RETRY_MS = 1_000
-"""Between two questions to a cluster that does not answer."""
-FIRST_ANSWER_MS = 3_000
-"""For which the first line that is printed waits for the cluster."""
 WORKERS = 2
 PATIENCE_MS = 2_000
 
@@ -133,6 +128,7 @@ class Gateway:
             self.upstream.learn_broker,
             self.clock,
         )
+        self.cluster_watch = ClusterWatch(settings, self.upstream, self.ports, self.metrics, self.clock)
         self._broker_watch = BrokerWatch(self.ports, self.upstream.takes_connections, self.clock)
         self._one_address = SingleAddress(self._address_to_advertise, self.upstream.learn_broker)
         self._names = BrokerNames(settings.broker_host, self._address_to_advertise, self.upstream.learn_broker)
@@ -165,16 +161,12 @@ class Gateway:
         self.views = self._make_views()
         self._http = self._make_http() if has_http else None
         self._connections: Counter[str] = Counter()
-        self._refreshing: asyncio.Task[None] | None = None
         self._acl_warning: asyncio.Task[None] | None = None
         self._is_stopping = False
-        self._fault = ""
-        """Why the cluster did not answer when it was asked last."""
         self.metrics.add_gauges(self._count_connections, self._answer_memory)
 
     async def start(self) -> str:
-        """Returns when clients are served: "" if the cluster was reached, else why it was not. A cluster that is
-        silent is waited for no longer than `FIRST_ANSWER_MS`.
+        """Returns when clients are served: "" if the cluster was reached, else why it was not.
 
         Raises: OSError when an address cannot be bound, DiskFault when keys or certificates cannot be used.
         """
@@ -189,7 +181,7 @@ class Gateway:
             if self._http is not None:
                 with address_in_bind_errors(settings.http.host, settings.http.port):
                     self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
-            fault = await self._begin_refreshing()
+            fault = await self.cluster_watch.start()
         except BaseException:
             await self.stop(drain_ms=0)
             raise
@@ -203,9 +195,10 @@ class Gateway:
     async def stop(self, drain_ms: int | None = None) -> None:
         """Takes no more connections, answers what is in flight, for `drain.timeout.ms` at most."""
         self._is_stopping = True
-        for task in filter(None, (self._refreshing, self._acl_warning)):
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await self.cluster_watch.stop()
+        if self._acl_warning is not None:
+            self._acl_warning.cancel()
+            await asyncio.gather(self._acl_warning, return_exceptions=True)
         await self._broker_watch.stop()
         await self._server.drain(self.settings.drain_ms if drain_ms is None else drain_ms)
         await self._report.stop()
@@ -291,60 +284,6 @@ class Gateway:
             self._shared.lines,
         )
         self._admission = shared.listener(LISTENER, lambda: security)
-
-    async def _refresh_brokers(self) -> str:
-        """Asks the cluster for its brokers; "" or why it did not answer."""
-        self._fault = await self._try_to_reach_cluster()
-        return self._fault
-
-    async def _try_to_reach_cluster(self) -> str:
-        try:
-            await self.upstream.fetch_versions()
-            if self.upstream.sasl is not None or not self.settings.brokers:  # else clients log in, the gateway cannot
-                await self.upstream.refresh_brokers()
-        except (ClientError, UpstreamFailed) as fault:
-            self.metrics.upstream_failures.of("bootstrap").add()
-            return str(fault)
-        self.upstream.note_answer()
-        self.ports.open_missing(self.upstream.alive or self.upstream.brokers)
-        return ""
-
-    async def _begin_refreshing(self) -> str:
-        """As `start` returns it, which is in the first line that the gateway prints."""
-        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._refreshing = asyncio.create_task(self._keep_refreshing(told))
-        patience = asyncio.create_task(self.clock.sleep(FIRST_ANSWER_MS))
-        try:
-            await asyncio.wait((told, self._refreshing, patience), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            patience.cancel()
-        if self._refreshing.done():
-            self._refreshing.result()
-        if not told.done():
-            told.set_result(f"no answer within {FIRST_ANSWER_MS // 1000} s; it is still being asked")
-        return told.result()
-
-    async def _keep_refreshing(self, told: asyncio.Future[str]) -> None:
-        """`told`: what the first line says of the cluster, set here if it answers before that."""
-        again, fault = "", await self._refresh_brokers()
-        if not told.done():
-            told.set_result(fault)
-        logged = told.result()
-        while True:
-            if fault and fault != logged:
-                log.warning("the cluster does not answer: %s", fault)
-            elif logged and not fault:
-                log.info("the cluster answers%s", again)
-            logged = fault
-            await self.clock.sleep(self._find_refresh_ms())
-            self.upstream.forget_all_versions()
-            again = " again" if self.upstream.answered_ms is not None else ""
-            fault = await self._refresh_brokers()
-
-    def _find_refresh_ms(self) -> int:
-        """Until the next question; a login that was refused is not tried more often, since that may lock the user."""
-        is_away = self._fault and not self.upstream.login_fault
-        return min(RETRY_MS, self.settings.refresh_ms) if is_away else self.settings.refresh_ms
 
     def _open_port(self, broker: int) -> None:
         if not self._is_stopping and self.settings.addresses == PORTS:
@@ -481,7 +420,7 @@ class Gateway:
             find_address=lambda: self.address,
             count_connections=lambda: sum(self._connections.values()),
             ready=self.show_ready,
-            find_cluster_fault=self.find_cluster_fault,
+            find_cluster_fault=self.cluster_watch.find_fault,
             work=self._workers.run,
             started_ms=self.clock.now_ms(),
         )
@@ -493,7 +432,7 @@ class Gateway:
 
     async def show_ready(self) -> Page:
         """/readyz"""
-        reason = "shutting down" if self._is_stopping else self.find_cluster_fault() or self._find_port_fault()
+        reason = "shutting down" if self._is_stopping else self.cluster_watch.find_fault() or self._find_port_fault()
         return unready_page(reason) if reason else Page(body=b"ready\n")
 
     def _find_port_fault(self) -> str:
@@ -501,20 +440,6 @@ class Gateway:
         faults = self.ports.faults
         others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         return f"{next(iter(faults.values()))}{others}" if faults else ""
-
-    def find_cluster_fault(self) -> str:
-        """Why no request would be answered by the cluster, "" if it would."""
-        if self.upstream.login_fault:
-            return f"the gateway cannot log in to the cluster: {self.upstream.login_fault}"
-        answered_ms = self.upstream.answered_ms
-        if answered_ms is None:
-            return f"no broker of the cluster has answered yet: {self._fault or 'it is being asked'}"
-        silent_ms = self.clock.monotonic_ms() - answered_ms
-        if self._fault or silent_ms > SILENT_MS:
-            why = self._fault or "it is being asked"
-            return f"no broker of the cluster has answered for {silent_ms // 1000} s: {why}"
-        brokers = self.upstream.alive or self.ports.ports.keys()
-        return "no broker of the cluster takes connections" if brokers and brokers <= self.ports.closed else ""
 
 
 def find_no_credential(user: str, mechanism: str) -> LoginCredential:

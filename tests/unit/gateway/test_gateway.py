@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stepdown.gateway.gateway import RETRY_MS
+from stepdown.gateway.cluster_watch import RETRY_MS
 from stepdown.gateway.request_frame import drop_cluster_and_node_id, read_software_text
 from stepdown.network.page.page_query import PageQuery
 from stepdown.protocol.errors import MalformedFrame
@@ -303,16 +303,16 @@ async def test_a_gateway_is_not_ready_while_no_broker_answers(tmp_path: Path) ->
         started(gateway_to(str(cluster.brokers[2].address), clock)) as gateway,
     ):
         await cluster.kill_broker(2)  # one of three is no reason, though it is the bootstrap server
-        await gateway._refresh_brokers()
+        await gateway.cluster_watch.refresh_brokers()
         assert await is_ready() == (200, True, [])
         for broker in (1, 3):
             await cluster.kill_broker(broker)
         await clock.advance(gateway.settings.refresh_ms)
-        await until(lambda: bool(gateway.find_cluster_fault()))
+        await until(lambda: bool(gateway.cluster_watch.find_fault()))
         status, shown, names = await is_ready()
         assert (status, shown, len(names)) == (503, False, 1), names
         assert names[0].startswith("no broker of the cluster has answered for 10 s: no broker answers at 127.0.0.1:")
         await cluster.start_broker(3)
         await clock.advance(RETRY_MS)
-        await until(lambda: not gateway.find_cluster_fault())
+        await until(lambda: not gateway.cluster_watch.find_fault())
         assert await is_ready() == (200, True, [])

@@ -205,9 +205,9 @@ async def test_a_password_that_was_changed_is_found_by_the_first_client(tmp_path
             await client.send_raw(client.frame(MetadataRequest(topics=()), 1))
             assert await client.read_frame() is None
         assert (await gateway.show_ready()).status == 503
-        assert "was not logged in" in await gateway._refresh_brokers()
+        assert "was not logged in" in await gateway.cluster_watch.refresh_brokers()
         await set_password(broker, USER, PASSWORD)
-        assert await gateway._refresh_brokers() == ""
+        assert await gateway.cluster_watch.refresh_brokers() == ""
         assert (await gateway.show_ready()).status == 200
 
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
-from stepdown.gateway.gateway import FIRST_ANSWER_MS
+from stepdown.gateway.cluster_watch import FIRST_ANSWER_MS
 from stepdown.gateway.gateways_in_front import MOST_GATEWAYS
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
 from stepdown.protocol.messages.metadata import MetadataRequest
@@ -62,7 +62,7 @@ async def test_gateways_that_lead_to_each_other_have_no_answer_when_their_cluste
             ]
         for each in gateways:
             each.upstream.forget_all_versions()
-            assert "is a gateway whose cluster does not answer" in await each._refresh_brokers()
+            assert "is a gateway whose cluster does not answer" in await each.cluster_watch.refresh_brokers()
 
 
 async def test_a_question_that_came_through_many_gateways_is_refused(tmp_path: Path) -> None:

@@ -22,5 +22,5 @@ async def test_a_gateway_without_the_port_of_a_broker_is_not_ready_until_it_has_
                 assert problem["names"] == [why]
                 assert problem["help"].startswith("first.port")  # it named upstream.*
                 taken.close()
-                await gateway._refresh_brokers()
+                await gateway.cluster_watch.refresh_brokers()
                 assert (await gateway.show_ready()).status == 200
