@@ -13,15 +13,16 @@ _PLACE: Final = "\0"
 
 
 class BootstrapServers:
-    """The one that answered last is asked first."""
+    """The one that answered last is asked first, given or learned, until it fails or is no broker any more."""
 
     def __init__(self, addresses: Sequence[HostPort]) -> None:
-        self._addresses = list(addresses)
+        self._given = list(addresses)
         self._learned: list[HostPort] = []
+        self._answered_last: HostPort | None = None
 
     def learn(self, brokers: Iterable[HostPort]) -> None:
         """Takes the brokers of a Metadata answer, which are asked where none that was given answers."""
-        self._learned = [each for each in brokers if each not in self._addresses]
+        self._learned = [each for each in brokers if each not in self._given]
 
     def try_each(
         self, make_step: Callable[[HostPort], S], failure: type[Exception] | tuple[type[Exception], ...] = OSError
@@ -31,16 +32,20 @@ class BootstrapServers:
         Raises: a failure as that of the last server, with what each of them came to.
         """
         reasons: list[tuple[HostPort, str]] = []
-        tried = (*self._addresses, *self._learned)  # those who ask meanwhile change the order
+        # a list of its own: those who ask meanwhile change the order
+        tried = sorted((*self._given, *self._learned), key=lambda address: address != self._answered_last)
         for address in tried:
             try:
-                return (yield make_step(address))
+                answer = yield make_step(address)
             except failure as fault:
-                if self._addresses[0] == address:
-                    self._addresses.append(self._addresses.pop(0))
+                if self._answered_last == address:
+                    self._answered_last = None
                 reasons.append((address, str(fault)))
                 if len(reasons) == len(tried):
                     raise type(fault)(join_reasons(reasons)) from fault
+            else:
+                self._answered_last = address
+                return answer
         raise AssertionError("there is a server")
 
 

@@ -1,7 +1,7 @@
 """What a client knows of a cluster, and whom it asks for what, without I/O.
 
-    any broker       the bootstrap servers in turn, from the one that answered last, then the brokers of the last
-                     Metadata answer
+    any broker       the server that answered last, then the bootstrap servers, then the brokers of the last Metadata
+                     answer
     node             its address by the last Metadata answer; one that is not known is looked up
     coordinator      as FindCoordinator says; looked up again when it answers that it is not, or is gone
     controller       as Metadata says; looked up when a broker answers NOT_CONTROLLER (before KRaft)

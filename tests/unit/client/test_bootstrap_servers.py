@@ -1,6 +1,7 @@
 """Which of a cluster's addresses is asked, and what is said where none answers."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,43 @@ async def test_brokers_that_were_learned_are_asked_where_none_that_was_given_ans
 
     assert await await_steps(servers.try_each(lambda address: address), ask) == "c"
     assert asked == ["a", "b", "c"]
+
+
+def ask_in_order(servers: BootstrapServers, alive: str) -> str:
+    """The servers that were asked, where those in `alive` answer."""
+    asked = ""
+
+    def answer(address: HostPort) -> None:
+        nonlocal asked
+        asked += address.host
+        if address.host not in alive:
+            raise NoAnswer(f"{address} is silent")
+
+    with suppress(NoAnswer):
+        take_steps(servers.try_each(lambda address: address), answer)
+    return asked
+
+
+def test_a_learned_broker_that_answered_last_is_asked_first_until_it_fails() -> None:
+    """A silent given server cost each connection of a client half a minute, though learned brokers answered."""
+    servers = BootstrapServers(SERVERS[:1])
+    servers.learn(SERVERS[1:3])
+    assert [ask_in_order(servers, "bc") for _ in range(2)] == ["ab", "b"]
+    assert [ask_in_order(servers, "ac") for _ in range(2)] == ["ba", "a"]
+
+
+def test_a_broker_that_the_cluster_names_no_more_is_not_asked_first() -> None:
+    servers = BootstrapServers(SERVERS[:1])
+    servers.learn(SERVERS[1:3])
+    assert ask_in_order(servers, "b") == "ab"
+    servers.learn(SERVERS[2:3])
+    assert ask_in_order(servers, "bc") == "ac"
+
+
+def test_after_a_time_when_none_answered_the_given_servers_come_first() -> None:
+    servers = BootstrapServers(SERVERS[:1])
+    servers.learn(SERVERS[1:3])
+    assert [ask_in_order(servers, alive) for alive in ("c", "", "ac")] == ["abc", "cab", "a"]
 
 
 async def test_a_server_that_is_no_broker_is_passed_over(tmp_path: Path) -> None:
