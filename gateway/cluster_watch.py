@@ -35,10 +35,13 @@ class ClusterWatch:
         self._fault = ""
         """Why the cluster did not answer when it was asked last."""
 
-    async def start(self) -> str:
+    async def start(self, known_fault: str) -> str:
         """Returns "" if the cluster was reached, else why it was not: that is in the first line that the gateway
-        prints. A cluster that is silent is waited for no longer than `FIRST_ANSWER_MS`."""
+        prints. A cluster that is silent is waited for no longer than `FIRST_ANSWER_MS`, and not at all where another
+        worker has found a `known_fault`."""
         told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        if known_fault:
+            told.set_result(known_fault)
         self._refreshing = asyncio.create_task(self._keep_refreshing(told))
         patience = asyncio.create_task(self._clock.sleep(FIRST_ANSWER_MS))
         try:

@@ -165,8 +165,9 @@ class Gateway:
         self._is_stopping = False
         self.metrics.add_gauges(self._count_connections, self._answer_memory)
 
-    async def start(self) -> str:
-        """Returns when clients are served: "" if the cluster was reached, else why it was not.
+    async def start(self, known_fault: str = "") -> str:
+        """Returns when clients are served: "" if the cluster was reached, else why it was not. `known_fault`: what
+        another worker says, so that the cluster is not waited for again.
 
         Raises: OSError when an address cannot be bound, DiskFault when keys or certificates cannot be used.
         """
@@ -181,7 +182,7 @@ class Gateway:
             if self._http is not None:
                 with address_in_bind_errors(settings.http.host, settings.http.port):
                     self.http_address = HostPort(*await self._http.start(settings.http.host, settings.http.port))
-            fault = await self.cluster_watch.start()
+            fault = await self.cluster_watch.start(known_fault)
         except BaseException:
             await self.stop(drain_ms=0)
             raise

@@ -67,7 +67,7 @@ class Supervisor:
         self._allow_watch = EndedEntriesWatch(settings.allowed, self._clock, instruments)
         pages = WorkerPages(
             settings=settings,
-            list_workers=lambda: list(self._workers.values()),
+            list_workers=lambda: [each for each in self._workers.values() if each.is_serving],
             is_stopping=lambda: self._is_stopping,
             instruments=instruments,
             threads=self._threads,
@@ -96,7 +96,9 @@ class Supervisor:
         try:
             self.http_address = HostPort(*await self._http.start(self.settings.http.host, self.settings.http.port))
             first = await self._start_worker(0, is_first=True)
-            await asyncio.gather(*(self._start_worker(number) for number in range(1, self.settings.workers)))
+            fault: str = first["fault"]
+            others = range(1, self.settings.workers)
+            await asyncio.gather(*(self._start_worker(number, known_fault=fault) for number in others))
             self.cluster_id, self.release = first["cluster_id"], first["release"]
             host, _, port = first["address"].rpartition(":")
             self.address = HostPort(host, int(port))
@@ -106,7 +108,6 @@ class Supervisor:
         self._report.start()
         self._allow_watch.start()
         self._keeping = [asyncio.create_task(self._restart_at_each_end(each)) for each in list(self._workers.values())]
-        fault: str = first["fault"]
         return fault
 
     async def stop(self, drain_ms: int | None = None) -> None:
@@ -134,14 +135,21 @@ class Supervisor:
             except WorkerLost:
                 continue  # the next one gets them as it starts
 
-    async def _start_worker(self, number: int, *, is_first: bool = False) -> Message:
-        """`is_first`: of this gateway; it looks at what concerns all of them. Raises: StartFailed, OSError."""
+    async def _start_worker(self, number: int, *, is_first: bool = False, known_fault: str = "") -> Message:
+        """`is_first`: of this gateway; it looks at what concerns all of them. `known_fault`: what that one has found
+        wrong with the cluster. Raises: StartFailed, OSError."""
         worker = await WorkerProcess.open(number, self._command, self._ports)
         self._workers[number] = worker
         try:
             answer = await worker.ask(
-                "start", timeout_s=None, given=self._given, is_first=is_first, gateway_id=self._gateway_id
+                "start",
+                timeout_s=None,
+                given=self._given,
+                is_first=is_first,
+                known_fault=known_fault,
+                gateway_id=self._gateway_id,
             )
+            worker.is_serving = True
             if self._latest_given is not self._given:
                 await worker.ask("reload", given=self._latest_given)
         except WorkerLost:

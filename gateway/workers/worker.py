@@ -58,7 +58,7 @@ class Worker:
     async def _answer(self, question: Message) -> Message:
         asked = question["ask"]
         if asked == "start":
-            answer = await self._start(_read_settings(question), question["gateway_id"])
+            answer = await self._start(_read_settings(question), question["gateway_id"], question["known_fault"])
             if question["is_first"] and not answer["fault"] and self._gateway is not None:
                 self._gateway.start_warning_of_acls_by_host()
             return answer
@@ -71,10 +71,10 @@ class Worker:
             return await _answer_for_page(asked, self._gateway)
         return {}
 
-    async def _start(self, settings: GatewaySettings, gateway_id: str) -> Message:
+    async def _start(self, settings: GatewaySettings, gateway_id: str, known_fault: str) -> Message:
         """Raises: OSError, DiskFault, ConfigError."""
         self._gateway = gateway = Gateway(settings, bind=self._ports.bind, has_http=False, gateway_id=gateway_id)
-        fault = await gateway.start()
+        fault = await gateway.start(known_fault)
         return {
             "fault": fault,
             "address": str(gateway.address),

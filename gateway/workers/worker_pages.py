@@ -24,7 +24,7 @@ from ...protocol.errors import ApiError, ErrorCode
 from ..gateway import health_page, unready_page
 from ..settings import GatewaySettings
 from .worker_messages import Message
-from .worker_process import WorkerLost, WorkerProcess
+from .worker_process import ANSWER_S, READY_S, WorkerLost, WorkerProcess, WorkerSilent
 
 T = TypeVar("T")
 LABEL = "worker"
@@ -60,13 +60,13 @@ class WorkerPages:
         return Page(body=body, content_type=CONTENT_TYPE_LATEST)
 
     async def show_ready(self) -> Page:
-        """Ready as long as one of them is."""
+        """Ready as long as one of them is, and none is silent: that one gets connections all the same."""
         if self.is_stopping():
             return unready_page("shutting down")
-        pages = [
-            Page(body=answer["text"].encode(), status=HTTPStatus(answer["status"]))
-            for answer in (await self._ask_all_workers("ready")).values()
-        ]
+        answers, silent = await self._ask_whether_ready()
+        if silent:
+            return unready_page(_describe_silence(silent))
+        pages = [Page(body=answer["text"].encode(), status=HTTPStatus(answer["status"])) for answer in answers.values()]
         ready = [page for page in pages if page.status == HTTPStatus.OK]
         return next(iter((*ready, *pages)), unready_page("no worker is there"))
 
@@ -84,13 +84,17 @@ class WorkerPages:
 
     async def overview(self, query: PageQuery) -> dict[str, Any]:
         """The view `overview`: what is counted is added up, the rest is that of one worker. Raises: ApiError."""
-        answers = await self._ask_all_workers("overview")
-        if not answers:
-            raise ApiError("no worker is there; the next one is about to start", ErrorCode.BROKER_NOT_AVAILABLE)
-        overviews = list(answers.values())
+        able, silent = await self._ask_whether_ready()
+        overviews = list((await _ask_workers(able, "overview", ANSWER_S))[0].values())
+        if not overviews:
+            why = _describe_silence(silent) if silent else "no worker is there; the next one is about to start"
+            raise ApiError(why, ErrorCode.BROKER_NOT_AVAILABLE)
         joined = dict(max(overviews, key=lambda each: (each["is_ready"], len(each["brokers"]))))
         for name in SUMS:
             joined[name] = {key: sum(each[name][key] for each in overviews) for key in joined[name]}
+        if silent:
+            joined["is_ready"] = False
+            joined["problems"] = [*joined["problems"], _make_problem(silent)]
         joined["counts"]["clients"] = len(await self._read_joined_report())
         joined["started_ms"] = min(each["started_ms"] for each in overviews)
         joined["requests"] = _sum_durations_by_api(row for each in overviews for row in each["requests"])
@@ -104,18 +108,38 @@ class WorkerPages:
         most_clients = self.settings.network.stepdown_client_report_max_clients
         return await self.threads.run(lambda: join_reports(documents, most_clients))
 
+    async def _ask_whether_ready(self) -> tuple[dict[WorkerProcess, Message], list[str]]:
+        """What each worker says, and the names of those that are silent."""
+        return await _ask_workers(self.list_workers(), "ready", READY_S)
+
     async def _ask_all_workers(self, question: str) -> dict[int, Message]:
-        """The answers by the numbers of the workers; one that ends meanwhile has none."""
-        workers = list(self.list_workers())
-        answers = await asyncio.gather(*(each.ask(question) for each in workers), return_exceptions=True)
-        found = {}
-        for worker, answer in zip(workers, answers, strict=True):
-            if isinstance(answer, BaseException):
-                if not isinstance(answer, WorkerLost):
-                    raise answer
-            else:
-                found[worker.number] = answer
-        return found
+        """The answers by the numbers of the workers; one that is silent, or ends meanwhile, has none."""
+        able, _ = await self._ask_whether_ready()
+        answers, _ = await _ask_workers(able, question, ANSWER_S)
+        return {worker.number: answer for worker, answer in answers.items()}
+
+
+async def _ask_workers(
+    workers: Iterable[WorkerProcess], question: str, timeout_s: float
+) -> tuple[dict[WorkerProcess, Message], list[str]]:
+    """The answers, and the names of workers without one in time; one that ends meanwhile has neither."""
+    answers: dict[WorkerProcess, Message] = {}
+    silent: list[str] = []
+
+    async def ask(worker: WorkerProcess) -> None:
+        try:
+            answers[worker] = await worker.ask(question, timeout_s=timeout_s)
+        except WorkerSilent:
+            silent.append(str(worker))
+        except WorkerLost:
+            pass
+
+    await asyncio.gather(*map(ask, workers))
+    return answers, sorted(silent)
+
+
+def _describe_silence(silent: Iterable[str]) -> str:
+    return f"no answer from {', '.join(silent)}"
 
 
 class _JoinedFamilies(Collector):
@@ -145,6 +169,11 @@ def _sum_durations_by_api(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, A
             known["count"] += row["count"]
             known["durations"] = [one + other for one, other in zip(known["durations"], row["durations"], strict=True)]
     return [by_name[name] for name in sorted(by_name)]
+
+
+def _make_problem(silent: list[str]) -> dict[str, Any]:
+    what = "worker that takes connections and does not answer"
+    return {"what": what, "count": len(silent), "names": silent, "help": "kill -9: another one takes its place"}
 
 
 def _sum_memory_rows(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -12,17 +12,24 @@ from .worker_messages import Message, WorkerMessages
 
 ANSWER_S = 20.0
 """How long a worker that serves clients may take for an answer."""
+READY_S = 3.0
+"""How long it may take to say whether it is ready."""
 
 
 class WorkerLost(Exception):
     """The worker has ended, or has no answer."""
 
 
+class WorkerSilent(WorkerLost):
+    """It is there, and has no answer in time."""
+
+
 class WorkerProcess:
-    """Worker `number`; `open` starts it."""
+    """Worker `number`; `open` starts it. `is_serving` is set when it serves clients."""
 
     def __init__(self, number: int, process: asyncio.subprocess.Process, messages: WorkerMessages) -> None:
         self.number = number
+        self.is_serving = False
         self._process = process
         self._messages = messages
         self._ids = count(1)
@@ -45,6 +52,9 @@ class WorkerProcess:
         loop.add_reader(own_ports, _answer_port_requests, ports, own_ports)
         return cls(number, process, WorkerMessages(*await asyncio.open_unix_connection(sock=own_end)))
 
+    def __str__(self) -> str:
+        return f"worker {self.number} (process {self.pid})"
+
     @property
     def pid(self) -> int:
         return self._process.pid
@@ -57,14 +67,16 @@ class WorkerProcess:
         try:
             if self._reading.done():
                 raise WorkerLost(f"worker {self.number} has ended")
-            await self._messages.send({"id": number, "ask": question, **content})
             async with asyncio.timeout(timeout_s):
+                await self._messages.send({"id": number, "ask": question, **content})
                 message = await answer
             if "error" in message:
                 raise WorkerLost(f"worker {self.number}: {message['error']}")
             return message
-        except (OSError, TimeoutError) as fault:
-            raise WorkerLost(f"worker {self.number}: {fault or 'no answer'}") from None
+        except TimeoutError:
+            raise WorkerSilent(f"{self} does not answer") from None
+        except OSError as fault:
+            raise WorkerLost(f"worker {self.number}: {fault}") from None
         finally:
             del self._waiting[number]
 

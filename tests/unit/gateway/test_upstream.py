@@ -102,6 +102,16 @@ async def test_a_silent_upstream_delays_neither_http_nor_the_first_line() -> Non
             await gateway.stop(drain_ms=0)
 
 
+async def test_a_worker_does_not_wait_for_a_cluster_that_another_one_has_waited_for() -> None:
+    """The first line of a gateway with two workers came after 6 s."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        gateway = gateway_to(f"127.0.0.1:{silent.getsockname()[1]}", ManualClock())
+        try:
+            assert await gateway.start(known_fault="it is silent") == "it is silent"
+        finally:
+            await gateway.stop(drain_ms=0)
+
+
 def test_a_gateway_that_waits_for_its_upstream_ends_when_it_is_told_to() -> None:
     """SIGTERM was obeyed when the upstream had been silent for half a minute."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 from stepdown.config import HostPort
+from stepdown.gateway.workers import worker_pages
 from stepdown.gateway.workers.supervisor import StartFailed
+from stepdown.gateway.workers.worker_process import WorkerProcess
 from stepdown.network.listener import bind
 from stepdown.protocol.messages.metadata import MetadataRequest
 from stepdown.protocol.records.builder import build_batch
@@ -95,6 +97,44 @@ async def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, caplog: pytes
         metrics = (await get(gateway.http_address, "/metrics")).body.decode()
         assert set(samples_of(metrics, "stepdown_gateway_requests_total")) == {"0", "1"}
         assert "stepdown_gateway_worker_ends_total 1.0" in metrics
+
+
+async def test_a_worker_that_is_silent_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """/readyz took 20 s and said "ready", though the worker got every other connection; so did the page."""
+    monkeypatch.setattr(worker_pages, "READY_S", 0.5)
+    async with running_workers(tmp_path) as (gateway, _):
+        silent = gateway.pids[1]
+        os.kill(silent, signal.SIGSTOP)
+        try:
+            page = await get(gateway.http_address, "/readyz")
+            assert (page.status, f"worker 1 (process {silent})" in page.body.decode()) == (503, True)
+            overview = await get_json(gateway.http_address, "overview")
+            check_answer("/api/overview", overview)
+            assert overview["is_ready"] is False
+            assert f"worker 1 (process {silent})" in overview["problems"][0]["names"]
+            assert 'worker="0"' in (await get(gateway.http_address, "/metrics")).body.decode()
+        finally:
+            os.kill(silent, signal.SIGCONT)
+        monkeypatch.undo()
+        assert (await get(gateway.http_address, "/readyz")).body == b"ready\n"
+
+
+async def test_a_silent_cluster_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first line came after 6 s, since the second worker waited as long as the first one had."""
+    told = []
+
+    async def ask(worker: WorkerProcess, question: str, **content: object) -> dict[str, object]:
+        if question == "start":
+            told.append((worker.number, content["known_fault"]))
+        return {"fault": "it is silent", "address": "127.0.0.1:1", "cluster_id": None, "release": ""}
+
+    monkeypatch.setattr(WorkerProcess, "ask", ask)
+    gateway = supervisor_of("127.0.0.1:1")
+    try:
+        assert await gateway.start() == "it is silent"
+    finally:
+        await gateway.stop(drain_ms=0)
+    assert told == [(0, ""), (1, "it is silent")]
 
 
 async def test_a_worker_that_dies_again_and_again_waits_longer_each_time(
