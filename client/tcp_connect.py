@@ -9,11 +9,10 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from functools import cached_property
-from ipaddress import ip_address
-from socket import SOCK_STREAM
 from typing import Protocol
 
 from ..protocol.tls_records import TlsBuffers
+from .host_lookups import HostLookups
 from .tls_transport import TlsTransport
 
 MOST_PLACES = 1_000
@@ -34,6 +33,7 @@ class TcpConnect:
 
     def __init__(self) -> None:
         self._next: dict[tuple[str, int], int] = {}
+        self._lookups = HostLookups()
 
     @cached_property
     def _buffers(self) -> TlsBuffers:
@@ -43,7 +43,7 @@ class TcpConnect:
         self, protocol: MakeProtocol, host: str, port: int, *, tls: ssl.SSLContext | None = None
     ) -> None:
         """Raises: OSError, of the last address that was tried."""
-        addresses, place = await _addresses(host, port), (host, port)
+        addresses, place = await self._lookups.find_addresses(host, port), (host, port)
         if len(self._next) >= MOST_PLACES:
             self._next.clear()
         for left in reversed(range(len(addresses))):
@@ -64,11 +64,3 @@ class TcpConnect:
     async def _connect_tls(self, transport: TlsTransport, address: str, port: int) -> None:
         await asyncio.get_running_loop().create_connection(lambda: transport, address, port)
         await transport.shake_hands()
-
-
-async def _addresses(host: str, port: int) -> list[str]:
-    try:
-        return [str(ip_address(host))]
-    except ValueError:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
-        return list(dict.fromkeys(str(address[0]) for *_, address in found))

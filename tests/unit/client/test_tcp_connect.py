@@ -2,9 +2,11 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
+from stepdown.client.host_lookups import HostLookups
 from stepdown.client.tcp_connect import TcpConnect
 from stepdown.producer import Producer
 from support.deadline import DEADLINE_S
@@ -75,3 +77,39 @@ async def test_a_producer_reaches_the_address_that_is_there(server: socket.socke
         connection, _ = await asyncio.wait_for(asyncio.get_running_loop().sock_accept(server), DEADLINE_S)
         connection.close()
         await producer.close(0)
+
+
+async def test_those_who_look_for_a_host_at_once_share_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host whose lookup hung took all of the event loop's threads for lookups, and other hosts were not found."""
+    going_on, asked = threading.Event(), []
+
+    def find(host: str, port: int, **_: object) -> list[object]:
+        asked.append(host)
+        if host == HOST:
+            going_on.wait(DEADLINE_S)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (THERE, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", find)
+    lookups = HostLookups()
+    hanging = [asyncio.create_task(lookups.find_addresses(HOST, 1)) for _ in range(20)]
+    await until(lambda: asked == [HOST])
+    hanging[0].cancel()
+    assert await lookups.find_addresses("another.test", 1) == [THERE]
+    going_on.set()
+    assert await asyncio.gather(*hanging[1:]) == [[THERE]] * 19
+    assert asked == [HOST, "another.test"]
+
+
+async def test_a_host_that_is_not_found_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refuse(host: str, port: int, **_: object) -> list[object]:
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    lookups = HostLookups()
+    for _ in range(2):
+        with pytest.raises(OSError, match="not known"):
+            await lookups.find_addresses(HOST, 1)
+    assert asked == [HOST, HOST]

@@ -124,6 +124,31 @@ def test_a_gateway_that_waits_for_its_upstream_ends_when_it_is_told_to() -> None
     assert (process.returncode, out) == (0, b"")
 
 
+HANGING_RESOLVER = """
+import socket, sys, threading
+from stepdown.cli.main import main
+look_up = socket.getaddrinfo
+def hang(host, *rest, **more):
+    if host != "hangs.example":
+        return look_up(host, *rest, **more)
+    print("looking up", flush=True)
+    threading.Event().wait()
+socket.getaddrinfo = hang
+sys.argv[1:] = ["gateway", "--upstream", "hangs.example:9092", "--listen", "127.0.0.1:0"]
+main()
+"""
+
+
+def test_a_gateway_whose_resolver_hangs_ends_when_it_is_told_to() -> None:
+    """SIGTERM was obeyed when the resolver had given up: 22 s later."""
+    with subprocess.Popen([sys.executable, "-c", HANGING_RESOLVER], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"looking up\n"
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 0
+
+
 async def test_a_gateway_all_of_whose_brokers_take_no_connections_is_not_ready(tmp_path: Path) -> None:
     """It was ready until it asked the cluster again, though it had closed the ports of all brokers."""
     async with running_gateway(tmp_path) as stage:
