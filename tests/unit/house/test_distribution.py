@@ -12,6 +12,7 @@ def test_the_producer_takes_logins_connecting_and_errors_of_the_client_and_no_mo
     taken = {path.relative_to(ROOT / "client").as_posix() for path in needed if ROOT / "client" in path.parents}
     assert {path for path in taken if not path.startswith("security/")} == {
         "errors.py",
+        "host_lookups.py",
         "tcp_connect.py",
         "tls_transport.py",
         "versions.py",
