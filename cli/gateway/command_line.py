@@ -18,7 +18,7 @@ from ...config import ConfigError, Given, Origin
 from ...config.sources.command_parser import CommandParser
 from ...gateway.allow_list import ENDED, list_ended_entries
 from ...gateway.gateway import Gateway
-from ...gateway.setting_keys import KEYS
+from ...gateway.setting_keys import KEYS, VARIABLES
 from ...gateway.settings import (
     GatewaySettings,
     describe_settings_without_effect,
@@ -190,10 +190,19 @@ def _settings_of_flags(given: argparse.Namespace) -> list[Given]:
     return [Given(name, text, Origin("the command line")) for name, text in flags.items() if text]
 
 
+def _describe_no_option(key: str) -> str:
+    """What is said to one who gives that setting as an option."""
+    variable = VARIABLES + key.upper().replace(".", "_")
+    return f"{key} has no option: it goes into GATEWAY.YAML, or into the variable {variable}"
+
+
 def make_parser() -> CommandParser:
     """The command line."""
     parser = CommandParser(
-        "stepdown gateway", DESCRIPTION, "stepdown gateway --upstream kafka-1:9092 --listen 127.0.0.1:9092"
+        "stepdown gateway",
+        DESCRIPTION,
+        "stepdown gateway --upstream kafka-1:9092 --listen 127.0.0.1:9092",
+        {f"--{key.replace('.', '-')}": _describe_no_option(key) for key in KEYS},
     )
     option = parser.add_argument
     option("file", type=Path, nargs="?", metavar="GATEWAY.YAML", help="Settings.")

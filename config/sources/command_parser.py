@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from ..similar_names import nearest
@@ -21,9 +22,14 @@ def list_values(metavar: str) -> list[str]:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """As `argparse` has it, with a help in which each line is as written. Abbreviated options are refused."""
+    """As `argparse` has it, with a help in which each line is as written. Abbreviated options are refused.
 
-    def __init__(self, prog: str, description: str, example: str = "") -> None:
+    `no_options`: what is said of some that it does not have.
+    """
+
+    def __init__(
+        self, prog: str, description: str, example: str = "", no_options: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         super().__init__(
             prog=prog,
             description=description,
@@ -31,6 +37,7 @@ class CommandParser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+        self._no_options = no_options
 
     def print_help(self, file: Any = None) -> None:
         """Raises: OSError, which argparse drops: a full disk ended with 0."""
@@ -39,7 +46,9 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Names the option that an unknown one resembles. Raises: SystemExit."""
         word = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
-        known = (name for each in self._actions for name in each.option_strings)
+        known = (name for each in self._actions if each.help != argparse.SUPPRESS for name in each.option_strings)
+        if word in self._no_options:
+            super().error(self._no_options[word])
         near = nearest(word, known) if word.startswith("--") else None
         super().error(f"{message}; did you mean {near}?" if near else message)
 

@@ -165,10 +165,16 @@ def test_faults_of_files_and_ended_entries_are_named_beside_others(tmp_path: Pat
     ("option", "why"),
     [
         (("--liste", "127.0.0.1:9092"), "did you mean --listen?"),
+        (("--worke", "2"), "unrecognized arguments: --worke\n"),  # which an option without help resembles
+        (
+            ("--workers", "2"),
+            "workers has no option: it goes into GATEWAY.YAML, or into the variable STEPDOWN_GATEWAY_WORKERS",
+        ),
+        (("--first-port=9100",), "variable STEPDOWN_GATEWAY_FIRST_PORT"),
         (("-o", "first.port=9100"), "STEPDOWN_GATEWAY_FIRST_PORT for first.port"),
     ],
 )
-def test_an_option_that_it_does_not_have_is_told_the_way(option: tuple[str, str], why: str) -> None:
-    """Both were "unrecognized arguments"."""
+def test_an_option_that_it_does_not_have_is_told_the_way(option: tuple[str, ...], why: str) -> None:
+    """They were "unrecognized arguments", and of `--workers` a hidden option was suggested."""
     told = run_command("gateway", "--upstream", "127.0.0.1:1", *option)
     assert (told.exit_code, why in told.stderr) == (2, True), told.stderr
