@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..services import Services
 
 MOST_LAGS = 10_000
-"""Partitions whose lag is looked up for one answer; groups beyond it show none."""
+"""Partitions that are counted, and whose lag is looked up, for one answer; groups beyond it show neither."""
 MOST_ASSIGNED = 200
 """Partitions of a member that are named; their count is shown in any case."""
 Assigned = list[tuple[str, int]]
@@ -31,11 +31,13 @@ async def show_groups(services: "Services", query: PageQuery) -> dict[str, Any]:
     for name in window.keys:
         group = coordinator.groups.find(name) if coordinator is not None else None
         if group is not None and coordinator is not None:
-            committed = tuple(coordinator.offsets_of(name).items())
-            left -= len(committed)
-            lag = await _sum_lag(services, coordinator, name, turn) if left >= 0 else None
-            shown = lag if committed else None
-            rows.append(_summarize(group) | {"partitions": len(committed), "lag": shown})
+            partitions = lag = None
+            if left > 0:
+                partitions = len(await _list_partitions(services, coordinator, group, turn))
+                left -= partitions
+            if left >= 0 and partitions is not None and coordinator.offsets_of(name):
+                lag = await _sum_lag(services, coordinator, name, turn)
+            rows.append(_summarize(group) | {"partitions": partitions, "lag": lag})
     return window.document(rows)
 
 
@@ -56,11 +58,7 @@ async def show_offsets(services: "Services", query: PageQuery) -> dict[str, Any]
     """What the group `id` has committed or been assigned, after `after`. Raises: QueryFault, ApiError."""
     coordinator, group = _find(services, query)
     after, turn = _read_partition(query.text("after")), services.turns.begin()
-    places = dict.fromkeys(coordinator.offsets_of(group.group_id))
-    for member_id in tuple(group.members):
-        if member_id in group.members:
-            places |= dict.fromkeys(_list_assignment(services, group, member_id))
-        await turn.next()
+    places = await _list_partitions(services, coordinator, group, turn)
     window = await take_window(tuple(places), after, query.limit, turn)
     rows = []
     for topic, index in window.keys:
@@ -78,6 +76,18 @@ async def show_offsets(services: "Services", query: PageQuery) -> dict[str, Any]
             }
         )
     return window.document(rows, lambda key: f"{key[0]}-{key[1]}")
+
+
+async def _list_partitions(
+    services: "Services", coordinator: "GroupCoordinator", group: "Group", turn: Turn
+) -> dict[tuple[str, int], None]:
+    """What the group has committed or been assigned."""
+    places = dict.fromkeys(coordinator.offsets_of(group.group_id))
+    for member_id in tuple(group.members):
+        if member_id in group.members:
+            places |= dict.fromkeys(_list_assignment(services, group, member_id))
+        await turn.next()
+    return places
 
 
 def _find(services: "Services", query: PageQuery) -> "tuple[GroupCoordinator, Group]":

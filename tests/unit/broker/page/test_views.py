@@ -146,7 +146,7 @@ async def test_groups_with_members_and_lag(broker: Broker, client: RawClient) ->
 
 
 async def test_a_group_without_commits_shows_what_it_is_assigned(broker: Broker, client: RawClient) -> None:
-    """The list said that it lags by 0, and its own view that there is nothing."""
+    """The list said that it lags by 0 and has no partitions, and its own view that there is nothing."""
     offered = (JoinGroupRequestProtocol(name="range", metadata=b"\x00\x00" + bytes(8)),)
     joining = JoinGroupRequest(
         group_id="g", session_timeout_ms=10_000, member_id="", protocol_type="consumer", protocols=offered
@@ -156,7 +156,7 @@ async def test_a_group_without_commits_shows_what_it_is_assigned(broker: Broker,
     mine = SyncGroupRequestAssignment(member_id=member, assignment=encode_assignment(places, 0))
     await client.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=member, assignments=(mine,)), 0)
     (row,) = (await get_json(broker.http_address, "groups"))["rows"]
-    assert (row["members"], row["partitions"], row["lag"]) == (1, 0, None)
+    assert (row["members"], row["partitions"], row["lag"]) == (1, 2, None)
     offsets = (await get_json(broker.http_address, "offsets", id="g"))["rows"]
     assert [(each["partition"], each["offset"], each["lag"]) for each in offsets] == [(0, None, None), (2, None, None)]
 
