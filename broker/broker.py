@@ -79,7 +79,12 @@ class Broker(Services):
             lambda listener: self.settings.listener_max_connection_creation_rate[listener],
         )
         self._shared = SharedByConnections.of(
-            self.clock, self.request_memory, self.unread_answers, SLOW_REQUEST_MS, self._request_rules
+            self.clock,
+            self.request_memory,
+            self.unread_answers,
+            SLOW_REQUEST_MS,
+            self._request_rules,
+            lambda line: self.on_refusal(line),
         )
         self._server = Server(
             self._connection_limits, self.clock, self._make_connection, self._count_close, self._rates

@@ -80,6 +80,8 @@ class Core:
         self.control: ControlHandle | None = None
         self.on_group_line: Callable[[str], object] = lambda line: None
         """Called with each line about groups, before their number is limited; for tests."""
+        self.on_refusal: Callable[[str], object] = lambda line: None
+        """Called with a line for each peer whose login or TLS handshake fails; for tests."""
         self.authorizer: Authorizer | None = None
         self.quotas = ClientQuotas(
             self.clock,

@@ -398,6 +398,8 @@ class Connection:
     def _log_close(self, why: str) -> None:
         name = self.peer.client_id[:MOST_NAME_LOGGED]
         self._shared.lines.warn(log, self.peer.network, f"closing {self.peer} (client {name!r}): {why}", why)
+        if self.is_restricted or (self.peer.sasl is not None and self.peer.sasl.refusal is not None):
+            self._shared.on_refusal(f"{self.peer.host} (client {name!r}): {why}")
 
     def _claim_read_ahead(self) -> None:
         """Claims memory for the bytes read ahead, until their requests are answered or a frame's claim covers them."""

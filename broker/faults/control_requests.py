@@ -17,7 +17,7 @@ from .armed_faults import ArmedFault, ArmedFaults, describe_near_misses
 from .contents import Contents
 from .control_operation import ID, Answer, ControlOperation, Fields
 from .disk_faults import FaultyDisk, corrupt_last_batch
-from .event_log import END_OF_TEST, EventLog, OtherEvent, time_line
+from .event_log import END_OF_TEST, REFUSAL, EventLog, OtherEvent, time_line
 from .fault import Fault
 from .fault_fields import WrongFault, make_fault
 from .field_parsers import count, parse_duration_ms, parse_flag, text
@@ -65,6 +65,7 @@ class Control:
         services.interceptors.append(injector)
         services.control = self
         services.on_group_line = partial(self.log_event, event="group")
+        services.on_refusal = partial(self._log_refusal, services.cluster.node_id)
         disk.failing = partial(self._fire_disk_fault, services.cluster.node_id)
 
     def close(self) -> None:
@@ -131,7 +132,7 @@ class Control:
             get(path="requests", what="Lists the requests of clients, with their answers.", act=self._list_requests),
             get(
                 path="events",
-                what="Lists requests, faults, moves of the clock, elections and changes of groups.",
+                what="Lists requests, faults, moves of the clock, elections, refused logins and changes of groups.",
                 act=self._list_events,
             ),
             get(
@@ -241,6 +242,9 @@ class Control:
     def log_event(self, line: str, event: str = "other") -> None:
         """Adds a line to the log of events."""
         self.events.add(OtherEvent(at_ms=self.clock.now_ms(), line=line, event=event))
+
+    def _log_refusal(self, broker: int, line: str) -> None:
+        self.log_event(f"broker {broker} refused {line}", event=REFUSAL)
 
     # The log
 

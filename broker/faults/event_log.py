@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from typing import Any
 
 MOST_EVENTS = 100_000
@@ -12,6 +11,8 @@ MOST_REQUESTS = 12
 """Of these, requests that went well, where more has happened: else they push out the fault or election before them."""
 MOST_CHARACTERS = 160
 END_OF_TEST = "end of a test: faults are removed, the clock runs, every broker runs"
+REFUSAL = "refusal"
+"""A login or TLS handshake that failed. Clients try again and again, with requests in between."""
 USUAL = frozenset({"Fetch", "Heartbeat", "ConsumerGroupHeartbeat"})
 """Requests that clients repeat; they are shown only where something came of them."""
 
@@ -52,7 +53,9 @@ class RequestEvent:
 
 @dataclass(slots=True, kw_only=True)
 class OtherEvent:
-    """Anything else, as a line. `event`: election, group (its line may have ids that nobody can foresee) or other."""
+    """Anything else, as a line. `event`: election, refusal, group (its line may have ids that nobody can foresee) or
+    other.
+    """
 
     at_ms: int
     line: str
@@ -90,11 +93,27 @@ def time_line(events: Iterable[Event]) -> list[str]:
     if not shown:
         return []
     last_ms = shown[-1].at_ms
-    runs = [list(same) for _, same in groupby(shown, lambda each: each.line)]
+    runs = _group_equal(shown)
     kept = _choose_runs(runs)
     left_out = len(runs) - len(kept)
     lines = [_format_line(same, last_ms) for same in kept]
     return ([f"({left_out} more lines: kafka.requests.lines(), or GET /events, has all)"] if left_out else []) + lines
+
+
+def _group_equal(events: Iterable[Event]) -> list[list[Event]]:
+    """Runs of equal lines, in order; equal refusals are in one, whatever came between."""
+    runs: list[list[Event]] = []
+    refusals: dict[str, list[Event]] = {}
+    for event in events:
+        is_refusal = isinstance(event, OtherEvent) and event.event == REFUSAL
+        same = refusals.get(event.line) if is_refusal else runs[-1] if runs else None
+        if same is not None and same[0].line == event.line:
+            same.append(event)
+            continue
+        runs.append([event])
+        if is_refusal:
+            refusals[event.line] = runs[-1]
+    return runs
 
 
 def _of_last_test(events: Iterable[Event]) -> list[Event]:

@@ -35,6 +35,7 @@ class SharedByConnections:
     `parsed_requests` pays for requests that are parsed and wait (`request_cost.py`); `read_ahead` counts what has been
     read and lies behind requests that are being answered, or wait for memory. Nobody waits for it: while it is full all
     connections read little at a time. `unread` counts answers that nobody takes (`unread_answer.py`).
+    `on_refusal` gets a line for each peer whose login or TLS handshake fails.
     """
 
     clock: Clock
@@ -45,6 +46,7 @@ class SharedByConnections:
     unread: KeptBytes
     lines: PeerLogLimit
     rules: Callable[[], RequestRules]
+    on_refusal: Callable[[str], object]
 
     @classmethod
     def of(
@@ -54,6 +56,7 @@ class SharedByConnections:
         unread: KeptBytes,
         patience_ms: int,
         rules: Callable[[], RequestRules],
+        on_refusal: Callable[[str], object] = lambda line: None,
     ) -> "SharedByConnections":
         """Beside the request memory, requests that are parsed have as much; half frames and what is read ahead, a
         quarter each.
@@ -68,6 +71,7 @@ class SharedByConnections:
             unread=unread,
             lines=PeerLogLimit(clock),
             rules=rules,
+            on_refusal=on_refusal,
         )
 
 

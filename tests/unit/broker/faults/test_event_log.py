@@ -5,6 +5,7 @@ from stepdown.broker.faults.event_log import (
     MOST_CHARACTERS,
     MOST_LINES,
     MOST_REQUESTS,
+    REFUSAL,
     Event,
     OtherEvent,
     RequestEvent,
@@ -61,6 +62,17 @@ def test_what_clients_repeat_is_shown_only_where_something_came_of_it() -> None:
         "broker 1 Heartbeat v0 from app: REBALANCE_IN_PROGRESS",
         "broker 1 Fetch v0 from app: ok [fault 1]",
         "broker 1 Metadata v0 from app: ok (3 times)",
+    ]
+
+
+def test_equal_refusals_are_one_line_whatever_clients_ask_between_them() -> None:
+    events: list[Event] = []
+    for at in range(3):
+        events += [request(at, "SaslHandshake", []), OtherEvent(at_ms=at, line="broker 1 refused a", event=REFUSAL)]
+    assert shown(events) == [
+        "broker 1 SaslHandshake v0 from app: ok",
+        "broker 1 refused a (3 times)",
+        "broker 1 SaslHandshake v0 from app: ok (2 times)",
     ]
 
 
