@@ -19,9 +19,10 @@ MOST_BYTES = 256 * 1024 * 1024
 def fetch_report(address: str, password: str) -> dict[str, Any]:
     """The report as JSON has it; `password` is that of the page, "" for none. Raises: CommandFailure."""
     where = parse_http_address(address, "--http")
+    address = str(where)
     from ...client.errors import connect_reason
 
-    connection = http.client.HTTPConnection(where.host, where.port, timeout=TIMEOUT_S)
+    connection = http.client.HTTPConnection(where.host or "127.0.0.1", where.port, timeout=TIMEOUT_S)
     try:
         login = base64.b64encode(f":{password}".encode()).decode()
         connection.request("GET", "/clients", headers={"Authorization": f"Basic {login}"} if password else {})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -26,7 +27,6 @@ Bootstrap = Annotated[
         help="Where the broker listens; several with commas between.",
     ),
 ]
-HTTP = "http://"
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 DEFAULT_PORT = 9092
@@ -66,6 +66,9 @@ def parse_addresses(bootstrap: str) -> list[HostPort]:
 def parse_http_address(text: str, option: str) -> HostPort:
     """The address of an HTTP port; it may have http:// before it, and a path after it. Raises: CommandFailure."""
     try:
-        return parse_host_port(text[len(HTTP) :].partition("/")[0] if text.startswith(HTTP) else text)
+        url = urlsplit(text if "://" in text else f"//{text}")
+        if url.scheme not in ("", "http"):
+            raise ValueError(f"HOST:PORT without {url.scheme}://, which the port does not speak")
+        return parse_host_port(url.netloc)
     except ValueError as fault:
         raise CommandFailure(f"{option}: expected {fault}, found {text!r}", "", EXIT_BAD_USAGE) from fault

@@ -116,6 +116,7 @@ async def test_the_password_of_the_page_is_given(tmp_path: Path, monkeypatch: py
         (("--http", "127.0.0.1:1", "--json", "--csv"), "expected --json or --csv, found both"),
         (("--from-request-log", "/nowhere"), "No such file"),
         (("--http", "nowhere"), "--http: expected"),
+        (("--http", "https://127.0.0.1:1/clients"), "--http: expected HOST:PORT without https://, which the"),
         (("--http", "127.0.0.1:1"), "no http port answers at 127.0.0.1:1: Connection refused"),
     ],
 )
@@ -124,6 +125,16 @@ def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], says: str) -> N
     done: Finished = run_command("clients", *arguments)
     assert done.exit_code
     assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    "typed", ["127.0.0.1:1/clients", "127.0.0.1:1/", "HTTP://127.0.0.1:1", "http://127.0.0.1:1/#/clients", ":1"]
+)
+def test_an_address_may_be_typed_as_a_browser_shows_it(typed: str) -> None:
+    """A path without http:// was "expected HOST:PORT", and no host was "Name or service not known"."""
+    for arguments in (("--http", typed), (typed,)):
+        told = run_command("clients", *arguments).stderr
+        assert f"no http port answers at {'' if typed == ':1' else '127.0.0.1'}:1: Connection refused" in told
 
 
 def test_a_log_without_requests_is_no_empty_report(tmp_path: Path) -> None:
