@@ -31,6 +31,23 @@ async def test_others_do_not(peer: str) -> None:
     assert await ask(peer=peer) == HTTPStatus.FORBIDDEN
 
 
+@pytest.mark.parametrize(
+    ("peer", "headers", "why"),
+    [
+        ("192.0.2.7", {}, "set stepdown.page.password, or forward the port: ssh -L 9464:127.0.0.1:9464 HOST"),
+        (HERE, {"origin": "http://evil.example"}, "pages of other origins are not answered"),
+        (HERE, {"host": "evil.example:9464"}, "without a token or password the host has to be 127.0.0.1, localhost"),
+        (HERE, {"via": "1.1 proxy"}, "without a token or password nothing is answered that comes through a proxy"),
+    ],
+)
+async def test_who_is_refused_is_told_why(peer: str, headers: dict[str, str], why: str) -> None:
+    """No test had seen what the page says with 403: it could have lost the way by a password or by SSH."""
+    lines = [(name.encode(), value.encode()) for name, value in {"host": "localhost:9464", **headers}.items()]
+    refusal = await access("").refuse(PageRequest(path="/", query="", headers=lines, peer=peer))
+    assert refusal is not None
+    assert why in refusal.body.decode()
+
+
 async def test_a_name_that_only_leads_here_is_refused() -> None:
     """DNS rebinding: the page of another site asks its own name, which has become 127.0.0.1."""
     assert await ask(host="evil.example:9464") == HTTPStatus.FORBIDDEN

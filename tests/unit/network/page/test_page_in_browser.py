@@ -57,6 +57,18 @@ BROKEN_WORDS = """
 }).map((each) => each.innerText)
 """
 """Lines of cells that are one word, and are broken."""
+HANG = """
+asked = [];
+AbortSignal.timeout = (after_ms) => {
+  const clock = new AbortController();
+  asked.push({ after_ms, clock });
+  return clock.signal;
+};
+window.fetch = (path, { signal }) =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+0
+"""
+"""Nothing is answered, and the time for an answer is over when a test says so."""
 NULLS = "[...document.querySelectorAll('.record dd i')].map((each) => each.innerText)"
 FITS = "[...document.querySelectorAll('.scroll')].every((each) => each.scrollWidth <= each.clientWidth)"
 
@@ -168,6 +180,30 @@ async def test_a_broker_that_stopped_is_told_in_red_until_it_answers(page: str, 
     await tab.evaluate("window.fetch = answered")
     await tab.until("document.querySelector('#silence').hidden")
     await tab.until("document.querySelector('main').innerText.includes('Nothing is wrong.')")
+
+
+async def test_a_broker_that_hangs_is_silent_after_15_s(page: str, tab: Tab) -> None:
+    """A question without an answer stayed open for ever, and the page went on as if all was well."""
+    await tab.show(page, "Nothing is wrong.")
+    await tab.evaluate(HANG)
+    await tab.until("asked.length")
+    assert await tab.evaluate("[asked[0].after_ms, document.querySelector('#silence').hidden]") == [15_000, True]
+    await tab.evaluate("asked[0].clock.abort(new DOMException('', 'TimeoutError'))")
+    await tab.until("!document.querySelector('#silence').hidden")
+
+
+async def test_p99_is_the_bound_that_99_of_100_are_within(page: str, tab: Tab) -> None:
+    """A bound below a millisecond was shown as 0 ms."""
+    cases = {
+        "≤ 0.5 ms": [99, 1, 0, 0],
+        "≤ 5 ms": [98, 2, 0, 0],
+        "≤ 25 ms": [0, 0, 100, 0],
+        "> 25 ms": [0, 0, 98, 2],
+        "–": [0, 0, 0, 0],
+    }
+    await tab.show(page, "Nothing is wrong.")
+    for shown, counts in cases.items():
+        assert await tab.evaluate(f"quantile({counts}, [0.0005, 0.005, 0.025], 0.99)") == shown
 
 
 @pytest.mark.parametrize("view", ["topics/none", "groups/none"])
