@@ -66,7 +66,7 @@ class ClusterWatch:
         return self._fault
 
     def find_fault(self) -> str:
-        """Why no request would be answered by the cluster, "" if it would."""
+        """Why requests would not be answered by the cluster, "" if they would."""
         if self._upstream.login_fault:
             return f"the gateway cannot log in to the cluster: {self._upstream.login_fault}"
         answered_ms = self._upstream.answered_ms
@@ -77,7 +77,9 @@ class ClusterWatch:
             why = self._fault or "it is being asked"
             return f"no broker of the cluster has answered for {silent_ms // 1000} s: {why}"
         brokers = self._upstream.alive or self._ports.ports.keys()
-        return "no broker of the cluster takes connections" if brokers and brokers <= self._ports.closed else ""
+        if brokers and brokers <= self._ports.closed:
+            return "no broker of the cluster takes connections"
+        return self._upstream.find_broker_fault()
 
     async def _try_to_reach_cluster(self) -> str:
         upstream = self._upstream

@@ -84,6 +84,7 @@ class Upstream:
         self._client = self._make_client(self.sasl)
         self._clients: dict[UpstreamLogin, AsyncClient] = {}
         self._versions: dict[HostPort, VersionRanges] = {}
+        self._leading_back: set[HostPort] = set()
         self._gateway_id = gateway_id
 
     def close(self) -> None:
@@ -152,6 +153,16 @@ class Upstream:
         for broker in response.brokers:
             self.learn_broker(broker.node_id, HostPort(broker.host, broker.port))
         self._servers.learn(self.brokers[each] for each in self.alive if each in self.brokers)
+        self._leading_back &= {*self.bootstrap, *self.brokers.values()}
+
+    def find_broker_fault(self) -> str:
+        """Which broker that is alive has an address by which the gateway comes to itself, as a client has met; "" if
+        none has."""
+        for broker in sorted(self.alive & self.brokers.keys()):
+            if (address := self.brokers[broker]) in self._leading_back:
+                told = REFUSALS[ErrorCode.INVALID_REQUEST]
+                return f"{address} {told}; it is in advertised.listeners of broker {broker}"
+        return ""
 
     async def run_operation(self, operation: Operation[T], login: UpstreamLogin | None = None) -> T:
         """The result of an operation that is carried out by a login, None: the gateway's own. Raises: ClientError."""
@@ -253,8 +264,11 @@ class Upstream:
             raise UpstreamFailed(f"{fault}{self._advise(fault)}") from None
         finally:
             connection.close()
+        if code == ErrorCode.INVALID_REQUEST:
+            self._leading_back.add(address)
         if code in REFUSALS:
             raise UpstreamFailed(f"{address} {REFUSALS[code]}")
+        self._leading_back.discard(address)
         self._versions[address] = versions = correct_advertised_ranges(connection.versions)
         return versions
 

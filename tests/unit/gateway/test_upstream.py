@@ -11,13 +11,13 @@ from pathlib import Path
 from stepdown.gateway.cluster_watch import FIRST_ANSWER_MS
 from stepdown.gateway.gateways_in_front import MOST_GATEWAYS
 from stepdown.protocol.messages.api_versions import ApiVersionsRequest
-from stepdown.protocol.messages.metadata import MetadataRequest
+from stepdown.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
 from support.client import RawClient
 from support.clock import ManualClock
 from support.deadline import DEADLINE_S
 from support.gateway import gateway_to, running_gateway, started
 from support.http_page import get
-from support.running import until
+from support.running import running_broker, until
 
 
 def list_free_addresses(count: int) -> list[str]:
@@ -36,6 +36,25 @@ async def test_a_gateway_before_itself_says_so_at_once() -> None:
         assert (told.status, b"leads back to this gateway" in told.body) == (503, True)
     finally:
         await gateway.stop(drain_ms=0)
+
+
+async def test_a_gateway_whose_broker_leads_back_to_it_is_not_ready(tmp_path: Path) -> None:
+    """Each client was closed at the port of that broker, and the gateway stayed ready."""
+    (address,) = list_free_addresses(1)
+    async with (
+        running_broker(tmp_path, advertised_listeners=f"PLAINTEXT://{address}") as broker,
+        started(gateway_to(str(broker.address), listen=address)) as gateway,
+    ):
+        ((node_id, port),) = gateway.ports.ports.items()
+        async with await RawClient.connect("127.0.0.1", port) as client:
+            await client.send_raw(client.frame(ApiVersionsRequest(), 0))
+            assert await client.read_frame() is None
+        told = f"not ready: {address} leads back to this gateway; it is in advertised.listeners of broker {node_id}\n"
+        page = await gateway.show_ready()
+        assert (page.status, page.body.decode()) == (503, told)
+        moved = MetadataResponseBroker(node_id=node_id, host=broker.address.host, port=broker.address.port)
+        gateway.upstream.learn_brokers(MetadataResponse(brokers=(moved,)))
+        assert (await gateway.show_ready()).status == 200
 
 
 async def test_gateways_that_lead_to_each_other_say_so() -> None:
