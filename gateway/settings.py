@@ -319,6 +319,9 @@ class _SettingsBuilder:
                 self._add_problem("broker.host", expected, name)
             elif not _is_host(name.replace(PLACE, "1")):
                 self._add_problem("broker.host", "expected a host without a port", name)
+            elif not _is_server_name(name.replace(PLACE, "1")):
+                expected = "expected a name with dots in it and none at its end: TLS clients do not send others (SNI)"
+                self._add_problem("broker.host", expected, name)
             if "SSL" not in str(self._values["security.protocol"]):
                 self._add_problem(
                     "addresses", "sni needs security.protocol SSL or SASL_SSL: TLS says which broker is meant"
@@ -473,12 +476,22 @@ class _SettingsBuilder:
             return load().settings
 
 
+def _is_server_name(host: str) -> bool:
+    """Whether clients send the name of a host in TLS handshakes: Java sends none without a dot, nobody an address."""
+    labels = host.split(".")
+    return len(labels) > 1 and all(labels) and not _is_address(host)
+
+
 def _is_host(text: str) -> bool:
     """Whether it is a name or an address, without a port or brackets."""
+    return _is_address(text) or re.fullmatch(r"[\w.-]+", text) is not None
+
+
+def _is_address(text: str) -> bool:
     try:
         ip_address(text)
     except ValueError:
-        return re.fullmatch(r"[\w.-]+", text) is not None
+        return False
     return True
 
 

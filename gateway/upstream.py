@@ -1,10 +1,12 @@
 """The cluster behind the gateway: which brokers it has, which versions they offer, and connections to them."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import inf
 from typing import Any, TypeVar
 
-from ..client.async_client import AsyncClient
+from ..client.async_client import LOGIN_USE, AsyncClient
 from ..client.async_connection import AsyncConnection
 from ..client.bootstrap_servers import BootstrapServers
 from ..client.connection_faults import asking_faults, connecting_faults
@@ -286,11 +288,36 @@ class Upstream:
     ) -> tuple[UpstreamConnection, VersionRanges]:
         versions = await self._get_or_ask_versions(address, asked_by)
         connection = UpstreamConnection(address, on_lost)
-        try:
+        with self._closing_on_fault(connection, address, sasl):
             await self._open_tcp(lambda: connection, address)
             if self._logs_clients_in and sasl is not None:
-                async with asyncio.timeout(ASK_TIMEOUT_S):
-                    await await_steps(log_in(sasl, versions), _LoginSteps(connection).do_step)
+                await self._log_in(connection, versions, sasl)
+        return connection, versions
+
+    async def renew_login(
+        self, connection: UpstreamConnection, versions: VersionRanges, address: HostPort, login: UpstreamLogin | None
+    ) -> None:
+        """Logs in again on a connection that waits for no answer (KIP-368); closes it if the login is another by now,
+        which a broker refuses there. Raises: UpstreamFailed."""
+        sasl = self.sasl if login is None else login.sasl
+        if sasl is None or sasl != connection.logged_in_by:
+            connection.close()
+            return
+        with self._closing_on_fault(connection, address, sasl):
+            await self._log_in(connection, versions, sasl)
+
+    async def _log_in(self, connection: UpstreamConnection, versions: VersionRanges, sasl: SaslSettings) -> None:
+        async with asyncio.timeout(ASK_TIMEOUT_S):
+            lifetime_ms = await await_steps(log_in(sasl, versions), _LoginSteps(connection).do_step)
+        connection.logged_in_by = sasl
+        connection.log_in_at_ms = self._clock.monotonic_ms() + lifetime_ms * LOGIN_USE if lifetime_ms > 0 else inf
+
+    @contextmanager
+    def _closing_on_fault(
+        self, connection: UpstreamConnection, address: HostPort, sasl: SaslSettings | None
+    ) -> Iterator[None]:
+        try:
+            yield
         except (OSError, ValueError, MalformedFrame, ClientError) as fault:  # a ValueError of a host that no name is
             connection.close()
             self.forget_versions(address)
@@ -301,7 +328,6 @@ class Upstream:
         except BaseException:
             connection.close()
             raise
-        return connection, versions
 
 
 class _LoginSteps:

@@ -7,9 +7,11 @@ broker, beyond `HELD_BYTES`. Raises, from what waits: ConnectionResetError when 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
+from math import inf
 from struct import Struct
 from typing import cast
 
+from ..client.security.settings import SaslSettings
 from ..config.keys.endpoints import HostPort
 from ..protocol.errors import MalformedFrame
 from ..protocol.schema import Piece
@@ -19,10 +21,13 @@ _SIZE, _HEAD = Struct(">i"), Struct(">ii")
 
 
 class UpstreamConnection(asyncio.Protocol):
-    """`on_lost` is called when the broker at `address` closes the connection."""
+    """`on_lost` is called when the broker at `address` closes the connection. `logged_in_by`: the login that it
+    has, to be renewed at `log_in_at_ms` of the monotonic clock."""
 
     def __init__(self, address: HostPort, on_lost: Callable[[], None]) -> None:
         self.is_lost = False
+        self.logged_in_by: SaslSettings | None = None
+        self.log_in_at_ms = inf
         self._address = address
         self._on_lost: Callable[[], None] | None = on_lost
         self._transport: asyncio.Transport | None = None

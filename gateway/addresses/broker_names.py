@@ -29,5 +29,5 @@ class BrokerNames:
 
     def broker_of(self, server_name: str) -> int | None:
         """The broker that a client means by that name; None: any."""
-        found = self._name.fullmatch(server_name)
+        found = self._name.fullmatch(server_name.removesuffix("."))
         return int(found[1]) if found is not None else None

@@ -67,6 +67,7 @@ ROUTES: Mapping[int, Route] = {
             *(ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS),
             *(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
             *(ApiKey.DESCRIBE_QUORUM, ApiKey.UPDATE_FEATURES, ApiKey.UNREGISTER_BROKER),
+            ApiKey.LIST_CLIENT_METRICS_RESOURCES,
         ),
         ANY,
     ),

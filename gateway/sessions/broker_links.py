@@ -69,6 +69,17 @@ class BrokerLinks:
         if self._links and self.login() != self._opened_as:
             self._close_links()
 
+    async def renew_logins(self) -> None:
+        """Logs in again where a login ends soon, after which the broker would close the connection without an answer to
+        the next request. No request may be in flight. Raises: UpstreamFailed."""
+        for broker, link in list(self._links.items()):
+            if not link.connection.is_lost and self._tools.clock.monotonic_ms() >= link.connection.log_in_at_ms:
+                try:
+                    await self._tools.upstream.renew_login(link.connection, link.versions, link.address, self.login())
+                finally:
+                    if link.connection.is_lost:
+                        self._links.pop(broker, None)
+
     def note_lost(self) -> None:
         """A broker that hung up may be gone, and may come back as another release."""
         for broker, link in self._links.items():

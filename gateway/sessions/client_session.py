@@ -152,6 +152,8 @@ class ClientSession:
         if head.key == ApiKey.API_VERSIONS and (refusal := await self._refuse_gateway(peer.client_id)):
             answer = frame_answer(head, [encode_refused_api_versions(refusal)])
             return self._replies.make_reply_to_unknown_version(answer, head, began_s)
+        if self._tools.swaps:
+            await self._links.renew_logins()
         link = await self._links.get_or_open()
         if head.key == ApiKey.API_VERSIONS:
             return await self._answer_api_versions(link, head, frame, peer, began_s)

@@ -30,6 +30,12 @@ def test_a_name_is_that_of_a_broker(name: str, broker: int | None) -> None:
     assert names.broker_of(name) == broker
 
 
+def test_a_name_may_end_in_a_dot() -> None:
+    """A client that sent the whole name of a broker, with the dot of the root, reached any broker."""
+    names = BrokerNames(PATTERN, lambda: HostPort("gateway", 9), lambda broker, address: None)
+    assert names.broker_of("broker-7.kafka.example.") == 7
+
+
 async def named(port: int, context: ssl.SSLContext, name: str) -> RawClient:
     """A client of the gateway that asks for a host name."""
     return RawClient(*await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=name), "raw")
@@ -65,3 +71,13 @@ def test_names_need_tls_and_a_place_for_the_id() -> None:
         gateway_to("127.0.0.1:1", addresses="sni", broker_host="kafka.example")
     assert "expected a host name with {id} in it" in str(fault.value)
     assert "sni needs security.protocol SSL or SASL_SSL" in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["broker-{id}", "broker-{id}.kafka.example.", "192.0.2.{id}", "::{id}", "{id}..example"]
+)
+def test_names_are_those_that_clients_send(name: str) -> None:
+    """Java sends no name without a dot, and none that ends in one: each of its clients reached any broker."""
+    with pytest.raises(ConfigError) as fault:
+        gateway_to("127.0.0.1:1", addresses="sni", broker_host=name, security_protocol="SSL")
+    assert "expected a name with dots in it and none at its end" in str(fault.value)

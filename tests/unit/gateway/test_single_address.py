@@ -232,3 +232,8 @@ def test_logins_of_clients_cannot_be_repeated_at_each_broker() -> None:
     with pytest.raises(ConfigError, match="single needs authentication=swap"):
         gateway_to("127.0.0.1:1", addresses="single", **settings, **login)
     gateway_to("127.0.0.1:1", addresses="single", authentication="swap", **settings, **login)
+
+
+def test_what_any_broker_answers_is_offered() -> None:
+    """`kafka-client-metrics --list` said that the node does not support it."""
+    assert newest_version(ApiKey.LIST_CLIENT_METRICS_RESOURCES) > 0
