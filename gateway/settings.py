@@ -27,7 +27,7 @@ from ..config.similar_names import nearest
 from ..config.sources.yaml_file import read_yaml
 from ..network.admission.listener_files import find_unusable_files
 from ..protocol.records.layout import Codec
-from .addresses.broker_names import PLACE
+from .addresses.broker_names import PLACE, compile_names
 from .allow_list import AllowedNetwork, parse_allowed_network
 from .setting_keys import (
     AUTO,
@@ -319,6 +319,11 @@ class _SettingsBuilder:
                 self._add_problem("broker.host", expected, name)
             elif not _is_host(name.replace(PLACE, "1")):
                 self._add_problem("broker.host", "expected a host without a port", name)
+            elif compile_names(name).fullmatch(str(self._values["advertised.host"])):
+                expected = (
+                    "expected another host than those of brokers: clients would first connect to one broker alone"
+                )
+                self._add_problem("advertised.host", expected, str(self._values["advertised.host"]))
             elif not _is_server_name(name.replace(PLACE, "1")):
                 expected = "expected a name with dots in it and none at its end: TLS clients do not send others (SNI)"
                 self._add_problem("broker.host", expected, name)

@@ -9,14 +9,19 @@ PLACE = "{id}"
 """Where the id of the broker stands in the pattern of their names."""
 
 
+def compile_names(pattern: str) -> re.Pattern[str]:
+    """Matches the names of brokers, the first group being the id."""
+    before, _, behind = pattern.partition(PLACE)
+    return re.compile(f"{re.escape(before)}([0-9]{{1,9}}){re.escape(behind)}", re.IGNORECASE | re.ASCII)
+
+
 class BrokerNames:
     """`pattern` gives the name of a broker; `advertise`, the address of the bootstrap port, whose port all have;
     `learn` takes the cluster's address of a broker."""
 
     def __init__(self, pattern: str, advertise: Callable[[], HostPort], learn: Callable[[int, HostPort], None]) -> None:
-        before, _, behind = pattern.partition(PLACE)
         self._pattern = pattern
-        self._name = re.compile(f"{re.escape(before)}([0-9]{{1,9}}){re.escape(behind)}", re.IGNORECASE | re.ASCII)
+        self._name = compile_names(pattern)
         self._advertise = advertise
         self._learn = learn
 

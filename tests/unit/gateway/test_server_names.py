@@ -81,3 +81,11 @@ def test_names_are_those_that_clients_send(name: str) -> None:
     with pytest.raises(ConfigError) as fault:
         gateway_to("127.0.0.1:1", addresses="sni", broker_host=name, security_protocol="SSL")
     assert "expected a name with dots in it and none at its end" in str(fault.value)
+
+
+def test_the_advertised_host_is_no_name_of_a_broker() -> None:
+    """Clients that came to the bootstrap port reached one broker alone, and nobody while that was away."""
+    with pytest.raises(ConfigError) as fault:
+        host = PATTERN.replace("{id}", "1")
+        gateway_to("127.0.0.1:1", addresses="sni", broker_host=PATTERN, advertised_host=host, security_protocol="SSL")
+    assert "expected another host than those of brokers" in str(fault.value)
