@@ -13,7 +13,7 @@ from ..network.http.server import MakePage
 from ..network.memory_budget import MemoryBudget
 from ..network.metrics.instruments import DURATION_BUCKETS
 from ..network.page.budget_row import describe_budget
-from ..network.page.client_rows import ClientRows, Rows
+from ..network.page.client_rows import ClientRows
 from ..network.page.durations import sum_durations
 from ..network.page.page_query import PageQuery
 from ..network.page.page_site import View
@@ -22,7 +22,7 @@ from .addresses.broker_ports import BrokerPorts
 from .gateway_metrics import GatewayMetrics
 from .upstream import Upstream
 
-Work = Callable[[Callable[[], Rows]], Awaitable[Rows]]
+Work = Callable[[Callable[[], Any]], Awaitable[Any]]
 MOST_PORTS = 100
 MOST_FAULTS = 10
 UPSTREAM_HELP = "upstream.bootstrap.servers, upstream.security.protocol, and the log of the gateway"
@@ -71,6 +71,7 @@ class PageViews:
             "log_directories": [],
             "brokers": self._list_addresses(),
             "counts": {"connections": self.count_connections(), "clients": len(self.clients)},
+            "kafka_4_refuses": await self.work(self.clients.refusals_counter()),
             "traffic": {"bytes_in": metrics.client_bytes.value, "bytes_out": metrics.upstream_bytes.value},
             "requests": await sum_durations(
                 ((row[0][0], row) for row in metrics.request_seconds.rows()), self.turns.begin()

@@ -95,7 +95,9 @@ class WorkerPages:
         if silent:
             joined["is_ready"] = False
             joined["problems"] = [*joined["problems"], _make_problem(silent)]
-        joined["counts"]["clients"] = len(await self._read_joined_report())
+        report = await self._read_joined_report()
+        joined["counts"]["clients"] = len(report)
+        joined["kafka_4_refuses"] = await self.threads.run(report.refusals_counter())
         joined["started_ms"] = min(each["started_ms"] for each in overviews)
         joined["requests"] = _sum_durations_by_api(row for each in overviews for row in each["requests"])
         joined["memory"] = [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..principal import KafkaPrincipal
 from .client_row import dump_row, make_row
 from .seen_client import GREETINGS, UNKNOWN, SeenClient
+from .verdict import Works, judge
 
 if TYPE_CHECKING:
     from ..peer import Peer
@@ -83,6 +84,14 @@ class ClientReport:
         clients = sorted(self._clients.values(), key=lambda client: client.latest_s, reverse=True)
         seen = [(client.copy(), self._time_of_request_ms(client.latest_s)) for client in clients[start : start + count]]
         return lambda: [dump_row(make_row(client, latest_ms)) for client, latest_ms in seen]
+
+    def refusals_counter(self) -> Callable[[], int]:
+        """Copies what the clients ask for now; returns what counts those that no release of Kafka 4 would answer, in
+        any thread."""
+        asked = [(tuple(client.requests), client.software) for client in self._clients.values()]
+        return lambda: sum(
+            all(verdict.works is Works.NO for verdict in judge(requests, software)) for requests, software in asked
+        )
 
     def _forget_one(self) -> None:
         """Drops the client that has been silent longest, of the 16 checked longest ago; moves the others to the end."""

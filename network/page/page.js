@@ -222,6 +222,7 @@ async function drawOverview() {
     ['Version', now.version], ['Cluster id', now.cluster_id], ['Node id', own && now.node_id], ['Controller', own && now.controller_id],
     ['Addresses', (own ? [own] : now.brokers).map((each) => Object.entries(each.listeners).map(([key, value]) => key + ' ' + value + (each.is_closed ? ' (closed: the broker takes no connections)' : '')).join(', ')).join(', ')],
     ['Upstream', now.upstream],
+    ['Clients', now.kafka_4_refuses === undefined ? undefined : number(now.kafka_4_refuses) + ' of ' + number(now.counts.clients) + ' do not work with Kafka 4 without this gateway'],
     ['Up since', time(now.started_ms) + ' UTC, ' + span(now.now_ms - now.started_ms)],
     ['Log directories', own && now.log_directories.join(', ')],
     ['Serves clients', now.is_ready ? 'yes' : own ? 'no: loading, or shutting down' : 'no, for the reason above'],

@@ -30,5 +30,8 @@ async def test_why_a_client_needs_the_gateway_has_room(tmp_path: Path) -> None:
             titles = await tab.evaluate(TITLES)
             width, height = await tab.evaluate(f"[{BECAUSE}.width, {BECAUSE}.height]")
             assert await tab.find_barriers() == []
+            await tab.show(
+                f"http://{stage.gateway.http_address}/", "1 of 1 do not work with Kafka 4 without this gateway"
+            )
     assert "Translated" in titles and "Converted" not in titles
     assert width > height

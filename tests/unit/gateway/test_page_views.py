@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from support.client import RawClient
 from support.fetching import fetch
 from support.gateway import running_gateway
 from support.http_page import get, get_json
@@ -17,10 +18,22 @@ async def test_the_overview_says_what_passed_and_what_was_translated(tmp_path: P
         assert [(row["api"], row["count"]) for row in found["requests"]] == [("passed", 1), ("translated", 1)]
         assert (found["cluster_id"], found["is_ready"]) == (stage.gateway.upstream.cluster_id, True)
         assert found["counts"] == {"connections": 1, "clients": 1}
+        assert found["kafka_4_refuses"] == 1
         assert found["problems"] == []
         listeners = [each["listeners"] for each in found["brokers"]]
         assert listeners[0] == {"bootstrap": str(stage.gateway.address)}
         assert len(listeners) == 1 + len(stage.gateway.ports.ports)
+
+
+async def test_the_overview_counts_the_clients_that_kafka_4_refuses(tmp_path: Path) -> None:
+    """Who had to be mended before the gateway could go was counted by `stepdown clients` alone."""
+    async with running_gateway(tmp_path) as stage:
+        for version in (1, 12):
+            address = stage.gateway.address
+            async with await RawClient.connect("127.0.0.1", address.port, client_id=f"v{version}") as client:
+                await client.send(fetch("none"), version)
+        found = await get_json(stage.gateway.http_address, "overview")
+    assert (found["kafka_4_refuses"], found["counts"]["clients"]) == (1, 2)
 
 
 async def test_the_overview_names_the_upstream_and_ports_that_are_closed(tmp_path: Path) -> None:
