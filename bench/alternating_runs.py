@@ -170,7 +170,7 @@ class AlternatingRun:
             load.prepare(plan)
         late_before, cpu_before = loop_delay_of(server), server.usage.cpu_seconds()
         for load, _ in running:
-            load.go()
+            load.start_load()
         results = [load.result() for load, _ in running]
         cpu = server.usage.cpu_seconds() - cpu_before
         late = loop_delay_of(server)

@@ -225,7 +225,7 @@ class Broker(Services):
     def _make_connection(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
         loop = asyncio.get_running_loop()
         admission = self._admissions.get(peer.listener)
-        wire = PlainTransport(sock, loop) if admission is None else admission.wire(sock, loop)
+        wire = PlainTransport(sock, loop) if admission is None else admission.make_transport(sock, loop)
         parser = FrameParser(self.settings.socket_request_max_bytes)
         peer.turn = Turn(self.turns, self.long_requests, peer.network)
         sender = Sender(wire, self.metrics)

@@ -160,7 +160,7 @@ class BrokerCluster:
 
     async def start(self) -> None:
         """Returns when all brokers serve. Raises: OSError, DiskFault; none runs then."""
-        self.controller.begin()
+        self.controller.clear_leaders()
         try:
             for node_id in self._members:
                 await self.start_broker(node_id)
@@ -220,7 +220,7 @@ class BrokerCluster:
         broker.find_peer = self._reachable_broker
         broker.on_failed = lambda: self.on_failed(node_id)
         self._on_broker(broker)
-        with member.ports.sharing():
+        with member.ports.let_broker_listen():
             await broker.start()
         member.broker = broker
         self._peers[node_id] = member.topics.replicas

@@ -122,7 +122,7 @@ class ControlledBroker:
         return broker
 
     async def _begin(self) -> None:
-        with self._ports.sharing():
+        with self._ports.let_broker_listen():
             await self.broker.start()
         self._is_running = True
 

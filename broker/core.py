@@ -16,7 +16,7 @@ from ..config import BrokerSettings
 from ..network.admission.answer_budget import AnswerBudget
 from ..network.admission.long_requests import LongRequests
 from ..network.admission.peer_log_limit import PeerLogLimit
-from ..network.admission.shared_by_connections import unread_answers
+from ..network.admission.shared_by_connections import make_unread_answers_budget
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
 from ..network.converted_piece import ConversionMemory
@@ -104,7 +104,7 @@ class Core:
         )
         pool = settings.queued_max_request_bytes
         request_bytes = pool if pool > 0 else settings.stepdown_request_memory_bytes
-        self.unread_answers = unread_answers(self.clock, request_bytes)
+        self.unread_answers = make_unread_answers_budget(self.clock, request_bytes)
         self.long_requests = LongRequests(LONG_REQUESTS_AT_ONCE, self.unread_answers)
         self.answer_memory = AnswerBudget(
             request_bytes // LONG_ANSWERS_SHARE, self.unread_answers, clock=self.clock, patience_ms=SLOW_REQUEST_MS

@@ -35,7 +35,7 @@ class HeldPorts:
         self._share(False)
 
     @contextmanager
-    def sharing(self) -> Iterator[None]:
+    def let_broker_listen(self) -> Iterator[None]:
         """Within the block the broker may listen at them."""
         self._share(True)
         try:

@@ -134,11 +134,13 @@ class AsyncConnection(asyncio.Protocol):
         answered: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._waiting[correlation_id] = answered
         try:
-            return await self._write(pieces, answered, timeout_s)
+            return await self._write_and_await(pieces, answered, timeout_s)
         finally:
             del answered  # an exception that it has knows this frame
 
-    async def _write(self, pieces: list[Any], answered: asyncio.Future[Frame], timeout_s: float | None) -> Frame:
+    async def _write_and_await(
+        self, pieces: list[Any], answered: asyncio.Future[Frame], timeout_s: float | None
+    ) -> Frame:
         try:
             async with asyncio.timeout(timeout_s or self._timeout_s):
                 await self._writable.wait()
@@ -157,7 +159,7 @@ class AsyncConnection(asyncio.Protocol):
         if isinstance(step, RawSaslToken):
             self._bare = asyncio.get_running_loop().create_future()
             sized = len(step.token).to_bytes(SIZE_BYTES, "big") + step.token
-            return bytes(await self._write([sized], self._bare, None))
+            return bytes(await self._write_and_await([sized], self._bare, None))
         token = step()
         return await token if inspect.isawaitable(token) else token
 

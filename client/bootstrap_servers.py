@@ -20,7 +20,7 @@ class BootstrapServers:
         self._learned: list[HostPort] = []
         self._answered_last: HostPort | None = None
 
-    def learn(self, brokers: Iterable[HostPort]) -> None:
+    def add_brokers(self, brokers: Iterable[HostPort]) -> None:
         """Takes the brokers of a Metadata answer, which are asked where none that was given answers."""
         self._learned = [each for each in brokers if each not in self._given]
 

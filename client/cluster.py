@@ -75,10 +75,10 @@ class Cluster:
             except ClientError as error:
                 fault = error
 
-    def learn(self, response: Any) -> None:
+    def update_brokers(self, response: Any) -> None:
         """Takes the brokers and the controller of a Metadata answer."""
         self.nodes = {each.node_id: HostPort(each.host, each.port) for each in response.brokers}
-        self.servers.learn(self.nodes.values())
+        self.servers.add_brokers(self.nodes.values())
         if (controller := self.nodes.get(response.controller_id)) is not None:
             self._found[CONTROLLER] = controller
 
@@ -113,7 +113,7 @@ class Cluster:
             raise ClientError(f"the cluster has no broker {ask.to}", ErrorCode.BROKER_NOT_AVAILABLE)
         response = yield from self.servers.try_each(partial(Send, ask=ask), (OSError, MalformedAnswer))
         if ask.key is ApiKey.METADATA:
-            self.learn(response)
+            self.update_brokers(response)
         return response
 
     def _look_up_target(self, target: Target) -> Steps[None]:

@@ -97,7 +97,7 @@ class Connection:
         self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         return answer.error_code
 
-    def newest(self, spec: ApiSpec, most: int = ANY_VERSION) -> int:
+    def newest_version(self, spec: ApiSpec, most: int = ANY_VERSION) -> int:
         """The newest version, `most` at most, that both sides speak; -1 where the broker does not offer the API."""
         return min(self.versions.get(spec.key, NOT_OFFERED)[1], spec.max_version, most)
 

@@ -28,9 +28,11 @@ def connecting_faults(address: HostPort) -> Iterator[None]:
     try:
         yield
     except ssl.SSLError as fault:
-        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from _bare(fault)
+        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from _without_traceback(fault)
     except (OSError, ValueError) as fault:
-        raise Unreachable(f"no broker answers at {address}: {connect_reason(fault)}", address) from _bare(fault)
+        raise Unreachable(f"no broker answers at {address}: {connect_reason(fault)}", address) from _without_traceback(
+            fault
+        )
 
 
 @contextmanager
@@ -39,23 +41,27 @@ def asking_faults(address: HostPort, name: str) -> Iterator[None]:
     try:
         yield
     except AuthenticationFailed as fault:
-        raise AuthenticationFailed(f"{address}: {fault}", fault.error_code) from _bare(fault)
+        raise AuthenticationFailed(f"{address}: {fault}", fault.error_code) from _without_traceback(fault)
     except ClientError:
         raise
     except TimeoutError as fault:
-        raise NoAnswer(f"the broker at {address} did not answer {name} in time") from _bare(fault)
+        raise NoAnswer(f"the broker at {address} did not answer {name} in time") from _without_traceback(fault)
     except ssl.SSLError as fault:
-        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from _bare(fault)
+        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from _without_traceback(fault)
     except OSError as fault:
-        raise ConnectionBroken(f"the connection to {address} broke: {fault.strerror or fault}") from _bare(fault)
+        raise ConnectionBroken(f"the connection to {address} broke: {fault.strerror or fault}") from _without_traceback(
+            fault
+        )
     except TlsInFrame as fault:
-        raise TlsExpected(f"{address} speaks TLS, which security.protocol SSL or SASL_SSL is for") from _bare(fault)
+        raise TlsExpected(
+            f"{address} speaks TLS, which security.protocol SSL or SASL_SSL is for"
+        ) from _without_traceback(fault)
     except MalformedFrame as fault:
         text = f"{address} answered {name} with something else than a Kafka response: {printable(str(fault))}"
-        raise MalformedAnswer(text) from _bare(fault)
+        raise MalformedAnswer(text) from _without_traceback(fault)
 
 
-def _bare(fault: Exception) -> Exception:
+def _without_traceback(fault: Exception) -> Exception:
     """The fault without its traceback. From Python 3.12 on the frame of `contextmanager`, which knows the fault, is in
     that, so that each would keep the other.
     """

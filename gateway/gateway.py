@@ -21,7 +21,7 @@ from ..config.keys.key import MAX_INT
 from ..config.listener_security import ListenerSecurity
 from ..network.admission.address_budget import AddressBudget
 from ..network.admission.password_tries import PasswordTries
-from ..network.admission.shared_by_connections import RequestRules, SharedByConnections, unread_answers
+from ..network.admission.shared_by_connections import RequestRules, SharedByConnections, make_unread_answers_budget
 from ..network.answerer import Answerer, CloseConnection
 from ..network.clients.client_report import ClientReport
 from ..network.clock import Clock, LoopClock
@@ -101,7 +101,7 @@ class Gateway:
         self._request_memory = MemoryBudget(
             network.stepdown_request_memory_bytes, clock=self.clock, patience_ms=PATIENCE_MS
         )
-        unread = unread_answers(self.clock, self._request_memory.limit_bytes)
+        unread = make_unread_answers_budget(self.clock, self._request_memory.limit_bytes)
         self._shared = SharedByConnections.of(
             self.clock, self._request_memory, unread, PATIENCE_MS, self._request_rules
         )
@@ -306,7 +306,7 @@ class Gateway:
 
     def _make_connection(self, sock: socket.socket, peer: Peer) -> tuple[Connection, Answerer]:
         loop, network = asyncio.get_running_loop(), self.settings.network
-        wire = PlainTransport(sock, loop) if self._admission is None else self._admission.wire(sock, loop)
+        wire = PlainTransport(sock, loop) if self._admission is None else self._admission.make_transport(sock, loop)
         peer.turn = Turn(self._turns)
         sender = RelayingSender(wire, self.metrics)
         parser = FrameParser(network.socket_request_max_bytes)

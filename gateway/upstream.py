@@ -154,7 +154,7 @@ class Upstream:
         self.alive = frozenset(broker.node_id for broker in response.brokers)
         for broker in response.brokers:
             self.learn_broker(broker.node_id, HostPort(broker.host, broker.port))
-        self._servers.learn(self.brokers[each] for each in self.alive if each in self.brokers)
+        self._servers.add_brokers(self.brokers[each] for each in self.alive if each in self.brokers)
         self._leading_back &= {*self.bootstrap, *self.brokers.values()}
 
     def find_broker_fault(self) -> str:

@@ -123,7 +123,7 @@ class ConvertedPiece:
         buffer_bytes = 0 if memory.is_half_used else stream.buffer_bytes
         self._hold(await memory.budget.claim(stream.claim_bytes), buffer_bytes)
         try:
-            self._keep_first(await self.work(partial(stream.fill, self.buffer or None)))
+            self._keep_first(await self.run_in_worker(partial(stream.fill, self.buffer or None)))
         finally:
             if self.state is not ConversionState.OFFERED or memory.is_half_used:
                 self.drop()
@@ -165,7 +165,7 @@ class ConvertedPiece:
         """Make the next bytes, which may be none yet."""
         self.keep(self.stream.fill(self.buffer))
 
-    def work(self, work: Callable[[], T], on_over: Callable[[], None] | None = None) -> "asyncio.Future[T]":
+    def run_in_worker(self, work: Callable[[], T], on_over: Callable[[], None] | None = None) -> "asyncio.Future[T]":
         """Do `work` in a thread, which has the buffer until it is over, even if nobody waits for it any more."""
 
         def take_back() -> None:

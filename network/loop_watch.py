@@ -51,7 +51,7 @@ class LoopWatch:
         self._now_s, self._cpu_s = now_s, cpu_s
         self._used_s = 0.0
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._keep_looking, name="loop watch", daemon=True)
+        self._thread = threading.Thread(target=self._check_periodically, name="loop watch", daemon=True)
         self._loop_thread = 0
         self._due_s = 0.0
         self._found: tuple[str, str, bool] | None = None
@@ -82,11 +82,11 @@ class LoopWatch:
             if left_out is not None:
                 log.warning("the event loop was held for %d ms: %s%s", late_s * 1000, told, repetition_text(left_out))
 
-    def _keep_looking(self) -> None:
+    def _check_periodically(self) -> None:
         while not self._stopped.wait(LOOK_S):
-            self.look()
+            self.check_loop()
 
-    def look(self) -> None:
+    def check_loop(self) -> None:
         """Finds out what the loop's thread does, if the timer is late."""
         if self._found is None and self._now_s() - self._due_s > LONG_S:
             peer = self._peer_of(asyncio.current_task(self._loop))

@@ -160,7 +160,7 @@ class Sender:
         wire = self._wire
         wire.stop_watching_room()
         most_bytes = may_send_bytes if wire.sends_in_threads else 0
-        working = piece.work(partial(_fill_and_send, piece, wire, most_bytes), wire.take_back)
+        working = piece.run_in_worker(partial(_fill_and_send, piece, wire, most_bytes), wire.take_back)
         wire.lend()
         size, passed, sent = await working
         piece.keep(size)

@@ -130,7 +130,7 @@ class FastAppend:
         delivery.lie_in(choice.batch, buffer.count - 1)
         choice.produced_bytes += grown
         if buffer.full or choice.produced_bytes >= self._most_bytes:
-            self._accumulator.look_at_choice(self._built_in, choice, self._view)
+            self._accumulator.end_choice_when_full(self._built_in, choice, self._view)
         return True
 
     def _enqueue(

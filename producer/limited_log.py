@@ -26,7 +26,7 @@ class LimitedLog:
         """`kind` says what counts as the same."""
         self._write(logging.WARNING, kind, text, values, None)
 
-    def fault(self, what: str, fault: BaseException) -> None:
+    def log_fault(self, what: str, fault: BaseException) -> None:
         """A fault of ours, with its traceback."""
         self._write(logging.ERROR, what, "%s failed", (what,), fault)
 

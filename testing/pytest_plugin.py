@@ -135,7 +135,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     try:
         yield
     except KeyboardInterrupt:
-        item.config.stash[INTERRUPTED] = _tell_last_events(item)
+        item.config.stash[INTERRUPTED] = _describe_last_events(item)
         raise
 
 
@@ -197,11 +197,11 @@ def pytest_runtest_makereport(
         _shorten_traceback(call.excinfo.value)
     report = yield
     if report.when == "call" and report.failed:
-        report.sections += _tell_last_events(item)
+        report.sections += _describe_last_events(item)
     return report
 
 
-def _tell_last_events(item: pytest.Item) -> list[tuple[str, str]]:
+def _describe_last_events(item: pytest.Item) -> list[tuple[str, str]]:
     """A title and a text for each of the test's brokers of which there is something to tell."""
     used = BROKERS.intersection(getattr(item, "fixturenames", ()))
     told = {name: _last_events(item, name) for name in sorted(used)}

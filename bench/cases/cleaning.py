@@ -88,7 +88,7 @@ class CleaningTest:
         """Whether a key's last value is this one: all keys have the same."""
         return len(value) == max(_UPDATE.size, self.value_bytes) and _UPDATE.unpack_from(value)[0] == self.updates - 1
 
-    def as_case(self) -> dict[str, Value]:
+    def describe_case(self) -> dict[str, Value]:
         return {
             "keys": self.keys,
             "updates": self.updates,
@@ -126,14 +126,14 @@ def run_cleaning(
                 result = Result(
                     kind="round",
                     bench="cleaning",
-                    case=test.as_case(),
+                    case=test.describe_case(),
                     server=server.name,
                     version=server.version,
                     round=number,
                     values=values,
                 )
                 journal.note(result)
-    return journal.conclude("cleaning", test.as_case())
+    return journal.conclude("cleaning", test.describe_case())
 
 
 def _write_dirty_topic(test: CleaningTest, address: str, topic: str) -> None:

@@ -133,7 +133,7 @@ class MemoryCase:
     heap: str
     terms: Terms
 
-    def as_case(self) -> Mapping[str, Value]:
+    def describe_case(self) -> Mapping[str, Value]:
         test, readers = self.test, self.readers
         values: dict[str, Value] = {
             "partitions": test.partitions,
@@ -168,7 +168,7 @@ def _measure_in_rounds(
             )
             _restart(server)
             _measure_once(case, number, server, terms, load, journal, show_progress)
-    journal.conclude("memory", case.as_case())
+    journal.conclude("memory", case.describe_case())
 
 
 def _restart(server: Contender) -> None:
@@ -206,7 +206,7 @@ def _measure_once(
         Result(
             kind="round",
             bench="memory",
-            case=case.as_case(),
+            case=case.describe_case(),
             server=server.name,
             version=server.version,
             round=number,
@@ -223,7 +223,7 @@ def _note_samples(
             journal.note_sample(
                 Sample(
                     bench="memory",
-                    case=case.as_case(),
+                    case=case.describe_case(),
                     server=server.name,
                     version=server.version,
                     round=number,
@@ -246,7 +246,7 @@ def _run_readers(
     connections = tuple(_connection_requests(case.test, case.readers))
     plan = LoadPlan(address=server.address, connections=connections, asking=asking, responses=1)
     load.prepare(through_tls(server, plan))
-    load.go()
+    load.start_load()
     try:
         result = load.result()
     except BenchFailure as failure:

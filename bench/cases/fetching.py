@@ -43,7 +43,7 @@ class FetchCase:
     batch_bytes: int = BATCH_BYTES
     partition_fetch_bytes: int = PARTITION_FETCH_BYTES
 
-    def as_case(self) -> dict[str, Value]:
+    def describe_case(self) -> dict[str, Value]:
         return {
             "data": str(self.data),
             "batch_bytes": self.batch_bytes,
@@ -115,7 +115,7 @@ def run_fetches(
                 show_progress(f"{bench}: writing {topic_of(filling)} to {server.name}")
                 fill(server.address, topic_of(filling), filling, load)
             for case in grid.cases(filling):
-                contest = AlternatingRun(bench, case.as_case(), terms, journal, show_progress)
+                contest = AlternatingRun(bench, case.describe_case(), terms, journal, show_progress)
                 found += play_case(contest, case, filling, servers, load)
     return found
 

@@ -41,7 +41,7 @@ class ProduceCase:
     compression_type: str
     data: ValueKind
 
-    def as_case(self, writing: ProduceRequests) -> dict[str, Value]:
+    def describe_case(self, writing: ProduceRequests) -> dict[str, Value]:
         return {
             "data": str(self.data),
             "batch_bytes": self.batch_bytes,
@@ -110,7 +110,7 @@ def run_produce(
     numbers = count(1)
     with LoadProcess() as load, start_contenders(folder, maven, terms, SETTINGS, heap) as servers:
         for case in grid.cases():
-            contest = AlternatingRun("produce", case.as_case(writing), terms, journal, show_progress)
+            contest = AlternatingRun("produce", case.describe_case(writing), terms, journal, show_progress)
 
             def measure(
                 server: Contender, seconds: float, case: ProduceCase = case, contest: AlternatingRun = contest

@@ -39,7 +39,7 @@ class LoadProcess:
 
     def run(self, plan: LoadPlan) -> LoadResult:
         self.prepare(plan)
-        self.go()
+        self.start_load()
         return self.result()
 
     def prepare(self, plan: LoadPlan) -> None:
@@ -49,7 +49,7 @@ class LoadProcess:
         if answer != "ready":
             raise BenchFailure(str(answer))
 
-    def go(self) -> None:
+    def start_load(self) -> None:
         self._send("go")
 
     def result(self) -> LoadResult:

@@ -56,7 +56,7 @@ def turn(server: Contender, load: LoadProcess, plan: LoadPlan, seconds: float) -
     """MB a CPU second of the server, and MB/s."""
     load.prepare(replace(plan, seconds=seconds))
     before = server.usage.cpu_seconds()
-    load.go()
+    load.start_load()
     result = load.result()
     mb = result.received_bytes / 1e6
     return mb / (server.usage.cpu_seconds() - before), mb / result.seconds

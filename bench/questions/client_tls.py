@@ -200,7 +200,7 @@ def passed_ms_a_mb(load: LoadProcess, gateway: Any, broker: str, size_bytes: int
     load.prepare(ProduceRequests().plan(gateway.address, PASSED, filling, SECONDS))
     usage = ProcessUsage(gateway.pid)
     before = usage.cpu_seconds()
-    load.go()
+    load.start_load()
     result = load.result()
     cpu_s = usage.cpu_seconds() - before
     delete_topic(broker, PASSED)

@@ -108,7 +108,7 @@ class LoadRunner:
         """Raises: BenchFailure."""
         self.load.prepare(plan)
         before = way.cpu_seconds()
-        self.load.go()
+        self.load.start_load()
         result = self.load.result()
         cpu_s = way.cpu_seconds() - before
         if result.errors:
@@ -250,7 +250,7 @@ def measure_scale_row(
             idle.call(ApiVersionsRequest(), 0)
             idle.call(MetadataRequest(topics=()), 1)
         load.prepare(writing.plan(way.address, topic, batches_of_size(1_800), 2 * seconds))
-        load.go()
+        load.start_load()
         time.sleep(seconds)
         a_connection = (way.rss_bytes() - before) / connections / 1000
         large = runner.produce(way, kafka, FASTEST, 64_000, seconds / 2)

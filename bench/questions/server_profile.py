@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> None:
                 load.prepare(replace(plan, seconds=seconds))
                 with recorded(server.pid, data):
                     before = server.usage.cpu_seconds()
-                    load.go()
+                    load.start_load()
                     result = load.result()
                     cpu = server.usage.cpu_seconds() - before
             moved = result.received_bytes + result.sent_bytes

@@ -87,7 +87,7 @@ class Controller:
 
     # Brokers
 
-    def begin(self) -> None:
+    def clear_leaders(self) -> None:
         """Nobody runs yet: partitions have no leader until one of their ISR comes."""
         self._commit({key: name_leader(each, NO_LEADER) for key, each in self.records() if each.leader != NO_LEADER})
 

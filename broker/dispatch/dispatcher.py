@@ -125,7 +125,7 @@ class Dispatcher:
         if is_large and route.spec.key is not ApiKey.PRODUCE:
             return self._answer_large(route, header, body, peer, began)
         try:
-            call = self._call(route, header, body, peer, MOST_ITEMS_READ_AT_ONCE if is_large else None)
+            call = self._make_call(route, header, body, peer, MOST_ITEMS_READ_AT_ONCE if is_large else None)
         except TooManyItems as fault:
             if is_large:
                 drop_traceback(fault)
@@ -133,7 +133,7 @@ class Dispatcher:
             return self._refuse_too_many(route, header, peer, fault, began)
         return self._answer(route, call, began)
 
-    def _call(
+    def _make_call(
         self, route: Route, header: RequestHeader, body: memoryview, peer: Peer, at_once: int | None = None
     ) -> Call:
         """Raises: MalformedFrame; TooManyItems, also where there are more than `at_once`."""
@@ -157,7 +157,7 @@ class Dispatcher:
     ) -> Reply:
         """As `answer`; a worker decodes the many items of the request."""
         try:
-            call = await self._core.run_in_worker(self._call, route, header, body, peer)
+            call = await self._core.run_in_worker(self._make_call, route, header, body, peer)
             call.has_many_items = True
             del body  # the answer may wait for other clients
         except TooManyItems as fault:
@@ -190,7 +190,7 @@ class Dispatcher:
             response = _make_refusal(route, call, error)
         if type(response) is CoroutineType:
             return self._answer_later(route, call, response, began)
-        return self._reply(route, call, response, began)
+        return self._make_reply(route, call, response, began)
 
     async def _answer_later(
         self, route: Route, call: Call, handling: Coroutine[Any, Any, Any | None], began: float
@@ -213,12 +213,12 @@ class Dispatcher:
                 encoded = _encode(route, call, response)
             pieces = self._pass_on(call, encoded)
             del response
-            claim = await self._charge(pieces, call.peer.network)
+            claim = await self._claim_answer_memory(pieces, call.peer.network)
         finally:
             turn.leave()
         return Reply(pieces, route.meter, began, perf_counter(), call.throttle_ms, claim)
 
-    async def _charge(self, pieces: list[Piece], network: str) -> Claim | None:
+    async def _claim_answer_memory(self, pieces: list[Piece], network: str) -> Claim | None:
         """Claims memory for a large answer until the client has read it; None for a small one.
 
         Raises: CloseConnection where too much waits for it.
@@ -255,7 +255,7 @@ class Dispatcher:
             response = await interceptor.after(call, response)
         return response
 
-    def _reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
+    def _make_reply(self, route: Route, call: Call, response: Any | None, began: float) -> Reply:
         response = self._count(route, call, response, began)
         if response is None:
             return Reply(None, route.meter, began, perf_counter(), call.throttle_ms)

@@ -75,7 +75,7 @@ def _count_usage(quota: LimitedRequest, call: "Call", spent_s: float) -> None:
     if call.key is ApiKey.PRODUCE:
         quota.count_produce(call.request_bytes)
     quota.count_work(spent_s)
-    call.throttle_ms = quota.settle()
+    call.throttle_ms = quota.count_throttling()
 
 
 def with_throttle_time(response: Any, throttle_ms: int) -> Any:

@@ -185,7 +185,7 @@ class Control:
     async def _arm_fault(self, body: Body) -> Answer:
         armed = self.faults.arm(self._parse_fault(body))
         for injector in self._injectors.values():
-            injector.note(armed)
+            injector.arm_fault(armed)
         self.log_event(f"fault {armed.number} armed: {armed.fault.kind}")
         return armed.to_json()
 

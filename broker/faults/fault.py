@@ -106,7 +106,7 @@ class Fault:
             and (not self.is_for_partitions or request.has_partition(self.is_about))
         )
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         """Where a request of this API is when the fault fires."""
         return FaultPlace.BEFORE
 

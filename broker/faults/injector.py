@@ -35,7 +35,7 @@ class Injector(Interceptor):
         self._contents = contents
         self._passing: dict[int, PassingRequest] = {}
 
-    def note(self, armed: ArmedFault) -> None:
+    def arm_fault(self, armed: ArmedFault) -> None:
         """Lets a new fault keep what it needs of this moment."""
         if self._is_for_this_broker(armed.fault):
             armed.fault.arm(armed, self._services)
@@ -102,7 +102,7 @@ class Injector(Interceptor):
         """Yields the faults of that place that fire, each after the one before it was applied."""
         for armed in self._faults.active():
             fault = armed.fault
-            if fault.acts_at(request.call.key) is not place or not self._matches(fault, request):
+            if fault.fault_place(request.call.key) is not place or not self._matches(fault, request):
                 continue
             if place is FaultPlace.AFTER and not fault.can_change(request, response):
                 continue

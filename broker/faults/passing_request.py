@@ -69,7 +69,7 @@ class PassingRequest:
         """Lets it wait, by the broker's clock."""
         await self.services.clock.sleep(delay_ms)
 
-    async def hold(self, released: asyncio.Event) -> None:
+    async def hold_until(self, released: asyncio.Event) -> None:
         """Returns when it is released. Raises: CloseConnection when the client leaves before."""
         left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting = asyncio.ensure_future(released.wait())

@@ -233,7 +233,7 @@ def _read(
     log = partition.log
     if log.is_offline:
         log.check_online()
-    high_watermark, last_stable_offset, below = partition.ends(params.isolation_level, params.replica_id)
+    high_watermark, last_stable_offset, below = partition.offset_snapshot(params.isolation_level, params.replica_id)
     if reading.divergence is None and reading.preferred_replica == NOBODY:
         reading.slice = log.read(
             interest.fetch_offset,

@@ -140,7 +140,7 @@ class ConsumerGroupStore:
             group.refresh_at_ms = change.refresh_at_ms
         if group.epoch > epoch:
             self.rebalances += 1
-            self.lines.inform(group.group_id, f"epoch %d has {plural(len(group.members), 'member')}", group.epoch)
+            self.lines.log_info(group.group_id, f"epoch %d has {plural(len(group.members), 'member')}", group.epoch)
         for act in change.stored:
             act()
 
@@ -150,7 +150,7 @@ class ConsumerGroupStore:
         member = group.members.get(member_id)
         if member is None or self._groups.find(group.group_id) is not group:
             return
-        self.lines.inform(group.group_id, f"%s {failure} for %d ms, it is removed", member_id, timeout_ms)
+        self.lines.log_info(group.group_id, f"%s {failure} for %d ms, it is removed", member_id, timeout_ms)
         try:
             self.remove_member(group, member)
         except ApiError as error:
@@ -169,9 +169,9 @@ class ConsumerGroupStore:
 
     def _downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> None:
         classic = self._converter.downgrade(group, leaving, self.now_ms())
-        self._record_log.append(group.group_id, [*group.tombstones(), classic.record()])
+        self._record_log.append(group.group_id, [*group.tombstones(), classic.to_record()])
         self.timeouts.forget(group)
         self._groups.put(classic)
         for member in classic.members.values():
             self._rebalancer.keep_alive(classic, member)
-        self._rebalancer.prepare(classic, "only members of the classic protocol are left")
+        self._rebalancer.prepare_rebalance(classic, "only members of the classic protocol are left")

@@ -40,7 +40,7 @@ from .consumer.group import ConsumerGroup
 from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.long_plans import LongPlans
 from .consumer.topic_lookup import TopicLookup
-from .consumer.topic_regex import learn_patterns
+from .consumer.topic_regex import match_patterns
 from .consumer_group_store import ConsumerGroupStore
 from .describing import describe_classic, describe_consumer, describe_unknown_classic
 from .group_lines import GroupLines
@@ -149,7 +149,7 @@ class GroupCoordinator:
         for member in group.members.values():
             self._rebalancer.keep_alive(group, member)
         if len(group.members) > self.settings.max_size:
-            self._rebalancer.prepare(
+            self._rebalancer.prepare_rebalance(
                 group, f"{plural(len(group.members), 'member')}, {self.settings.max_size} are allowed"
             )
 
@@ -285,7 +285,7 @@ class GroupCoordinator:
         expressions = self._consumers.expressions_to_match(request.group_id, request.subscribed_topic_regex)
         if expressions:
             self._consumer_heartbeats.ensure_valid(request, caller.version)
-            await self._core.run_in_worker(learn_patterns, expressions, self._lookup.names())
+            await self._core.run_in_worker(match_patterns, expressions, self._lookup.names())
         if self._long_plans.is_long(request, self._timers.now_ms()):
             self._consumer_heartbeats.ensure_valid(request, caller.version)
             make = partial(self._consumer_heartbeats.plan, request, caller)
@@ -356,7 +356,7 @@ class GroupCoordinator:
         """Takes away what is older than its retention, and groups that have nothing left."""
         turn = self._core.turns.begin()
         for group in self.groups:
-            with self._core.rounds.item("offset expiry", group.group_id):
+            with self._core.rounds.handle_item("offset expiry", group.group_id):
                 await self._expire_group_offsets(group, turn)
             await turn.next()
 
@@ -366,7 +366,7 @@ class GroupCoordinator:
             return
         expired = await self._commits.expire(group, turn)
         if expired:
-            self._rebalancer.lines.inform(group.group_id, "%d committed offsets expired", expired)
+            self._rebalancer.lines.log_info(group.group_id, "%d committed offsets expired", expired)
 
     # What is counted
 
@@ -399,10 +399,10 @@ class GroupCoordinator:
         if OFFSETS_TOPIC in names:
             self._forget_all()
         self._on_topic_changes(names)
-        return self._deletions.begin(self._delete_offsets_of(names, self._topic.ends()))
+        return self._deletions.begin(self._delete_offsets_of(names, self._topic.end_offsets()))
 
     async def _delete_offsets_of(self, names: Collection[str], ends: Mapping[int, int]) -> None:
-        with self._core.rounds.item("deletion of offsets", plural(len(names), "topic")):
+        with self._core.rounds.handle_item("deletion of offsets", plural(len(names), "topic")):
             await self._commits.delete_topics(names, ends, self._core.turns.begin())
 
     def _on_topic_changes(self, names: Collection[str]) -> None:

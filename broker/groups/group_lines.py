@@ -19,11 +19,11 @@ class GroupLines:
         self._lines = lines
         self._on_line = on_line
 
-    def inform(self, group_id: str, text: str, *values: str | int | Exception) -> None:
+    def log_info(self, group_id: str, text: str, *values: str | int | Exception) -> None:
         """A line that begins with the group. `text` is a %-format of the values, of which names are cut and escaped."""
         line = _format_line(group_id, text, values)
         self._on_line(line)
-        self._lines.inform(log, group_id[:KEY_CHARACTERS], line)
+        self._lines.log_info(log, group_id[:KEY_CHARACTERS], line)
 
     def warn(self, group_id: str, text: str, *values: str | int | Exception) -> None:
         """The same for what has gone wrong."""

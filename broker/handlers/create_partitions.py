@@ -39,7 +39,7 @@ async def handle(services: "Services", request: CreatePartitionsRequest, call: C
             call.quota.count_mutations(added, strict_from=FIRST_VERSION_WITH_STRICT_QUOTA)
             if not request.validate_only:
                 assignment = [tuple(each.broker_ids) for each in topic.assignments or ()]
-                await services.topics.grow(topic.name, topic.count, assignment)
+                await services.topics.add_partitions(topic.name, topic.count, assignment)
                 log.info("topic %s is given %s by %s", topic.name, plural(topic.count, "partition"), call.requester)
         except ApiError as fault:
             drop_traceback(fault)

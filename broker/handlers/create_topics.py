@@ -119,7 +119,7 @@ def _count_partitions_and_replicas(services: "Services", topic: CreatableTopic) 
     """How many partitions and replicas the topic gets. Raises ApiError 37 or 38."""
     defaults = services.settings
     factor = defaults.default_replication_factor if topic.replication_factor == UNSET else topic.replication_factor
-    check_layout(topic.num_partitions, factor, services.topics.most_replicas)
+    check_layout(topic.num_partitions, factor, services.topics.max_replication_factor)
     return defaults.num_partitions if topic.num_partitions == UNSET else topic.num_partitions, max(1, factor)
 
 

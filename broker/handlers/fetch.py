@@ -60,7 +60,7 @@ def handle(
         context = services.sessions.open(request, call.version, services.clock.monotonic_ms())
     except ApiError as error:
         return FetchResponse(error_code=error.code)
-    fetch = Fetch(services, context, _params(services, request, call), request.max_wait_ms, call)
+    fetch = Fetch(services, context, _make_params(services, request, call), request.max_wait_ms, call)
     if len(context.interests) > FEW_PARTITIONS:
         return fetch.answer_in_turn()
     readings = read_few(services.cluster, context.interests, fetch.params)
@@ -83,7 +83,7 @@ def refuse(request: FetchRequest, error: ApiError, call: Call) -> FetchResponse:
     )
 
 
-def _params(services: "Services", request: FetchRequest, call: Call) -> FetchParams:
+def _make_params(services: "Services", request: FetchRequest, call: Call) -> FetchParams:
     version = call.version
     max_bytes = services.settings.fetch_max_bytes
     if version >= FIRST_VERSION_WITH_SOFT_LIMITS and request.max_bytes < max_bytes:

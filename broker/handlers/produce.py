@@ -46,7 +46,7 @@ from ..dispatch.call import Call
 from ..metadata.image import Topic
 from ..metadata.partition import Partition
 from ..produce.append import AppendJob, Check, RequestAppend
-from ..produce.response import PartitionOutcome, are_settled, give_up, note_failure, response_of
+from ..produce.response import PartitionOutcome, are_settled, note_failure, response_of, time_out_partitions
 from ..transactions.verification import verify_produce
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ async def _answer_after_replication(
 ) -> ResponseOrNone:
     keys = [outcome.partition.key for outcome in waiting if outcome.partition is not None]
     await services.produce_purgatory.wait(keys, lambda _: are_settled(services, waiting), max(0, request.timeout_ms))
-    give_up(waiting)
+    time_out_partitions(waiting)
     if call.has_many_items:
         return await services.run_in_worker(response_of, services, outcomes, call)
     return response_of(services, outcomes, call)

@@ -56,12 +56,12 @@ def _ensure_level(
     update: FeatureUpdateKey, known: Mapping[str, FeatureRange], levels: dict[str, int], version: int
 ) -> None:
     """Raises ApiError INVALID_UPDATE_VERSION."""
-    fault = _fault(update, known.get(update.feature), levels, version)
+    fault = _find_fault(update, known.get(update.feature), levels, version)
     if fault is not None:
         raise ApiError(f"{update.feature} {update.max_version_level}: {fault}", ErrorCode.INVALID_UPDATE_VERSION)
 
 
-def _fault(
+def _find_fault(
     update: FeatureUpdateKey, supported: FeatureRange | None, levels: dict[str, int], version: int
 ) -> str | None:
     wanted = update.max_version_level

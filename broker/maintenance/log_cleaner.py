@@ -59,12 +59,12 @@ class Cleaner:
         return None if self._looked_ms is None else (self._core.clock.monotonic_ms() - self._looked_ms) / 1000
 
     @property
-    def active(self) -> int:
+    def active_count(self) -> int:
         """Logs that are being cleaned now."""
         return len(self._cleaning)
 
     @property
-    def uncleanable(self) -> int:
+    def uncleanable_count(self) -> int:
         """Logs that it has given up."""
         return len(self._uncleanable)
 
@@ -103,10 +103,10 @@ class Cleaner:
         if self._threads is not None:
             self._threads.shutdown()
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Returns when nothing is being cleaned."""
         for task in self._tasks:
-            await task.idle()
+            await task.wait_until_idle()
 
     def _forget(self, topics: Sequence[Topic]) -> None:
         for topic in topics:
@@ -173,7 +173,7 @@ class Cleaner:
             what = find_cleanable_range(partition.log, below, partition.last_stable_offset, now_ms)
             return None if what.is_due and not self._may_compact(partition, what) else what
         except Exception as fault:
-            self._give_up(partition, fault)
+            self._mark_uncleanable(partition, fault)
             return None
 
     # One log
@@ -190,7 +190,7 @@ class Cleaner:
             log.warning("%s could not be cleaned and is tried again: %s", what.log.name, fault)
             return False
         except Exception as fault:
-            self._give_up(partition, fault)
+            self._mark_uncleanable(partition, fault)
             return True
         finally:
             self._cleaning.pop(partition.key, None)
@@ -198,7 +198,7 @@ class Cleaner:
             self._clean_below[partition.key] = work.clean_end
         return is_done
 
-    def _give_up(self, partition: Partition, fault: Exception) -> None:
+    def _mark_uncleanable(self, partition: Partition, fault: Exception) -> None:
         self._uncleanable[partition.key] = partition.log
         self._core.metrics.round_faults.of("log cleaning").add()
         trace = None if isinstance(fault, ApiError) else fault
@@ -212,6 +212,6 @@ class Cleaner:
         turn = self._core.turns.begin()
         for partition in await self._find_compacted_partitions():
             if partition.key not in self._in_progress and partition.log.fault is None:
-                with self._core.rounds.item("retention", partition.log.name):
+                with self._core.rounds.handle_item("retention", partition.log.name):
                     await delete_old_segments(self._core, partition, turn)
             await turn.next()

@@ -84,12 +84,12 @@ class LogMaintenance:
 
     async def stop(self) -> None:
         await self.abandon()
-        with self._core.rounds.item("high watermarks", "checkpoint at the stop"):
+        with self._core.rounds.handle_item("high watermarks", "checkpoint at the stop"):
             await self._checkpoint_watermarks()
-        with self._core.rounds.item("first deletions", "checkpoint at the stop"):
+        with self._core.rounds.handle_item("first deletions", "checkpoint at the stop"):
             await self._core.run_in_worker(self._core.first_deletion_delay.save)
         if self._core.settings.stepdown_client_report_file:
-            with self._core.rounds.item("client report", self._core.settings.stepdown_client_report_file):
+            with self._core.rounds.handle_item("client report", self._core.settings.stepdown_client_report_file):
                 await self._write_clients()
 
     async def abandon(self) -> None:
@@ -104,14 +104,14 @@ class LogMaintenance:
         for partition in self._core.cluster.each_partition():
             which = partition.log
             if which.fault is None and which.config.deletes and not which.config.is_compacted:
-                with self._core.rounds.item("retention", which.name):
+                with self._core.rounds.handle_item("retention", which.name):
                     await delete_old_segments(self._core, partition, turn)
             await turn.next()
 
     async def _flush(self) -> None:
         turn = self._core.turns.begin()
         for each in tuple(self._core.log_manager.logs.values()):
-            with self._core.rounds.item("flush", each.name):
+            with self._core.rounds.handle_item("flush", each.name):
                 if each.is_due_for_flush(self._core.clock.monotonic_ms()):
                     await self._sync(each, each.plan_flush())
             await turn.next()
@@ -132,11 +132,11 @@ class LogMaintenance:
     async def _tidy(self) -> None:
         """Syncs segments that were closed, deletes files after their delay, takes logs offline whose folder is gone."""
         for rolled in self._core.log_manager.take_rolled_logs():
-            with self._core.rounds.item("flush", rolled.name):
+            with self._core.rounds.handle_item("flush", rolled.name):
                 await self._sync(rolled, rolled.plan_flush_of_closed_segments())
         taken = []
         for missing in await self._core.run_in_worker(self._tidy_directories, self._core.clock.monotonic_ms()):
-            with self._core.rounds.item("look for folders", missing.name):
+            with self._core.rounds.handle_item("look for folders", missing.name):
                 if self._core.log_manager.take_offline(missing):
                     taken.append(missing)
         _report_offline(taken)
@@ -172,7 +172,7 @@ class LogMaintenance:
         expiration_ms = self._core.settings.producer_id_expiration_ms
         turn = self._core.turns.begin()
         for partition in self._core.cluster.each_partition():
-            with self._core.rounds.item("producer expiry", partition.log.name):
+            with self._core.rounds.handle_item("producer expiry", partition.log.name):
                 for _ in partition.log.producers.state.expire(now_ms, expiration_ms):
                     await turn.next()
             await turn.next()

@@ -90,7 +90,7 @@ class MetadataImage:
         """The rack of each living broker."""
         return {node_id: node.rack for node_id, node in self.brokers.items()}
 
-    def offline(self, replicas: Sequence[int]) -> list[int]:
+    def offline_of(self, replicas: Sequence[int]) -> list[int]:
         """Those that are not living brokers."""
         return [node_id for node_id in replicas if node_id not in self.brokers]
 
@@ -102,7 +102,7 @@ class MetadataImage:
     def offline_replicas(self, partition: Partition) -> list[int]:
         """The replicas of brokers that do not live, and ours if its log is offline."""
         own = [self.node_id] if self.is_offline_here(partition) else []
-        return [*self.offline(partition.replicas), *own]
+        return [*self.offline_of(partition.replicas), *own]
 
     def is_offline_here(self, partition: Partition) -> bool:
         """Whether this broker has a replica whose files cannot be used."""

@@ -71,7 +71,7 @@ class LogMoves:
             for index in topic.partitions:
                 self._cancel((topic.name, index))
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Returns when no move is under way."""
         while self._tasks:
             await asyncio.wait(list(self._tasks.values()))
@@ -100,7 +100,7 @@ class LogMoves:
             del self._tasks[key], self._moves[key]
 
     async def _run_move(self, partition: Partition, move: LogMove) -> None:
-        with self._core.rounds.item("log move", f"{partition.log.name} to {move.destination}"):
+        with self._core.rounds.handle_item("log move", f"{partition.log.name} to {move.destination}"):
             await self._move(partition, move)
 
     async def _move(self, partition: Partition, move: LogMove) -> None:
@@ -109,7 +109,7 @@ class LogMoves:
             await self._copy(move)
             current = self._core.cluster.topics.get(partition.topic_name)
             if current is not None and current.partitions.get(partition.index) is partition:
-                partition.log = self._core.log_manager.adopt(move)
+                partition.log = self._core.log_manager.replace_with_moved_log(move)
                 finished = True
                 log.info("%s is now in %s", partition.log.name, move.destination)
         finally:

@@ -70,7 +70,7 @@ class Partition:
         """First offset of the earliest open transaction, else the high watermark."""
         return self._last_stable_offset_below(self.high_watermark)
 
-    def ends(self, isolation_level: int, replica_id: int = -1) -> tuple[int, int, int]:
+    def offset_snapshot(self, isolation_level: int, replica_id: int = -1) -> tuple[int, int, int]:
         """The high watermark, the last stable offset, and the first offset that this reader may not see.
 
         Consumers see by isolation, followers everything.
@@ -83,7 +83,7 @@ class Partition:
 
     def visible_end(self, isolation_level: int, replica_id: int = -1) -> int:
         """The last of `ends`."""
-        return self.ends(isolation_level, replica_id)[2]
+        return self.offset_snapshot(isolation_level, replica_id)[2]
 
     def _last_stable_offset_below(self, high_watermark: int) -> int:
         log = self.log

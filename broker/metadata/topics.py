@@ -129,7 +129,7 @@ class Topics:
         return self.cluster.brokers.keys()
 
     @property
-    def most_replicas(self) -> int:
+    def max_replication_factor(self) -> int:
         """How many replicas a partition may have."""
         return max(1, len(self.known_brokers))
 
@@ -144,7 +144,7 @@ class Topics:
         """The topic that is created when a client asks for one that is not there. Raises ApiError 17, 36 or 40."""
         self.check_is_free(name)
         settings = self._core.settings
-        overrides = internal_overrides(name, settings, self.most_replicas)
+        overrides = internal_overrides(name, settings, self.max_replication_factor)
         partitions, factor = settings.num_partitions, settings.default_replication_factor
         if name == OFFSETS_TOPIC:
             partitions = settings.offsets_topic_num_partitions
@@ -155,7 +155,7 @@ class Topics:
         return NewTopic(
             name=name,
             partitions=partitions,
-            replication_factor=min(factor, self.most_replicas),
+            replication_factor=min(factor, self.max_replication_factor),
             settings=self.configuration.topic_settings(overrides),
             overrides=overrides,
         )
@@ -336,7 +336,7 @@ class Topics:
 
     # Growth
 
-    async def grow(self, name: str, partitions: int, assignment: Sequence[tuple[int, ...]] = ()) -> None:
+    async def add_partitions(self, name: str, partitions: int, assignment: Sequence[tuple[int, ...]] = ()) -> None:
         """Adds partitions up to that number, which is more than there are. Raises ApiError 3, 37 or 44, DiskFault.
 
         `assignment` has the replicas of each new partition, if given.
@@ -351,9 +351,9 @@ class Topics:
             if (total := self._count_partitions()) + partitions - present > self._most_partitions:
                 raise self._partition_limit_error(total)
             await self._clean_checkpoints()
-            await self._grow(topic, partitions, assignment)
+            await self._add_partitions(topic, partitions, assignment)
 
-    async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
+    async def _add_partitions(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
         stored = self.store.state.topics[topic.name]
         replicas = stored.replicas + (self._new_record(),) * (partitions - stored.partitions)
         grown = {topic.name: replace(stored, replicas=replicas)}

@@ -23,11 +23,11 @@ def register_cleaner_gauges(core: "Core", cleaner: "Cleaner") -> None:
         "Time since the cleaner last looked for work",
         lambda: _rows_of(cleaner.since_last_run_s),
     )
-    gauge("stepdown_cleaner_active", "Logs that are being cleaned now", lambda: cleaner.active)
+    gauge("stepdown_cleaner_active", "Logs that are being cleaned now", lambda: cleaner.active_count)
     gauge(
         "stepdown_cleaner_uncleanable_partitions",
         "Compacted logs whose cleaning failed, set aside until the next start (Kafka: `uncleanable-partitions-count`)",
-        lambda: cleaner.uncleanable,
+        lambda: cleaner.uncleanable_count,
     )
 
 

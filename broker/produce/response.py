@@ -94,7 +94,7 @@ def are_settled(core: "Core", waiting: Sequence[PartitionOutcome]) -> bool:
     return all(outcome.is_settled for outcome in waiting)
 
 
-def give_up(waiting: Sequence[PartitionOutcome]) -> None:
+def time_out_partitions(waiting: Sequence[PartitionOutcome]) -> None:
     """Answers REQUEST_TIMED_OUT for what is not settled; the records stay."""
     for outcome in waiting:
         if not outcome.is_settled:

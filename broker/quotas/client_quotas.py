@@ -31,7 +31,7 @@ class MeterByEntity(Generic[M]):
         self._of: RememberedNames[Entity, M] = RememberedNames(MOST_MEASURED)
 
     def of(self, entity: Entity) -> M:
-        found = self._of.take(entity) or self._make()
+        found = self._of.pop(entity) or self._make()
         self._of.put(entity, found)  # the last in order: those that nobody asks for come first
         return found
 

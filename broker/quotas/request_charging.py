@@ -50,7 +50,7 @@ class LimitedRequest(RequestQuota):
         self._longest: tuple[str, Entity] | None = None
         self.throttle_ms = 0
 
-    def settle(self) -> int:
+    def count_throttling(self) -> int:
         """All of it has been counted: `throttle_ms`, for the metrics too."""
         if self._longest is not None:
             self._quotas.usage.count_throttling(*self._longest, self.throttle_ms)

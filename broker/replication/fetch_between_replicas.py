@@ -88,7 +88,7 @@ def _note_fetch(
     follower.sent_high_watermark = high_watermark
     follower.is_waiting = not has_records and not log_start_offset < leader.log.log_start_offset <= high_watermark
     if follower.is_waiting:
-        leader.answer_outdated_follower(follower)
+        leader.answer_if_watermark_is_old(follower)
     return follower.is_waiting
 
 

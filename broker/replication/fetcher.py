@@ -65,7 +65,7 @@ class Fetcher:
     def follow(self, partition: ReplicatedPartition) -> None:
         """Begins to fetch the partition from its leader, which may be a new one."""
         self._following[partition.key] = partition
-        self.wake(partition.key)
+        self.fetch_soon(partition.key)
 
     def unfollow(self, key: Key) -> None:
         """Fetches the partition no more."""
@@ -87,10 +87,10 @@ class Fetcher:
             self._pauses_all = False
             self._paused.clear()
             for followed in self._following:
-                self.wake(followed)
+                self.fetch_soon(followed)
         else:
             self._paused.discard(key)
-            self.wake(key)
+            self.fetch_soon(key)
 
     def stop(self) -> None:
         """Fetches nothing any more."""
@@ -100,7 +100,7 @@ class Fetcher:
         if self._delay is not None:
             self._delay.cancel()
 
-    def wake(self, key: Key) -> None:
+    def fetch_soon(self, key: Key) -> None:
         """There is something for the partition."""
         if key in self._following and not self._is_paused(key):
             self._due[key] = None
@@ -112,7 +112,7 @@ class Fetcher:
         if partition is None or self._is_paused(key):
             return
         if self._is_slow or self._fetch(partition, written):
-            self.wake(key)
+            self.fetch_soon(key)
 
     @property
     def _is_slow(self) -> bool:

@@ -57,10 +57,10 @@ class Replicas:
             if record is not None and record.leader_epoch == partition.leader_epoch:
                 partition.apply(record)  # the answer reaches a leader even while no other change does
 
-    def wake(self, follower: int, partition: ReplicatedPartition) -> None:
+    def notify_follower(self, follower: int, partition: ReplicatedPartition) -> None:
         peer = self._peers.get(follower)
         if peer is not None and self.is_reachable:
-            peer.fetcher.wake(partition.key)
+            peer.fetcher.fetch_soon(partition.key)
 
     def answer_parked_fetch(self, follower: int, partition: ReplicatedPartition, written: WrittenBatch | None) -> None:
         peer = self._peers.get(follower)
@@ -112,7 +112,7 @@ class Replicas:
         if self.is_reachable:
             turn = self._core.turns.begin()
             for partition in self._led_partitions():
-                with self._core.rounds.item("ISR", partition.log.name):
+                with self._core.rounds.handle_item("ISR", partition.log.name):
                     partition.shrink_isr()
                 await turn.next()
 
@@ -129,7 +129,7 @@ class Replicas:
 
     def _wake_followers(self, partition: ReplicatedPartition) -> None:
         for node_id in partition.followers:
-            self.wake(node_id, partition)
+            self.notify_follower(node_id, partition)
 
     def _leader_of(self, partition: ReplicatedPartition) -> ReplicatedPartition | None:
         peer = self._peers.get(partition.leader_id)

@@ -56,7 +56,7 @@ class ReplicaHost(Protocol):
         """Asks the controller for that ISR; the partition has heard of it when this returns, or it was refused."""
         ...
 
-    def wake(self, follower: int, partition: "ReplicatedPartition") -> None:
+    def notify_follower(self, follower: int, partition: "ReplicatedPartition") -> None:
         """Has that broker fetch the partition from here, in a turn of its own."""
         ...
 
@@ -243,13 +243,13 @@ class ReplicatedPartition(Partition):
             return
         self._high_watermark = lowest
         for follower in self.followers.values():
-            self.answer_outdated_follower(follower)
+            self.answer_if_watermark_is_old(follower)
         self._host.wake_waiting_requests(self)
 
-    def answer_outdated_follower(self, follower: Follower) -> None:
+    def answer_if_watermark_is_old(self, follower: Follower) -> None:
         """Answers a waiting follower that has an older high watermark, with whatever else there is to send."""
         if follower.is_waiting and follower.sent_high_watermark < self._high_watermark:
-            self._host.wake(follower.node_id, self)
+            self._host.notify_follower(follower.node_id, self)
 
     # What a follower does
 

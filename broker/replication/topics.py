@@ -109,7 +109,7 @@ class ReplicatedTopics(Topics):
         except DiskFault as fault:
             failed.update((name, fault) for name in planned)
 
-    async def _grow(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
+    async def _add_partitions(self, topic: Topic, partitions: int, assignment: Sequence[tuple[int, ...]]) -> None:
         stored = self.controller.topics[topic.name]
         added = partitions - len(stored.replicas)
         lists = assignment or self.controller.place_replicas(added, len(stored.replicas[0].replicas))

@@ -27,7 +27,7 @@ class Timers:
         def fire() -> None:
             if self._timers.get(key) is timer:
                 del self._timers[key]
-                with self._rounds.item("timer", key):
+                with self._rounds.handle_item("timer", key):
                     callback()
 
         timer = self._timers[key] = self._clock.call_later(delay_ms, fire)

@@ -38,7 +38,7 @@ class Periodic:
     async def stop(self) -> None:
         """No further run; the one at hand is waited for."""
         self.repeat_every(FOREVER_MS)
-        await self.idle()
+        await self.wait_until_idle()
 
     def repeat_every(self, interval_ms: int) -> None:
         """Counts so long from now, or from the end of the run at hand, to the next one; FOREVER_MS: there is none."""
@@ -50,7 +50,7 @@ class Periodic:
         if self._run is None or self._run.done():
             self._schedule(interval_ms)
 
-    async def idle(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Returns when no run is on."""
         if self._run is not None:
             await asyncio.gather(self._run, return_exceptions=True)

@@ -2,7 +2,7 @@
 
 A round is one pass over all items of a kind: retention over all logs, expiry over all groups. An exception that leaves
 the loop would end the round for the items after it, each time again. So every item of a round is handled inside
-`RoundFaults.item`; `tests/unit/house/test_rounds.py` finds rounds without it.
+`RoundFaults.handle_item`; `tests/unit/house/test_rounds.py` finds rounds without it.
 """
 
 import logging
@@ -27,7 +27,7 @@ class RoundFaults:
         self._count = count
 
     @contextmanager
-    def item(self, work: str, name: object) -> Iterator[None]:
+    def handle_item(self, work: str, name: object) -> Iterator[None]:
         """Around the handling of one item: its fault is counted and logged, and the round goes on.
 
         A fault that the code foresees (an ApiError, a full disk for one) has a line, any other its traceback, at most

@@ -109,7 +109,7 @@ class TransactionCoordinator:
         """The groups come first: their offsets have to be there when markers decide about them."""
         await self._groups().await_loading()
         for transaction in self.transactions:
-            with self._core.rounds.item("completion", transaction.transactional_id):
+            with self._core.rounds.handle_item("completion", transaction.transactional_id):
                 if transaction.now.state.is_prepared and self._index_of(transaction) in partitions:
                     self._completer.begin(transaction)
 
@@ -193,7 +193,7 @@ class TransactionCoordinator:
         except BaseException:
             transaction.cancel()
             raise
-        transaction.settle()
+        transaction.complete_transition()
         if following.state in RESULTS:
             self._core.metrics.transactions.of(RESULTS[following.state]).add()
 
@@ -289,7 +289,9 @@ class TransactionCoordinator:
                 wanted = "commit" if committed else "abort"
                 raise ApiError(f"{transactional_id} is {state.label}: nothing to {wanted}", answer)
             return
-        await self.write(transaction, transaction.prepare(PREPARED[committed], self._core.clock.now_ms()))
+        await self.write(
+            transaction, transaction.prepare_commit_or_abort(PREPARED[committed], self._core.clock.now_ms())
+        )
         self._completer.begin(transaction)
         await asyncio.sleep(0)
 
@@ -299,7 +301,7 @@ class TransactionCoordinator:
         """Aborts transactions that are open for longer than their producers asked for, and fences the producers."""
         turn = self._core.turns.begin()
         for transaction in self.transactions:
-            with self._core.rounds.item("transaction timeouts", transaction.transactional_id):
+            with self._core.rounds.handle_item("transaction timeouts", transaction.transactional_id):
                 if transaction.has_timed_out(self._core.clock.now_ms()):
                     await self._abort_timed_out(transaction)
             await turn.next()
@@ -307,7 +309,7 @@ class TransactionCoordinator:
     async def _abort_timed_out(self, transaction: Transaction) -> None:
         name, timeout_ms = transaction.transactional_id, transaction.now.timeout_ms
         line = f"the transaction of {for_log(name)} is open for more than {timeout_ms} ms and is aborted"
-        self._lines.inform(log, name[:KEY_CHARACTERS], line)
+        self._lines.log_info(log, name[:KEY_CHARACTERS], line)
         await self._fence(transaction)
         self._core.metrics.transactions_timed_out.add()
 
@@ -316,13 +318,13 @@ class TransactionCoordinator:
         expired: dict[int, list[Transaction]] = {}
         turn = self._core.turns.begin()
         for transaction in self.transactions:
-            with self._core.rounds.item("transactional id expiry", transaction.transactional_id):
+            with self._core.rounds.handle_item("transactional id expiry", transaction.transactional_id):
                 if self._has_expired(transaction):
                     expired.setdefault(self._index_of(transaction), []).append(transaction)
             await turn.next()
         for index, gone in expired.items():
             for at in range(0, len(gone), TOMBSTONES_A_BATCH):
-                with self._core.rounds.item("transactional id expiry", f"{TRANSACTION_TOPIC}-{index}"):
+                with self._core.rounds.handle_item("transactional id expiry", f"{TRANSACTION_TOPIC}-{index}"):
                     await self._remove(index, gone[at : at + TOMBSTONES_A_BATCH])
                 await turn.next()
 
@@ -334,7 +336,7 @@ class TransactionCoordinator:
         """Forgets those of the ids that nobody has used since the round began."""
         gone = []
         for transaction in expired:
-            with self._core.rounds.item("transactional id expiry", transaction.transactional_id):
+            with self._core.rounds.handle_item("transactional id expiry", transaction.transactional_id):
                 if self._has_expired(transaction):
                     transaction.begin(transaction.as_dead())
                     gone.append(transaction)

@@ -1,7 +1,9 @@
 """State of one transactional id: the current transaction state and the pending one.
 
-A change begins (`begin`: it is pending), is written to the log, and then takes hold (`settle`) or is given up
-(`cancel`); meanwhile every other change is answered CONCURRENT_TRANSACTIONS. Epochs (Kafka 3.9, TransactionMetadata):
+A change begins (`begin`: it is pending), is written to the log, and then takes hold (`complete_transition`) or is
+given up (`cancel`); meanwhile every other change is answered CONCURRENT_TRANSACTIONS.
+
+Epochs (Kafka 3.9, TransactionMetadata):
 
     InitProducerId without a former epoch          epoch + 1, no last epoch
     with the current epoch                         epoch + 1, the former is the last epoch
@@ -100,7 +102,7 @@ class Transaction:
         self.pending = following
         return following
 
-    def settle(self) -> None:
+    def complete_transition(self) -> None:
         """What was pending is written."""
         if self.pending is None:
             raise RuntimeError(f"{self.transactional_id}: nothing is pending")
@@ -203,7 +205,7 @@ class Transaction:
             self.now, state=TransactionStatus.ONGOING, partitions=partitions, start_ms=start_ms, updated_ms=now_ms
         )
 
-    def prepare(self, state: TransactionStatus, now_ms: int) -> TransactionMetadata:
+    def prepare_commit_or_abort(self, state: TransactionStatus, now_ms: int) -> TransactionMetadata:
         """Decided: commit or abort."""
         return replace(self.now, state=state, updated_ms=now_ms)
 
@@ -214,7 +216,9 @@ class Transaction:
         """
         epoch = min(self.now.producer_epoch + 1, MAX_EPOCH)
         return replace(
-            self.prepare(TransactionStatus.PREPARE_ABORT, now_ms), producer_epoch=epoch, last_producer_epoch=NO_EPOCH
+            self.prepare_commit_or_abort(TransactionStatus.PREPARE_ABORT, now_ms),
+            producer_epoch=epoch,
+            last_producer_epoch=NO_EPOCH,
         )
 
     def complete(self, now_ms: int) -> TransactionMetadata:

@@ -56,7 +56,7 @@ class TransactionCompleter:
 
     async def _complete(self, transaction: Transaction) -> None:
         await self.gate.wait()
-        with self._rounds.item("completion", transaction.transactional_id):
+        with self._rounds.handle_item("completion", transaction.transactional_id):
             try:
                 await self._write_markers(transaction)
             except ApiError as error:

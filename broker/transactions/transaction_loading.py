@@ -41,7 +41,7 @@ class TransactionLoading(PartitionLoading):
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()
         for partition in partitions:
-            with self._rounds.item("loading", f"__transaction_state-{partition}"):
+            with self._rounds.handle_item("loading", f"__transaction_state-{partition}"):
                 await self._load(partition, loading)
         seconds = perf_counter() - began
         log.info("loaded %d transactional ids in %.3f s", len(self._transactions), seconds)

@@ -94,7 +94,7 @@ def consume_command(
         )
     chosen = parse_record_format(as_format)
     if ISOLATION[isolation]:
-        chosen = _require_transactions(chosen)
+        chosen = _restrict_to_transactional_fetches(chosen)
     try:
         start = parse_start(offset) if offset is not None else None
         show = _choose_printer(as_json, form, key_separator, delimiter, null_value, null_key)
@@ -119,7 +119,7 @@ def consume_command(
         raise typer.Exit(128 + stopped_by)
 
 
-def _require_transactions(form: RecordFormat) -> RecordFormat:
+def _restrict_to_transactional_fetches(form: RecordFormat) -> RecordFormat:
     if form.fetch[1] < FETCH_ABORTED_FROM:
         raise _usage_failure(
             f"clients of the format {form.name} know no transactions: no --isolation with --as {form.name}"

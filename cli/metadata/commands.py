@@ -46,13 +46,13 @@ def prepare(
     Each change is said, on stderr; the properties are printed.
     """
     from ...storage.migration.release_preparation import RELEASES, Preparation
-    from ..support.directories_at_rest import load_for, open_at_rest
+    from ..support.directories_at_rest import load_settings_for, open_at_rest
     from ..topics.directory_reading import DirectoryReading
 
     if release_name not in RELEASES:
         raise CommandFailure(f"--for: {' or '.join(RELEASES)} expected, found {release_name}", "", EXIT_BAD_USAGE)
     preparation = Preparation(release=RELEASES[release_name])
-    loaded = load_for(log_dirs, config)
+    loaded = load_settings_for(log_dirs, config)
     reading = DirectoryReading(loaded)  # opening the directories would make partitions whose folders lie elsewhere
     if dry_run:
         _prepare_directories(preparation, reading.store, loaded.settings)

@@ -272,7 +272,7 @@ async def _write_pieces(
     number = before
     for number, piece in enumerate(pieces, start=before + 1):
         try:
-            await writer.write(reading.record(piece))
+            await writer.write(reading.parse_record(piece))
         except ValueError as fault:
             raise CommandFailure(f"record {number} of {name}: {fault}") from fault
     return number - before

@@ -77,7 +77,7 @@ class TextRecords:
     headers: tuple[Header, ...] = ()
     timestamp: int | None = None
 
-    def record(self, piece: bytes) -> NewRecord:
+    def parse_record(self, piece: bytes) -> NewRecord:
         """What the piece says. Raises: ValueError without a separator."""
         key, value = self.key, piece
         if self.separator is not None:
@@ -99,7 +99,7 @@ class JsonRecords:
     headers: tuple[Header, ...] = ()
     timestamp: int | None = None
 
-    def record(self, piece: bytes) -> NewRecord:
+    def parse_record(self, piece: bytes) -> NewRecord:
         """What the piece says. Raises: ValueError that tells what is wrong."""
         given = record_from_json(piece)
         return NewRecord(

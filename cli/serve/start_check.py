@@ -10,7 +10,7 @@ from ...network.listener import address_in_bind_errors, bind
 from ...network.tls.certificate_dates import list_certificates_not_in_force
 from ...protocol.errors import DiskFault
 from ...storage.directories.directory_check import NotALogDirectory
-from ...storage.directories.log_directory import DirectoryInUse, check_not_in_use
+from ...storage.directories.log_directory import DirectoryInUse, check_no_broker_uses
 from ...storage.files.files import Files
 
 log = logging.getLogger("stepdown")
@@ -36,7 +36,7 @@ def check_directories(brokers: Sequence[BrokerSettings]) -> frozenset[str]:
     paths = dict.fromkeys(path for settings in brokers for path in settings.log_dirs)
     for path in paths:
         try:
-            check_not_in_use(files, path)
+            check_no_broker_uses(files, path)
         except (DirectoryInUse, NotALogDirectory):
             raise
         except DiskFault:

@@ -16,7 +16,7 @@ from ...storage.directories.log_directory import DirectoryInUse
 from .failures import EXIT_BAD_USAGE, CommandFailure
 
 
-def load_for(
+def load_settings_for(
     log_dirs: Sequence[str], properties: Path | None, overrides: Mapping[str, object] | None = None
 ) -> StartupSettings:
     """The settings of a broker over these directories; `overrides` come before the file's.
@@ -46,7 +46,7 @@ def open_at_rest(
 
     Raises: CommandFailure when they cannot be opened.
     """
-    loaded = load_for(log_dirs, properties, overrides)
+    loaded = load_settings_for(log_dirs, properties, overrides)
     try:
         broker = Broker(loaded.settings, loaded.layers)
         with broker.abandon_on_failure():

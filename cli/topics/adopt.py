@@ -185,7 +185,7 @@ def _open_directories(
     Raises: CommandFailure.
     """
     from ...broker.metadata.topic_loading import SETTINGS_OF_PARTITIONS
-    from ..support.directories_at_rest import load_for, open_at_rest
+    from ..support.directories_at_rest import load_settings_for, open_at_rest
     from .directory_reading import DirectoryReading
     from .directory_topics import LOCKED_HINT, DirectoryTopics
     from .zookeeper_adoption import write_topic_ids
@@ -194,7 +194,7 @@ def _open_directories(
     settings: dict[str, object] = {SETTINGS_OF_PARTITIONS[name]: count for name, count in counts.items()}
     if cluster is not None and cluster.cluster_id:
         settings["stepdown.cluster.id"] = cluster.cluster_id
-    reading = DirectoryReading(load_for(log_dirs, config, settings), described)
+    reading = DirectoryReading(load_settings_for(log_dirs, config, settings), described)
     selection.check_any_topic_matches(reading.topics())
     if dry_run:
         yield reading

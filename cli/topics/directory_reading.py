@@ -17,7 +17,7 @@ from ...config import StartupSettings
 from ...config.settings import BrokerSettings
 from ...protocol.errors import DiskFault
 from ...storage.directories.broker_identity import identity_from_settings, merge_identity
-from ...storage.directories.directory_check import check_directory, has_broker_files
+from ...storage.directories.directory_check import check_is_log_directory, has_broker_files
 from ...storage.directories.log_directory import log_folders
 from ...storage.directories.meta_properties import FILE_NAME, read_meta_properties
 from ...storage.files.files import Files
@@ -66,7 +66,7 @@ class DirectoryReading:
         for directory in directories:
             if not self._files.exists(directory):
                 raise DiskFault(f"{directory}: there is no such directory; is its disk mounted?")
-            check_directory(self._files, directory)
+            check_is_log_directory(self._files, directory)
         if not any(has_broker_files(self._files, directory) for directory in directories):
             raise DiskFault(f"no broker has used {' or '.join(directories)} as a log directory")
 

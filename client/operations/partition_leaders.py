@@ -20,7 +20,7 @@ class PartitionLeaders:
         for topic in response.topics:
             check(f"topic {topic.name}", topic)
             for each in topic.partitions:
-                self._learn((topic.name, each.partition_index), each.leader_id, nodes)
+                self._set_leader((topic.name, each.partition_index), each.leader_id, nodes)
         return {topic.name: len(topic.partitions) for topic in response.topics}
 
     def by_leader(self, topic_partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
@@ -31,7 +31,7 @@ class PartitionLeaders:
                 found.setdefault(leader, []).append(topic_partition)
         return found
 
-    def _learn(self, topic_partition: TopicPartition, leader: int, nodes: set[int]) -> None:
+    def _set_leader(self, topic_partition: TopicPartition, leader: int, nodes: set[int]) -> None:
         if leader in nodes:
             self._leaders[topic_partition] = leader
         else:

@@ -109,7 +109,7 @@ def abort_transaction(name: str) -> Operation[Outcome]:
 def abort_in_partition(topic_partition: TopicPartition, producer_id: int) -> Operation[Outcome]:
     """Writes an abort marker for a producer whose transaction no coordinator knows any more."""
     name = f"{topic_partition[0]}-{topic_partition[1]} producer {producer_id}"
-    producer = yield from _producer(topic_partition, producer_id)
+    producer = yield from _find_producer_state(topic_partition, producer_id)
     if isinstance(producer, str):
         return Outcome(name=name, error=producer)
     if producer is None or producer.current_txn_start_offset < 0:
@@ -126,7 +126,7 @@ def abort_in_partition(topic_partition: TopicPartition, producer_id: int) -> Ope
     return Outcome(name=name, error=error_name(code) if code else "")
 
 
-def _producer(topic_partition: TopicPartition, producer_id: int) -> Operation[ProducerState | str | None]:
+def _find_producer_state(topic_partition: TopicPartition, producer_id: int) -> Operation[ProducerState | str | None]:
     """What the partition remembers of the producer; the name of an error when it cannot be asked."""
     topics = [TopicRequest(name=topic_partition[0], partition_indexes=[topic_partition[1]])]
     answer = yield from ask(DescribeProducersRequest(topics=topics))

@@ -107,8 +107,8 @@ def _send_password(sasl: SaslSettings) -> Tokens:
 
 def _send_scram(sasl: SaslSettings) -> Tokens:
     client = ScramClient(sasl.mechanism, sasl.username, sasl.password)
-    server_first = yield client.first()
-    server_final = yield client.final(server_first)
+    server_first = yield client.first_message()
+    server_final = yield client.final_message(server_first)
     client.verify_server(server_final)
 
 

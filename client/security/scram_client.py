@@ -37,10 +37,10 @@ class ScramClient:
         self._bare = f"n={escape_name(username)},r={self._nonce}"
         self._signature = b""
 
-    def first(self) -> bytes:
+    def first_message(self) -> bytes:
         return b"n,," + self._bare.encode()
 
-    def final(self, server_first: bytes) -> bytes:
+    def final_message(self, server_first: bytes) -> bytes:
         """Raises: ScramFailed where the answer is not one to what was sent."""
         fields = _parse_fields(server_first)
         nonce, salt, iterations = (

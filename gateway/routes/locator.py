@@ -79,7 +79,7 @@ class BrokerLocator:
 
     def forget_coordinators(self, coordinators: Iterable[Coordinator]) -> None:
         for each in coordinators:
-            self._coordinators.take(_key_of_coordinator(each))
+            self._coordinators.pop(_key_of_coordinator(each))
 
     async def _join_or_start_lookup(
         self, what: Topic | Coordinator, login: Login, look_up: Coroutine[Any, Any, None]

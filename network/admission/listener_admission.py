@@ -100,7 +100,7 @@ class ListenerAdmission:
 
         return contexts.TlsContexts(self._name, lambda: security().tls, self._shared.clock)
 
-    def wire(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> PlainTransport:
+    def make_transport(self, sock: socket.socket, loop: asyncio.AbstractEventLoop) -> PlainTransport:
         if self._contexts is None:
             return PlainTransport(sock, loop)
         from ...protocol.tls_records import TlsBuffers

@@ -38,7 +38,7 @@ class PeerLogLimit:
         """Writes the line about a peer from there, or leaves it out. Causes that differ in numbers alone are one."""
         self._log_within_limit(log, logging.WARNING, network, line, cause)
 
-    def inform(self, log: logging.Logger, network: str, line: str) -> None:
+    def log_info(self, log: logging.Logger, network: str, line: str) -> None:
         """As `warn`, at level INFO, and without a cause."""
         self._log_within_limit(log, logging.INFO, network, line)
 

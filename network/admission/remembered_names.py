@@ -27,14 +27,14 @@ class RememberedNames(Generic[K, V]):
 
     def put(self, names: K, value: V) -> None:
         """Remembers it as the latest."""
-        self.take(names)
+        self.pop(names)
         self._values[names] = value
         self.name_bytes += _count_characters(names)
         while len(self._values) > self.most or (
             self.name_bytes > self.most * USUAL_NAME_BYTES and len(self._values) > 1
         ):
             oldest = next(iter(self._values))
-            forgotten = self.take(oldest)
+            forgotten = self.pop(oldest)
             assert forgotten is not None
             self._on_forgotten(oldest, forgotten)
 
@@ -42,7 +42,7 @@ class RememberedNames(Generic[K, V]):
         """The value, which stays as old as it is; None where there is none."""
         return self._values.get(names)
 
-    def take(self, names: K) -> V | None:
+    def pop(self, names: K) -> V | None:
         """The value, which is remembered no more; None where there is none."""
         value = self._values.pop(names, None)
         if value is not None:

@@ -75,7 +75,7 @@ class SharedByConnections:
         )
 
 
-def unread_answers(clock: Clock, request_memory_bytes: int) -> KeptBytes:
+def make_unread_answers_budget(clock: Clock, request_memory_bytes: int) -> KeptBytes:
     """What counts answers that wait for memory, or that nobody takes, beside the request memory."""
     most_bytes = UNREAD_SHARE * request_memory_bytes
     return KeptBytes(most_bytes, most_bytes, clock)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..principal import KafkaPrincipal
 from .client_row import dump_row, make_row
 from .seen_client import GREETINGS, UNKNOWN, SeenClient
-from .verdict import Works, judge
+from .verdict import Works, judge_by_release
 
 if TYPE_CHECKING:
     from ..peer import Peer
@@ -90,7 +90,8 @@ class ClientReport:
         any thread."""
         asked = [(tuple(client.requests), client.software) for client in self._clients.values()]
         return lambda: sum(
-            all(verdict.works is Works.NO for verdict in judge(requests, software)) for requests, software in asked
+            all(verdict.works is Works.NO for verdict in judge_by_release(requests, software))
+            for requests, software in asked
         )
 
     def _forget_one(self) -> None:

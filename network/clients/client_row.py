@@ -15,7 +15,7 @@ from ...protocol.api import ApiKey
 from ...protocol.kafka_releases import api_name
 from .seen_client import ZSTD, SeenClient
 from .software import Software
-from .verdict import Verdict, find_mend, judge
+from .verdict import Verdict, find_advice, judge_by_release
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 FIRST_FETCH_WITH_TIMESTAMPS = 2
@@ -93,7 +93,7 @@ def _first_to_last(releases: Sequence[str]) -> str:
 def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
     """The row of a client at this moment."""
     software = client.software
-    verdicts = judge(client.requests, software)
+    verdicts = judge_by_release(client.requests, software)
     return ClientRow(
         address=client.address,
         principal=str(client.principal),
@@ -119,7 +119,7 @@ def make_row(client: SeenClient, latest_ms: int) -> ClientRow:
         latest_ms=latest_ms,
         kafka_4={verdict.release: str(verdict.works) for verdict in verdicts},
         because=_reasons_by_release(verdicts),
-        mend=find_mend(verdicts, software),
+        mend=find_advice(verdicts, software),
     )
 
 

@@ -52,12 +52,12 @@ class Verdict:
     because: tuple[str, ...] = ()
 
 
-def judge(asked: Collection[tuple[int, int]], software: Software) -> tuple[Verdict, ...]:
+def judge_by_release(asked: Collection[tuple[int, int]], software: Software) -> tuple[Verdict, ...]:
     """A verdict for each release of Kafka 4, by the API keys and versions that were asked for."""
     return tuple(_judge_release(release, asked, software) for release in kafka_4_releases())
 
 
-def find_mend(verdicts: Iterable[Verdict], software: Software) -> str:
+def find_advice(verdicts: Iterable[Verdict], software: Software) -> str:
     """What to do about those that are a no; "" where there is none."""
     if all(verdict.works is not Works.NO for verdict in verdicts):
         return ""

@@ -47,7 +47,7 @@ class CheckpointedOffsets:
         """The file that tells which partitions there were; high watermarks beside it may be of topics of long ago."""
         return RECOVERY_POINTS if self.flushed else HIGH_WATERMARKS
 
-    def ends(self) -> dict[TopicPartition, int]:
+    def end_offsets(self) -> dict[TopicPartition, int]:
         """The highest offset that is noted of each partition which `file` names."""
         return {key: max(end, self.marks.get(key, 0)) for key, end in (self.flushed or self.marks).items()}
 

@@ -43,7 +43,7 @@ def find_gone_logs(
 
     Raises: DiskFault.
     """
-    ends = checkpoints.ends()
+    ends = checkpoints.end_offsets()
     # A broker may have made the folder after the others were listed.
     missing = [
         key

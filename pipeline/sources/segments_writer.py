@@ -26,7 +26,7 @@ from ..writing.rows import Row, rows_of
 from ..writing.staging import (
     StagedLog,
     Staging,
-    check_not_in_use,
+    check_no_broker_uses,
     move_staged_into_place,
     new_job_id,
     remove_staged_logs,
@@ -98,7 +98,7 @@ class SegmentsWriter(DataSourceArrowWriter):
         if overwrite:
             raise BadUsage('nothing is overwritten: write with mode("append"), into logs without records')
         with _one_line_failures():
-            check_not_in_use(Files(), options.path)
+            check_no_broker_uses(Files(), options.path)
         self._options = options
         self._job = new_job_id()
         self._written_ms = SystemClock().now_ms()

@@ -151,7 +151,7 @@ def remove_staged_logs(files: Files, path: str, job: str) -> None:
             files.remove_directory(f"{path}/{entry.name}")
 
 
-def check_not_in_use(files: Files, path: str) -> None:
+def check_no_broker_uses(files: Files, path: str) -> None:
     """Raises: DiskFault when a broker uses the log directory. One that is missing is not made."""
     if files.is_directory(path):
         LogDirectory(files, path).release()

@@ -180,7 +180,7 @@ class Appender:
             self._kept_fast_appends[topic] = fast
         return fast
 
-    def proceed(self, now_ms: int) -> None:
+    def append_waiting(self, now_ms: int) -> None:
         """Appends the waiting records for which there is memory and metadata; fails those past their deadline.
 
         The caller has to send afterwards.
@@ -265,7 +265,7 @@ class Appender:
         try:
             self._retry(waiting, known, now_ms)
         except Exception as fault:
-            self._log.fault(f"a record for {waiting.topic}, which had waited,", fault)
+            self._log.log_fault(f"a record for {waiting.topic}, which had waited,", fault)
             self._count_leaving(waiting)
             self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
 
@@ -333,7 +333,7 @@ class Appender:
         try:
             return self._try_append(waiting, known, now_ms)
         except Exception as fault:
-            self._log.fault(f"a record for {waiting.topic}, which had waited for memory,", fault)
+            self._log.log_fault(f"a record for {waiting.topic}, which had waited for memory,", fault)
             self._refuse(waiting, ProducerError(f"a record for {waiting.topic} met a fault of the producer: {fault!r}"))
             return True
 

@@ -49,7 +49,7 @@ class BatchQueues:
             self._generation = -1
         return queue
 
-    def learn(self, metadata: Metadata) -> None:
+    def update_leaders(self, metadata: Metadata) -> None:
         """Takes the leaders that metadata has now."""
         if self._generation == metadata.generation:
             return

@@ -117,14 +117,14 @@ class Accumulator:
                 choice.set_batch(batch)
             choice.produced_bytes += taken
             if batch.buffer.full or choice.produced_bytes >= built_in.most_bytes:
-                self.look_at_choice(built_in, choice, view)
+                self.end_choice_when_full(built_in, choice, view)
             return choice.partition
 
     def queues_of(self, topic: str) -> dict[int, BatchQueue]:
         """The queues of a topic by partition, as they are now and as they come."""
         return self._queues.of_topic(topic)
 
-    def look_at_choice(self, built_in: BuiltInPartitioner, choice: StickyPartition, view: TopicView) -> None:
+    def end_choice_when_full(self, built_in: BuiltInPartitioner, choice: StickyPartition, view: TopicView) -> None:
         """Ends a choice that has enough bytes; notes whether its batch is full."""
         full = choice.batch is not None and choice.batch.buffer.full
         self.needs_pass |= full
@@ -168,7 +168,7 @@ class Accumulator:
 
     def ready(self, metadata: Metadata, now_ms: int) -> Ready:
         """The nodes with something to send; learns the lengths of the queues on the way."""
-        self._queues.learn(metadata)
+        self._queues.update_leaders(metadata)
         result = Ready()
         for topic, queues in self._queues.topics.items():
             for queue in queues.values():
@@ -194,7 +194,7 @@ class Accumulator:
             each for each in queues if each.leader is not None and not self._is_unavailable(each.leader.node_id)
         ]
         lengths = list(map(len, measured)) if 0 < partitions <= len(queues) else None
-        self.partitioner_of(topic).learn(lengths, [queue.partition for queue in measured], len(queues))
+        self.partitioner_of(topic).update_load(lengths, [queue.partition for queue in measured], len(queues))
 
     def _note_if_ready(self, queue: BatchQueue, node_id: int, now_ms: int, result: Ready) -> None:
         batch = queue[0]

@@ -137,7 +137,7 @@ class SequenceNumbers:
         entry.known_id = batch.producer_id
         self.remove_in_flight_batch(batch)
 
-    def retriable(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
+    def can_retry(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
         """Whether to send it again after that answer; asks for a new epoch where nothing else helps."""
         key = batch.topic_partition
         entry = self.entry_of(key)

@@ -135,18 +135,18 @@ class ProducerMetrics:
     def count_request(self, notes: Iterable[Note], now_ms: int) -> None:
         """Counts a Produce request by the batches in it."""
         if now_ms >= self._noted_until_ms or len(self._batches) >= MOST_NOTES:
-            self._begin_notes(now_ms)
+            self._begin_note_interval(now_ms)
         self._requests.append(len(self._batches))
         self._batches += notes
 
     def count_answer(self, latency_ms: int, throttle_ms: int, now_ms: int) -> None:
         """Counts the answer to a Produce request."""
         if now_ms >= self._noted_until_ms:
-            self._begin_notes(now_ms)
+            self._begin_note_interval(now_ms)
         self._latencies.append(latency_ms)
         self._throttles.append(throttle_ms)
 
-    def _begin_notes(self, now_ms: int) -> None:
+    def _begin_note_interval(self, now_ms: int) -> None:
         self._move_notes_to_series()
         self._noted_ms, self._noted_until_ms = now_ms, now_ms + NOTES_MS
 

@@ -42,7 +42,7 @@ class BuiltInPartitioner:
             return True
         return False
 
-    def learn(self, lengths: Sequence[int] | None, partitions: Sequence[int], total: int) -> None:
+    def update_load(self, lengths: Sequence[int] | None, partitions: Sequence[int], total: int) -> None:
         """Takes the queue lengths of `partitions` (those with a leader) out of `total`; None: nothing is known."""
         self._table = self._partitions = ()
         if not lengths or total < 2:

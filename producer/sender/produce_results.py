@@ -161,7 +161,7 @@ class Results:
         try:
             batch.end(outcome)
         except Exception as fault:
-            self._log.fault(f"telling of the end of a batch for {batch.topic}-{batch.partition}", fault)
+            self._log.log_fault(f"telling of the end of a batch for {batch.topic}-{batch.partition}", fault)
             batch.end(outcome)
 
     def fail_for_fault(self, batch: Batch, fault: Exception) -> None:
@@ -172,7 +172,7 @@ class Results:
             try:
                 self.fail(batch, error, adjust=True)
             except Exception as another:
-                self._log.fault(f"ending a batch for {where}", another)
+                self._log.log_fault(f"ending a batch for {where}", another)
         if not batch.is_done:
             batch.end(Outcome(error=error))
 
@@ -203,7 +203,7 @@ class Results:
             return False
         if self._call_source is None:
             return result.code.retriable
-        return self._call_source.sequences.retriable(batch, result.code, result.log_start_offset)
+        return self._call_source.sequences.can_retry(batch, result.code, result.log_start_offset)
 
     def _refuse(self, batch: Batch, result: Result) -> None:
         where = f"{batch.topic}-{batch.partition}"

@@ -56,7 +56,7 @@ class Sender:
     ) -> None:
         self._settings, self._metadata, self._accumulator = settings, metadata, accumulator
         self._appender, self._results, self._link, self._meters, self._log = appender, results, link, meters, log
-        self._call_source, self._now, self._wake, self._go = call_source, now, wake_up.set, wake_up.go
+        self._call_source, self._now, self._wake, self._go = call_source, now, wake_up.set, wake_up.run_now
         self._asking_metadata = False
         self._keeps_order = settings.max_in_flight == 1
         self._builder = ProduceRequestBuilder(settings)
@@ -83,7 +83,7 @@ class Sender:
         try:
             return step(now_ms)
         except Exception as fault:
-            self._log.fault(f"a step of the sender, {getattr(step, '__name__', step)},", fault)
+            self._log.log_fault(f"a step of the sender, {getattr(step, '__name__', step)},", fault)
             self._end_batches_after_fault(fault)
             return PAUSE_MS
 
@@ -94,7 +94,7 @@ class Sender:
             self._results.fail_for_fault(batch, fault)
 
     def _append_waiting(self, now_ms: int) -> int:
-        self._appender.proceed(now_ms)
+        self._appender.append_waiting(now_ms)
         return max(0, self._appender.next_deadline_ms() - now_ms)
 
     def _expire(self, now_ms: int) -> int:
@@ -130,7 +130,7 @@ class Sender:
             try:
                 self._link.send(node_id, call.key, version, call.request(version), done, answered=True)
             except Exception as fault:
-                self._log.fault(f"sending {call.key.name}", fault)
+                self._log.log_fault(f"sending {call.key.name}", fault)
                 done(NetworkAnswer(failure=ErrorCode.NETWORK_EXCEPTION))
             return 1 << 62
         call_source.not_ready(now_ms)
@@ -140,7 +140,7 @@ class Sender:
         try:
             done(answer)
         except Exception as fault:  # asked again as after a lost answer; else nothing would ever be
-            self._log.fault("taking an answer", fault)
+            self._log.log_fault("taking an answer", fault)
             done(NetworkAnswer(failure=ErrorCode.NETWORK_EXCEPTION))
         finally:
             self._wake()
@@ -194,7 +194,7 @@ class Sender:
             self._send_request(node_id, batches, now_ms)
             return self._link.ready(node_id, self._metadata.nodes[node_id], now_ms)
         except Exception as fault:
-            self._log.fault(f"a request to node {node_id}", fault)
+            self._log.log_fault(f"a request to node {node_id}", fault)
             for batch in batches:
                 self._results.fail_for_fault(batch, fault)
             self._wake()  # no answer will, and others may wait for what these held
@@ -238,7 +238,7 @@ class Sender:
     def _records_of_batch(self, batch: Batch, version: int | None) -> Buffer | None:
         """The bytes for a broker of that Produce version; None when it cannot have them and the batch has failed."""
         if batch.fault is not None:
-            self._log.fault(f"making a batch for {batch.topic}-{batch.partition}", batch.fault)
+            self._log.log_fault(f"making a batch for {batch.topic}-{batch.partition}", batch.fault)
             self._results.fail_for_fault(batch, batch.fault)
             return None
         if version is None:
@@ -261,7 +261,7 @@ class Sender:
         try:
             self._handle_answer(sent, magic, answer)
         except Exception as fault:
-            self._log.fault("taking the answer to a Produce request", fault)
+            self._log.log_fault("taking the answer to a Produce request", fault)
             for batch in batches:
                 if batch in self._results.in_flight.get(batch.topic_partition, ()):
                     self._results.fail_for_fault(batch, fault)
@@ -360,7 +360,7 @@ class Sender:
             else:
                 self._metadata.update(answer.response, topics, now_ms)
         except Exception as fault:
-            self._log.fault("taking metadata", fault)
+            self._log.log_fault("taking metadata", fault)
             self._metadata.note_failure(now_ms)
         self._wake()
 

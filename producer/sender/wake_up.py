@@ -42,7 +42,7 @@ class WakeUp:
             self._scheduled = True
             self._loop.call_soon(self._pass)
 
-    def go(self) -> None:
+    def run_now(self) -> None:
         """Something happened that nothing follows: the pass is made here, which spares a turn of the loop."""
         self._scheduled = True
         self._pass()

@@ -88,22 +88,22 @@ class TransactionRequest:
         self.again_ms = 0
         self.waits_since_ms: int | None = None
 
-    def message(self, version: int, owner: Owner) -> Any:
+    def build_request(self, version: int, owner: Owner) -> Any:
         raise NotImplementedError
 
-    def codes(self, response: Any) -> Iterable[ErrorCode]:
+    def error_codes(self, response: Any) -> Iterable[ErrorCode]:
         """The error codes of the answer, one or many."""
         return (code_of(response.error_code),)
 
-    def judge(self, response: Any) -> tuple[RequestVerdict, ErrorCode]:
+    def verdict_on(self, response: Any) -> tuple[RequestVerdict, ErrorCode]:
         """The first verdict that is not DONE, and its code."""
-        for code in self.codes(response):
-            verdict = self.meaning(code)
+        for code in self.error_codes(response):
+            verdict = self.verdict_of(code)
             if verdict is not RequestVerdict.DONE:
                 return verdict, code
         return RequestVerdict.DONE, ErrorCode.NONE
 
-    def meaning(self, code: ErrorCode) -> RequestVerdict:
+    def verdict_of(self, code: ErrorCode) -> RequestVerdict:
         known = self.meanings.get(code)
         if known is not None:
             return known
@@ -126,7 +126,7 @@ class FindCoordinator(TransactionRequest):
         self.wanted = wanted
         self.versions = (wanted[0], ANY_VERSION[1])
 
-    def message(self, version: int, owner: Owner) -> FindCoordinatorRequest:
+    def build_request(self, version: int, owner: Owner) -> FindCoordinatorRequest:
         kind, name = self.wanted
         if version < 4:
             return FindCoordinatorRequest(key=name, key_type=kind)
@@ -137,7 +137,7 @@ class FindCoordinator(TransactionRequest):
         """The part of the answer that names the coordinator: `node_id`, `host`, `port`, `error_code`."""
         return response.coordinators[0] if response.coordinators else response
 
-    def codes(self, response: Any) -> Iterable[ErrorCode]:
+    def error_codes(self, response: Any) -> Iterable[ErrorCode]:
         return (code_of(self.coordinator_in(response).error_code),)
 
 
@@ -160,7 +160,7 @@ class InitProducerId(TransactionRequest):
         # The last step of an abort, or the first of all.
         self.order = 4 if bump else 1
 
-    def message(self, version: int, owner: Owner) -> InitProducerIdRequest:
+    def build_request(self, version: int, owner: Owner) -> InitProducerIdRequest:
         identity = owner.identity if self.bump else ProducerIdAndEpoch()
         return InitProducerIdRequest(
             transactional_id=owner.transactional_id,
@@ -186,7 +186,7 @@ class AddPartitions(TransactionRequest):
         super().__init__(coordinator)
         self.partitions = partitions
 
-    def message(self, version: int, owner: Owner) -> AddPartitionsToTxnRequest:
+    def build_request(self, version: int, owner: Owner) -> AddPartitionsToTxnRequest:
         topics: dict[str, list[int]] = {}
         for topic, partition in sorted(self.partitions):
             topics.setdefault(topic, []).append(partition)
@@ -197,7 +197,7 @@ class AddPartitions(TransactionRequest):
             v3_and_below_topics=[AddPartitionsToTxnTopic(name=name, partitions=at) for name, at in topics.items()],
         )
 
-    def codes(self, response: Any) -> Iterable[ErrorCode]:
+    def error_codes(self, response: Any) -> Iterable[ErrorCode]:
         found = [
             code_of(partition.partition_error_code)
             for topic in response.results_by_topic_v3_and_below
@@ -219,7 +219,7 @@ class AddOffsets(TransactionRequest):
         super().__init__(coordinator)
         self.offsets, self.group = offsets, group
 
-    def message(self, version: int, owner: Owner) -> AddOffsetsToTxnRequest:
+    def build_request(self, version: int, owner: Owner) -> AddOffsetsToTxnRequest:
         return AddOffsetsToTxnRequest(
             transactional_id=owner.transactional_id,
             producer_id=owner.identity.producer_id,
@@ -251,7 +251,7 @@ class CommitOffsets(TransactionRequest):
         self.left, self.group = dict(added.offsets), added.group
         self.versions = (3, ANY_VERSION[1]) if self.group.names_a_member else ANY_VERSION
 
-    def message(self, version: int, owner: Owner) -> TxnOffsetCommitRequest:
+    def build_request(self, version: int, owner: Owner) -> TxnOffsetCommitRequest:
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
         for (topic, partition), place in self.left.items():
             item = TxnOffsetCommitRequestPartition(
@@ -272,7 +272,7 @@ class CommitOffsets(TransactionRequest):
             topics=[TxnOffsetCommitRequestTopic(name=name, partitions=items) for name, items in topics.items()],
         )
 
-    def codes(self, response: Any) -> Iterable[ErrorCode]:
+    def error_codes(self, response: Any) -> Iterable[ErrorCode]:
         found = set()
         for topic in response.topics:
             for partition in topic.partitions:
@@ -281,7 +281,7 @@ class CommitOffsets(TransactionRequest):
                 if code is ErrorCode.NONE:
                     self.left.pop((topic.name, partition.partition_index), None)
         # What cannot be helped counts more than what may be tried again.
-        return sorted(found, key=lambda code: _HARMLESS.get(self.meaning(code), 0))
+        return sorted(found, key=lambda code: _HARMLESS.get(self.verdict_of(code), 0))
 
 
 class EndTxn(TransactionRequest):
@@ -294,7 +294,7 @@ class EndTxn(TransactionRequest):
         super().__init__(coordinator)
         self.commit = commit
 
-    def message(self, version: int, owner: Owner) -> EndTxnRequest:
+    def build_request(self, version: int, owner: Owner) -> EndTxnRequest:
         return EndTxnRequest(
             transactional_id=owner.transactional_id,
             producer_id=owner.identity.producer_id,

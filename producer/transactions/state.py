@@ -65,7 +65,7 @@ class TransactionStateMachine:
         self.state = TransactionManagerState.UNINITIALIZED
         self.error: ProducerError | None = None
 
-    def go(self, target: TransactionManagerState, error: ProducerError | None = None) -> None:
+    def transition_to(self, target: TransactionManagerState, error: ProducerError | None = None) -> None:
         """Raises: WrongState, and nothing has changed, where the table has no such step."""
         if target is not TransactionManagerState.FATAL_ERROR and target not in NEXT[self.state]:
             raise WrongState(f"a producer that is {self.state.name} cannot become {target.name}")

@@ -49,7 +49,7 @@ class Batches(Protocol):
 
     def any_open(self) -> bool: ...
     def abort_unsent(self, error: ProducerError) -> None: ...
-    def hurry(self, on: bool) -> None: ...
+    def skip_linger(self, on: bool) -> None: ...
 
 
 class TransactionManager(CallSource):
@@ -78,12 +78,12 @@ class TransactionManager(CallSource):
         self._queue.append(request)
         return request.result
 
-    def go(self, state: TransactionManagerState, error: ProducerError | None = None) -> None:
+    def transition_to(self, state: TransactionManagerState, error: ProducerError | None = None) -> None:
         """Raises: WrongState where that step is not allowed."""
         was = self.machine.completing
-        self.machine.go(state, error)
+        self.machine.transition_to(state, error)
         if was != self.machine.completing:
-            self.batches.hurry(self.machine.completing)
+            self.batches.skip_linger(self.machine.completing)
 
     def add_no_more(self) -> None:
         """Partitions that were not added yet stay out of the transaction, and offsets that were not taken yet.
@@ -103,7 +103,7 @@ class TransactionManager(CallSource):
         if self.fatal is not None:
             return
         self.fatal = error
-        self.go(TransactionManagerState.FATAL_ERROR, error)
+        self.transition_to(TransactionManagerState.FATAL_ERROR, error)
         queue, self._queue = self._queue, []
         for request in (*queue, *([self._open] if self._open is not None else [])):
             request.result.fail(error)
@@ -222,7 +222,9 @@ class TransactionManager(CallSource):
     def _make_message(self, request: TransactionRequest, version: int) -> object:
         if isinstance(request, InitProducerId):
             self._can_bump = version >= BUMP_SINCE
-        return request.message(version, Owner(self._id, self._settings.transaction_timeout_ms, self.sequences.identity))
+        return request.build_request(
+            version, Owner(self._id, self._settings.transaction_timeout_ms, self.sequences.identity)
+        )
 
     def _handle_answer(self, request: TransactionRequest, answer: NetworkAnswer) -> None:
         self._open = None
@@ -231,7 +233,7 @@ class TransactionManager(CallSource):
         if answer.failure is not None:
             verdict, code = RequestVerdict.LOOK_UP, answer.failure
         else:
-            verdict, code = request.judge(answer.response)
+            verdict, code = request.verdict_on(answer.response)
         match verdict:
             case RequestVerdict.DONE:
                 self._handle_success(request, answer)
@@ -273,7 +275,7 @@ class TransactionManager(CallSource):
                 error, bump=verdict is RequestVerdict.BUMP and self._can_bump, needs_bump=verdict is RequestVerdict.BUMP
             )
             if verdict is RequestVerdict.REFUSED and self.fatal is None:
-                self.go(TransactionManagerState.UNINITIALIZED)
+                self.transition_to(TransactionManagerState.UNINITIALIZED)
         request.result.fail(error)
 
     def _handle_success(self, request: TransactionRequest, answer: NetworkAnswer) -> None:
@@ -308,7 +310,7 @@ class TransactionManager(CallSource):
         self._new.clear()
         self._adding.clear()
         self._started = self.unmapped = False
-        self.go(TransactionManagerState.INITIALIZING if self.bump_wanted else TransactionManagerState.READY)
+        self.transition_to(TransactionManagerState.INITIALIZING if self.bump_wanted else TransactionManagerState.READY)
 
     def _enter_error(self, error: ProducerError, *, bump: bool = True, needs_bump: bool = True) -> None:
         """The transaction can only be aborted; with a new epoch, where that is needed. Fatal without one."""
@@ -320,7 +322,7 @@ class TransactionManager(CallSource):
             TransactionManagerState.COMMITTING,
             TransactionManagerState.INITIALIZING,
         ):
-            self.go(TransactionManagerState.ABORTABLE_ERROR, error)
+            self.transition_to(TransactionManagerState.ABORTABLE_ERROR, error)
         if self.machine.state is TransactionManagerState.ABORTABLE_ERROR:
             self.bump_wanted |= bump
 

@@ -30,7 +30,7 @@ class OpenBatches:
         for batch in self._accumulator.take_unsent():
             self._results.fail(batch, error)
 
-    def hurry(self, on: bool) -> None:
+    def skip_linger(self, on: bool) -> None:
         """Nothing lingers while a transaction ends."""
         self._accumulator.flushes += 1 if on else -1
 

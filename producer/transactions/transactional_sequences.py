@@ -46,7 +46,7 @@ class TransactionalSequences(SequenceNumbers):
             self._acked_offsets[key] = max(last, self._acked_offsets.get(key, NO_OFFSET))
         super().acknowledge(batch)
 
-    def retriable(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
+    def can_retry(self, batch: Batch, code: ErrorCode, log_start_offset: int) -> bool:
         if code is ErrorCode.UNKNOWN_PRODUCER_ID:
             return self._retry_unknown_id(batch, log_start_offset)
         if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:

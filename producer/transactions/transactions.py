@@ -51,7 +51,7 @@ class Transactions:
 
     def begin(self) -> None:
         self._ensure_ready("begin_transaction")
-        self._manager.go(TransactionManagerState.IN_TRANSACTION)
+        self._manager.transition_to(TransactionManagerState.IN_TRANSACTION)
 
     async def send_offsets(self, offsets: Offsets, group: GroupMetadata) -> None:
         call = "send_offsets_to_transaction"
@@ -86,19 +86,19 @@ class Transactions:
 
     def _begin_init(self) -> AwaitedResult:
         self._ensure_no_error()
-        self._manager.go(TransactionManagerState.INITIALIZING)
+        self._manager.transition_to(TransactionManagerState.INITIALIZING)
         return self._manager.enqueue(InitProducerId(self._manager.own, bump=False))
 
     def _begin_commit(self) -> AwaitedResult:
         self._ensure_no_error()
-        self._manager.go(TransactionManagerState.COMMITTING)
+        self._manager.transition_to(TransactionManagerState.COMMITTING)
         return self._manager.enqueue(EndTxn(self._manager.own, commit=True))
 
     def _begin_abort(self) -> AwaitedResult:
         manager, error = self._manager, self._manager.machine.error
         if self.state is not TransactionManagerState.ABORTABLE_ERROR:
             self._ensure_no_error()
-        manager.go(TransactionManagerState.ABORTING)
+        manager.transition_to(TransactionManagerState.ABORTING)
         manager.add_no_more()
         manager.abort_unsent(error)
         ending = None if manager.unmapped else manager.enqueue(EndTxn(manager.own, commit=False))

@@ -40,7 +40,7 @@ def identity_from_settings(settings: "BrokerSettings") -> BrokerIdentity:
     )
 
 
-def settle_identity(files: Files, directories: Sequence[LogDirectory], wanted: BrokerIdentity) -> BrokerIdentity:
+def agree_on_identity(files: Files, directories: Sequence[LogDirectory], wanted: BrokerIdentity) -> BrokerIdentity:
     """What the directories and the settings agree on; what nobody knows is made up.
 
     The directories are marked with it, but for new ones beside others: such a one may be a disk that is not mounted,

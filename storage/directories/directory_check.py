@@ -45,7 +45,7 @@ class NotALogDirectory(DiskFault):
     """A folder that was named as a log directory and is something else; the message says what."""
 
 
-def check_directory(files: Files, path: str) -> None:
+def check_is_log_directory(files: Files, path: str) -> None:
     """`path` is absolute, and there.
 
     Raises: NotALogDirectory; DiskFault when it cannot be read.

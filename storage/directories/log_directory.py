@@ -26,7 +26,7 @@ from ..files.checkpoint_file import (
 from ..files.file_lock import FileLock
 from ..files.file_names import SKIPPED_DIRECTORIES, LogDirectoryName, parse_log_directory
 from ..files.files import Files
-from .directory_check import check_directory, warn_of_foreign_files
+from .directory_check import check_is_log_directory, warn_of_foreign_files
 from .meta_properties import MetaProperties, read_meta_properties
 
 LOCK = ".lock"
@@ -40,11 +40,11 @@ class DirectoryInUse(DiskFault):
     """Another broker has locked the directory."""
 
 
-def check_not_in_use(files: Files, path: str) -> None:
+def check_no_broker_uses(files: Files, path: str) -> None:
     """Raises: DirectoryInUse, NotALogDirectory, DiskFault. Nothing is written; the directory may be missing."""
     if files.exists(path):
         path = files.absolute(path)
-        check_directory(files, path)
+        check_is_log_directory(files, path)
         if files.exists(f"{path}/{LOCK}"):
             _lock(files, path).release()
 
@@ -68,7 +68,7 @@ class LogDirectory:
         """
         self._files = files
         if files.exists(path):
-            check_directory(files, files.absolute(path))
+            check_is_log_directory(files, files.absolute(path))
             warn_of_foreign_files(files, files.absolute(path))
         files.make_directory(path)
         self.path = files.absolute(path)

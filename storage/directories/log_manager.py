@@ -32,7 +32,7 @@ from ..log.delayed_deletion import PendingDeletions
 from ..log.log import Log
 from ..log.log_config import LogConfig
 from ..recovery.log_loading import DEFAULT_PRODUCER_EXPIRATION_MS, LogOpening, open_log
-from .broker_identity import BrokerIdentity, identity_from_settings, mark_directory, new_directories, settle_identity
+from .broker_identity import BrokerIdentity, agree_on_identity, identity_from_settings, mark_directory, new_directories
 from .checkpoints import Checkpoints, log_starts_to_keep, recovery_points
 from .directory_check import NotALogDirectory
 from .log_closing import close_logs
@@ -87,7 +87,7 @@ class LogManager:
                 self._lock_metadata(files.absolute(metadata_directory))
             self._metadata_home = self._find_metadata()
             self._new = new_directories(self._all_directories())
-            self.identity = settle_identity(files, self._all_directories(), identity or BrokerIdentity())
+            self.identity = agree_on_identity(files, self._all_directories(), identity or BrokerIdentity())
             for directory in self._directories:
                 self._open_logs_or_do_without(directory)
         except BaseException:
@@ -420,7 +420,7 @@ class LogManager:
         self.checkpoints.are_stale = True
         warn_of_stray(path, target.rpartition("/")[2], key, topic_id, cause)
 
-    def adopt(self, move: LogMove) -> Log:
+    def replace_with_moved_log(self, move: LogMove) -> Log:
         """The log in its new directory, in place of the one it was copied from, whose folder will be removed.
 
         Nothing may be appended to the old log while this runs, nor afterwards.

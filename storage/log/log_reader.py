@@ -54,7 +54,7 @@ class LogReading:
         segments = self.segments
         for at in range(max(0, segments.index_of(offset)), len(segments)):
             segment = segments[at]
-            visible_bytes = segment.size if below >= end else self._visible_bytes(at, below)
+            visible_bytes = segment.size if below >= end else self._bytes_below(at, below)
             found = segment.read(offset, max_bytes, visible_bytes, min_one_message, allow_partial)
             if found is not None:
                 return found if found.size_bytes else EMPTY_SLICE
@@ -64,7 +64,7 @@ class LogReading:
         """The base offset of the segment that has `offset`, or will have it."""
         return self.segments[max(0, self.segments.index_of(offset))].base_offset
 
-    def _visible_bytes(self, at: int, below: int) -> int:
+    def _bytes_below(self, at: int, below: int) -> int:
         """How much of segment number `at` lies below the offset `below`."""
         segment = self.segments[at]
         next_base = self.segments.next_base_offset(at)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
 from ...protocol.errors import DiskFault
-from ..directories.directory_check import check_directory
+from ..directories.directory_check import check_is_log_directory
 from ..directories.log_directory import CLEAN_MARK, LOCK, log_folders
 from ..directories.meta_properties import FILE_NAME as META_PROPERTIES
 from ..directories.meta_properties import MetaProperties, read_meta_properties
@@ -87,7 +87,7 @@ def _check_directory(files: Files, broker_id: int, path: str) -> MetaProperties:
         raise RefusedDirectory(f"{path} was migrated by a plan already: undo that plan first")
     meta = read_meta_properties(files, path)
     if meta is None:
-        check_directory(files, files.absolute(path))
+        check_is_log_directory(files, files.absolute(path))
         raise RefusedDirectory(f"{path} has no {META_PROPERTIES}: no broker has used it as a log directory")
     has_metadata = any(files.exists(f"{path}/{name}") for name in (METADATA_FOLDER, DOCUMENT))
     if meta.version != 0 or has_metadata:

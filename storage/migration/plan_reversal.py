@@ -91,7 +91,7 @@ class PlanReversal:
                 yield new, old
         known = journal.names | set(journal.set_aside.values())
         for name in sorted(present - known):
-            old = _name_before(name, journal.names)
+            old = _name_before_stray(name, journal.names)
             if old:
                 yield name, old
 
@@ -135,7 +135,7 @@ class PlanReversal:
         self._say(f"{path}: as it was before the plan")
 
 
-def _name_before(name: str, names: frozenset[str]) -> str:
+def _name_before_stray(name: str, names: frozenset[str]) -> str:
     """What a folder was called before Kafka called it `-stray`; long names are cut. "" for any other."""
     if not name.endswith(STRAY_DIRECTORY):
         return ""

@@ -44,7 +44,7 @@ from ..producers.producer_states import ProducerStates
 from ..producers.producer_tracking import ProducerTracking
 from .segment_recovery import SegmentOverflow, recover_segment
 from .segment_split import split_segment
-from .transient_files import settle_transient_files
+from .transient_files import clean_up_transient_files
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -94,7 +94,7 @@ class _LogLoader:
         self.producers_at: int | None = None  # the offset that the producer state is complete up to
 
     def load(self) -> Log:
-        entries = settle_transient_files(self.files, self.directory, self.files.entries(self.directory))
+        entries = clean_up_transient_files(self.files, self.directory, self.files.entries(self.directory))
         self._open_segments(entries)
         self._drop_strays()
         self._split_until_no_overflow(self._repair)

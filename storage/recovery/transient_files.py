@@ -65,7 +65,7 @@ def plan_transient_files(files: SegmentFileReader, directory: str, names: Sequen
     return SettledFiles(removed=removed, renamed=renamed)
 
 
-def settle_transient_files(files: Files, directory: str, entries: list[DirectoryEntry]) -> list[DirectoryEntry]:
+def clean_up_transient_files(files: Files, directory: str, entries: list[DirectoryEntry]) -> list[DirectoryEntry]:
     """What is in the folder once no transient file is left.
 
     Raises: DiskFault.

@@ -64,14 +64,14 @@ class RecordErrorCollector:
         self._keyless = 0
         self._timestamps = 0
 
-    def invalid(self, index: int, text: str) -> None:
+    def add_invalid_record(self, index: int, text: str) -> None:
         self._add(index, text)
 
     def add_keyless(self, index: int) -> None:
         self._keyless += 1
         self._add(index, "a compacted topic takes no record without a key")
 
-    def timestamp(self, index: int, text: str) -> None:
+    def add_invalid_timestamp(self, index: int, text: str) -> None:
         self._timestamps += 1
         self._add(index, text)
 

@@ -104,9 +104,9 @@ def check_record(
         collector.add_keyless(index)
     elif not rules.stamps_append_time and timestamp != NO_TIMESTAMP:
         if not rules.accepts(timestamp, now_ms):
-            collector.timestamp(index, rules.describe_timestamp(timestamp, now_ms))
+            collector.add_invalid_timestamp(index, rules.describe_timestamp(timestamp, now_ms))
     elif marked:
-        collector.timestamp(index, "a producer may not set the timestamp type LogAppendTime")
+        collector.add_invalid_timestamp(index, "a producer may not set the timestamp type LogAppendTime")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def legacy_records(batch: LegacyBatch, rules: AppendRules, now_ms: int) -> Itera
         key, value = message.key_and_value()
         timestamp = batch.max_timestamp if marked else message.max_timestamp
         if message.magic != batch.magic:
-            collector.invalid(index, f"a message of magic {message.magic} inside one of magic {batch.magic}")
+            collector.add_invalid_record(index, f"a message of magic {message.magic} inside one of magic {batch.magic}")
         else:
             check_record(collector, index, key is None, timestamp, marked, rules, now_ms)
         yield LegacyRecord(timestamp=timestamp, key=key, value=value, size_bytes=message.size_bytes)

@@ -24,7 +24,7 @@ from zlib import adler32
 
 from .jute_reader import JuteReader, MalformedJute
 from .znode_tree import ZnodeTree
-from .zookeeper_snapshot import pass_acls
+from .zookeeper_snapshot import skip_acls
 
 MAGIC = b"ZKLG"
 VERSION = 2
@@ -95,7 +95,7 @@ def _read_transaction(body: memoryview, position: int) -> Transaction:
 def _apply(tree: ZnodeTree, kind: int, reader: JuteReader, session: int) -> None:
     if kind in _CREATE or kind in _CREATE_OTHERS:
         path, data = reader.read_string(), reader.read_buffer()
-        pass_acls(reader)
+        skip_acls(reader)
         is_ephemeral = kind in _CREATE and reader.read_bool()
         tree.put(path, data, session if is_ephemeral else 0)
     elif kind in _DELETE:

@@ -29,7 +29,7 @@ def read_snapshot(reader: JuteFile) -> ZnodeTree:
         if bytes(reader.take(4)) != MAGIC or reader.read_int() != VERSION:
             raise DamagedSnapshot("it does not begin as a snapshot of ZooKeeper")
         reader.read_long()
-        _pass_sessions_and_acls(reader)
+        _skip_sessions_and_acls(reader)
         tree = _read_nodes(reader)
         found = reader.checksum
         expected = reader.read_long()
@@ -40,15 +40,15 @@ def read_snapshot(reader: JuteFile) -> ZnodeTree:
     return tree
 
 
-def _pass_sessions_and_acls(reader: JuteReader) -> None:
+def _skip_sessions_and_acls(reader: JuteReader) -> None:
     for _ in range(reader.read_count(12)):
         reader.take(12)
     for _ in range(reader.read_count(12)):
         reader.read_long()
-        pass_acls(reader)
+        skip_acls(reader)
 
 
-def pass_acls(reader: JuteReader) -> None:
+def skip_acls(reader: JuteReader) -> None:
     """Read over a list of ZooKeeper's own access rules. Raises: MalformedJute."""
     for _ in range(reader.read_count(12)):
         reader.read_int()

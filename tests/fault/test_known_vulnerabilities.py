@@ -140,7 +140,7 @@ def test_scram_of_librdkafka_before_2_6_1_has_its_own_nonce_twice() -> None:
 def test_cve_2026_10143_a_server_cannot_have_its_client_count_for_ever_or_hardly_at_all(iterations: int) -> None:
     client = ScramClient("SCRAM-SHA-256", USER, PASSWORD, nonce="abc")
     with pytest.raises(ScramFailed, match="iterations"):
-        client.final(f"r=abcdef,s=c2FsdA==,i={iterations}".encode())
+        client.final_message(f"r=abcdef,s=c2FsdA==,i={iterations}".encode())
 
 
 @pytest.mark.parametrize("iterations", [-1, 0, 4095, 16_385, (1 << 31) - 1])

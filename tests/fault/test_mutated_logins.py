@@ -91,7 +91,9 @@ def check_messages(count: int, seed: int) -> None:
     """The messages of the mechanisms, from right ones to whatever mutations make of them."""
     dice = random.Random(seed)
     right = ScramClient("SCRAM-SHA-256", USER, PASSWORD, "nonce")
-    final = right.final(Scram("SCRAM-SHA-256", lambda user: LoginCredential(CREDENTIAL), "server").step(right.first()))
+    final = right.final_message(
+        Scram("SCRAM-SHA-256", lambda user: LoginCredential(CREDENTIAL), "server").step(right.first_message())
+    )
     for _ in range(count):
         with suppress(Refused):
             plain = Plain({USER: PASSWORD})
@@ -100,9 +102,9 @@ def check_messages(count: int, seed: int) -> None:
             assert token.split(b"\0")[1:] == [USER.encode(), PASSWORD.encode()]
         server = Scram("SCRAM-SHA-256", lambda user: LoginCredential(CREDENTIAL, is_decoy=user != USER), "server")
         with suppress(Refused):
-            server.step(mutated(right.first(), dice))
+            server.step(mutated(right.first_message(), dice))
         server = Scram("SCRAM-SHA-256", lambda user: LoginCredential(CREDENTIAL), "server")
-        server.step(right.first())
+        server.step(right.first_message())
         changed = mutated(final, dice)
         if not same(changed, final):
             with pytest.raises(Refused):

@@ -92,7 +92,7 @@ async def test_numbers_of_a_topic(tmp_path: Path, caplog: pytest.LogCaptureFixtu
                 await live(broker, name)
                 await broker.topics.delete([name])
             assert not errors_in(caplog), (key, end)
-        assert broker.cleaner.uncleanable == 0
+        assert broker.cleaner.uncleanable_count == 0
 
 
 NOT_SERVED_AT_THEIR_LOWEST = {"max.connections", "socket.request.max.bytes"}

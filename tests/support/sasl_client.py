@@ -29,10 +29,10 @@ async def log_in(client: RawClient, mechanism: str = "PLAIN", user: str = USER, 
     if mechanism == "PLAIN":
         return await authenticate(client, plain_token(user, password))
     scram = ScramClient(mechanism, user, password)
-    first = await authenticate(client, scram.first())
+    first = await authenticate(client, scram.first_message())
     if first.error_code:
         return first
-    final = await authenticate(client, scram.final(bytes(first.auth_bytes)))
+    final = await authenticate(client, scram.final_message(bytes(first.auth_bytes)))
     if not final.error_code:
         scram.verify_server(bytes(final.auth_bytes))
     return final

@@ -16,5 +16,5 @@ class BlackHoleFault(Fault):
     kind: ClassVar[str] = "black_hole"
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
-        await request.hold(state.released)
+        await request.hold_until(state.released)
         raise CloseConnection("a fault swallowed the request")

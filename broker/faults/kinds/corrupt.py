@@ -31,7 +31,7 @@ class CorruptFault(Fault):
         if self.what in OF_RECORDS and self.api != (ApiKey.FETCH,):
             raise ValueError(f"only answers to Fetch have records whose {self.what} can be wrong: leave api out")
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER if self.what in OF_RECORDS else FaultPlace.ENCODED
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:

@@ -18,7 +18,7 @@ class DelayFault(Fault):
     delay: int = field_with_parser(parse_delay_ms)
     when: str = field_with_parser(WHEN, "before")
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace(self.when)
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:

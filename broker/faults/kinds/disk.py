@@ -25,5 +25,5 @@ class DiskWriteFault(Fault):
         """The error number of the operating system."""
         return ERRORS[self.what]
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.NOWHERE

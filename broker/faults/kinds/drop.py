@@ -23,7 +23,7 @@ class DropFault(Fault):
     when: str = field_with_parser(WHEN, "before")
     bytes: int | None = field_with_parser(count, None)
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace(self.when) if self.bytes is None else FaultPlace.ENCODED
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:

@@ -37,7 +37,7 @@ class ErrorFault(Fault):
     code: ErrorCode = field_with_parser(field_parsers.code)
     when: str = field_with_parser(WHEN, "before")
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace(self.when)
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> Any | None:

@@ -17,12 +17,12 @@ class HoldFault(Fault):
     kind: ClassVar[str] = "hold"
     when: str = field_with_parser(WHEN, "before")
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace(self.when)
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:
-        await request.hold(state.released)
+        await request.hold_until(state.released)
 
     async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:
-        await request.hold(state.released)
+        await request.hold_until(state.released)
         return response

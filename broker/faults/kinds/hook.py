@@ -33,7 +33,7 @@ class HookFault(Fault):
             state.failure = state.failure or traceback.format_exc()
             raise CloseConnection("a hook failed") from None
         if outcome is SILENCE:
-            await request.hold(state.released)
+            await request.hold_until(state.released)
         if outcome in (SILENCE, CLOSE):
             raise CloseConnection("a hook closes the connection")
         return None if outcome is PASS else outcome

@@ -14,5 +14,5 @@ class LoseMarkerFault(Fault):
     kind: ClassVar[str] = "lose_marker"
     missing_fields: ClassVar[tuple[str, ...]] = OF_REQUESTS
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.NOWHERE

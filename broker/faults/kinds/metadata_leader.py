@@ -22,7 +22,7 @@ class MetadataLeaderFault(Fault):
     times: int | None = field_with_parser(parse_positive, None)
     leader: int = field_with_parser(field_parsers.leader)
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER
 
     async def act_after(self, request: PassingRequest, state: ArmedFaultState, response: Any) -> Any:

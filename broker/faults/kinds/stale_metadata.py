@@ -23,7 +23,7 @@ class StaleMetadataFault(Fault):
     api: tuple[ApiKey, ...] = field_with_parser(parse_apis, (ApiKey.METADATA,))
     times: int | None = field_with_parser(parse_positive, None)
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER
 
     def arm(self, state: ArmedFaultState, services: "Services") -> None:

@@ -18,7 +18,7 @@ class ThrottleFault(Fault):
     delay: int = field_with_parser(parse_delay_ms)
     mute: bool = field_with_parser(parse_flag, True)
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:

@@ -35,7 +35,7 @@ class VersionsFault(Fault):
         is_served = self.only[0] <= call.version <= self.only[1]
         return call.key is ApiKey.API_VERSIONS or (call.key in self.api and not is_served)
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER if key is ApiKey.API_VERSIONS else FaultPlace.BEFORE
 
     async def act_before(self, request: PassingRequest, state: ArmedFaultState) -> None:

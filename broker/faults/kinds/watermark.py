@@ -27,7 +27,7 @@ class WatermarkFault(Fault):
         if not self.high_watermark and not self.last_stable_offset:
             raise ValueError("a fault of kind watermark needs high_watermark or last_stable_offset, other than 0")
 
-    def acts_at(self, key: ApiKey) -> FaultPlace:
+    def fault_place(self, key: ApiKey) -> FaultPlace:
         return FaultPlace.AFTER
 
     def can_change(self, request: PassingRequest, response: Any | None) -> bool:

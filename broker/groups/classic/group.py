@@ -248,7 +248,7 @@ class ClassicGroup:
             for member in self.members.values()
         )
 
-    def record(self, assignments: dict[str, bytes] | None = None) -> GroupRecord:
+    def to_record(self, assignments: dict[str, bytes] | None = None) -> GroupRecord:
         """What `__consumer_offsets` keeps of the group; `assignments` by member id, else those in force."""
         members = tuple(
             MemberMetadata(

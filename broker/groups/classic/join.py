@@ -90,7 +90,7 @@ class Joins:
         answer = new_answer()
         group.add(member, request.protocol_type, answer)
         self._rebalancer.await_new_member(group, member)
-        self._rebalancer.note_join(group, f"{member_id} joins{_reason_text(request)}")
+        self._rebalancer.rebalance_after_join(group, f"{member_id} joins{_reason_text(request)}")
         return answer
 
     def _replace_static(
@@ -100,7 +100,7 @@ class Joins:
         old_id = group.static_member_id(request.group_instance_id) or ""
         old_leader = group.leader_id or ""
         instance_id = request.group_instance_id or ""
-        self._rebalancer.lines.inform(group.group_id, "static member %s rejoined as %s", instance_id, new_id)
+        self._rebalancer.lines.log_info(group.group_id, "static member %s rejoined as %s", instance_id, new_id)
         self._rebalancer.forget_session(group, old_id)
         member = group.replace_static(request.group_instance_id or "", new_id)
         self._rebalancer.keep_alive(group, member)
@@ -108,9 +108,11 @@ class Joins:
         answer = new_answer()
         group.update(member, request, answer)
         if group.state is not ClassicGroupState.STABLE:
-            self._rebalancer.note_join(group, f"static member {new_id} joins{_reason_text(request)}")
+            self._rebalancer.rebalance_after_join(group, f"static member {new_id} joins{_reason_text(request)}")
         elif group.select_protocol() != group.protocol_name:
-            self._rebalancer.prepare(group, f"static member {new_id} changes the protocol{_reason_text(request)}")
+            self._rebalancer.prepare_rebalance(
+                group, f"static member {new_id} changes the protocol{_reason_text(request)}"
+            )
         else:
             self._store_replacement(group, member, old_id, old_leader, before, caller)
         return answer
@@ -126,7 +128,7 @@ class Joins:
     ) -> None:
         """Answers without a rebalance. A client before v9 is not told that it leads: it would make a new assignment."""
         try:
-            self._record_log.append(group.group_id, [group.record()])
+            self._record_log.append(group.group_id, [group.to_record()])
         except ApiError as error:
             self._rebalancer.lines.warn(
                 group.group_id, "static member %s could not be stored: %s", member.member_id, error
@@ -162,7 +164,7 @@ class Joins:
             return answer_at_once(group.join_response(member_id, with_members=is_leader))
         answer = new_answer()
         group.update(member, request, answer)
-        self._rebalancer.note_join(group, f"{member_id} rejoins{_reason_text(request)}")
+        self._rebalancer.rebalance_after_join(group, f"{member_id} rejoins{_reason_text(request)}")
         return answer
 
 

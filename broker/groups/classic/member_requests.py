@@ -31,7 +31,7 @@ class Members:
     async def sync(self, group: ClassicGroup, request: SyncGroupRequest) -> SyncGroupResponse:
         """The member's assignment, once the leader has handed it in. Raises: ApiError."""
         member = self._check_sync(group, request)
-        self._rebalancer.note_sync(group, request.member_id)
+        self._rebalancer.end_pending_sync(group, request.member_id)
         if group.state is ClassicGroupState.STABLE:
             return self._sync_response(group, member)
         answer: SyncAnswer = asyncio.get_running_loop().create_future()
@@ -64,7 +64,7 @@ class Members:
         assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
         failure = None
         try:
-            stored = self._record_log.append(group.group_id, [group.record(assignments)])
+            stored = self._record_log.append(group.group_id, [group.to_record(assignments)])
             await self._record_log.await_replication(stored, self._store_timeout_ms)
         except ApiError as error:
             self._rebalancer.lines.warn(group.group_id, "its assignment could not be stored: %s", error)
@@ -75,7 +75,7 @@ class Members:
             self._release(group, assignments)
         else:
             self._rebalancer.reset_assignments(group, failure)
-            self._rebalancer.prepare(group, f"{failure.name} while its assignment was stored")
+            self._rebalancer.prepare_rebalance(group, f"{failure.name} while its assignment was stored")
 
     def _release(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
         group.move_to(ClassicGroupState.STABLE, self._rebalancer.now_ms())
@@ -112,9 +112,9 @@ class Members:
         responses = tuple(self._leave(group, member) for member in leaving)
         gone = [each.member_id or each.group_instance_id or "" for each in responses if not each.error_code]
         if len(group.members) < before:
-            self._rebalancer.note_leave(group, "members left: " + ", ".join(gone))
+            self._rebalancer.rebalance_after_leave(group, "members left: " + ", ".join(gone))
         elif gone:
-            self._rebalancer.note_pending_leave(group)
+            self._rebalancer.complete_join_after_pending_leave(group)
         return responses
 
     def _leave(self, group: ClassicGroup, leaving: MemberIdentity) -> MemberResponse:
@@ -135,5 +135,7 @@ class Members:
         if member_id == UNKNOWN_MEMBER:
             member_id = group.static_member_id(leaving.group_instance_id) or UNKNOWN_MEMBER
         member = group.check_member(member_id, leaving.group_instance_id)
-        self._rebalancer.lines.inform(group.group_id, "%s leaves (%s)", member_id, leaving.reason or "no reason given")
+        self._rebalancer.lines.log_info(
+            group.group_id, "%s leaves (%s)", member_id, leaving.reason or "no reason given"
+        )
         self._rebalancer.remove(group, member)

@@ -59,17 +59,17 @@ class Rebalancer:
 
     def keep_alive(self, group: ClassicGroup, member: ClassicMember) -> None:
         """The member was heard of: its session begins again."""
-        self._watch(group, member.member_id, member.session_timeout_ms)
+        self._start_session_timer(group, member.member_id, member.session_timeout_ms)
 
     def await_new_member(self, group: ClassicGroup, member: ClassicMember) -> None:
         """A new member cannot heartbeat before its join is answered, nor is its end seen: the join expires."""
-        self.handed_out.take((group.group_id, member.member_id))
-        self._watch(group, member.member_id, self._settings.new_member_join_timeout_ms)
+        self.handed_out.pop((group.group_id, member.member_id))
+        self._start_session_timer(group, member.member_id, self._settings.new_member_join_timeout_ms)
 
     def await_pending_member(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
         """The id was handed out; its client has to come back with it in time."""
         group.pending_members.add(member_id)
-        self._watch(group, member_id, session_timeout_ms)
+        self._start_session_timer(group, member_id, session_timeout_ms)
         self.handed_out.put((group.group_id, member_id), group)
 
     def _forget_pending(self, group: ClassicGroup, member_id: str) -> None:
@@ -79,7 +79,7 @@ class Rebalancer:
             if group.is_unused:
                 self.on_unused(group)
 
-    def _watch(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+    def _start_session_timer(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         self._timers.schedule(
             _session_key(group, member_id), timeout_ms, lambda: self._expire_session(group, member_id, timeout_ms)
         )
@@ -87,12 +87,12 @@ class Rebalancer:
     def _expire_session(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         member = group.members.get(member_id)
         if member_id in group.pending_members:
-            self.lines.inform(group.group_id, "%s did not come back within %d ms", member_id, timeout_ms)
+            self.lines.log_info(group.group_id, "%s did not come back within %d ms", member_id, timeout_ms)
             self.remove_pending(group, member_id)
         elif member is not None and not member.is_alive_without_heartbeat:
-            self.lines.inform(group.group_id, "%s sent no heartbeat for %d ms, it is removed", member_id, timeout_ms)
+            self.lines.log_info(group.group_id, "%s sent no heartbeat for %d ms, it is removed", member_id, timeout_ms)
             self.remove(group, member)
-            self.note_leave(group, f"the session of {member_id} expired")
+            self.rebalance_after_leave(group, f"the session of {member_id} expired")
 
     # Members that go
 
@@ -104,20 +104,20 @@ class Rebalancer:
         group.remove(member.member_id)
 
     def remove_pending(self, group: ClassicGroup, member_id: str) -> None:
-        self.handed_out.take((group.group_id, member_id))
+        self.handed_out.pop((group.group_id, member_id))
         self._timers.cancel(_session_key(group, member_id))
         group.remove(member_id)
         if group.state is ClassicGroupState.PREPARING_REBALANCE and group.have_all_joined:
             self.complete_join(group)
 
-    def note_leave(self, group: ClassicGroup, reason: str) -> None:
+    def rebalance_after_leave(self, group: ClassicGroup, reason: str) -> None:
         """After removals: a group with a generation rebalances, one in its join phase may now be complete."""
         if group.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
-            self.prepare(group, reason)
+            self.prepare_rebalance(group, reason)
         else:
-            self.note_pending_leave(group)
+            self.complete_join_after_pending_leave(group)
 
-    def note_pending_leave(self, group: ClassicGroup) -> None:
+    def complete_join_after_pending_leave(self, group: ClassicGroup) -> None:
         """After those left who had only been given an id: a join phase that waited for them may now be complete."""
         if group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._try_to_complete_join(group)
@@ -128,21 +128,21 @@ class Rebalancer:
         self._timers.cancel(_sync_phase_key(group))
         for member_id in (*group.members, *group.pending_members):
             self._timers.cancel(_session_key(group, member_id))
-            self.handed_out.take((group.group_id, member_id))
+            self.handed_out.pop((group.group_id, member_id))
 
     def forget_session(self, group: ClassicGroup, member_id: str) -> None:
         self._timers.cancel(_session_key(group, member_id))
 
     # The join phase
 
-    def note_join(self, group: ClassicGroup, reason: str) -> None:
+    def rebalance_after_join(self, group: ClassicGroup, reason: str) -> None:
         """After a member was added or updated: begins a rebalance unless one is in its join phase."""
         if group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._try_to_complete_join(group)
         else:
-            self.prepare(group, reason)
+            self.prepare_rebalance(group, reason)
 
-    def prepare(self, group: ClassicGroup, reason: str) -> None:
+    def prepare_rebalance(self, group: ClassicGroup, reason: str) -> None:
         """Begins the join phase."""
         if group.state is ClassicGroupState.COMPLETING_REBALANCE:
             self.reset_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -150,7 +150,7 @@ class Rebalancer:
         self._timers.cancel(_sync_phase_key(group))
         was_empty = group.state is ClassicGroupState.EMPTY
         group.move_to(ClassicGroupState.PREPARING_REBALANCE, self._timers.now_ms())
-        self.lines.inform(group.group_id, "prepares to rebalance after generation %d: %s", group.generation, reason)
+        self.lines.log_info(group.group_id, "prepares to rebalance after generation %d: %s", group.generation, reason)
         if was_empty:
             group.joined_since_delay = False
             delay = self._settings.initial_rebalance_delay_ms
@@ -182,7 +182,7 @@ class Rebalancer:
         """Ends the join phase with those who came. Static members may miss it; their session tells if they are gone."""
         self._timers.cancel(_join_phase_key(group))
         for member in [each for each in group.members.values() if each.awaiting_join is None and not each.is_static]:
-            self.lines.inform(group.group_id, "%s did not rejoin in time, it is removed", member.member_id)
+            self.lines.log_info(group.group_id, "%s did not rejoin in time, it is removed", member.member_id)
             self.remove(group, member)
         if group.members and not group.elect_joining_leader():
             self.lines.warn(group.group_id, "no member has rejoined, waiting for another rebalance timeout")
@@ -193,11 +193,13 @@ class Rebalancer:
         if group.members:
             self._answer_joins(group)
         else:
-            self.lines.inform(group.group_id, "empty at generation %d", group.generation)
+            self.lines.log_info(group.group_id, "empty at generation %d", group.generation)
             self.store_empty_group(group)
 
     def _answer_joins(self, group: ClassicGroup) -> None:
-        self.lines.inform(group.group_id, f"generation %d has {plural(len(group.members), 'member')}", group.generation)
+        self.lines.log_info(
+            group.group_id, f"generation %d has {plural(len(group.members), 'member')}", group.generation
+        )
         for member in tuple(group.members.values()):
             is_leader = member.member_id == group.leader_id
             group.answer_join(member, group.join_response(member.member_id, with_members=is_leader))
@@ -209,13 +211,13 @@ class Rebalancer:
     def store_empty_group(self, group: ClassicGroup) -> None:
         """Should this fail, the generation before comes back after a restart, and its members expire."""
         try:
-            self._record_log.append(group.group_id, [group.record()])
+            self._record_log.append(group.group_id, [group.to_record()])
         except ApiError as error:
             self.lines.warn(group.group_id, "its empty state could not be stored: %s", error)
 
     # The sync phase
 
-    def note_sync(self, group: ClassicGroup, member_id: str) -> None:
+    def end_pending_sync(self, group: ClassicGroup, member_id: str) -> None:
         """The member asked for its assignment."""
         group.pending_syncs.discard(member_id)
         if not group.pending_syncs:
@@ -231,8 +233,8 @@ class Rebalancer:
     def _expire_sync(self, group: ClassicGroup) -> None:
         late = sorted(group.pending_syncs)
         for member_id in late:
-            self.lines.inform(group.group_id, "%s did not ask for its assignment, it is removed", member_id)
+            self.lines.log_info(group.group_id, "%s did not ask for its assignment, it is removed", member_id)
             self._timers.cancel(_session_key(group, member_id))
             group.remove(member_id)
         if late:
-            self.prepare(group, "members did not ask for their assignment: " + ", ".join(late))
+            self.prepare_rebalance(group, "members did not ask for their assignment: " + ", ".join(late))

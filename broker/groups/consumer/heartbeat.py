@@ -137,13 +137,13 @@ class ConsumerHeartbeats:
         if request.member_epoch == LEFT_FOR_NOW:
             self._leave_for_now(group, member)
         else:
-            self._consumers.lines.inform(group.group_id, "%s leaves", member.member_id)
+            self._consumers.lines.log_info(group.group_id, "%s leaves", member.member_id)
             self._consumers.remove_member(group, member)
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def _leave_for_now(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """The member keeps what it owns until its session ends, or its successor comes."""
-        self._consumers.lines.inform(group.group_id, "static member %s leaves and may come back", member.member_id)
+        self._consumers.lines.log_info(group.group_id, "static member %s leaves and may come back", member.member_id)
         change = GroupChange(group)
         gone = replace(member, epoch=LEFT_FOR_NOW, revoking={})
         change.records.append(gone.assignment_record(group.group_id))

@@ -2,7 +2,7 @@
 
 A client chooses the expression, which has to match the whole name. RE2 never backtracks: the time for a name grows with
 the sizes of both, and memory is limited. Still thousands of long names can take a second, so each is looked at once;
-a worker does that, and compiles (`learn_patterns`).
+a worker does that, and compiles (`match_patterns`).
 """
 
 from collections.abc import Collection, Iterable
@@ -49,7 +49,7 @@ class TopicPattern:
         """Whether all of these have been looked at."""
         return all(name in self._known for name in names)
 
-    def learn(self, names: Iterable[str]) -> None:
+    def match_names(self, names: Iterable[str]) -> None:
         """Looks at these names, and forgets others.
 
         Raises: ApiError INVALID_REGULAR_EXPRESSION after `MAX_LEARN_S`.
@@ -62,12 +62,12 @@ class TopicPattern:
         self._known = known
 
 
-def learn_patterns(texts: Iterable[str], names: Collection[str]) -> None:
+def match_patterns(texts: Iterable[str], names: Collection[str]) -> None:
     """Has these expressions ready for these names, for a worker. Raises: ApiError INVALID_REGULAR_EXPRESSION."""
     for text in texts:
         pattern = compile_pattern(text)
         if not pattern.knows(names):
-            pattern.learn(names)
+            pattern.match_names(names)
 
 
 @lru_cache(maxsize=KNOWN_PATTERNS)

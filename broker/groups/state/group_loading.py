@@ -57,7 +57,7 @@ class GroupLoading(PartitionLoading):
     async def load_all(self, partitions: Sequence[int], loading: object) -> None:
         began = perf_counter()
         for partition in partitions:
-            with self._rounds.item("loading", f"__consumer_offsets-{partition}"):
+            with self._rounds.handle_item("loading", f"__consumer_offsets-{partition}"):
                 await self._load(partition, loading)
         seconds = perf_counter() - began
         found = f"{plural(len(self._groups), 'group')} and {plural(len(self._offsets), 'offset')}"
@@ -87,9 +87,9 @@ class GroupLoading(PartitionLoading):
             return
         self.finish_loading(partition, loading)
         for group in self._groups:
-            with self._rounds.item("loading", f"group {group.group_id}"):
+            with self._rounds.handle_item("loading", f"group {group.group_id}"):
                 if self._topic.partition_of(group.group_id) == partition:
-                    self._settle(group)
+                    self._keep_or_remove(group)
 
     def _end_transaction(self, partition: int, producer_id: int, *, is_commit: bool) -> None:
         for group_id in self._offsets.groups_of_producer(producer_id):
@@ -97,7 +97,7 @@ class GroupLoading(PartitionLoading):
                 self._offsets.end_transaction(group_id, producer_id, committed=is_commit)
                 self._groups.find_or_make_for_offsets(group_id, None)
 
-    def _settle(self, group: Group) -> None:
+    def _keep_or_remove(self, group: Group) -> None:
         """A group that was only made for offsets which are gone by the end of the log is none."""
         group_id = group.group_id
         is_used = bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)

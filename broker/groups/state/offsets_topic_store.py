@@ -88,7 +88,7 @@ class OffsetsTopic:
         source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
         return source.log_end_offset > source.log_start_offset
 
-    def ends(self) -> dict[int, int]:
+    def end_offsets(self) -> dict[int, int]:
         """Where the log of each partition ends that is led here."""
         topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
         led = [] if topic is None else [index for index in topic.partitions if self.leads(index)]

@@ -117,7 +117,7 @@ class RestrictedAccess(Access):
                 f"Principal = {self._principal} is Denied operation = {operation.name} from host = {self._host} "
                 f"on resource = {kind.name}:LITERAL:{name[:MOST_NAME_LOGGED]} for request = {self._request}"
             )
-            self._lines.inform(log, network_of(self._host), line)
+            self._lines.log_info(log, network_of(self._host), line)
         return allowed
 
     def may_see(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:

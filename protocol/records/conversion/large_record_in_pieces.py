@@ -51,7 +51,7 @@ class LargeRecords:
         Raises: InvalidRecord when the record is broken.
         """
         record = _RecordReader(pieces)
-        timestamp_delta, offset_delta = record.head()
+        timestamp_delta, offset_delta = record.read_deltas()
         place = down.skip(offset_delta, timestamp_delta)
         if place is None:
             record.skip_body()
@@ -63,7 +63,7 @@ class LargeRecords:
         else:
             _write_as_message(record, body, offset, self._heads[self._next], write)
             self._next += 1
-        record.rest()
+        record.skip_headers()
 
 
 def skip_record(pieces: RecordStream) -> tuple[int, int, bool]:
@@ -72,10 +72,10 @@ def skip_record(pieces: RecordStream) -> tuple[int, int, bool]:
     Raises: InvalidRecord when the record is broken.
     """
     record = _RecordReader(pieces)
-    timestamp_delta, offset_delta = record.head()
-    keyless = record.pass_over() < 0
-    record.pass_over()
-    record.rest()
+    timestamp_delta, offset_delta = record.read_deltas()
+    keyless = record.skip_value() < 0
+    record.skip_value()
+    record.skip_headers()
     return offset_delta, timestamp_delta, keyless
 
 
@@ -110,17 +110,17 @@ class _RecordReader:
     def __init__(self, pieces: RecordStream) -> None:
         self._pieces = pieces
         self._left = _LONGEST_HEAD
-        self._left = self._varint(_LONGEST_HEAD)
+        self._left = self._read_varint(_LONGEST_HEAD)
 
-    def head(self) -> tuple[int, int]:
+    def read_deltas(self) -> tuple[int, int]:
         """Return the timestamp delta and the offset delta."""
         for _ in self.pieces(1):
             pass
-        return self._varint(_LONGEST_HEAD, _VARLONG_BITS), self._varint(_LONGEST_VARINT)
+        return self._read_varint(_LONGEST_HEAD, _VARLONG_BITS), self._read_varint(_LONGEST_VARINT)
 
     def size(self) -> int:
         """Return the size of the key or value that comes next, -1 for null."""
-        return max(-1, self._varint(_LONGEST_VARINT))
+        return max(-1, self._read_varint(_LONGEST_VARINT))
 
     def pieces(self, size: int) -> Iterator[memoryview]:
         if size > self._left:
@@ -130,33 +130,33 @@ class _RecordReader:
 
     def skip_body(self) -> None:
         """Pass over key, value and headers. Raises: InvalidRecord."""
-        self.pass_over()
-        self.pass_over()
-        self.rest()
+        self.skip_value()
+        self.skip_value()
+        self.skip_headers()
 
-    def rest(self) -> None:
+    def skip_headers(self) -> None:
         """Pass over what is left, which must be headers.
 
         Raises: InvalidRecord when it is anything else.
         """
-        count = self._varint(_LONGEST_VARINT)
+        count = self._read_varint(_LONGEST_VARINT)
         if not 0 <= count <= self._left:
             raise InvalidRecord(f"{count} headers where {self._left} bytes are left")
         for _ in range(count):
-            if self.pass_over() < 0:
+            if self.skip_value() < 0:
                 raise InvalidRecord("a header without a key")
-            self.pass_over()
+            self.skip_value()
         if self._left:
             raise InvalidRecord(f"a record has {self._left} bytes after its headers")
 
-    def pass_over(self) -> int:
+    def skip_value(self) -> int:
         """Pass over a key or value; return its size, -1 for null. Raises: InvalidRecord."""
         size = self.size()
         for _ in self.pieces(size):
             pass
         return size
 
-    def _varint(self, longest: int, bits: int = 35) -> int:
+    def _read_varint(self, longest: int, bits: int = 35) -> int:
         self._pieces.need(longest)
         at = self._pieces.at
         value, end = decode_varint(self._pieces.data, at, min(len(self._pieces.data), at + self._left), bits)

@@ -72,7 +72,7 @@ async def test_those_who_ask_at_once_come_to_the_server_that_answers() -> None:
 async def test_brokers_that_were_learned_are_asked_where_none_that_was_given_answers() -> None:
     """A gateway whose only bootstrap server was away had no cluster, though its other brokers lived."""
     servers, asked = BootstrapServers(SERVERS[:1]), []
-    servers.learn(SERVERS[:3])
+    servers.add_brokers(SERVERS[:3])
 
     async def ask(address: HostPort) -> str:
         asked.append(address.host)
@@ -102,22 +102,22 @@ def ask_in_order(servers: BootstrapServers, alive: str) -> str:
 def test_a_learned_broker_that_answered_last_is_asked_first_until_it_fails() -> None:
     """A silent given server cost each connection of a client half a minute, though learned brokers answered."""
     servers = BootstrapServers(SERVERS[:1])
-    servers.learn(SERVERS[1:3])
+    servers.add_brokers(SERVERS[1:3])
     assert [ask_in_order(servers, "bc") for _ in range(2)] == ["ab", "b"]
     assert [ask_in_order(servers, "ac") for _ in range(2)] == ["ba", "a"]
 
 
 def test_a_broker_that_the_cluster_names_no_more_is_not_asked_first() -> None:
     servers = BootstrapServers(SERVERS[:1])
-    servers.learn(SERVERS[1:3])
+    servers.add_brokers(SERVERS[1:3])
     assert ask_in_order(servers, "b") == "ab"
-    servers.learn(SERVERS[2:3])
+    servers.add_brokers(SERVERS[2:3])
     assert ask_in_order(servers, "bc") == "ac"
 
 
 def test_after_a_time_when_none_answered_the_given_servers_come_first() -> None:
     servers = BootstrapServers(SERVERS[:1])
-    servers.learn(SERVERS[1:3])
+    servers.add_brokers(SERVERS[1:3])
     assert [ask_in_order(servers, alive) for alive in ("c", "", "ac")] == ["abc", "cab", "a"]
 
 

@@ -35,8 +35,8 @@ def test_the_newest_version_is_one_that_both_sides_speak(listening: socket.socke
     with Connection(client_id="me").connect(listening.getsockname()) as connection:
         assert connection.agree_on_versions() == 0
         metadata = API[ApiKey.METADATA]
-        assert (connection.newest(metadata), connection.newest(metadata, 5)) == (7, 5)
-        assert connection.newest(API[ApiKey.FETCH]) == -1
+        assert (connection.newest_version(metadata), connection.newest_version(metadata, 5)) == (7, 5)
+        assert connection.newest_version(API[ApiKey.FETCH]) == -1
         assert connection.answer_bytes == 16
 
 

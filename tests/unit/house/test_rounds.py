@@ -85,7 +85,9 @@ def called_name(call: ast.Call) -> str:
 
 
 def is_guard(node: ast.AST) -> bool:
-    return isinstance(node, ast.With) and any("rounds.item(" in ast.unparse(item.context_expr) for item in node.items)
+    return isinstance(node, ast.With) and any(
+        "rounds.handle_item(" in ast.unparse(item.context_expr) for item in node.items
+    )
 
 
 def unguarded_calls(node: ast.AST) -> Iterator[ast.Call]:
@@ -148,7 +150,7 @@ def test_a_loop_without_a_guard_is_found() -> None:
 def test_a_loop_with_a_guard_is_not() -> None:
     guarded = BARE.replace(
         "            partition.delete",
-        "            with self.rounds.item('', partition):\n                partition.delete",
+        "            with self.rounds.handle_item('', partition):\n                partition.delete",
     )
     assert faults_of(guarded) == []
 

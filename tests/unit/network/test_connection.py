@@ -16,7 +16,11 @@ from stepdown.broker.core import SLOW_REQUEST_MS
 from stepdown.broker.metrics.metrics import Metrics
 from stepdown.broker.metrics.request_metrics import RequestMeter
 from stepdown.network import turn
-from stepdown.network.admission.shared_by_connections import RequestRules, SharedByConnections, unread_answers
+from stepdown.network.admission.shared_by_connections import (
+    RequestRules,
+    SharedByConnections,
+    make_unread_answers_budget,
+)
 from stepdown.network.answerer import CloseConnection, Reply
 from stepdown.network.connection import Connection
 from stepdown.network.memory_budget import MemoryBudget
@@ -137,7 +141,9 @@ async def test_small_answers_to_what_was_read_together_leave_together(
 
 def shared_of(memory: MemoryBudget) -> SharedByConnections:
     clock = ManualClock()
-    return SharedByConnections.of(clock, memory, unread_answers(clock, memory.limit_bytes), 1_000, lambda: RULES)
+    return SharedByConnections.of(
+        clock, memory, make_unread_answers_budget(clock, memory.limit_bytes), 1_000, lambda: RULES
+    )
 
 
 class Crowded:

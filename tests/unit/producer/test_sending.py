@@ -348,7 +348,7 @@ async def test_forbidden_topics_surface_at_once_and_unknown_ones_are_waited_for(
         metadata = stage.producer._metadata
         delivery = stage.producer.send("secret", b"v")
         metadata.failed["secret"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        stage.producer._appender.proceed(stage.clock.now)
+        stage.producer._appender.append_waiting(stage.clock.now)
         with pytest.raises(ProducerError, match="TOPIC_AUTHORIZATION_FAILED"):
             await delivery
         later = stage.producer.send("later", b"v")

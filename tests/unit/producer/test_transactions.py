@@ -627,11 +627,11 @@ def test_the_states_follow_each_other_as_the_table_says() -> None:
             machine = TransactionStateMachine()
             machine.state = state
             if target in following or target is TransactionManagerState.FATAL_ERROR:
-                machine.go(target, ProducerError("x"))
+                machine.transition_to(target, ProducerError("x"))
                 assert machine.state is target
             else:
                 with pytest.raises(WrongState):
-                    machine.go(target)
+                    machine.transition_to(target)
 
 
 @pytest.mark.parametrize("more", [{"enable_idempotence": False}, {"acks": "1"}, {"retries": 0}], ids=str)

@@ -341,7 +341,7 @@ async def test_a_new_partition_is_assigned_at_the_next_heartbeat(tmp_path):
             group_id="g", member_id="m", rebalance_timeout_ms=1, subscribed_topic_names=("t",), topic_partitions=()
         )
         await client.send(beat, 1)
-        await broker.topics.grow("t", 3)
+        await broker.topics.add_partitions("t", 3)
         answer = await client.send(ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=1), 1)
         assert answer.assignment.topic_partitions[0].partitions == (0, 1, 2)
 

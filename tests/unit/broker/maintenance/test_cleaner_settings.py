@@ -43,16 +43,16 @@ async def test_a_shorter_backoff_counts_from_now(tmp_path: Path) -> None:
         before = log.size_bytes
         configure(broker, log_cleaner_backoff_ms=1000)
         await clock.advance(1000)
-        await broker.cleaner.idle()
+        await broker.cleaner.wait_until_idle()
         assert log.size_bytes < before
         configure(broker)
         again = await dirty_log(broker, "b")
         before = again.size_bytes
         await clock.advance(BACKOFF_MS - 1)
-        await broker.cleaner.idle()
+        await broker.cleaner.wait_until_idle()
         assert again.size_bytes == before
         await clock.advance(1)
-        await broker.cleaner.idle()
+        await broker.cleaner.wait_until_idle()
         assert again.size_bytes < before
 
 
@@ -65,16 +65,16 @@ async def test_threads_come_and_go(tmp_path: Path) -> None:
         configure(broker, log_cleaner_threads=2)
         await until_active(broker, clock, 2)
         configure(broker, log_cleaner_threads=1)
-        while broker.cleaner.active == 2:
+        while broker.cleaner.active_count == 2:
             await clock.advance(HOUR_MS)
         while any(broker.cluster.partition(name, 0).log.size_bytes > CLEAN_BYTES for name in "abcd"):
             await clock.advance(HOUR_MS)
-            assert broker.cleaner.active <= 1
+            assert broker.cleaner.active_count <= 1
 
 
 async def until_active(broker: Broker, clock: ManualClock, count: int) -> None:
     """Lets time pass until so many logs are being cleaned: their first steps run in threads."""
-    while broker.cleaner.active < count:
+    while broker.cleaner.active_count < count:
         await clock.advance(BACKOFF_MS)
 
 
@@ -91,10 +91,10 @@ async def test_no_threads_at_all_can_become_one(tmp_path: Path) -> None:
         log = await dirty_log(broker, "a")
         before = log.size_bytes
         await clock.advance(BACKOFF_MS)
-        assert (broker.cleaner.active, log.size_bytes) == (0, before)
+        assert (broker.cleaner.active_count, log.size_bytes) == (0, before)
         configure(broker, log_cleaner_threads=1)
         await clock.advance(BACKOFF_MS)
-        await broker.cleaner.idle()
+        await broker.cleaner.wait_until_idle()
         assert log.size_bytes < before
 
 

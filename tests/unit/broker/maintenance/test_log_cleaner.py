@@ -37,7 +37,7 @@ def fill(broker: Broker, partition: Partition, keys: int, rounds: int) -> None:
 async def until_clean(broker: Broker, clock: ManualClock) -> None:
     """Lets the cleaner's time come and waits for the end of its round."""
     await clock.advance(BACKOFF_MS)
-    await broker.cleaner.idle()
+    await broker.cleaner.wait_until_idle()
 
 
 async def test_it_cleans_after_its_backoff_and_notes_how_far(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_a_topic_that_is_deleted_meanwhile_takes_its_files_with_it(tmp_pat
         await broker.topics.delete(["a"])
         for _ in range(100):
             await clock.advance(60_000)
-        await broker.cleaner.idle()
+        await broker.cleaner.wait_until_idle()
         async with asyncio.timeout(DEADLINE_S):
             while [name for name in file_names(tmp_path) if name.startswith("a-")]:  # a worker removes them
                 await clock.advance(60_000)

@@ -80,7 +80,7 @@ async def test_retention_goes_on(tmp_path: Path, break_one: Any, policy: str) ->
             fill(broker, partition)
         break_one(Log, "delete_old_segments", lambda log: log.topic == FAULTY)
         await clock.advance(301_000)
-        await broker.cleaner.idle()
+        await broker.cleaner.wait_until_idle()
         assert remaining(partitions) == {"a": 10 if "compact" in policy else 50, "b": 0, "c": 0}
         assert await faults(broker, "retention") == 1
 
@@ -99,7 +99,7 @@ async def test_cleaning_goes_on_when_a_number_lies_at_the_end_of_its_type(tmp_pa
             partition.log.append(prepared(build_batch(tombstone)), leader_epoch=0)
             partition.log.roll()
         await clock.advance(1000)
-        await broker.cleaner.idle()
+        await broker.cleaner.wait_until_idle()
         assert remaining(partitions) == dict.fromkeys(NAMES, 10)  # nine values and the tombstone
         assert await value(broker, "stepdown_cleaner_uncleanable_partitions") == 0
 
@@ -125,7 +125,7 @@ async def test_a_log_whose_cleaning_fails_is_set_aside(
         monkeypatch.setattr(place, broken)
         for _ in range(3):
             await clock.advance(1000)
-            await broker.cleaner.idle()
+            await broker.cleaner.wait_until_idle()
         assert remaining(partitions) == {"a": 50, "b": 10, "c": 10}
         assert await value(broker, "stepdown_cleaner_uncleanable_partitions") == 1
         assert caplog.text.count("a-0 is not cleaned any more until the next start: a fault of the test") == 1

@@ -110,7 +110,7 @@ async def test_a_moved_log_is_the_same_elsewhere(broker: Broker, client: RawClie
     old, destination = log_of(broker), other(broker)
     before = content(old), old.log_end_offset
     assert await move(client, destination, version=version) == 0
-    await broker.topics.moves.idle()
+    await broker.topics.moves.wait_until_idle()
     new = log_of(broker)
     assert new.directory == f"{destination}/orders-0"
     assert (content(new), new.log_end_offset) == before
@@ -125,7 +125,7 @@ async def test_what_is_written_meanwhile_is_moved_too(
     await move(client, other(broker))
     for _ in range(30):
         await write(client, "orders")
-    await broker.topics.moves.idle()
+    await broker.topics.moves.wait_until_idle()
     await write(client, "orders")
     assert log_of(broker).log_end_offset == 3 * 51
     assert len(list(log_of(broker).segments)) > 5
@@ -142,7 +142,7 @@ async def test_a_moved_log_survives_a_restart(directories: list[str]) -> None:
         await client.send(DeleteRecordsRequest(topics=(DeleteRecordsTopic(name="orders", partitions=(asked,)),)), 2)
         topic_id, destination = broker.cluster.topics["orders"].topic_id, other(broker)
         await move(client, destination)
-        await broker.topics.moves.idle()
+        await broker.topics.moves.wait_until_idle()
     async with over(directories) as broker:
         log = log_of(broker)
         assert log.directory == f"{destination}/orders-0"
@@ -153,7 +153,7 @@ async def test_a_producer_goes_on_where_it_was(broker: Broker, client: RawClient
     for sequence in (0, 3):
         await write(client, "orders", data=record_set(2, producer_id=7, producer_epoch=0, base_sequence=sequence))
     await move(client, other(broker))
-    await broker.topics.moves.idle()
+    await broker.topics.moves.wait_until_idle()
     end = log_of(broker).log_end_offset
     await write(client, "orders", data=record_set(2, producer_id=7, producer_epoch=0, base_sequence=0))  # again
     assert log_of(broker).log_end_offset == end
@@ -195,7 +195,7 @@ async def test_a_move_that_fails_leaves_the_log_where_it_is(broker: Broker, clie
     old, destination = log_of(broker), other(broker)
     files.is_broken = True
     assert await move(client, destination) == 0
-    await broker.topics.moves.idle()
+    await broker.topics.moves.wait_until_idle()
     assert log_of(broker) is old
     assert not folders(destination)
     await write(client, "orders")
@@ -215,7 +215,7 @@ async def test_a_move_under_way_is_shown_and_given_up_with_its_topic(broker: Bro
     (shown,) = broker.topics.moves.moves_under_way()
     assert shown.destination == destination
     await broker.topics.delete(["orders"])
-    await broker.topics.moves.idle()
+    await broker.topics.moves.wait_until_idle()
     response = await client.send(DescribeLogDirsRequest(topics=None), 4)
     assert [topic for result in response.results for topic in result.topics] == []
 
@@ -230,14 +230,14 @@ async def test_a_copy_is_told_apart_from_the_log(broker: Broker, client: RawClie
     shown = {result.log_dir: result.topics[0].partitions[0] for result in response.results}
     assert (shown[destination].is_future_key, shown[destination].offset_lag) == (True, 60)
     assert [part.is_future_key for path, part in shown.items() if path != destination] == [False]
-    await broker.topics.moves.idle()
+    await broker.topics.moves.wait_until_idle()
 
 
 async def test_asking_for_where_it_is_gives_a_move_up(broker: Broker, client: RawClient) -> None:
     old = log_of(broker)
     broker.topics.moves.request("orders", 0, other(broker))
     assert await move(client, old.directory.rpartition("/")[0]) == 0
-    await broker.topics.moves.idle()
+    await broker.topics.moves.wait_until_idle()
     assert log_of(broker) is old
 
 

@@ -67,7 +67,7 @@ def image(broker: Broker) -> dict[str, tuple[UUID, int]]:
 async def test_topics_keep_their_ids_and_partitions_over_a_restart(tmp_path: Path) -> None:
     async with started(tmp_path) as broker:
         await create(broker, "orders", 3)
-        await broker.topics.grow("orders", 5)
+        await broker.topics.add_partitions("orders", 5)
         before = image(broker)
     async with started(tmp_path) as broker:
         assert image(broker) == before
@@ -184,8 +184,8 @@ async def test_partitions_have_a_limit(tmp_path: Path, caplog: pytest.LogCapture
         assert await create(broker, "orders", 8) == {}
         assert [error.code for error in (await create(broker, "more", 3)).values()] == [ErrorCode.POLICY_VIOLATION]
         with pytest.raises(ApiError, match=r"stepdown\.max\.partitions"):
-            await broker.topics.grow("orders", 11)
-        await broker.topics.grow("orders", 10)
+            await broker.topics.add_partitions("orders", 11)
+        await broker.topics.add_partitions("orders", 10)
         assert len((await broker.topics.ensure("__consumer_offsets")).partitions) == 50
         assert len([record for record in caplog.records if "no partition can be created" in record.message]) == 1
     async with started(tmp_path, stepdown_max_partitions=10) as broker:
@@ -254,7 +254,7 @@ async def test_nothing_changes_when_the_metadata_cannot_be_written(tmp_path: Pat
         assert set(await create(broker, "more")) == {"more"}
         assert set(await broker.topics.delete(["orders"])) == {"orders"}
         with pytest.raises(DiskFault):
-            await broker.topics.grow("orders", 2)
+            await broker.topics.add_partitions("orders", 2)
         with pytest.raises(DiskFault):
             broker.topics.configure("orders", {"retention.ms": "5"})
         assert list(image(broker)) == ["orders"]

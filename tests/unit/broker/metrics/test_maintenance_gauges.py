@@ -147,7 +147,7 @@ async def test_the_cleaner_tells_what_it_did_and_what_it_gave_up(tmp_path: Path)
         size = broker.cluster.partition("good", 0).log.size_bytes
         await asyncio.to_thread(flip_bit, tmp_path / "bad-0" / "00000000000000000000.log", 8 * 100)
         await clock.advance(1000)
-        await broker.cleaner.idle()
+        await broker.cleaner.wait_until_idle()
         assert await value(broker, "stepdown_cleaner_runs_total") == 1
         assert await value(broker, "stepdown_cleaner_read_bytes_total") == size
         assert 0 < await value(broker, "stepdown_cleaner_written_bytes_total") < size

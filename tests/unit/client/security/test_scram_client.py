@@ -28,12 +28,12 @@ def test_a_server_that_asks_for_much_work_is_refused_before_it(
 ) -> None:
     monkeypatch.setattr(scram_client, "salt_password", lambda *_: pytest.fail("the password was salted"))
     with pytest.raises(ScramFailed):
-        ScramClient("SCRAM-SHA-256", "u", "p", "n").final(server_first)
+        ScramClient("SCRAM-SHA-256", "u", "p", "n").final_message(server_first)
 
 
 def test_what_kafka_allows_is_taken() -> None:
     server_first = b"r=nm,s=" + base64.b64encode(bytes(MAX_SALT_BYTES)) + b",i=16384"
-    assert ScramClient("SCRAM-SHA-512", "u", "p", "n").final(server_first).startswith(b"c=biws,r=nm,p=")
+    assert ScramClient("SCRAM-SHA-512", "u", "p", "n").final_message(server_first).startswith(b"c=biws,r=nm,p=")
 
 
 def test_a_server_s_text_has_no_control_characters_and_is_cut() -> None:

@@ -30,8 +30,10 @@ SASL: dict[str, Any] = SERVERS | {"security.protocol": "SASL_SSL", "sasl.mechani
 
 def test_the_scram_of_rfc_7677_comes_out() -> None:
     client = ScramClient("SCRAM-SHA-256", "user", "pencil", "rOprNGfwEbeRWgbNEkqO")
-    assert client.first() == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
-    final = client.final(b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096")
+    assert client.first_message() == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
+    final = client.final_message(
+        b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+    )
     assert final.endswith(b",p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
     client.verify_server(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
     with pytest.raises(ScramFailed, match="signature"):
@@ -45,8 +47,8 @@ def test_another_scram_server_believes_it(mechanism: str, password: str, right: 
     stored = known.make_auth_info("a,b=c", iteration_count=4096)
     server = known.make_server(lambda name: stored if name == "us=er," else None)
     client = ScramClient(mechanism, "us=er,", password)
-    server.set_client_first(client.first().decode())
-    final = client.final(server.get_server_first().encode()).decode()
+    server.set_client_first(client.first_message().decode())
+    final = client.final_message(server.get_server_first().encode()).decode()
     if right:
         server.set_client_final(final)
         client.verify_server(server.get_server_final().encode())
@@ -58,7 +60,7 @@ def test_another_scram_server_believes_it(mechanism: str, password: str, right: 
 def test_a_password_is_not_prepared() -> None:
     # SASLprep would make a space of it, and Kafka's brokers have stored it as it is.
     finals = [
-        ScramClient("SCRAM-SHA-256", "u", password, "n").final(b"r=nm,s=c2FsdA==,i=4096")
+        ScramClient("SCRAM-SHA-256", "u", password, "n").final_message(b"r=nm,s=c2FsdA==,i=4096")
         for password in ("a\u00a0b", "a b")
     ]
     assert finals[0] != finals[1]
@@ -79,7 +81,7 @@ def test_a_password_is_not_prepared() -> None:
 )
 def test_a_server_that_breaks_the_protocol_gets_no_proof(server_first: bytes) -> None:
     with pytest.raises(ScramFailed):
-        ScramClient("SCRAM-SHA-256", "u", "p", "n").final(server_first)
+        ScramClient("SCRAM-SHA-256", "u", "p", "n").final_message(server_first)
 
 
 class Carrier:

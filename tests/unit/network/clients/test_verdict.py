@@ -2,7 +2,7 @@
 
 import pytest
 from stepdown.network.clients.software import JAVA, Software, guess_software
-from stepdown.network.clients.verdict import NOTHING_TELLS, ONLY_LOOKED, Works, find_mend, judge
+from stepdown.network.clients.verdict import NOTHING_TELLS, ONLY_LOOKED, Works, find_advice, judge_by_release
 from stepdown.protocol.api import ApiKey
 from stepdown.protocol.kafka_releases import broker_releases, kafka_4_releases, removals
 
@@ -12,7 +12,7 @@ REMOVED = [(key, version) for key in range(100) for version in removals("4.4", k
 
 
 def works_of(*asked: tuple[int, int], software: Software = UNSAID) -> set[Works]:
-    return {verdict.works for verdict in judge(asked, software)}
+    return {verdict.works for verdict in judge_by_release(asked, software)}
 
 
 @pytest.mark.parametrize("asked", REMOVED, ids=lambda asked: f"{asked[0]}-v{asked[1]}")
@@ -42,7 +42,7 @@ def test_a_client_that_found_brokers_and_came_to_none_is_told_from_others() -> N
     """It was said of it that it had sent nothing that tells, as of a consumer that waits for its group."""
     looked = [(ApiKey.API_VERSIONS, 3), (ApiKey.SASL_HANDSHAKE, 1), (ApiKey.METADATA, 12)]
     for asked, told in ((looked, ONLY_LOOKED), ([*looked, (ApiKey.FIND_COORDINATOR, 4)], NOTHING_TELLS)):
-        assert {verdict.because for verdict in judge(asked, UNSAID)} == {(told,)}
+        assert {verdict.because for verdict in judge_by_release(asked, UNSAID)} == {(told,)}
 
 
 def test_a_consumer_that_names_its_software_need_not_fetch_first() -> None:
@@ -54,13 +54,13 @@ def test_administration_alone_is_a_yes() -> None:
 
 
 def test_join_group_1_fails_with_4_0_0_alone() -> None:
-    verdicts = judge([(ApiKey.FETCH, 4), (ApiKey.JOIN_GROUP, 1)], UNSAID)
+    verdicts = judge_by_release([(ApiKey.FETCH, 4), (ApiKey.JOIN_GROUP, 1)], UNSAID)
     assert [verdict.release for verdict in verdicts if verdict.works is Works.NO] == ["4.0.0"]
     assert verdicts[0].because == ("JoinGroup 1 (2 is the oldest there)",)
 
 
 def test_what_was_asked_of_3_9_in_its_newest_version_has_a_verdict_for_each_release() -> None:
-    assert [verdict.release for verdict in judge([(ApiKey.FETCH, 17)], SAID)] == list(kafka_4_releases())
+    assert [verdict.release for verdict in judge_by_release([(ApiKey.FETCH, 17)], SAID)] == list(kafka_4_releases())
     assert set(kafka_4_releases()) < set(broker_releases())
 
 
@@ -70,21 +70,23 @@ def test_a_newer_version_than_a_release_has_is_no_no() -> None:
 
 
 def test_a_request_that_is_gone_altogether_says_so() -> None:
-    assert judge([(9999, 0)], UNSAID)[0].because == ("API 9999 0 (it is not there)",)
+    assert judge_by_release([(9999, 0)], UNSAID)[0].because == ("API 9999 0 (it is not there)",)
 
 
 @pytest.mark.parametrize("software", [guess_software("stepdown-cli", ()), Software("stepdown", "0.1.0", False)])
 def test_nobody_is_told_to_mend_a_command_of_stepdown(software: Software) -> None:
     """`stepdown produce --as v1` was to be mended by another client library."""
     assert software.is_own
-    assert find_mend(judge([(ApiKey.PRODUCE, 1)], software), software).startswith("none needed: this is a command")
+    assert find_advice(judge_by_release([(ApiKey.PRODUCE, 1)], software), software).startswith(
+        "none needed: this is a command"
+    )
 
 
 def test_a_mend_is_told_to_those_who_need_one() -> None:
-    old = judge([(ApiKey.FETCH, 1)], UNSAID)
-    assert find_mend(old, guess_software("sarama", [(ApiKey.FETCH, 1)])).startswith("Sarama 1.29")
-    assert "Kafka 2.1" in find_mend(old, UNSAID)
-    assert find_mend(judge([(ApiKey.FETCH, 4)], UNSAID), UNSAID) == ""
+    old = judge_by_release([(ApiKey.FETCH, 1)], UNSAID)
+    assert find_advice(old, guess_software("sarama", [(ApiKey.FETCH, 1)])).startswith("Sarama 1.29")
+    assert "Kafka 2.1" in find_advice(old, UNSAID)
+    assert find_advice(judge_by_release([(ApiKey.FETCH, 4)], UNSAID), UNSAID) == ""
 
 
 @pytest.mark.parametrize(

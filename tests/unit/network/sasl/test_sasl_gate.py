@@ -52,9 +52,9 @@ async def test_after_handshake_v0_tokens_are_bare(broker: Broker, mechanism: str
             assert await bare(client, plain_token()) == b""
         else:
             scram = ScramClient(mechanism, USER, PASSWORD)
-            first = await bare(client, scram.first())
+            first = await bare(client, scram.first_message())
             assert first is not None
-            final = await bare(client, scram.final(first))
+            final = await bare(client, scram.final_message(first))
             assert final is not None
             scram.verify_server(final)
         assert (await client.send(ALL_TOPICS, 1)).brokers

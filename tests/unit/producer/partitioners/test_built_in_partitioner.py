@@ -28,13 +28,13 @@ def test_twice_batch_size_bytes_end_the_stay_in_any_case() -> None:
 
 def test_queue_lengths_become_the_table_of_the_proposal() -> None:
     built_in = BuiltInPartitioner(1000, random.Random(1))
-    built_in.learn([0, 3, 1], [0, 1, 2], 3)
+    built_in.update_load([0, 3, 1], [0, 1, 2], 3)
     assert list(built_in.table) == [4, 5, 8]
 
 
 def test_draws_follow_the_table() -> None:
     built_in = BuiltInPartitioner(1, random.Random(1))
-    built_in.learn([0, 3, 1], [0, 1, 2], 3)
+    built_in.update_load([0, 3, 1], [0, 1, 2], 3)
     drawn: Counter[int] = Counter()
     for _ in range(8000):
         choice = built_in.current(VIEW)
@@ -45,15 +45,15 @@ def test_draws_follow_the_table() -> None:
 
 def test_equal_queues_and_single_partitions_have_no_table() -> None:
     built_in = BuiltInPartitioner(1, random.Random(1))
-    built_in.learn([2, 2, 2], [0, 1, 2], 3)
+    built_in.update_load([2, 2, 2], [0, 1, 2], 3)
     assert not built_in.table
-    built_in.learn([5], [0], 1)
+    built_in.update_load([5], [0], 1)
     assert not built_in.table
 
 
 def test_equal_queues_have_a_table_when_a_partition_was_left_out() -> None:
     built_in = BuiltInPartitioner(1, random.Random(1))
-    built_in.learn([2, 2], [0, 2], 3)
+    built_in.update_load([2, 2], [0, 2], 3)
     assert list(built_in.table) == [1, 2]
 
 

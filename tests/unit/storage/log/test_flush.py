@@ -53,7 +53,7 @@ def delete(manager: LogManager, log: Log) -> None:
 
 def move(manager: LogManager, log: Log) -> None:
     others = [path for path in manager.metadata_directories if not log.directory.startswith(path)]
-    manager.adopt(LogMove(manager.files, log, others[0]))
+    manager.replace_with_moved_log(LogMove(manager.files, log, others[0]))
 
 
 def take_offline(manager: LogManager, log: Log) -> None:

@@ -51,7 +51,7 @@ def test_each_kind_does_something_at_the_place_where_it_fires(kind: str, when: s
     fields = {"kind": kind, **NEEDED.get(kind, {})}
     if hasattr(KINDS[kind], "when"):
         fields["when"] = when
-    place = make_fault(fields).acts_at(key)
+    place = make_fault(fields).fault_place(key)
     if "api" not in KINDS[kind].missing_fields:
         name = STEPS[place].__name__
         assert getattr(KINDS[kind], name) is not getattr(Fault, name)

@@ -67,16 +67,16 @@ def test_what_is_no_expression_is_refused(pattern):
 def test_what_was_matched_before_is_known():
     pattern = compile_pattern("a.*")
     assert not pattern.knows(["ab", "b"])
-    pattern.learn(["ab", "b"])
+    pattern.match_names(["ab", "b"])
     assert pattern.knows(["ab", "b"]) and (pattern.matches("ab"), pattern.matches("b")) == (True, False)
-    pattern.learn(["c"])
+    pattern.match_names(["c"])
     assert not pattern.knows(["ab"])
 
 
 def test_an_expression_that_takes_too_long_is_refused(monkeypatch):
     monkeypatch.setattr(topic_regex, "MAX_LEARN_S", 0.0)
     with pytest.raises(ApiError, match="takes more than 0 s") as refusal:
-        compile_pattern("too (slow|late)").learn(["a", "b"])
+        compile_pattern("too (slow|late)").match_names(["a", "b"])
     assert refusal.value.code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
