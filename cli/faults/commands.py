@@ -161,10 +161,12 @@ def pause(control: Control = LOCAL, token: Token = "") -> None:
 
 @clock.command()
 def advance(
-    by: Annotated[str, typer.Argument(metavar="TIME", show_default=False)], control: Control = LOCAL, token: Token = ""
+    by: Annotated[list[str], typer.Argument(metavar="TIME...", show_default=False)],
+    control: Control = LOCAL,
+    token: Token = "",
 ) -> None:
-    """Advance the clock, e.g. by 45s."""
-    _print_json(_ask_control_port(control, token, "POST", "clock/advance", {"by": by}))
+    """Advance the clock, e.g. by 45s or by 1h 30m."""
+    _print_json(_ask_control_port(control, token, "POST", "clock/advance", {"by": " ".join(by)}))
 
 
 @clock.command()

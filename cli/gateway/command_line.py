@@ -54,8 +54,8 @@ LENT = (
 )
 
 NO_OPTION = (
-    "-o is an option of `stepdown serve`: settings without an option go into GATEWAY.YAML, or into variables, such as "
-    "STEPDOWN_GATEWAY_FIRST_PORT for first.port"
+    "-o and -c are options of `stepdown serve`: settings without an option go into GATEWAY.YAML, which comes without "
+    "one, or into variables, such as STEPDOWN_GATEWAY_FIRST_PORT for first.port"
 )
 
 log = logging.getLogger("stepdown")
@@ -224,7 +224,7 @@ def make_parser() -> CommandParser:
         help="Check the settings and the files of certificates and keys, name every fault, and end; the cluster is not "
         "asked.",
     )
-    option("-o", dest="settings", help=argparse.SUPPRESS)
+    option("-o", "-c", "--override", "--config", dest="settings", help=argparse.SUPPRESS)
     option("--worker", default="", help=argparse.SUPPRESS)  # descriptors, by which a supervisor starts another process
     add_log_options(parser)
     return parser

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from ...config import Given, Origin
+from ...config import BROKER_KEYS, Given, Origin
 from ...config.keys.endpoints import parse_host_port
 from ...config.sources.command_parser import CommandParser
 from ...config.tables.stepdown import RELEASES
@@ -98,7 +98,10 @@ def settings_of_flags(listen: str, log_dirs: list[str], http: str, control: str 
 def make_parser() -> CommandParser:
     """The command line."""
     parser = CommandParser(
-        "stepdown serve", DESCRIPTION, "stepdown serve --listen 127.0.0.1:9092 --log-dir ./data --http 127.0.0.1:9464"
+        "stepdown serve",
+        DESCRIPTION,
+        "stepdown serve --listen 127.0.0.1:9092 --log-dir ./data --http 127.0.0.1:9464",
+        {f"--{key.replace('.', '-')}": f"{key} has no option of its own: -c {key}=VALUE" for key in BROKER_KEYS},
     )
     option = parser.add_argument
     option("properties", type=Path, nargs="?", metavar="SERVER.PROPERTIES", help="Kafka's settings.")
@@ -123,7 +126,13 @@ def make_parser() -> CommandParser:
         metavar="HOST:PORT",
         help="Address of the page, /metrics, /healthz and /readyz [default: a free port of 127.0.0.1].",
     )
-    option("--override", "-o", action="append", default=[], metavar="KEY=VALUE", help="A setting; may be repeated.")
+    option(
+        *("--override", "--config", "-o", "-c"),
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="A setting; may be repeated.",
+    )
     add_log_options(parser)
     _add_test_options(parser)
     return parser

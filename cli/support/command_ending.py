@@ -19,10 +19,10 @@ from .failures import EXIT_BAD_USAGE, EXIT_FAILED, CommandFailure
 from .standard_streams import discard_output, flush_output, print_error
 
 EXIT_INTERRUPTED = 130
-ADDRESS_HINT = (
-    "Take another with --listen HOST:PORT (`make serve LISTEN=HOST:PORT`), for the page with --http HOST:PORT, "
-    "or end what listens there."
-)
+ADDRESS_HINT = "Take another with --listen HOST:PORT, for the page with --http HOST:PORT, or end what listens there."
+OF_MAKE = "Take another with `make serve LISTEN=HOST:PORT`, or end what listens there."
+MAKE_VARIABLE = "SERVED_BY_MAKE"
+"""`make serve` sets it: who types that has no options."""
 OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 TRACEBACK_VARIABLE = "STEPDOWN_TRACEBACK"
 
@@ -102,7 +102,8 @@ def failure_of(fault: BaseException) -> CommandFailure:
     if isinstance(fault, ModuleNotFoundError):
         return _missing_library(fault)
     if isinstance(fault, OSError):
-        return CommandFailure(_describe(fault), ADDRESS_HINT if fault.errno == errno.EADDRINUSE else "")
+        hint = OF_MAKE if MAKE_VARIABLE in os.environ else ADDRESS_HINT
+        return CommandFailure(_describe(fault), hint if fault.errno == errno.EADDRINUSE else "")
     if isinstance(fault, MemoryError):
         return CommandFailure("there is not enough memory")
     return _describe_by_kind(fault)

@@ -52,7 +52,7 @@ def adopt(
     ] = False,
     override: Annotated[
         list[str] | None,
-        typer.Option("--override", "-o", "-c", metavar="KEY=VALUE", help="A setting; may be repeated."),
+        typer.Option("--override", "--config", "-o", "-c", metavar="KEY=VALUE", help="A setting; may be repeated."),
     ] = None,
     from_files: Annotated[
         list[Path] | None,

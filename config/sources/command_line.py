@@ -1,4 +1,4 @@
-"""`-o KEY=VALUE`, the option of `stepdown serve` that sets any key."""
+"""`-o KEY=VALUE` (or `-c`), the option of `stepdown serve` that sets any key."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def parse_override(text: str) -> Given:
     """The key and value of one option. Raises: ValueError with what was expected."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise ValueError("expected KEY=VALUE")
+        raise ValueError("expected KEY=VALUE; a file of settings comes without an option")
     return Given(key.strip(), value, OVERRIDE)

@@ -47,8 +47,8 @@ class CommandParser(argparse.ArgumentParser):
         """Names the option that an unknown one resembles. Raises: SystemExit."""
         word = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
         known = (name for each in self._actions if each.help != argparse.SUPPRESS for name in each.option_strings)
-        if word in self._no_options:
-            super().error(self._no_options[word])
+        if told := self._no_options.get(word.replace(".", "-")):
+            super().error(told)
         near = nearest(word, known) if word.startswith("--") else None
         super().error(f"{message}; did you mean {near}?" if near else message)
 

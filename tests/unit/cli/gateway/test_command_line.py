@@ -170,8 +170,10 @@ def test_faults_of_files_and_ended_entries_are_named_beside_others(tmp_path: Pat
             ("--workers", "2"),
             "workers has no option: it goes into GATEWAY.YAML, or into the variable STEPDOWN_GATEWAY_WORKERS",
         ),
+        (("--first.port=9100",), "variable STEPDOWN_GATEWAY_FIRST_PORT"),
         (("--first-port=9100",), "variable STEPDOWN_GATEWAY_FIRST_PORT"),
         (("-o", "first.port=9100"), "STEPDOWN_GATEWAY_FIRST_PORT for first.port"),
+        (("-c", "gateway.yaml"), "GATEWAY.YAML, which comes without one"),
     ],
 )
 def test_an_option_that_it_does_not_have_is_told_the_way(option: tuple[str, ...], why: str) -> None:

@@ -45,12 +45,27 @@ def test_without_options_nothing_is_set() -> None:
         (["--http", "9100"], "option --http: stepdown.http.listen"),
         (["-o", "num.prtitions=1"], "did you mean num.partitions?"),
         (["-o", "num.partitions"], "expected KEY=VALUE"),
+        (["-c", "num.prtitions=1"], "did you mean num.partitions?"),
+        (["--num.partitions=3"], "num.partitions has no option of its own: -c num.partitions=VALUE"),
+        (["--config", "server.properties"], "a file of settings comes without an option"),
         (["nothing.properties"], "cannot read the configuration file"),
         (["--log-dir", "data,more"], "repeat --log-dir for each directory"),
         (["--act-as", "4"], "option --act-as: stepdown.act.as: expected"),
         (["--log-format", "xml"], "expected console or json, found 'xml'"),
     ],
-    ids=["listen", "http", "typo", "no value", "no file", "log dir", "release", "log format"],
+    ids=[
+        "listen",
+        "http",
+        "typo",
+        "no value",
+        "typo of -c",
+        "setting as option",
+        "file",
+        "no file",
+        "log dir",
+        "release",
+        "log format",
+    ],
 )
 def test_a_bad_configuration_ends_with_2_and_says_why(arguments: list[str], told: str) -> None:
     ended = run_command("serve", *arguments)
