@@ -102,7 +102,7 @@ setup: $(STAMP)
 	@$(BIN)/python -m compileall -q $(ROOMS) __init__.py __main__.py
 
 serve: $(SERVES)
-	$(BIN)/stepdown serve --listen $(LISTEN) --log-dir ./data
+	SERVED_BY_MAKE=1 $(BIN)/stepdown serve --listen $(LISTEN) --log-dir ./data
 
 # The wheel is for every Linux whose C library is as new as the symbols it uses (auditwheel says which, in its name).
 wheel: setup

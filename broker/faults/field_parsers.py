@@ -42,8 +42,8 @@ def _parse_milliseconds(value: Any) -> float | None:
         return value
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
         return int(value)
-    if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", value):
-        parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value)
+    if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)? ?(ms|s|m|h|d) ?)+", value):
+        parts = re.findall(r"(\d+(?:\.\d+)?) ?(ms|s|m|h|d)", value)
         return sum(float(amount) * UNITS_MS[unit] for amount, unit in parts)
     return None
 

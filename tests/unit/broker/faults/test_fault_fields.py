@@ -31,9 +31,18 @@ def test_fields_become_values_and_fields_again() -> None:
 
 @pytest.mark.parametrize(
     ("text", "ms"),
-    [("45s", 45_000), ("500ms", 500), ("1h30m", 5_400_000), ("1.5s", 1500), (20, 20), ("2d", 172_800_000)],
+    [
+        ("45s", 45_000),
+        ("500ms", 500),
+        ("1h30m", 5_400_000),
+        ("1.5s", 1500),
+        (20, 20),
+        ("2 d", 172_800_000),
+        ("1h 30 m", 5_400_000),
+    ],
 )
 def test_times_have_units(text: str | int, ms: int) -> None:
+    """A space before a unit was refused, in words that did not name it."""
     fault = make_fault({"kind": "delay", "delay": text})
     assert isinstance(fault, DelayFault) and fault.delay == ms
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.cli.main import run
-from stepdown.cli.support.command_ending import EXTRAS
+from stepdown.cli.support.command_ending import EXTRAS, failure_of
 from stepdown.client.errors import Unreachable
 from stepdown.config import ConfigError
 from stepdown.config.errors import Problem
@@ -25,7 +25,7 @@ FAULTS = [
     (KeyboardInterrupt(), 130, ""),
     (BrokenPipeError(), 1, ""),
     (PermissionError(13, "Permission denied", "a/file"), 1, "a/file: Permission denied"),
-    (OSError(98, "Address already in use"), 1, "Address already in use\n.*--listen.*LISTEN="),
+    (OSError(98, "Address already in use"), 1, "Address already in use\n.*--listen HOST:PORT, for"),
     (ModuleNotFoundError(name="kazoo"), 1, r"needs kazoo, .*\n  pip install '\.\[migrate\]'"),
     (ModuleNotFoundError(name="h11"), 1, r"needs h11, .*\n  pip install '\.'"),
     (Unreachable("no broker answers"), 1, "no broker answers"),
@@ -34,6 +34,15 @@ FAULTS = [
     (MemoryError(), 1, "not enough memory"),
     (ZeroDivisionError("by zero"), 1, r"unexpected ZeroDivisionError: by zero\n.*report it"),
 ]
+
+
+@pytest.mark.parametrize(("is_made", "other"), [(True, "--listen"), (False, "LISTEN=")])
+def test_a_taken_port_is_changed_as_it_was_given(is_made: bool, other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both --listen and LISTEN= were named, one of which the reader had not used."""
+    if is_made:
+        monkeypatch.setenv("SERVED_BY_MAKE", "1")
+    hint = failure_of(OSError(98, "Address already in use")).hint
+    assert other not in hint and ("LISTEN=" in hint) == is_made
 
 
 @pytest.mark.parametrize("command", LEAVES, ids=" ".join)
