@@ -85,7 +85,7 @@ async def test_cve_2017_12610_a_login_is_for_the_user_who_proves_it(broker: Brok
         assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     async with await connect(broker) as client:
         await handshake(client, "SCRAM-SHA-256")
-        first = ScramClient("SCRAM-SHA-256", USER, PASSWORD).first().replace(b"n,,", b"n,a=bob,")
+        first = ScramClient("SCRAM-SHA-256", USER, PASSWORD).first_message().replace(b"n,,", b"n,a=bob,")
         assert (await authenticate(client, first)).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
 
 

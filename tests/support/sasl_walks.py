@@ -45,7 +45,7 @@ class Conversation:
 
     def final(self) -> bytes:
         try:
-            return self.scram.final(self.heard)
+            return self.scram.final_message(self.heard)
         except (ScramFailed, ValueError):
             return b"c=biws,r=nonce,p=AAAA"
 
@@ -58,7 +58,7 @@ TOKENS: dict[str, Callable[[Conversation], bytes]] = {
     "no password": lambda _: f"\0{USER}\0".encode(),
     "nobody's password": lambda _: f"\0nobody\0{PASSWORD}".encode(),
     "three zeros": lambda _: f"\0{USER}\0{PASSWORD}\0".encode(),
-    "SCRAM first": lambda talk: talk.scram.first(),
+    "SCRAM first": lambda talk: talk.scram.first_message(),
     "SCRAM final": Conversation.final,
     "SCRAM final, cut": lambda talk: talk.final()[:-3],
     "nothing": lambda _: b"",

@@ -75,7 +75,7 @@ def conversations() -> list[bytes]:
         return frame_of(SaslHandshakeRequest(mechanism=mechanism), 1) + b"".join(steps)
 
     bare = f"\0{USER}\0wrong".encode()
-    first = ScramClient("SCRAM-SHA-256", USER, "wrong", "nonce").first()
+    first = ScramClient("SCRAM-SHA-256", USER, "wrong", "nonce").first_message()
     final = b"c=biws,r=nonce,p=" + b"A" * 43 + b"="
     token = b"n,,\1auth=Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.\1\1"
     logins = [

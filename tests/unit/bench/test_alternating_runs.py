@@ -79,7 +79,7 @@ class FakeLoad(LoadProcess):
     def prepare(self, plan: LoadPlan) -> None:
         """Nothing to connect."""
 
-    def go(self) -> None:
+    def start_load(self) -> None:
         """Nothing to send."""
 
     def result(self) -> LoadResult:

@@ -19,7 +19,7 @@ GREEDY = Peer(
 
 
 def hold_the_loop(watch: LoopWatch) -> None:
-    looking = threading.Thread(target=watch.look)
+    looking = threading.Thread(target=watch.check_loop)
     looking.start()
     looking.join()
 

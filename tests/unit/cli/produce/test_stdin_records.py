@@ -31,14 +31,14 @@ def test_a_piece_without_an_end_is_refused_before_it_fills_the_memory() -> None:
 
 def test_a_plain_piece_is_a_key_and_a_value_and_marks_are_null() -> None:
     reading = TextRecords(separator=b"\t", null_value=b"NULL", null_key=b"", timestamp=5, headers=(("h", b"1"),))
-    assert reading.record(b"k\tv\tw") == NewRecord(key=b"k", value=b"v\tw", timestamp=5, headers=(("h", b"1"),))
-    assert reading.record(b"\tNULL") == NewRecord(timestamp=5, headers=(("h", b"1"),))
-    assert reading.record(b"k\t").value == b""
+    assert reading.parse_record(b"k\tv\tw") == NewRecord(key=b"k", value=b"v\tw", timestamp=5, headers=(("h", b"1"),))
+    assert reading.parse_record(b"\tNULL") == NewRecord(timestamp=5, headers=(("h", b"1"),))
+    assert reading.parse_record(b"k\t").value == b""
     with pytest.raises(ValueError, match="no key separator"):
-        reading.record(b"v")
+        reading.parse_record(b"v")
 
 
 def test_the_commands_headers_and_time_are_added_to_json() -> None:
     reading = JsonRecords(headers=(("h", b"1"),), timestamp=5)
-    found = reading.record(b'{"value": "v", "timestamp": 4, "headers": [{"key": "g", "value": "2"}]}')
+    found = reading.parse_record(b'{"value": "v", "timestamp": 4, "headers": [{"key": "g", "value": "2"}]}')
     assert found == NewRecord(value=b"v", timestamp=5, headers=(("g", b"2"), ("h", b"1")))

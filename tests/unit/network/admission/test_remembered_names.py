@@ -13,7 +13,7 @@ def test_the_oldest_are_forgotten_above_the_limit_of_entries() -> None:
     for number, name in enumerate("abac"):
         names.put((name,), number)
     assert forgotten == [(("b",), 1)]
-    assert (names.take(("a",)), names.take(("b",)), names.take(("c",))) == (2, None, 3)
+    assert (names.pop(("a",)), names.pop(("b",)), names.pop(("c",))) == (2, None, 3)
     assert (len(names), names.name_bytes) == (0, 0)
 
 
@@ -24,4 +24,4 @@ def test_names_of_any_length_hold_no_more_than_usual_ones(length: int) -> None:
         names.put((f"{number}".ljust(length, "x"), "group"), number)
         assert 0 < len(names) <= MOST
         assert names.name_bytes <= max(MOST * USUAL_NAME_BYTES, length + len("group"))
-    assert names.take((f"{3 * MOST - 1}".ljust(length, "x"), "group")) == 3 * MOST - 1
+    assert names.pop((f"{3 * MOST - 1}".ljust(length, "x"), "group")) == 3 * MOST - 1
