@@ -265,7 +265,7 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
         "waits_for_first",
         lambda sequences, batch: False,
     ),
-    "out of order is an end": (SequenceNumbers, "retriable", lambda sequences, batch, code, start: code.retriable),
+    "out of order is an end": (SequenceNumbers, "can_retry", lambda sequences, batch, code, start: code.retriable),
 }
 
 
