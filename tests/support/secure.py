@@ -25,6 +25,14 @@ LISTENERS = {
 }
 ITERATIONS = 4096
 SALT = b"salt of a test"
+SWAP = {
+    "authentication": "swap",
+    "upstream_security_protocol": "SASL_PLAINTEXT",
+    "upstream_sasl_mechanism": "SCRAM-SHA-256",
+    "upstream_sasl_username": USER,
+    "upstream_sasl_password": PASSWORD,
+}
+"""Settings of a gateway that has one login for all of its clients."""
 
 
 def secure_settings(authority: Authority, **more: str) -> dict[str, str]:

@@ -10,15 +10,8 @@ from support.certificates import Authority
 from support.client import RawClient
 from support.clock import ManualClock
 from support.gateway import gateway_to, started
-from support.secure import PASSWORD, USER, secure_broker, secure_settings, set_password
+from support.secure import SWAP, secure_broker, secure_settings, set_password
 
-SWAP = {
-    "authentication": "swap",
-    "upstream_security_protocol": "SASL_PLAINTEXT",
-    "upstream_sasl_mechanism": "SCRAM-SHA-256",
-    "upstream_sasl_username": USER,
-    "upstream_sasl_password": PASSWORD,
-}
 LIFETIME_MS = 60_000
 BROKERS = MetadataRequest(topics=())
 

@@ -13,7 +13,7 @@ from support.certificates import Authority
 from support.client import RawClient
 from support.gateway import gateway_to, started
 from support.sasl_client import log_in
-from support.secure import PASSWORD, USER, secure_broker, secure_settings, set_password
+from support.secure import PASSWORD, SWAP, USER, secure_broker, secure_settings, set_password
 
 OWN = {
     "upstream.bootstrap.servers": "kafka-1:9092",
@@ -97,22 +97,14 @@ def test_a_login_that_cannot_be_is_named(changed: dict[str, str], key: str) -> N
     assert any(problem.key.startswith(key) for problem in caught.value.problems), caught.value.report()
 
 
-SWAP = {
-    "authentication": "swap",
-    "upstream_security_protocol": "SASL_PLAINTEXT",
-    "upstream_sasl_mechanism": "SCRAM-SHA-256",
-    "upstream_sasl_username": USER,
-    "upstream_sasl_password": PASSWORD,
-    "logins_other_sasl_username": "bob",
-    "logins_other_sasl_password": "other",
-}
+OTHER = {"logins_other_sasl_username": "bob", "logins_other_sasl_password": "other"}
 
 
 async def test_the_cluster_sees_the_login_of_the_clients_address(tmp_path: Path) -> None:
     async with secure_broker(tmp_path / "log", secure_settings(Authority(tmp_path))) as broker:
         await set_password(broker, "bob", "other")
         upstream = str(broker.addresses["SASL_PLAINTEXT"])
-        settings = {**SWAP, "logins_other_clients": "127.0.0.2"}
+        settings = {**SWAP, **OTHER, "logins_other_clients": "127.0.0.2"}
         async with started(gateway_to(upstream, **settings)) as gateway:
             for host in ("127.0.0.1", "127.0.0.2"):
                 port = gateway.address.port
@@ -139,7 +131,7 @@ async def test_the_cluster_sees_the_login_of_the_clients_principal(
     }
     async with secure_broker(tmp_path / "log", secure_settings(Authority(tmp_path))) as broker:
         await set_password(broker, "bob", "other")
-        async with started(gateway_to(str(broker.addresses["SASL_PLAINTEXT"]), **SWAP, **own)) as gateway:
+        async with started(gateway_to(str(broker.addresses["SASL_PLAINTEXT"]), **SWAP, **OTHER, **own)) as gateway:
             for user, password in (("old", "one"), ("new", "two")):
                 async with await RawClient.connect("127.0.0.1", gateway.address.port, client_id=user) as client:
                     if asks_versions:
