@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .origin import Given, Origin
 
-OVERRIDE = Origin("option -o")
+OVERRIDE = Origin("option -c or -o")
 
 
 def parse_override(text: str) -> Given:

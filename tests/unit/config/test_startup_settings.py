@@ -59,7 +59,7 @@ def test_every_problem_is_told_at_once(write: Write) -> None:
         ":1: num.partitions",
         ":2: num.prtitions",
         "KAFKA_LISTENERS",
-        "option -o: x: expected KEY=VALUE",
+        "option -c or -o: x: expected KEY=VALUE",
         "'a'",
     ):
         assert words in told
