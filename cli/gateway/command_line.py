@@ -202,7 +202,9 @@ def make_parser() -> CommandParser:
         "stepdown gateway",
         DESCRIPTION,
         "stepdown gateway --upstream kafka-1:9092 --listen 127.0.0.1:9092",
-        {f"--{key.replace('.', '-')}": _describe_no_option(key) for key in KEYS},
+        {f"--{key.replace('.', '-')}": _describe_no_option(key) for key in KEYS}
+        | dict.fromkeys(("--port", "-p", "--host"), "its address is --listen HOST:PORT")
+        | dict.fromkeys(("--bootstrap-server", "-b"), "the cluster's brokers are --upstream HOST:PORT[,…]"),
     )
     option = parser.add_argument
     option("file", type=Path, nargs="?", metavar="GATEWAY.YAML", help="Settings.")

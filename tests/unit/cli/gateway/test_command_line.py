@@ -173,6 +173,8 @@ def test_faults_of_files_and_ended_entries_are_named_beside_others(tmp_path: Pat
         (("--first.port=9100",), "variable STEPDOWN_GATEWAY_FIRST_PORT"),
         (("--first-port=9100",), "variable STEPDOWN_GATEWAY_FIRST_PORT"),
         (("-o", "first.port=9100"), "STEPDOWN_GATEWAY_FIRST_PORT for first.port"),
+        (("--port", "9100"), "its address is --listen HOST:PORT"),
+        (("-b", "127.0.0.1:1"), "the cluster's brokers are --upstream HOST:PORT"),
         (("-c", "gateway.yaml"), "GATEWAY.YAML, which comes without one"),
     ],
 )
