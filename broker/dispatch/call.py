@@ -18,9 +18,11 @@ FEW_BYTES = 4 * 1024
 
 @dataclass(slots=True)
 class Call:
-    """A request, read. `waited_s` is the part of its time that a purgatory held it; `access`, what it may do;
-    `quota`, how much, and `throttle_ms`, for how long its client is not listened to after it. `has_many_items`: a
-    worker read it or writes its answer.
+    """A request that was read, and what its handler needs beside it.
+
+    `waited_s`: how long it was in a purgatory. `access`: the rights of its user. `quota`: how much the client may
+    send. `throttle_ms`: how long its connection is not read after the answer. `has_many_items`: a worker thread
+    reads it or writes its answer.
     """
 
     key: ApiKey

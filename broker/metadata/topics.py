@@ -296,7 +296,7 @@ class Topics:
                 await self._core.run_in_worker(log_manager.new_logs.prepare_sync())
 
     async def _clean_checkpoints(self) -> None:
-        """Has no new log get what checkpoints say of a deleted one; where that fails, it cannot be made."""
+        """Removes deleted logs from the checkpoint files; where that fails, no new log of that name can be made."""
         for log_manager in self._log_managers():
             if log_manager.checkpoints.are_stale:
                 await self._core.run_in_worker(log_manager.checkpoints.forget_gone_logs)

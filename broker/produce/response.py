@@ -87,7 +87,7 @@ def _log_failure(core: "Core", outcome: PartitionOutcome, error: Exception, clie
 
 
 def are_settled(core: "Core", waiting: Sequence[PartitionOutcome]) -> bool:
-    """Whether all are; each that is keeps the result of the moment, whatever comes while others are waited for."""
+    """Whether every partition has its result. A result once found stays, although other partitions are waited for."""
     for outcome in waiting:
         if not outcome.is_settled:
             _try_to_settle(core, outcome)

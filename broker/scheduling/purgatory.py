@@ -22,7 +22,7 @@ class WaitingPeer(Protocol):
 
     @property
     def allow_frame_reclaim(self) -> Callable[[Callable[[], None]], None]:
-        """Takes what ends the wait when others need the memory of its request."""
+        """Lets others have the memory of the request; the function that it is given is called then, to end the wait."""
         ...
 
 

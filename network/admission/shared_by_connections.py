@@ -76,6 +76,6 @@ class SharedByConnections:
 
 
 def make_unread_answers_budget(clock: Clock, request_memory_bytes: int) -> KeptBytes:
-    """What counts answers that wait for memory, or that nobody takes, beside the request memory."""
+    """The budget of answers that wait to be sent, a share of the request memory and beside it."""
     most_bytes = UNREAD_SHARE * request_memory_bytes
     return KeptBytes(most_bytes, most_bytes, clock)

@@ -74,7 +74,9 @@ class Owner:
 
 
 class TransactionRequest:
-    """One of them. `order`: lower ones go first. `again_ms`: not before then. `waits_since_ms`: for its node."""
+    """A request of a transaction. `order`: lower ones are sent first. `again_ms`: not sent before then.
+    `waits_since_ms`: since when it waits for its node.
+    """
 
     key: ClassVar[ApiKey]
     order: int = 2

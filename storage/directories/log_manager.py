@@ -373,9 +373,9 @@ class LogManager:
         yield from self.offline
 
     def take_offline(self, log: Log) -> bool:
-        """Has a log fail whose folder somebody took away, or whose directory is offline; whether it now does.
+        """Takes a log offline whose folder was removed by others, or whose directory is offline; whether it was so.
 
-        Not one that is back, or was deleted by us.
+        Nothing happens to a log whose folder is there again, or that this broker deleted.
         """
         is_ours = self.logs.get((log.topic, log.partition)) is log
         fault = self.offline.get(self._directory_of(log.directory).path)

@@ -267,11 +267,11 @@ class MetadataLog:
     # Snapshots
 
     def write_snapshot(self, records: Iterable[Any], metadata_version: int) -> None:
-        """Have the whole state, which these records make up, in the place of the log so far. Raises: DiskFault."""
+        """Write a snapshot with these records, the whole state, and remove the log before it. Raises: DiskFault."""
         self.prepare_snapshot(records, metadata_version)()
 
     def prepare_snapshot(self, records: Iterable[Any], metadata_version: int) -> Callable[[], None]:
-        """What does the same, for a worker, while changes after this state are appended. It raises DiskFault."""
+        """The same as a function for a worker thread; changes may be appended meanwhile. It raises DiskFault."""
         end_offset, size = self.end_offset, self.bytes_since_snapshot
         epoch = self.epoch if self._leads else self.contents.epoch
         voters: list[Any] = []

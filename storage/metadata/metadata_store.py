@@ -200,7 +200,7 @@ class MetadataStore:
             self.write_snapshot()
 
     def write_snapshot(self) -> None:
-        """Have the state that was saved last in the place of the log so far; where that fails the log stays."""
+        """Write a snapshot of the last saved state and remove the log before it. Where it fails, the log stays."""
         self.prepare_snapshot()()
 
     def prepare_snapshot(self) -> Callable[[], None]:

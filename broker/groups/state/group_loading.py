@@ -98,7 +98,7 @@ class GroupLoading(PartitionLoading):
                 self._groups.find_or_make_for_offsets(group_id, None)
 
     def _keep_or_remove(self, group: Group) -> None:
-        """A group that was only made for offsets which are gone by the end of the log is none."""
+        """Removes a group that only held offsets, all of which a later record of the log deleted."""
         group_id = group.group_id
         is_used = bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)
         if isinstance(group, ClassicGroup) and group.protocol_type is None and not group.members and not is_used:
