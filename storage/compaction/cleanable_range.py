@@ -5,7 +5,7 @@
     the rest                    the active segment, what is not stable, and segments younger than min.compaction.lag.ms
 
 `end` is the start of the first segment that may not be cleaned. A log is cleaned when its dirty part of both exceeds
-`min.find_cleanable_range.dirty.ratio`, or when its first dirty record is older than `max.compaction.lag.ms`.
+`min.cleanable.dirty.ratio`, or when its first dirty record is older than `max.compaction.lag.ms`.
 Source: Kafka 3.9, LogCleanerManager.cleanableOffsets, LogToClean.
 """
 
