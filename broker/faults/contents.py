@@ -193,7 +193,7 @@ class Contents:
         broker = self._coordinator_of(group)
         if broker is None:
             raise ApiError(f"there is no group {group}", ErrorCode.RESOURCE_NOT_FOUND)
-        code = await broker.groups.delete(group, broker.turns.begin())
+        code = await broker.groups.delete_group(group, broker.turns.begin())
         if code == ErrorCode.NON_EMPTY_GROUP:
             raise ApiError(f"group {group} has members: they leave first", code)
         if code:

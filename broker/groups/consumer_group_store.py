@@ -13,7 +13,7 @@ from ...protocol.plural import plural
 from ..scheduling.keyed_timers import Timers
 from .classic.group import ClassicGroup
 from .classic.rebalance import Rebalancer
-from .consumer.changes import ChangePlan, GroupChange, GroupChangePlanner
+from .consumer.changes import ChangeWithResponse, GroupChange, GroupChangePlanner
 from .consumer.group import ConsumerGroup
 from .consumer.member import ConsumerMember
 from .consumer.member_timeouts import MemberTimeouts
@@ -45,13 +45,13 @@ class ConsumerGroupStore:
     ) -> None:
         self.settings = settings
         self.planner = planner
-        self.timeouts = MemberTimeouts(settings, timers, self._fence)
+        self.timeouts = MemberTimeouts(settings, timers, self._remove_expired_member)
         self._groups = groups
         self._timers = timers
         self._record_log = record_log
         self._replay = replay
         self._rebalancer = rebalancer
-        self.lines = rebalancer.lines
+        self.logger = rebalancer.logger
         self._converter = converter
         self.rebalances = 0
 
@@ -100,24 +100,24 @@ class ConsumerGroupStore:
         return self._begin_upgrade(group, self._converter.upgrade(group))
 
     def _begin_upgrade(self, classic: ClassicGroup, group: ConsumerGroup) -> GroupChange:
-        change = GroupChange(group, prelude=[*classic.tombstones(), *self._converter.records_of(group)])
+        change = GroupChange(group, prelude=[*classic.tombstones(), *self._converter.upgrade_records(group)])
 
         def release() -> None:
-            self._converter.release(classic)
-            self._rebalancer.forget(classic)
+            self._converter.fail_waiting_requests(classic)
+            self._rebalancer.cancel_timers(classic)
             for member in group.classic_members():
                 self.timeouts.watch_session(group, member)
 
         change.stored.append(release)
         return change
 
-    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
+    def check_max_size(self, group: ConsumerGroup, member_id: str) -> None:
         """Raises: ApiError GROUP_MAX_SIZE_REACHED."""
         if len(group.members) >= self.settings.consumer_max_size and member_id not in group.members:
             message = f"group {group.group_id} has its {plural(self.settings.consumer_max_size, 'member')}"
             raise ApiError(message, ErrorCode.GROUP_MAX_SIZE_REACHED)
 
-    def carry_out(self, plan: ChangePlan[R]) -> R:
+    def store_and_respond(self, plan: ChangeWithResponse[R]) -> R:
         """Stores the change; the answer. Raises: ApiError; nothing has changed then."""
         self.store_change(plan.change)
         return plan.finish()
@@ -129,7 +129,7 @@ class ConsumerGroupStore:
             if not change.encoded:
                 change.encode_records()
             try:
-                stored = self._record_log.append_pairs(group.group_id, change.encoded)
+                stored = self._record_log.append_encoded_records(group.group_id, change.encoded)
             except ApiError as error:
                 raise ApiError(str(error), to_group_error(error)) from error
             self._groups.put(group)
@@ -140,21 +140,21 @@ class ConsumerGroupStore:
             group.refresh_at_ms = change.refresh_at_ms
         if group.epoch > epoch:
             self.rebalances += 1
-            self.lines.log_info(group.group_id, f"epoch %d has {plural(len(group.members), 'member')}", group.epoch)
+            self.logger.log_info(group.group_id, f"epoch %d has {plural(len(group.members), 'member')}", group.epoch)
         for act in change.stored:
             act()
 
     # Members
 
-    def _fence(self, group: ConsumerGroup, member_id: str, failure: str, timeout_ms: int) -> None:
+    def _remove_expired_member(self, group: ConsumerGroup, member_id: str, failure: str, timeout_ms: int) -> None:
         member = group.members.get(member_id)
         if member is None or self._groups.find(group.group_id) is not group:
             return
-        self.lines.log_info(group.group_id, f"%s {failure} for %d ms, it is removed", member_id, timeout_ms)
+        self.logger.log_info(group.group_id, f"%s {failure} for %d ms, it is removed", member_id, timeout_ms)
         try:
             self.remove_member(group, member)
         except ApiError as error:
-            self.lines.warn(group.group_id, "%s could not be removed: %s", member_id, error)
+            self.logger.warn(group.group_id, "%s could not be removed: %s", member_id, error)
             self.timeouts.watch_session(group, member)
 
     def remove_member(self, group: ConsumerGroup, member: ConsumerMember) -> None:
@@ -163,14 +163,14 @@ class ConsumerGroupStore:
             self._downgrade(group, member)
             return
         change = GroupChange(group)
-        self.planner.remove(change, [member])
+        self.planner.remove_members(change, [member])
         change.stored.append(lambda: self.timeouts.unwatch(group, member.member_id))
         self.store_change(change)
 
     def _downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> None:
         classic = self._converter.downgrade(group, leaving, self.now_ms())
         self._record_log.append(group.group_id, [*group.tombstones(), classic.to_record()])
-        self.timeouts.forget(group)
+        self.timeouts.unwatch_all(group)
         self._groups.put(classic)
         for member in classic.members.values():
             self._rebalancer.keep_alive(classic, member)

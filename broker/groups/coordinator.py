@@ -32,7 +32,7 @@ from .caller import Caller
 from .classic.group import UNKNOWN_MEMBER, ClassicGroup
 from .classic.join import Joins
 from .classic.member import join_error, sync_error
-from .classic.member_requests import Members
+from .classic.member_requests import MemberRequests
 from .classic.rebalance import Rebalancer
 from .classic.state_table import DELETE
 from .consumer.changes import GroupChangePlanner
@@ -40,10 +40,10 @@ from .consumer.group import ConsumerGroup
 from .consumer.heartbeat import ConsumerHeartbeats
 from .consumer.long_plans import LongPlans
 from .consumer.topic_lookup import TopicLookup
-from .consumer.topic_regex import match_patterns
+from .consumer.topic_regex import precompute_matches
 from .consumer_group_store import ConsumerGroupStore
 from .describing import describe_classic, describe_consumer, describe_unknown_classic
-from .group_lines import GroupLines
+from .group_logger import GroupLogger
 from .group_registry import Group, GroupRegistry
 from .group_settings import GroupSettings
 from .migration.classic_members import ClassicMembersInConsumerGroup
@@ -76,7 +76,7 @@ class GroupCoordinator:
         self._topic = OffsetsTopic(core, topics)
         self._timers = Timers(core.clock, core.rounds)
         self._rebalancer = Rebalancer(
-            self.settings, self._timers, self._topic, GroupLines(PeerLogLimit(core.clock), core.on_group_line)
+            self.settings, self._timers, self._topic, GroupLogger(PeerLogLimit(core.clock), core.on_group_line)
         )
         self._rebalancer.on_unused = self._note_unused_group
         self.unused: RememberedNames[tuple[str], ClassicGroup] = RememberedNames(
@@ -84,7 +84,7 @@ class GroupCoordinator:
         )
         timeout_ms = core.settings.offsets_commit_timeout_ms
         self._joins = Joins(self.settings, self._rebalancer, self._topic)
-        self._members = Members(self._rebalancer, self._topic, timeout_ms)
+        self._member_requests = MemberRequests(self._rebalancer, self._topic, timeout_ms)
         self._commits = OffsetRequests(
             self.settings, self.groups, self.offsets, self._rebalancer, self._topic, timeout_ms
         )
@@ -193,7 +193,7 @@ class GroupCoordinator:
         if isinstance(group, ConsumerGroup):
             if self._long_plans.is_large(group):
                 make = partial(self._classic_in_consumer.plan_join, request, caller)
-                return self._consumers.carry_out(await self._long_plans.make(request.group_id, make))
+                return self._consumers.store_and_respond(await self._long_plans.plan_in_worker(request.group_id, make))
             return self._classic_in_consumer.join(request, caller)
         answer = await self._joins.join(group, request, caller)
         if group.is_unused:
@@ -212,7 +212,7 @@ class GroupCoordinator:
             and not self.offsets.of_group(group.group_id)
             and not self.offsets.has_open_transactions(group.group_id)
         ):
-            self._rebalancer.forget(group)
+            self._rebalancer.cancel_timers(group)
             self.groups.remove(group.group_id)
 
     def _group_to_join(self, request: JoinGroupRequest) -> Group:
@@ -243,7 +243,7 @@ class GroupCoordinator:
             if group.is_empty:
                 raise ApiError(f"group {group.group_id} has no members", ErrorCode.UNKNOWN_MEMBER_ID)
             return self._classic_in_consumer.sync(group, request)
-        return await self._members.sync(group, request)
+        return await self._member_requests.sync(group, request)
 
     async def heartbeat(self, request: HeartbeatRequest, caller: Caller) -> ErrorCode:
         """What the member is to do. While the group is loaded nothing is wrong with anybody. Raises: ApiError."""
@@ -256,7 +256,7 @@ class GroupCoordinator:
         group = self.groups.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)
         if isinstance(group, ConsumerGroup):
             return self._classic_in_consumer.heartbeat(group, request)
-        return self._members.heartbeat(group, request)
+        return self._member_requests.heartbeat(group, request)
 
     async def leave(self, request: LeaveGroupRequest, leaving: Sequence[MemberIdentity]) -> LeaveGroupResponse:
         """Takes members out of a group. Raises: ApiError."""
@@ -272,9 +272,9 @@ class GroupCoordinator:
             )
         if isinstance(group, ConsumerGroup):
             return LeaveGroupResponse(members=self._classic_in_consumer.leave(group, leaving))
-        return LeaveGroupResponse(members=self._members.leave(group, leaving))
+        return LeaveGroupResponse(members=self._member_requests.leave(group, leaving))
 
-    # Members of the consumer protocol
+    # MemberRequests of the consumer protocol
 
     async def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, caller: Caller
@@ -285,11 +285,11 @@ class GroupCoordinator:
         expressions = self._consumers.expressions_to_match(request.group_id, request.subscribed_topic_regex)
         if expressions:
             self._consumer_heartbeats.ensure_valid(request, caller.version)
-            await self._core.run_in_worker(match_patterns, expressions, self._lookup.names())
+            await self._core.run_in_worker(precompute_matches, expressions, self._lookup.names())
         if self._long_plans.is_long(request, self._timers.now_ms()):
             self._consumer_heartbeats.ensure_valid(request, caller.version)
-            make = partial(self._consumer_heartbeats.plan, request, caller)
-            return self._consumers.carry_out(await self._long_plans.make(request.group_id, make))
+            make = partial(self._consumer_heartbeats.plan_heartbeat, request, caller)
+            return self._consumers.store_and_respond(await self._long_plans.plan_in_worker(request.group_id, make))
         return self._consumer_heartbeats.heartbeat(request, caller)
 
     async def describe_consumer(self, group_id: str, operations: int) -> consumer_group_describe.DescribedGroup:
@@ -314,7 +314,7 @@ class GroupCoordinator:
             return describe_classic(group, operations)
         return describe_unknown_classic(group_id, operations)
 
-    async def delete(self, group_id: str, turn: Turn) -> ErrorCode:
+    async def delete_group(self, group_id: str, turn: Turn) -> ErrorCode:
         """Deletes a group without members, with its offsets."""
         tombstones = await self._commits.encode_tombstones(group_id, turn)
         try:
@@ -330,7 +330,7 @@ class GroupCoordinator:
 
     # Offsets
 
-    async def commit(self, committer: Committer, new: Sequence[NewOffset]) -> dict[TopicPartition, ErrorCode]:
+    async def commit_offsets(self, committer: Committer, new: Sequence[NewOffset]) -> dict[TopicPartition, ErrorCode]:
         """Stores offsets, in the name of a transaction if the committer has a producer. Raises: ApiError."""
         await self.ensure_topic_and_check(committer.group_id, may_be_empty=True)
         return await self._commits.commit(committer, new)
@@ -340,17 +340,17 @@ class GroupCoordinator:
         await self.ensure_topic_and_check(group_id, may_be_empty=True)
         self._commits.check_fetcher(group_id, member_id, member_epoch)
 
-    def fetch(self, group_id: str, topic: str, partition: int, *, stable: bool = False) -> CommittedOffset:
+    def fetch_offset(self, group_id: str, topic: str, partition: int, *, stable: bool = False) -> CommittedOffset:
         """The offset that a group has committed; -1 if none. Raises: ApiError UNSTABLE_OFFSET_COMMIT."""
         return self._commits.fetch(group_id, topic, partition, stable=stable)
 
-    def offsets_of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+    def offsets_of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         return self._commits.offsets_of_group(group_id)
 
     async def delete_offsets(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
         """The error code of each partition. Raises: ApiError."""
         await self.ensure_topic_and_check(group_id)
-        return self._commits.delete(group_id, asked)
+        return self._commits.delete_offsets(group_id, asked)
 
     async def expire_offsets(self) -> None:
         """Takes away what is older than its retention, and groups that have nothing left."""
@@ -364,17 +364,17 @@ class GroupCoordinator:
         partition = self._topic.partition_of(group.group_id)
         if self._loading.is_loading(partition) or not self._topic.leads(partition):
             return
-        expired = await self._commits.expire(group, turn)
+        expired = await self._commits.expire_offsets(group, turn)
         if expired:
-            self._rebalancer.lines.log_info(group.group_id, "%d committed offsets expired", expired)
+            self._rebalancer.logger.log_info(group.group_id, "%d committed offsets expired", expired)
 
     # What is counted
 
-    def rebalances(self) -> dict[str, int]:
+    def rebalance_counts(self) -> dict[str, int]:
         """Rebalances that gave a new generation or epoch, by the type of the group."""
         return {"classic": self._rebalancer.rebalances, "consumer": self._consumers.rebalances}
 
-    def offset_changes(self) -> dict[str, int]:
+    def offset_change_counts(self) -> dict[str, int]:
         """Partitions of which offsets were committed, expired or deleted."""
         commits = self._commits
         return {"committed": commits.committed, "expired": commits.expired, "deleted": commits.deleted}
@@ -399,11 +399,11 @@ class GroupCoordinator:
         if OFFSETS_TOPIC in names:
             self._forget_all()
         self._on_topic_changes(names)
-        return self._deletions.begin(self._delete_offsets_of(names, self._topic.end_offsets()))
+        return self._deletions.begin(self._delete_offsets_of_topics(names, self._topic.end_offsets()))
 
-    async def _delete_offsets_of(self, names: Collection[str], ends: Mapping[int, int]) -> None:
+    async def _delete_offsets_of_topics(self, names: Collection[str], ends: Mapping[int, int]) -> None:
         with self._core.rounds.handle_item("deletion of offsets", plural(len(names), "topic")):
-            await self._commits.delete_topics(names, ends, self._core.turns.begin())
+            await self._commits.delete_offsets_of_topics(names, ends, self._core.turns.begin())
 
     def _on_topic_changes(self, names: Collection[str]) -> None:
         """Consumer groups that read one of the topics look at their topics at the next heartbeat."""
@@ -419,17 +419,17 @@ class GroupCoordinator:
         self._loading.cancel(index)
         for group in self.groups:
             if self._topic.partition_of(group.group_id) == index:
-                self._forget(group)
+                self._forget_group(group)
         if self._topic.has_records(index):
             self._loading.load([index])
 
     def _forget_all(self) -> None:
         self._loading.cancel_all()
         for group in self.groups:
-            self._forget(group)
+            self._forget_group(group)
 
-    def _forget(self, group: Group) -> None:
+    def _forget_group(self, group: Group) -> None:
         self._answer_waiting_members(group)
         if isinstance(group, ConsumerGroup):
-            self._consumers.timeouts.forget(group)
+            self._consumers.timeouts.unwatch_all(group)
         self._commits.forget_group(group)

@@ -37,7 +37,7 @@ class GroupRecordLog(Protocol):
         """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
         ...
 
-    def append_pairs(
+    def append_encoded_records(
         self,
         group_id: str,
         records: Sequence[EncodedGroupRecord],

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 async def handle(services: "Services", request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:
     results = []
     for group_id in dict.fromkeys(request.groups_names):
-        code = await services.groups.delete(group_id, call.turn)
+        code = await services.groups.delete_group(group_id, call.turn)
         results.append(DeletableGroupResult(group_id=group_id, error_code=code))
         await call.turn.next()
     return DeleteGroupsResponse(results=results)

@@ -99,7 +99,7 @@ async def _find_one_offset(
     if request.replica_id == CONSUMER:
         end = partition.visible_end(request.isolation_level)
         if timestamp == LATEST or timestamp >= 0:
-            _check_committed_offset(partition, version)
+            _check_knows_high_watermark(partition, version)
     found = await _find_timestamp_offset(services, partition, timestamp, end) or NOTHING
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
@@ -115,10 +115,10 @@ def _check_led_here(services: "Services", request: ListOffsetsRequest, partition
         services.cluster.check_led_here(partition)
 
 
-def _check_committed_offset(partition: Partition, version: int) -> None:
+def _check_knows_high_watermark(partition: Partition, version: int) -> None:
     """A leader that does not know yet what is committed says so (KIP-207). Raises ApiError 78, before v5 5."""
     try:
-        partition.check_committed_offset()
+        partition.check_knows_high_watermark()
     except ApiError as error:
         if version < FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE:
             raise ApiError(str(error), ErrorCode.LEADER_NOT_AVAILABLE) from error

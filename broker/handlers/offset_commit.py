@@ -54,7 +54,7 @@ async def handle(services: "Services", request: OffsetCommitRequest, call: Call)
         batch = known[at : at + OFFSETS_A_BATCH]
         try:
             refuse_zookeeper_offsets(services.settings.stepdown_act_as, call.version)
-            codes |= await services.groups.commit(committer, batch)
+            codes |= await services.groups.commit_offsets(committer, batch)
         except ApiError as error:
             codes |= {(each.topic, each.partition): error.code for each in batch}
     return _make_response(request, codes, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

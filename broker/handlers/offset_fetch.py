@@ -109,7 +109,7 @@ def _make_denied_partition(index: int) -> OffsetFetchResponsePartitions:
 async def _list_visible_partitions(services: "Services", group_id: str, call: Call) -> dict[str, list[int]]:
     """The partitions of those that the client may see."""
     by_topic: dict[str, list[int]] = {}
-    for topic, partition in tuple(services.groups.offsets_of(group_id)):
+    for topic, partition in tuple(services.groups.offsets_of_group(group_id)):
         if call.access.may_see(AclOperation.DESCRIBE, ResourceType.TOPIC, topic):
             by_topic.setdefault(topic, []).append(partition)
         await call.turn.next()
@@ -121,7 +121,7 @@ def _fetch_offset(
 ) -> OffsetFetchResponsePartitions:
     code = ErrorCode.NONE
     try:
-        found = services.groups.fetch(group_id, topic, partition, stable=stable)
+        found = services.groups.fetch_offset(group_id, topic, partition, stable=stable)
     except ApiError as error:
         found, code = UNKNOWN_OFFSET, error.code
     if version == 0 and (found is UNKNOWN_OFFSET or not has_partition(services.cluster, topic, partition)):

@@ -93,7 +93,7 @@ async def _commit(
         generation=request.generation_id,
         producer=TransactionalProducer(producer_id=request.producer_id, producer_epoch=request.producer_epoch),
     )
-    return await services.groups.commit(committer, new)
+    return await services.groups.commit_offsets(committer, new)
 
 
 def _make_response(

@@ -52,7 +52,7 @@ class Partition:
         """First offset that not every in-sync replica has yet."""
         return self.log.log_end_offset
 
-    def check_committed_offset(self) -> None:
+    def check_knows_high_watermark(self) -> None:
         """Raises ApiError OFFSET_NOT_AVAILABLE while a new leader does not know what is committed."""
 
     def check_enough_in_sync(self) -> None:

@@ -42,13 +42,13 @@ def register_group_gauges(core: "Core", coordinator: "Groups") -> None:
     tally(
         "stepdown_group_rebalances",
         "Rebalances that gave a group a new generation or epoch",
-        lambda: _count_rows(coordinator(), "rebalances"),
+        lambda: _count_rows(coordinator(), "rebalance_counts"),
         "type",
     )
     tally(
         "stepdown_group_offset_changes",
         "Offsets of groups that were committed, expired or deleted",
-        lambda: _count_rows(coordinator(), "offset_changes"),
+        lambda: _count_rows(coordinator(), "offset_change_counts"),
         "change",
     )
     gauge(
@@ -71,15 +71,15 @@ def _sum_by_state(
 
 
 def _count_offsets(coordinator: "GroupCoordinator | None") -> Iterable[GaugeRow | None]:
-    return sum_as_one_row(() if coordinator is None else coordinator.offsets.counts())
+    return sum_as_one_row(() if coordinator is None else coordinator.offsets.counts_by_group())
 
 
 def _count_rows(
-    coordinator: "GroupCoordinator | None", what: Literal["rebalances", "offset_changes"]
+    coordinator: "GroupCoordinator | None", what: Literal["rebalance_counts", "offset_change_counts"]
 ) -> Iterable[GaugeRow]:
     if coordinator is None:
         return ()
-    counts = coordinator.rebalances() if what == "rebalances" else coordinator.offset_changes()
+    counts = coordinator.rebalance_counts() if what == "rebalance_counts" else coordinator.offset_change_counts()
     return [((name,), float(count)) for name, count in counts.items()]
 
 

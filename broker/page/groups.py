@@ -35,7 +35,7 @@ async def show_groups(services: "Services", query: PageQuery) -> dict[str, Any]:
             if left > 0:
                 partitions = len(await _list_partitions(services, coordinator, group, turn))
                 left -= partitions
-            if left >= 0 and partitions is not None and coordinator.offsets_of(name):
+            if left >= 0 and partitions is not None and coordinator.offsets_of_group(name):
                 lag = await _sum_lag(services, coordinator, name, turn)
             rows.append(_summarize(group) | {"partitions": partitions, "lag": lag})
     return window.document(rows)
@@ -82,7 +82,7 @@ async def _list_partitions(
     services: "Services", coordinator: "GroupCoordinator", group: "Group", turn: Turn
 ) -> dict[tuple[str, int], None]:
     """What the group has committed or been assigned."""
-    places = dict.fromkeys(coordinator.offsets_of(group.group_id))
+    places = dict.fromkeys(coordinator.offsets_of_group(group.group_id))
     for member_id in tuple(group.members):
         if member_id in group.members:
             places |= dict.fromkeys(_list_assignment(services, group, member_id))
@@ -152,7 +152,7 @@ def _list_assignment(services: "Services", group: "Group", member_id: str) -> As
 
 async def _sum_lag(services: "Services", coordinator: "GroupCoordinator", group_id: str, turn: Turn) -> int:
     total = 0
-    for (topic, index), found in tuple(coordinator.offsets_of(group_id).items()):
+    for (topic, index), found in tuple(coordinator.offsets_of_group(group_id).items()):
         end = _find_end(services, topic, index)
         total += 0 if end is None else max(0, end - found.offset)
         await turn.next()

@@ -101,7 +101,7 @@ class ReplicatedPartition(Partition):
     def high_watermark(self) -> int:
         return self._high_watermark
 
-    def check_committed_offset(self) -> None:
+    def check_knows_high_watermark(self) -> None:
         """Until its epoch's start is committed a new leader does not know what is (KIP-207). Raises ApiError 78."""
         if self.is_leader and self._high_watermark < self.epoch_start:
             raise ApiError(

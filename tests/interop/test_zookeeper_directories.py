@@ -62,7 +62,7 @@ async def committed(broker: Broker, left: ZooKeeperDirectory) -> dict[tuple[str,
     groups = broker.groups
     for group in {key[0] for key in left.committed}:
         await until_loaded(broker, group)
-    return {key: groups.fetch(*key).offset for key in left.committed}
+    return {key: groups.fetch_offset(*key).offset for key in left.committed}
 
 
 async def until_loaded(broker: Broker, group: str) -> None:

@@ -8,13 +8,13 @@ from uuid import UUID
 from stepdown.broker.groups.caller import Caller
 from stepdown.broker.groups.classic.group import ClassicGroup
 from stepdown.broker.groups.classic.join import Joins
-from stepdown.broker.groups.classic.member_requests import Members
+from stepdown.broker.groups.classic.member_requests import MemberRequests
 from stepdown.broker.groups.classic.rebalance import Rebalancer
 from stepdown.broker.groups.consumer.changes import GroupChangePlanner
 from stepdown.broker.groups.consumer.group import ConsumerGroup
 from stepdown.broker.groups.consumer.heartbeat import ConsumerHeartbeats
 from stepdown.broker.groups.consumer_group_store import ConsumerGroupStore
-from stepdown.broker.groups.group_lines import GroupLines
+from stepdown.broker.groups.group_logger import GroupLogger
 from stepdown.broker.groups.group_record_log import StoredRecords, TransactionalProducer
 from stepdown.broker.groups.group_registry import GroupRegistry
 from stepdown.broker.groups.group_settings import GroupSettings
@@ -70,9 +70,9 @@ class MemoryStore:
     def append(
         self, group_id: str, records: Sequence[GroupRecord], producer: TransactionalProducer | None = None
     ) -> StoredRecords:
-        return self.append_pairs(group_id, list(map(encode_group_record, records)), producer)
+        return self.append_encoded_records(group_id, list(map(encode_group_record, records)), producer)
 
-    def append_pairs(
+    def append_encoded_records(
         self,
         group_id: str,
         records: Sequence[EncodedGroupRecord],
@@ -109,9 +109,9 @@ class GroupWorld:
         self.topics: dict[str, TopicMetadata] = {}
         self.faults: list[str] = []  # of timers
         self.timers = Timers(self.clock, RoundFaults(self.clock, self.faults.append))
-        self.rebalancer = Rebalancer(self.settings, self.timers, self.store, GroupLines(PeerLogLimit(self.clock)))
+        self.rebalancer = Rebalancer(self.settings, self.timers, self.store, GroupLogger(PeerLogLimit(self.clock)))
         self.joins = Joins(self.settings, self.rebalancer, self.store)
-        self.members = Members(self.rebalancer, self.store, 5000)
+        self.members = MemberRequests(self.rebalancer, self.store, 5000)
         self.commits = OffsetRequests(self.settings, self.groups, self.offsets, self.rebalancer, self.store, 5000)
         self.replay = Replay(self.groups, self.offsets)
         self.converter = GroupConverter(self.settings, self.topics.get, self._name_of)
@@ -210,7 +210,7 @@ class GroupWorld:
         return self.members.heartbeat(self.group, request)
 
     def leave(self, *leaving: str | tuple[str, str]) -> list[ErrorCode]:
-        """Members by id, or by id and instance id."""
+        """MemberRequests by id, or by id and instance id."""
         named = [
             MemberIdentity(member_id=each)
             if isinstance(each, str)

@@ -53,7 +53,7 @@ class ClassicGroup:
 
     # Members
 
-    def add(self, member: ClassicMember, protocol_type: str, answer: JoinAnswer | None = None) -> None:
+    def add_member(self, member: ClassicMember, protocol_type: str, answer: JoinAnswer | None = None) -> None:
         """Adds a member; the first of all becomes the leader and sets the protocol type."""
         if not self.members:
             self.protocol_type = protocol_type
@@ -64,9 +64,9 @@ class ClassicGroup:
         self.members[member.member_id] = member
         self._supported.update(member.protocol_names)
         self.pending_members.discard(member.member_id)
-        self.await_join(member, answer)
+        self.park_join(member, answer)
 
-    def remove(self, member_id: str) -> None:
+    def remove_member(self, member_id: str) -> None:
         """Forgets a member, pending or not, if there is one of that id."""
         self.pending_members.discard(member_id)
         self.pending_syncs.discard(member_id)
@@ -80,19 +80,19 @@ class ClassicGroup:
         if self.leader_id == member_id:
             self.leader_id = next(iter(self.members), None)
 
-    def update(self, member: ClassicMember, request: JoinGroupRequest, answer: JoinAnswer | None) -> None:
+    def update_member(self, member: ClassicMember, request: JoinGroupRequest, answer: JoinAnswer | None) -> None:
         """The member joins again, with what it asks for now."""
         self.set_protocols(member, request.protocols)
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.session_timeout_ms = request.session_timeout_ms
-        self.await_join(member, answer)
+        self.park_join(member, answer)
 
     def set_protocols(self, member: ClassicMember, protocols: Sequence[JoinGroupRequestProtocol]) -> None:
         self._supported -= Counter(member.protocol_names)
         member.protocols = tuple(protocols)
         self._supported.update(member.protocol_names)
 
-    def replace_static(self, instance_id: str, new_member_id: str) -> ClassicMember:
+    def replace_static_member(self, instance_id: str, new_member_id: str) -> ClassicMember:
         """The static member under its new id; a request that waits under the old id is fenced."""
         old_member_id = self._static[instance_id]
         member = self.members.pop(old_member_id)
@@ -131,7 +131,7 @@ class ClassicGroup:
 
     # The join phase
 
-    def await_join(self, member: ClassicMember, answer: JoinAnswer | None) -> None:
+    def park_join(self, member: ClassicMember, answer: JoinAnswer | None) -> None:
         """Parks the member's JoinGroup. One that waits already is of a connection its client gave up: it may go."""
         self.answer_join(member, join_error(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
         member.awaiting_join = answer
@@ -148,7 +148,7 @@ class ClassicGroup:
         return True
 
     @property
-    def joins_waiting(self) -> int:
+    def waiting_join_count(self) -> int:
         return self._joins_waiting
 
     @property
@@ -187,7 +187,7 @@ class ClassicGroup:
 
     # Protocols
 
-    def supports(self, protocol_type: str, protocols: Iterable[JoinGroupRequestProtocol]) -> bool:
+    def supports_protocols(self, protocol_type: str, protocols: Iterable[JoinGroupRequestProtocol]) -> bool:
         """Whether a member of these protocols can be in the group with those that are."""
         names = [protocol.name for protocol in protocols]
         if self.state is ClassicGroupState.EMPTY:
@@ -304,7 +304,7 @@ def load_classic_group(value: GroupMetadataValue, group_id: str) -> ClassicGroup
     group.protocol_name = value.protocol
     group.leader_id = value.leader
     for stored in value.members:
-        group.add(_load_member(stored, value.protocol or ""), value.protocol_type)
+        group.add_member(_load_member(stored, value.protocol or ""), value.protocol_type)
     if value.members:
         group.state = ClassicGroupState.STABLE
     group.subscribed_topics = group.find_subscribed_topics()

@@ -21,13 +21,13 @@ FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP = 4
 FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 
 
-def answer_at_once(response: JoinGroupResponse) -> JoinAnswer:
-    answer = new_answer()
+def make_completed_answer(response: JoinGroupResponse) -> JoinAnswer:
+    answer = make_answer()
     answer.set_result(response)
     return answer
 
 
-def new_answer() -> JoinAnswer:
+def make_answer() -> JoinAnswer:
     return asyncio.get_running_loop().create_future()
 
 
@@ -43,12 +43,12 @@ class Joins:
         """The member's response, at once or when the join phase has ended."""
         member_id = request.member_id
         if not self._has_room(group, member_id):
-            group.remove(member_id)
-            return answer_at_once(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED))
+            group.remove_member(member_id)
+            return make_completed_answer(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED))
         if group.state is ClassicGroupState.DEAD:
-            return answer_at_once(join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id))
-        if not group.supports(request.protocol_type, request.protocols):
-            return answer_at_once(join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))
+            return make_completed_answer(join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id))
+        if not group.supports_protocols(request.protocol_type, request.protocols):
+            return make_completed_answer(join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))
         if member_id == UNKNOWN_MEMBER:
             return self._join_without_id(group, request, caller)
         return self._join_with_id(group, request, caller)
@@ -58,7 +58,7 @@ class Joins:
         member = group.members.get(member_id)
         if group.state is ClassicGroupState.PREPARING_REBALANCE:
             is_waiting = member is not None and member.awaiting_join is not None
-            return is_waiting or group.joins_waiting < self._settings.max_size
+            return is_waiting or group.waiting_join_count < self._settings.max_size
         if group.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
             return member is not None or len(group.members) < self._settings.max_size
         return True
@@ -69,10 +69,10 @@ class Joins:
         instance_id = request.group_instance_id
         new_id = f"{caller.client_id if instance_id is None else instance_id}-{self._settings.random_id()}"
         if instance_id is not None and group.static_member_id(instance_id) is not None:
-            return self._replace_static(group, request, caller, new_id)
+            return self._replace_static_member(group, request, caller, new_id)
         if instance_id is None and caller.version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP:
-            self._rebalancer.await_pending_member(group, new_id, request.session_timeout_ms)
-            return answer_at_once(join_error(ErrorCode.MEMBER_ID_REQUIRED, new_id))
+            self._rebalancer.add_pending_member(group, new_id, request.session_timeout_ms)
+            return make_completed_answer(join_error(ErrorCode.MEMBER_ID_REQUIRED, new_id))
         return self._add(group, request, caller, new_id)
 
     def _add(self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller, member_id: str) -> JoinAnswer:
@@ -87,26 +87,26 @@ class Joins:
         )
         member.is_new = True
         group.joined_since_delay = True
-        answer = new_answer()
-        group.add(member, request.protocol_type, answer)
-        self._rebalancer.await_new_member(group, member)
+        answer = make_answer()
+        group.add_member(member, request.protocol_type, answer)
+        self._rebalancer.start_new_member_session(group, member)
         self._rebalancer.rebalance_after_join(group, f"{member_id} joins{_reason_text(request)}")
         return answer
 
-    def _replace_static(
+    def _replace_static_member(
         self, group: ClassicGroup, request: JoinGroupRequest, caller: Caller, new_id: str
     ) -> JoinAnswer:
         """A static member came back without its id: it takes the place of the one before it, if possible unnoticed."""
         old_id = group.static_member_id(request.group_instance_id) or ""
         old_leader = group.leader_id or ""
         instance_id = request.group_instance_id or ""
-        self._rebalancer.lines.log_info(group.group_id, "static member %s rejoined as %s", instance_id, new_id)
-        self._rebalancer.forget_session(group, old_id)
-        member = group.replace_static(request.group_instance_id or "", new_id)
+        self._rebalancer.logger.log_info(group.group_id, "static member %s rejoined as %s", instance_id, new_id)
+        self._rebalancer.cancel_session(group, old_id)
+        member = group.replace_static_member(request.group_instance_id or "", new_id)
         self._rebalancer.keep_alive(group, member)
         before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
-        answer = new_answer()
-        group.update(member, request, answer)
+        answer = make_answer()
+        group.update_member(member, request, answer)
         if group.state is not ClassicGroupState.STABLE:
             self._rebalancer.rebalance_after_join(group, f"static member {new_id} joins{_reason_text(request)}")
         elif group.select_protocol() != group.protocol_name:
@@ -114,10 +114,10 @@ class Joins:
                 group, f"static member {new_id} changes the protocol{_reason_text(request)}"
             )
         else:
-            self._store_replacement(group, member, old_id, old_leader, before, caller)
+            self._store_replacement_and_answer(group, member, old_id, old_leader, before, caller)
         return answer
 
-    def _store_replacement(
+    def _store_replacement_and_answer(
         self,
         group: ClassicGroup,
         member: ClassicMember,
@@ -130,14 +130,14 @@ class Joins:
         try:
             self._record_log.append(group.group_id, [group.to_record()])
         except ApiError as error:
-            self._rebalancer.lines.warn(
+            self._rebalancer.logger.warn(
                 group.group_id, "static member %s could not be stored: %s", member.member_id, error
             )
             group.answer_join(member, join_error(to_group_error(error), UNKNOWN_MEMBER))
             group.set_protocols(member, before[0])
             _, member.rebalance_timeout_ms, member.session_timeout_ms = before
-            self._rebalancer.forget_session(group, member.member_id)
-            self._rebalancer.keep_alive(group, group.replace_static(member.instance_id or "", old_id))
+            self._rebalancer.cancel_session(group, member.member_id)
+            self._rebalancer.keep_alive(group, group.replace_static_member(member.instance_id or "", old_id))
             return
         is_leader = group.leader_id == member.member_id
         if caller.version >= FIRST_VERSION_THAT_SKIPS_ASSIGNMENT:
@@ -155,15 +155,15 @@ class Joins:
         try:
             member = group.check_member(member_id, request.group_instance_id)
         except ApiError as error:
-            return answer_at_once(join_error(error.code, member_id))
+            return make_completed_answer(join_error(error.code, member_id))
         is_leader = member_id == group.leader_id
         outcome = decide_rejoin(group.state, is_leader=is_leader, is_unchanged=member.has_protocols(request.protocols))
         if outcome is Rejoin.UNKNOWN:
-            return answer_at_once(join_error(ErrorCode.UNKNOWN_MEMBER_ID, member_id))
+            return make_completed_answer(join_error(ErrorCode.UNKNOWN_MEMBER_ID, member_id))
         if outcome is Rejoin.SAME_GENERATION:
-            return answer_at_once(group.join_response(member_id, with_members=is_leader))
-        answer = new_answer()
-        group.update(member, request, answer)
+            return make_completed_answer(group.join_response(member_id, with_members=is_leader))
+        answer = make_answer()
+        group.update_member(member, request, answer)
         self._rebalancer.rebalance_after_join(group, f"{member_id} rejoins{_reason_text(request)}")
         return answer
 

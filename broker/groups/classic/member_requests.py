@@ -18,7 +18,7 @@ from .rebalance import Rebalancer
 from .state_table import HEARTBEAT, SYNC, ClassicGroupState
 
 
-class Members:
+class MemberRequests:
     """Answers the members of classic groups."""
 
     def __init__(self, rebalancer: Rebalancer, record_log: GroupRecordLog, store_timeout_ms: int) -> None:
@@ -38,7 +38,7 @@ class Members:
         member.answer_sync(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         member.awaiting_sync = answer
         if request.member_id == group.leader_id:
-            await self._assign(group, request)
+            await self._store_assignment(group, request)
         return await answer
 
     def _check_sync(self, group: ClassicGroup, request: SyncGroupRequest) -> ClassicMember:
@@ -58,7 +58,7 @@ class Members:
             raise ApiError(f"group {group.group_id} is {group.state.value}", refusal)
         return member
 
-    async def _assign(self, group: ClassicGroup, request: SyncGroupRequest) -> None:
+    async def _store_assignment(self, group: ClassicGroup, request: SyncGroupRequest) -> None:
         """Stores what the leader decided, then releases everybody, unless another rebalance began meanwhile."""
         given = {each.member_id: bytes(each.assignment) for each in request.assignments}
         assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
@@ -67,17 +67,17 @@ class Members:
             stored = self._record_log.append(group.group_id, [group.to_record(assignments)])
             await self._record_log.await_replication(stored, self._store_timeout_ms)
         except ApiError as error:
-            self._rebalancer.lines.warn(group.group_id, "its assignment could not be stored: %s", error)
+            self._rebalancer.logger.warn(group.group_id, "its assignment could not be stored: %s", error)
             failure = to_group_error(error)
         if group.state is not ClassicGroupState.COMPLETING_REBALANCE or request.generation_id != group.generation:
             return
         if failure is None:
-            self._release(group, assignments)
+            self._send_assignments(group, assignments)
         else:
             self._rebalancer.reset_assignments(group, failure)
             self._rebalancer.prepare_rebalance(group, f"{failure.name} while its assignment was stored")
 
-    def _release(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
+    def _send_assignments(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
         group.move_to(ClassicGroupState.STABLE, self._rebalancer.now_ms())
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
@@ -120,22 +120,22 @@ class Members:
     def _leave(self, group: ClassicGroup, leaving: MemberIdentity) -> MemberResponse:
         code = ErrorCode.NONE
         try:
-            self._take_out(group, leaving)
+            self._remove_member(group, leaving)
         except ApiError as error:
             code = error.code
         return MemberResponse(member_id=leaving.member_id, group_instance_id=leaving.group_instance_id, error_code=code)
 
-    def _take_out(self, group: ClassicGroup, leaving: MemberIdentity) -> None:
+    def _remove_member(self, group: ClassicGroup, leaving: MemberIdentity) -> None:
         """An operator removes a static member by its instance id alone."""
         member_id = leaving.member_id
         if member_id in group.pending_members:
-            self._rebalancer.forget_session(group, member_id)
-            group.remove(member_id)
+            self._rebalancer.cancel_session(group, member_id)
+            group.remove_member(member_id)
             return
         if member_id == UNKNOWN_MEMBER:
             member_id = group.static_member_id(leaving.group_instance_id) or UNKNOWN_MEMBER
         member = group.check_member(member_id, leaving.group_instance_id)
-        self._rebalancer.lines.log_info(
+        self._rebalancer.logger.log_info(
             group.group_id, "%s leaves (%s)", member_id, leaving.reason or "no reason given"
         )
-        self._rebalancer.remove(group, member)
+        self._rebalancer.remove_member(group, member)

@@ -15,7 +15,7 @@ from ....network.admission.remembered_names import RememberedNames
 from ....protocol.errors import ApiError, ErrorCode
 from ....protocol.plural import plural
 from ...scheduling.keyed_timers import Timers
-from ..group_lines import GroupLines
+from ..group_logger import GroupLogger
 from ..group_record_log import GroupRecordLog
 from ..group_settings import GroupSettings
 from .group import ClassicGroup
@@ -41,11 +41,13 @@ def _sync_phase_key(group: ClassicGroup) -> tuple[str, str]:
 class Rebalancer:
     """Moves classic groups from one generation to the next. `on_unused` is called with groups that nobody joined."""
 
-    def __init__(self, settings: GroupSettings, timers: Timers, record_log: GroupRecordLog, lines: GroupLines) -> None:
+    def __init__(
+        self, settings: GroupSettings, timers: Timers, record_log: GroupRecordLog, logger: GroupLogger
+    ) -> None:
         self._settings = settings
         self._timers = timers
         self._record_log = record_log
-        self.lines = lines
+        self.logger = logger
         self.rebalances = 0
         self.on_unused: Callable[[ClassicGroup], None] = lambda group: None
         self.handed_out: RememberedNames[tuple[str, str], ClassicGroup] = RememberedNames(
@@ -61,12 +63,12 @@ class Rebalancer:
         """The member was heard of: its session begins again."""
         self._start_session_timer(group, member.member_id, member.session_timeout_ms)
 
-    def await_new_member(self, group: ClassicGroup, member: ClassicMember) -> None:
+    def start_new_member_session(self, group: ClassicGroup, member: ClassicMember) -> None:
         """A new member cannot heartbeat before its join is answered, nor is its end seen: the join expires."""
         self.handed_out.pop((group.group_id, member.member_id))
         self._start_session_timer(group, member.member_id, self._settings.new_member_join_timeout_ms)
 
-    def await_pending_member(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
+    def add_pending_member(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
         """The id was handed out; its client has to come back with it in time."""
         group.pending_members.add(member_id)
         self._start_session_timer(group, member_id, session_timeout_ms)
@@ -75,7 +77,7 @@ class Rebalancer:
     def _forget_pending(self, group: ClassicGroup, member_id: str) -> None:
         """A member that comes back later gets UNKNOWN_MEMBER_ID and joins again."""
         if member_id in group.pending_members:
-            self.remove_pending(group, member_id)
+            self.remove_pending_member(group, member_id)
             if group.is_unused:
                 self.on_unused(group)
 
@@ -87,26 +89,26 @@ class Rebalancer:
     def _expire_session(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         member = group.members.get(member_id)
         if member_id in group.pending_members:
-            self.lines.log_info(group.group_id, "%s did not come back within %d ms", member_id, timeout_ms)
-            self.remove_pending(group, member_id)
+            self.logger.log_info(group.group_id, "%s did not come back within %d ms", member_id, timeout_ms)
+            self.remove_pending_member(group, member_id)
         elif member is not None and not member.is_alive_without_heartbeat:
-            self.lines.log_info(group.group_id, "%s sent no heartbeat for %d ms, it is removed", member_id, timeout_ms)
-            self.remove(group, member)
+            self.logger.log_info(group.group_id, "%s sent no heartbeat for %d ms, it is removed", member_id, timeout_ms)
+            self.remove_member(group, member)
             self.rebalance_after_leave(group, f"the session of {member_id} expired")
 
     # Members that go
 
-    def remove(self, group: ClassicGroup, member: ClassicMember) -> None:
+    def remove_member(self, group: ClassicGroup, member: ClassicMember) -> None:
         """Takes a member out; a request of its that waits ends with UNKNOWN_MEMBER_ID: a live client tries again."""
         self._timers.cancel(_session_key(group, member.member_id))
         group.answer_join(member, join_error(ErrorCode.UNKNOWN_MEMBER_ID))
         member.answer_sync(sync_error(ErrorCode.UNKNOWN_MEMBER_ID))
-        group.remove(member.member_id)
+        group.remove_member(member.member_id)
 
-    def remove_pending(self, group: ClassicGroup, member_id: str) -> None:
+    def remove_pending_member(self, group: ClassicGroup, member_id: str) -> None:
         self.handed_out.pop((group.group_id, member_id))
         self._timers.cancel(_session_key(group, member_id))
-        group.remove(member_id)
+        group.remove_member(member_id)
         if group.state is ClassicGroupState.PREPARING_REBALANCE and group.have_all_joined:
             self.complete_join(group)
 
@@ -122,7 +124,7 @@ class Rebalancer:
         if group.state is ClassicGroupState.PREPARING_REBALANCE:
             self._try_to_complete_join(group)
 
-    def forget(self, group: ClassicGroup) -> None:
+    def cancel_timers(self, group: ClassicGroup) -> None:
         """The group is gone: no timer of its may fire."""
         self._timers.cancel(_join_phase_key(group))
         self._timers.cancel(_sync_phase_key(group))
@@ -130,7 +132,7 @@ class Rebalancer:
             self._timers.cancel(_session_key(group, member_id))
             self.handed_out.pop((group.group_id, member_id))
 
-    def forget_session(self, group: ClassicGroup, member_id: str) -> None:
+    def cancel_session(self, group: ClassicGroup, member_id: str) -> None:
         self._timers.cancel(_session_key(group, member_id))
 
     # The join phase
@@ -150,7 +152,7 @@ class Rebalancer:
         self._timers.cancel(_sync_phase_key(group))
         was_empty = group.state is ClassicGroupState.EMPTY
         group.move_to(ClassicGroupState.PREPARING_REBALANCE, self._timers.now_ms())
-        self.lines.log_info(group.group_id, "prepares to rebalance after generation %d: %s", group.generation, reason)
+        self.logger.log_info(group.group_id, "prepares to rebalance after generation %d: %s", group.generation, reason)
         if was_empty:
             group.joined_since_delay = False
             delay = self._settings.initial_rebalance_delay_ms
@@ -182,10 +184,10 @@ class Rebalancer:
         """Ends the join phase with those who came. Static members may miss it; their session tells if they are gone."""
         self._timers.cancel(_join_phase_key(group))
         for member in [each for each in group.members.values() if each.awaiting_join is None and not each.is_static]:
-            self.lines.log_info(group.group_id, "%s did not rejoin in time, it is removed", member.member_id)
-            self.remove(group, member)
+            self.logger.log_info(group.group_id, "%s did not rejoin in time, it is removed", member.member_id)
+            self.remove_member(group, member)
         if group.members and not group.elect_joining_leader():
-            self.lines.warn(group.group_id, "no member has rejoined, waiting for another rebalance timeout")
+            self.logger.warn(group.group_id, "no member has rejoined, waiting for another rebalance timeout")
             self._schedule_join_timeout(group)
             return
         group.start_generation(self._timers.now_ms())
@@ -193,11 +195,11 @@ class Rebalancer:
         if group.members:
             self._answer_joins(group)
         else:
-            self.lines.log_info(group.group_id, "empty at generation %d", group.generation)
+            self.logger.log_info(group.group_id, "empty at generation %d", group.generation)
             self.store_empty_group(group)
 
     def _answer_joins(self, group: ClassicGroup) -> None:
-        self.lines.log_info(
+        self.logger.log_info(
             group.group_id, f"generation %d has {plural(len(group.members), 'member')}", group.generation
         )
         for member in tuple(group.members.values()):
@@ -213,7 +215,7 @@ class Rebalancer:
         try:
             self._record_log.append(group.group_id, [group.to_record()])
         except ApiError as error:
-            self.lines.warn(group.group_id, "its empty state could not be stored: %s", error)
+            self.logger.warn(group.group_id, "its empty state could not be stored: %s", error)
 
     # The sync phase
 
@@ -233,8 +235,8 @@ class Rebalancer:
     def _expire_sync(self, group: ClassicGroup) -> None:
         late = sorted(group.pending_syncs)
         for member_id in late:
-            self.lines.log_info(group.group_id, "%s did not ask for its assignment, it is removed", member_id)
+            self.logger.log_info(group.group_id, "%s did not ask for its assignment, it is removed", member_id)
             self._timers.cancel(_session_key(group, member_id))
-            group.remove(member_id)
+            group.remove_member(member_id)
         if late:
             self.prepare_rebalance(group, "members did not ask for their assignment: " + ", ".join(late))

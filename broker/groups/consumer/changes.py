@@ -57,7 +57,7 @@ class GroupChange:
 
 
 @dataclass(slots=True)
-class ChangePlan(Generic[R]):
+class ChangeWithResponse(Generic[R]):
     """A change, and what is done and answered when it is stored."""
 
     change: GroupChange
@@ -75,7 +75,7 @@ class GroupChangePlanner:
         self._find_topic = find_topic
         self._topic_names = topic_names
 
-    def advance(
+    def advance_member(
         self,
         change: GroupChange,
         before: ConsumerMember,
@@ -101,7 +101,7 @@ class GroupChangePlanner:
         topics, epoch = self._refresh_topics(change, members.values(), is_new_subscription, now_ms, may_see)
         target_epoch, target = group.assignment_epoch, group.target_of(after)
         if epoch > target_epoch:
-            target = self._assign(change, members, topics, forerunner)[after.member_id]
+            target = self._make_target_assignment(change, members, topics, forerunner)[after.member_id]
             target_epoch = epoch
             change.records.append(assignment_epoch_record(group.group_id, epoch))
         if after.is_reconciled_to(target_epoch):
@@ -120,7 +120,7 @@ class GroupChangePlanner:
         group = change.group
         if not is_new and group.refresh_at_ms > now_ms:
             return group.topics, group.epoch
-        topics = self._topics_of(members, may_see)
+        topics = self._find_subscribed_topics(members, may_see)
         if topics != group.topics:
             change.records.append(topics_record(group.group_id, topics.values()))
         elif not is_new:
@@ -131,20 +131,22 @@ class GroupChangePlanner:
         change.refresh_at_ms = now_ms + self._settings.consumer_metadata_refresh_ms
         return topics, epoch
 
-    def _topics_of(self, members: Iterable[ConsumerMember], may_see: MaySee) -> Topics:
+    def _find_subscribed_topics(self, members: Iterable[ConsumerMember], may_see: MaySee) -> Topics:
         present = tuple(members)
         names = set[str]().union(*{member.topics for member in present})
         patterns = {member.topic_regex for member in present if member.topic_regex}
         if patterns:
             present_names = self._topic_names()
-            matching = set[str]().union(*(compile_pattern(pattern).find(present_names) for pattern in patterns))
+            matching = set[str]().union(
+                *(compile_pattern(pattern).matching_names(present_names) for pattern in patterns)
+            )
             names.update(filter(may_see, matching))
         found = ((name, self._find_topic(name)) for name in sorted(names))
         return {name: topic for name, topic in found if topic is not None}
 
     # The target assignment
 
-    def _assign(
+    def _make_target_assignment(
         self, change: GroupChange, members: dict[str, ConsumerMember], topics: Topics, forerunner: ConsumerMember | None
     ) -> dict[str, Assignment]:
         group = change.group
@@ -159,19 +161,21 @@ class GroupChangePlanner:
 
     # Members that go
 
-    def remove(self, change: GroupChange, gone: Iterable[ConsumerMember]) -> None:
+    def remove_members(self, change: GroupChange, gone: Iterable[ConsumerMember]) -> None:
         """Takes members out: the group goes on without them from its next epoch."""
         group = change.group
         left = dict(group.members)
         for member in gone:
             left.pop(member.member_id, None)
             change.records += member_tombstones(group.group_id, member.member_id)
-        topics = self._topics_of(left.values(), group.topics.__contains__)  # nobody asks: no others are found
+        topics = self._find_subscribed_topics(
+            left.values(), group.topics.__contains__
+        )  # nobody asks: no others are found
         if topics != group.topics:
             change.records.append(topics_record(group.group_id, topics.values()))
         change.records.append(epoch_record(group.group_id, min(group.epoch + 1, LAST_EPOCH)))
 
-    def replace(self, change: GroupChange, old: ConsumerMember, new: ConsumerMember) -> None:
+    def replace_static_member(self, change: GroupChange, old: ConsumerMember, new: ConsumerMember) -> None:
         """A static member comes back under a new id and takes over all of the old one's."""
         group = change.group
         change.records += member_tombstones(group.group_id, old.member_id)
@@ -195,15 +199,15 @@ def _member_specs(group: ConsumerGroup, members: Mapping[str, ConsumerMember], t
     for member_id, member in members.items():
         subscription = member.topics, member.topic_regex
         if subscription not in ids:
-            ids[subscription] = _topic_ids(*subscription, topics)
+            ids[subscription] = _find_topic_ids(*subscription, topics)
         specs[member_id] = MemberSpec(
             topics=ids[subscription], instance_id=member.instance_id, current=group.target_of(member)
         )
     return specs
 
 
-def _topic_ids(names: tuple[str, ...], regex: str | None, topics: Topics) -> frozenset[UUID]:
+def _find_topic_ids(names: tuple[str, ...], regex: str | None, topics: Topics) -> frozenset[UUID]:
     read = topics.keys() & set(names)
     if regex:
-        read |= compile_pattern(regex).find(topics)
+        read |= compile_pattern(regex).matching_names(topics)
     return frozenset(topics[name].topic_id for name in read)

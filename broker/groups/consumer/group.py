@@ -139,7 +139,7 @@ class ConsumerGroup:
     def _apply_subscription(self, member_id: str, value: records.ConsumerGroupMemberMetadataValue | None) -> None:
         member = self.members.get(member_id)
         if value is not None:
-            self.put(
+            self.put_member(
                 ConsumerMember(member_id=member_id).with_subscription(value)
                 if member is None
                 else member.with_subscription(value)
@@ -156,14 +156,14 @@ class ConsumerGroup:
         """A tombstone takes what the member owns; the member itself goes with its subscription."""
         member = self.members.get(member_id)
         if value is not None:
-            self.put((member or ConsumerMember(member_id=member_id)).with_assignment(value))
+            self.put_member((member or ConsumerMember(member_id=member_id)).with_assignment(value))
         elif member is not None:
             fresh = records.ConsumerGroupCurrentMemberAssignmentValue(
                 member_epoch=-1, previous_member_epoch=-1, state=1
             )
-            self.put(member.with_assignment(fresh))
+            self.put_member(member.with_assignment(fresh))
 
-    def put(self, member: ConsumerMember) -> None:
+    def put_member(self, member: ConsumerMember) -> None:
         self.changes += 1
         before = self.members.get(member.member_id)
         if before is not None:

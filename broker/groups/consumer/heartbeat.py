@@ -14,7 +14,7 @@ from ....protocol.messages import consumer_group_heartbeat as wire
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from ..caller import Caller
 from ..consumer_group_store import ConsumerGroupStore
-from .changes import ChangePlan, GroupChange
+from .changes import ChangeWithResponse, GroupChange
 from .group import ConsumerGroup
 from .member import LEFT_FOR_NOW, Assignment, ConsumerMember, sort_topics
 
@@ -36,7 +36,7 @@ class ConsumerHeartbeats:
         self.ensure_valid(request, caller.version)
         if request.member_epoch in (LEAVES, LEFT_FOR_NOW):
             return self._leave(request)
-        return self._consumers.carry_out(self.plan(request, caller))
+        return self._consumers.store_and_respond(self.plan_heartbeat(request, caller))
 
     # Requests that make no sense
 
@@ -52,19 +52,19 @@ class ConsumerHeartbeats:
 
     # Members that stay
 
-    def plan(
+    def plan_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, caller: Caller
-    ) -> ChangePlan[ConsumerGroupHeartbeatResponse]:
+    ) -> ChangeWithResponse[ConsumerGroupHeartbeatResponse]:
         """What a valid request of a member that stays changes, and its answer; it only reads, in any thread. Raises:
         ApiError."""
         consumers = self._consumers
         joins = request.member_epoch == JOINS
         change = consumers.begin_change(request.group_id, may_create=joins)
-        consumers.check_room(change.group, request.member_id)
+        consumers.check_max_size(change.group, request.member_id)
         owned = _partitions_of(request)
         before = self._find_or_make_member(change, request, owned, joins=joins)
         after = _apply_request(before, request, caller)
-        member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
+        member = consumers.planner.advance_member(change, before, after, owned, consumers.now_ms(), caller.may_see)
         wants_assignment = joins or _is_full_request(request) or member.assigned != before.assigned
         response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -79,7 +79,7 @@ class ConsumerHeartbeats:
                 consumers.timeouts.watch_revocation(change.group, member)
             return response
 
-        return ChangePlan(change, finish)
+        return ChangeWithResponse(change, finish)
 
     def _find_or_make_member(
         self, change: GroupChange, request: ConsumerGroupHeartbeatRequest, owned: Assignment | None, *, joins: bool
@@ -91,7 +91,7 @@ class ConsumerHeartbeats:
         member = group.members.get(member_id)
         if member is None:
             if not joins:
-                raise _make_unknown_member(group, member_id)
+                raise _make_unknown_member_error(group, member_id)
             member = ConsumerMember(member_id=member_id)
         _check_epoch(member, request.member_epoch, owned)
         return member
@@ -110,13 +110,13 @@ class ConsumerHeartbeats:
         if joins and present is None:
             return group.members.get(member_id) or ConsumerMember(member_id=member_id)
         if present is None:
-            raise _make_unknown_member(group, request.instance_id or "")
+            raise _make_unknown_member_error(group, request.instance_id or "")
         if joins:
             if present.epoch != LEFT_FOR_NOW:
                 message = f"instance {request.instance_id} of group {group.group_id} is held by {present.member_id}"
                 raise ApiError(message, ErrorCode.UNRELEASED_INSTANCE_ID)
             successor = replace(present, member_id=member_id, epoch=0, previous_epoch=0)
-            self._consumers.planner.replace(change, present, successor)
+            self._consumers.planner.replace_static_member(change, present, successor)
             change.stored.append(lambda: self._consumers.timeouts.unwatch(group, present.member_id))
             return successor
         _check_holder(group, present, member_id)
@@ -132,18 +132,18 @@ class ConsumerHeartbeats:
         else:
             member = group.static_member(request.instance_id)
         if member is None:
-            raise _make_unknown_member(group, request.member_id)
+            raise _make_unknown_member_error(group, request.member_id)
         _check_holder(group, member, request.member_id)
         if request.member_epoch == LEFT_FOR_NOW:
             self._leave_for_now(group, member)
         else:
-            self._consumers.lines.log_info(group.group_id, "%s leaves", member.member_id)
+            self._consumers.logger.log_info(group.group_id, "%s leaves", member.member_id)
             self._consumers.remove_member(group, member)
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def _leave_for_now(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         """The member keeps what it owns until its session ends, or its successor comes."""
-        self._consumers.lines.log_info(group.group_id, "static member %s leaves and may come back", member.member_id)
+        self._consumers.logger.log_info(group.group_id, "static member %s leaves and may come back", member.member_id)
         change = GroupChange(group)
         gone = replace(member, epoch=LEFT_FOR_NOW, revoking={})
         change.records.append(gone.assignment_record(group.group_id))
@@ -209,7 +209,7 @@ def _is_subset(owned: Assignment | None, assigned: Assignment) -> bool:
     )
 
 
-def _make_unknown_member(group: ConsumerGroup, member_id: str) -> ApiError:
+def _make_unknown_member_error(group: ConsumerGroup, member_id: str) -> ApiError:
     return ApiError(f"group {group.group_id} has no member {member_id!r}", ErrorCode.UNKNOWN_MEMBER_ID)
 
 

@@ -13,7 +13,7 @@ from ....protocol.errors import ApiError
 from ....protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ..classic.group import ClassicGroup
 from ..group_registry import GroupRegistry
-from .changes import ChangePlan
+from .changes import ChangeWithResponse
 from .group import ConsumerGroup
 from .topic_lookup import TopicLookup
 
@@ -27,7 +27,7 @@ class LongPlans:
 
     def __init__(
         self,
-        run_in_worker: Callable[[Callable[[], ChangePlan[Any]]], Awaitable[ChangePlan[Any]]],
+        run_in_worker: Callable[[Callable[[], ChangeWithResponse[Any]]], Awaitable[ChangeWithResponse[Any]]],
         groups: GroupRegistry,
         topics: TopicLookup,
         check_answerable: Callable[[str], Awaitable[None]],
@@ -48,13 +48,15 @@ class LongPlans:
             return False
         names, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
         if group is not None:
-            if names is None and not pattern and _stands_still(group, request.member_id, now_ms):
+            if names is None and not pattern and _is_settled(group, request.member_id, now_ms):
                 return False
             if self.is_large(group):
                 return True
-        return self._have_many(names or ()) or (bool(pattern) and self._have_many(self._topics.names()))
+        return self._have_many_partitions(names or ()) or (
+            bool(pattern) and self._have_many_partitions(self._topics.names())
+        )
 
-    def _have_many(self, names: Iterable[str]) -> bool:
+    def _have_many_partitions(self, names: Iterable[str]) -> bool:
         count = 0
         for name in names:
             count += 1 + self._topics.count_partitions(name)
@@ -62,10 +64,12 @@ class LongPlans:
                 return True
         return False
 
-    async def make(self, group_id: str, make_plan: Callable[[], ChangePlan[R]]) -> ChangePlan[R]:
+    async def plan_in_worker(
+        self, group_id: str, make_plan: Callable[[], ChangeWithResponse[R]]
+    ) -> ChangeWithResponse[R]:
         """The plan for the group as it is when this returns. Raises: ApiError."""
 
-        def make_and_encode() -> ChangePlan[R]:
+        def make_and_encode() -> ChangeWithResponse[R]:
             plan = make_plan()
             plan.change.encode_records()
             return plan
@@ -91,7 +95,7 @@ class LongPlans:
         return (group, group.changes, group.refresh_at_ms) if isinstance(group, ConsumerGroup) else (group, 0, 0)
 
 
-def _stands_still(group: ConsumerGroup, member_id: str, now_ms: int) -> bool:
+def _is_settled(group: ConsumerGroup, member_id: str, now_ms: int) -> bool:
     member = group.members.get(member_id)
     return (
         member is not None

@@ -79,6 +79,6 @@ class MemberTimeouts:
             self.watch_session(group, member)
             self.watch_revocation(group, member)
 
-    def forget(self, group: ConsumerGroup) -> None:
+    def unwatch_all(self, group: ConsumerGroup) -> None:
         for member_id in group.members:
             self.unwatch(group, member_id)

@@ -34,21 +34,23 @@ def reconcile(
         case MemberState.STABLE:
             if member.epoch == target_epoch:
                 return member
-            return _step(member, member.epoch, target_epoch, target, owner_epoch, owned)
+            return _compute_next_assignment(member, member.epoch, target_epoch, target, owner_epoch, owned)
         case MemberState.UNREVOKED_PARTITIONS:
             if _still_owns(owned, member.revoking):
                 return member
-            return _step(member, min(member.epoch + 1, target_epoch), target_epoch, target, owner_epoch, owned)
+            return _compute_next_assignment(
+                member, min(member.epoch + 1, target_epoch), target_epoch, target, owner_epoch, owned
+            )
         case MemberState.UNRELEASED_PARTITIONS:
-            return _step(member, member.epoch, target_epoch, target, owner_epoch, owned)
+            return _compute_next_assignment(member, member.epoch, target_epoch, target, owner_epoch, owned)
         case _:
             if owned is None or owned:
                 message = f"member {member.member_id} is in an unknown state and has to begin anew"
                 raise ApiError(message, ErrorCode.FENCED_MEMBER_EPOCH)
-            return _step(member, target_epoch, target_epoch, target, owner_epoch, owned)
+            return _compute_next_assignment(member, target_epoch, target_epoch, target, owner_epoch, owned)
 
 
-def _step(
+def _compute_next_assignment(
     member: ConsumerMember,
     epoch: int,
     target_epoch: int,

@@ -2,7 +2,7 @@
 
 A client chooses the expression, which has to match the whole name. RE2 never backtracks: the time for a name grows with
 the sizes of both, and memory is limited. Still thousands of long names can take a second, so each is looked at once;
-a worker does that, and compiles (`match_patterns`).
+a worker does that, and compiles (`precompute_matches`).
 """
 
 from collections.abc import Collection, Iterable
@@ -40,16 +40,16 @@ class TopicPattern:
             self._known[name] = known
         return known
 
-    def find(self, names: Iterable[str]) -> set[str]:
+    def matching_names(self, names: Iterable[str]) -> set[str]:
         """Those of these names that match. Ten thousand that are known take half a millisecond."""
         known = self._known
         return {name for name in names if (known[name] if name in known else self.matches(name))}
 
-    def knows(self, names: Iterable[str]) -> bool:
+    def has_matches_of(self, names: Iterable[str]) -> bool:
         """Whether all of these have been looked at."""
         return all(name in self._known for name in names)
 
-    def match_names(self, names: Iterable[str]) -> None:
+    def cache_matches(self, names: Iterable[str]) -> None:
         """Looks at these names, and forgets others.
 
         Raises: ApiError INVALID_REGULAR_EXPRESSION after `MAX_LEARN_S`.
@@ -58,16 +58,16 @@ class TopicPattern:
         for name in names:
             known[name] = self.matches(name)
             if perf_counter() - began > MAX_LEARN_S:
-                raise _make_invalid(self._text, f"takes more than {MAX_LEARN_S:g} s for the names of all topics")
+                raise _make_invalid_error(self._text, f"takes more than {MAX_LEARN_S:g} s for the names of all topics")
         self._known = known
 
 
-def match_patterns(texts: Iterable[str], names: Collection[str]) -> None:
+def precompute_matches(texts: Iterable[str], names: Collection[str]) -> None:
     """Has these expressions ready for these names, for a worker. Raises: ApiError INVALID_REGULAR_EXPRESSION."""
     for text in texts:
         pattern = compile_pattern(text)
-        if not pattern.knows(names):
-            pattern.match_names(names)
+        if not pattern.has_matches_of(names):
+            pattern.cache_matches(names)
 
 
 @lru_cache(maxsize=KNOWN_PATTERNS)
@@ -76,17 +76,17 @@ def compile_pattern(text: str) -> TopicPattern:
     import re2  # on first use: few clients subscribe by expressions
 
     if len(text) > MAX_PATTERN_CHARS:
-        raise _make_invalid(text, f"has {len(text)} characters, {MAX_PATTERN_CHARS} are allowed")
+        raise _make_invalid_error(text, f"has {len(text)} characters, {MAX_PATTERN_CHARS} are allowed")
     if text.count("\\p") + text.count("\\P") > MAX_UNICODE_CLASSES:
-        raise _make_invalid(text, f"has more than {MAX_UNICODE_CLASSES} Unicode classes")
+        raise _make_invalid_error(text, f"has more than {MAX_UNICODE_CLASSES} Unicode classes")
     options = re2.Options()
     options.max_mem, options.log_errors = MAX_MEMORY_BYTES, False
     try:
         expression = re2.compile(text, options)
     except (re2.error, UnicodeEncodeError) as fault:
-        raise _make_invalid(text, f"cannot be read: {_reason(fault)}") from fault
+        raise _make_invalid_error(text, f"cannot be read: {_reason(fault)}") from fault
     if expression.programsize > MAX_PROGRAM:
-        raise _make_invalid(text, f"is too large: {expression.programsize} steps, {MAX_PROGRAM} are allowed")
+        raise _make_invalid_error(text, f"is too large: {expression.programsize} steps, {MAX_PROGRAM} are allowed")
     return TopicPattern(text, expression)
 
 
@@ -95,5 +95,5 @@ def _reason(fault: Exception) -> str:
     return told.decode(errors="replace") if isinstance(told, bytes) else str(told)
 
 
-def _make_invalid(text: str, why: str) -> ApiError:
+def _make_invalid_error(text: str, why: str) -> ApiError:
     return ApiError(f"the expression {text[:80]!r} {why}", ErrorCode.INVALID_REGULAR_EXPRESSION)

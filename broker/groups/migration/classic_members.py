@@ -19,7 +19,7 @@ from ..caller import Caller
 from ..classic.group import UNKNOWN_MEMBER
 from ..classic.join import FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP
 from ..classic.member import join_error
-from ..consumer.changes import ChangePlan, GroupChange
+from ..consumer.changes import ChangeWithResponse, GroupChange
 from ..consumer.group import NOT_OWNED, ConsumerGroup
 from ..consumer.member import NOTHING, Assignment, ConsumerMember, MemberState, sort_topics
 from ..consumer_group_store import ConsumerGroupStore
@@ -39,27 +39,27 @@ class ClassicMembersInConsumerGroup:
 
     def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
         """The member's generation. Raises: ApiError."""
-        return self._consumers.carry_out(self.plan_join(request, caller))
+        return self._consumers.store_and_respond(self.plan_join(request, caller))
 
-    def plan_join(self, request: JoinGroupRequest, caller: Caller) -> ChangePlan[JoinGroupResponse]:
+    def plan_join(self, request: JoinGroupRequest, caller: Caller) -> ChangeWithResponse[JoinGroupResponse]:
         """What that changes, and the answer; it only reads, in any thread. Raises: ApiError."""
         consumers = self._consumers
         group = consumers.get(request.group_id, ErrorCode.UNKNOWN_MEMBER_ID)  # which has a client join again
         member_id = request.member_id or consumers.settings.random_id()
-        consumers.check_room(group, member_id)
+        consumers.check_max_size(group, member_id)
         if not group.supports_classic(request.protocol_type, [each.name for each in request.protocols]):
             message = f"group {group.group_id} does not know a protocol of {member_id}"
             raise ApiError(message, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         is_new = request.member_id == UNKNOWN_MEMBER
         change = GroupChange(group)
         if is_new and request.group_instance_id is None and caller.version >= FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP:
-            return ChangePlan(change, lambda: join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+            return ChangeWithResponse(change, lambda: join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id))
         before = self._find_or_make_member(change, member_id, request, is_new=is_new)
         subscription = _decode_subscription(request)
         _check_may_see(subscription.topics, caller)
         after = _apply_request(before, request, subscription, caller)
         owned = self._converter.assignment_by_id(subscription.owned_partitions)
-        member = consumers.planner.advance(change, before, after, owned, consumers.now_ms(), caller.may_see)
+        member = consumers.planner.advance_member(change, before, after, owned, consumers.now_ms(), caller.may_see)
 
         def finish() -> JoinGroupResponse:
             self._watch_member(group, member)
@@ -70,7 +70,7 @@ class ClassicMembersInConsumerGroup:
                 protocol_name=request.protocols[0].name,
             )
 
-        return ChangePlan(change, finish)
+        return ChangeWithResponse(change, finish)
 
     def _find_or_make_member(
         self, change: GroupChange, member_id: str, request: JoinGroupRequest, *, is_new: bool
@@ -83,7 +83,7 @@ class ClassicMembersInConsumerGroup:
             raise ApiError(f"group {group.group_id} has no member {instance_id}", ErrorCode.UNKNOWN_MEMBER_ID)
         if is_new:
             successor = replace(present, member_id=member_id, epoch=0, previous_epoch=0)
-            self._consumers.planner.replace(change, present, successor)
+            self._consumers.planner.replace_static_member(change, present, successor)
             forerunner = present.member_id
             change.stored.append(lambda: self._consumers.timeouts.unwatch(group, forerunner))
             return successor
@@ -112,7 +112,7 @@ class ClassicMembersInConsumerGroup:
                 message = f"member {member.member_id} joined with {agreed}, not {asked}"
                 raise ApiError(message, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
-            self._await_rejoin(group, member)
+            self._watch_rejoin(group, member)
             message = f"group {group.group_id} is at epoch {group.epoch}, {member.member_id} has to rejoin"
             raise ApiError(message, ErrorCode.REBALANCE_IN_PROGRESS)
         self._consumers.timeouts.unwatch(group, member.member_id, "sync")
@@ -134,10 +134,10 @@ class ClassicMembersInConsumerGroup:
         )
         if not has_to_rejoin:
             return ErrorCode.NONE
-        self._await_rejoin(group, member)
+        self._watch_rejoin(group, member)
         return ErrorCode.REBALANCE_IN_PROGRESS
 
-    def _await_rejoin(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+    def _watch_rejoin(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         timeout_ms = member.rebalance_timeout_ms
         self._consumers.timeouts.watch_if_not_yet(group, member.member_id, "join", timeout_ms, "did not rejoin")
 
@@ -158,7 +158,7 @@ class ClassicMembersInConsumerGroup:
         responses = tuple(_leave(group, member, gone) for member in leaving)
         if gone:
             change = GroupChange(group)
-            self._consumers.planner.remove(change, gone.values())
+            self._consumers.planner.remove_members(change, gone.values())
             self._consumers.store_change(change)
             for member_id in gone:
                 self._consumers.timeouts.unwatch(group, member_id)

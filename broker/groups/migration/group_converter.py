@@ -58,7 +58,7 @@ class GroupConverter:
             for member in classic.members.values():
                 upgraded = self._upgrade_member(member, classic)
                 group.targets[member.member_id] = upgraded.assigned
-                group.put(upgraded)
+                group.put_member(upgraded)
         except MalformedFrame as fault:
             message = f"group {classic.group_id} stays classic, a subscription of it cannot be read: {fault}"
             raise ApiError(message, ErrorCode.GROUP_ID_NOT_FOUND) from fault
@@ -81,7 +81,7 @@ class GroupConverter:
             assigned=self.assignment_by_id(decode_assignment(member.assignment).assigned_partitions),
         )
 
-    def records_of(self, group: ConsumerGroup) -> list[GroupRecord]:
+    def upgrade_records(self, group: ConsumerGroup) -> list[GroupRecord]:
         """All that makes up a group which was upgraded; nothing for one that has just begun."""
         if not group.members:
             return []
@@ -94,7 +94,7 @@ class GroupConverter:
             *(member.assignment_record(group_id) for member in members),
         ]
 
-    def release(self, classic: ClassicGroup) -> None:
+    def fail_waiting_requests(self, classic: ClassicGroup) -> None:
         """Members that wait in the classic group get the error that makes them rejoin."""
         for member in classic.members.values():
             classic.answer_join(member, join_error(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
@@ -114,7 +114,7 @@ class GroupConverter:
         classic.generation = group.epoch
         for member in group.members.values():
             if member.member_id != leaving.member_id and member.classic is not None:
-                classic.add(_downgrade_member(member, member.classic), PROTOCOL_TYPE)
+                classic.add_member(_downgrade_member(member, member.classic), PROTOCOL_TYPE)
         classic.state = ClassicGroupState.STABLE
         classic.protocol_name = classic.select_protocol()
         classic.subscribed_topics = classic.find_subscribed_topics()

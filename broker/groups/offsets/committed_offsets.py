@@ -49,12 +49,12 @@ class Offsets:
     def find(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         return self.of_group(group_id).get((topic, partition))
 
-    def counts(self) -> Iterator[int]:
+    def counts_by_group(self) -> Iterator[int]:
         """How many each group has committed."""
         return map(len, tuple(self._committed.values()))
 
     def __len__(self) -> int:
-        return sum(self.counts())
+        return sum(self.counts_by_group())
 
     def group_ids(self) -> Iterator[str]:
         yield from self._committed
@@ -82,7 +82,7 @@ class Offsets:
         """The partitions with a committed offset, or with one in an open transaction."""
         return self.pending_partitions(group_id).union(self.of_group(group_id))
 
-    def last_record(self, group_id: str, where: TopicPartition) -> int:
+    def last_record_offset(self, group_id: str, where: TopicPartition) -> int:
         """The offset of the last record that set, or in an open transaction would set, this partition; -1: none."""
         pending = (self._pending[producer].get(group_id, _NOTHING) for producer in self._open_producers_of(group_id))
         set_by = (offsets.get(where) for offsets in (self.of_group(group_id), *pending))
@@ -91,10 +91,10 @@ class Offsets:
     def _open_producers_of(self, group_id: str) -> Iterable[int]:
         return self._open_producers.get(group_id, ())
 
-    def begin_replication(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+    def add_unreplicated_commits(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         self._unreplicated.update((group_id, where) for where in partitions)
 
-    def end_replication(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+    def remove_unreplicated_commits(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         for where in partitions:
             left = self._unreplicated[group_id, where] - 1
             if left > 0:
@@ -125,7 +125,7 @@ class Offsets:
         offsets = pending.pop(group_id)
         self._forget_open_producer(group_id, producer_id)
         if committed:
-            self._take_over_offsets(group_id, offsets)
+            self._merge_offsets(group_id, offsets)
         if not pending:
             del self._pending[producer_id]
 
@@ -141,7 +141,7 @@ class Offsets:
         for producer_id in tuple(self._open_producers_of(group_id)):
             self.end_transaction(group_id, producer_id, committed=False)
 
-    def _take_over_offsets(self, group_id: str, offsets: _OfPartition) -> None:
+    def _merge_offsets(self, group_id: str, offsets: _OfPartition) -> None:
         settled = self._committed.setdefault(group_id, {})
         for where, offset in offsets.items():
             present = settled.get(where)

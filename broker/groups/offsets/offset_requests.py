@@ -123,16 +123,16 @@ class OffsetRequests:
             stored = self._record_log.append(group_id, records, committer.producer)
         except ApiError as error:
             return to_offset_error(error)
-        self.apply(records, stored, committer.producer)
+        self.apply_records(records, stored, committer.producer)
         self.committed += len(new)
         partitions = [(each.topic, each.partition) for each in new]
-        self._offsets.begin_replication(group_id, partitions)
+        self._offsets.add_unreplicated_commits(group_id, partitions)
         try:
             await self._record_log.await_replication(stored, self._timeout_ms)
         except ApiError as error:
             return to_offset_error(error)
         finally:
-            self._offsets.end_replication(group_id, partitions)
+            self._offsets.remove_unreplicated_commits(group_id, partitions)
         return ErrorCode.NONE
 
     def _make_record(self, group_id: str, new: NewOffset) -> GroupRecord:
@@ -147,7 +147,7 @@ class OffsetRequests:
         key = OffsetCommitKey(group=group_id, topic=new.topic, partition=new.partition)
         return GroupRecord(key=key, value=value)
 
-    def apply(
+    def apply_records(
         self, records: Iterable[GroupRecord], stored: StoredRecords, producer: TransactionalProducer | None = None
     ) -> None:
         """Follows offset records that were written."""
@@ -236,7 +236,7 @@ class OffsetRequests:
 
     # Deleting
 
-    def delete(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+    def delete_offsets(self, group_id: str, asked: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
         """What became of each partition of OffsetDelete.
 
         A group that is empty and has no offsets left goes too. Where the consumer protocol is on it stays until offsets
@@ -252,9 +252,9 @@ class OffsetRequests:
         codes = {where: self._deletion_error(group, where) for where in asked}
         known = self._offsets.partitions_of(group_id)
         gone = [where for where, code in codes.items() if not code and where in known]
-        self._delete(group_id, gone)
+        self._write_tombstones(group_id, gone)
         goes_at_once = not all(codes.values()) and not self._settings.offers_consumer_protocol
-        if goes_at_once and isinstance(group, ClassicGroup) and group.is_empty and not self._holds_offsets(group_id):
+        if goes_at_once and isinstance(group, ClassicGroup) and group.is_empty and not self._has_offsets(group_id):
             self.delete_group(group)
         return codes
 
@@ -277,19 +277,21 @@ class OffsetRequests:
 
         Raises: ApiError.
         """
-        self._record_log.append_pairs(group.group_id, [*tombstones, *map(encode_group_record, group.tombstones())])
+        self._record_log.append_encoded_records(
+            group.group_id, [*tombstones, *map(encode_group_record, group.tombstones())]
+        )
         self.deleted += len(tombstones)
         self.forget_group(group)
 
     def forget_group(self, group: Group) -> None:
         """Nothing of the group is kept in memory."""
         if isinstance(group, ClassicGroup):
-            self._rebalancer.forget(group)
+            self._rebalancer.cancel_timers(group)
             group.move_to(ClassicGroupState.DEAD, self._rebalancer.now_ms())
         self._offsets.forget(group.group_id)
         self._groups.remove(group.group_id)
 
-    async def delete_topics(self, names: Container[str], ends: Mapping[int, int], turn: Turn) -> None:
+    async def delete_offsets_of_topics(self, names: Container[str], ends: Mapping[int, int], turn: Turn) -> None:
         """Takes the offsets of these topics from all groups; of groups where it fails they stay, with a line.
 
         `ends`: where the log of each partition ended when the topics went. What is committed later, for new topics of
@@ -301,24 +303,24 @@ class OffsetRequests:
             end = ends.get(self._record_log.partition_of(group_id), 0) if found else 0
             try:
                 for batch in _split_in_batches(found):
-                    last_of = partial(self._offsets.last_record, group_id)
-                    self._delete(group_id, [where for where in batch if 0 <= last_of(where) < end])
+                    last_of = partial(self._offsets.last_record_offset, group_id)
+                    self._write_tombstones(group_id, [where for where in batch if 0 <= last_of(where) < end])
                     await turn.next()
             except ApiError as error:
-                self._rebalancer.lines.warn(group_id, "offsets of deleted topics could not be removed: %s", error)
+                self._rebalancer.logger.warn(group_id, "offsets of deleted topics could not be removed: %s", error)
             await turn.next()
 
-    def _delete(self, group_id: str, gone: Sequence[TopicPartition]) -> None:
+    def _write_tombstones(self, group_id: str, gone: Sequence[TopicPartition]) -> None:
         if gone:
-            self._append(group_id, [offset_tombstone(group_id, where) for where in gone])
+            self._append_and_apply(group_id, [offset_tombstone(group_id, where) for where in gone])
             self.deleted += len(gone)
 
-    def _append(self, group_id: str, records: Sequence[GroupRecord]) -> None:
-        self.apply(records, self._record_log.append(group_id, records))
+    def _append_and_apply(self, group_id: str, records: Sequence[GroupRecord]) -> None:
+        self.apply_records(records, self._record_log.append(group_id, records))
 
     # Expiring
 
-    async def expire(self, group: Group, turn: Turn) -> int:
+    async def expire_offsets(self, group: Group, turn: Turn) -> int:
         """How many offsets were too old; a group without members that has none left goes too. Raises: ApiError."""
         group_id, count = group.group_id, 0
         for batch in _split_in_batches(list(self._offsets.of_group(group_id))):
@@ -330,18 +332,18 @@ class OffsetRequests:
                 retention_ms=self._settings.offsets_retention_ms,
             )
             if expired:
-                self._append(group_id, [offset_tombstone(group_id, where) for where in expired])
+                self._append_and_apply(group_id, [offset_tombstone(group_id, where) for where in expired])
             self.expired += len(expired)
             count += len(expired)
             await turn.next()
             if self._groups.find(group_id) is not group:
                 return count
         has_pending = isinstance(group, ClassicGroup) and bool(group.pending_members)
-        if group.is_empty and not self._holds_offsets(group_id) and not has_pending:
+        if group.is_empty and not self._has_offsets(group_id) and not has_pending:
             self.delete_group(group)
         return count
 
-    def _holds_offsets(self, group_id: str) -> bool:
+    def _has_offsets(self, group_id: str) -> bool:
         return bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)
 
 

@@ -58,15 +58,15 @@ class GroupLoading(PartitionLoading):
         began = perf_counter()
         for partition in partitions:
             with self._rounds.handle_item("loading", f"__consumer_offsets-{partition}"):
-                await self._load(partition, loading)
+                await self._load_partition(partition, loading)
         seconds = perf_counter() - began
         found = f"{plural(len(self._groups), 'group')} and {plural(len(self._offsets), 'offset')}"
         log.info("loaded %s in %.3f s", found, seconds)
 
-    async def _load(self, partition: int, loading: object) -> None:
+    async def _load_partition(self, partition: int, loading: object) -> None:
         self._damaged.discard(partition)
         try:
-            async for entry in self._topic.read(partition):
+            async for entry in self._topic.read_entries(partition):
                 if not self.is_current(partition, loading):
                     return
                 if entry.record is not None:
@@ -89,7 +89,7 @@ class GroupLoading(PartitionLoading):
         for group in self._groups:
             with self._rounds.handle_item("loading", f"group {group.group_id}"):
                 if self._topic.partition_of(group.group_id) == partition:
-                    self._keep_or_remove(group)
+                    self._keep_or_remove_group(group)
 
     def _end_transaction(self, partition: int, producer_id: int, *, is_commit: bool) -> None:
         for group_id in self._offsets.groups_of_producer(producer_id):
@@ -97,7 +97,7 @@ class GroupLoading(PartitionLoading):
                 self._offsets.end_transaction(group_id, producer_id, committed=is_commit)
                 self._groups.find_or_make_for_offsets(group_id, None)
 
-    def _keep_or_remove(self, group: Group) -> None:
+    def _keep_or_remove_group(self, group: Group) -> None:
         """Removes a group that only held offsets, all of which a later record of the log deleted."""
         group_id = group.group_id
         is_used = bool(self._offsets.of_group(group_id)) or self._offsets.has_open_transactions(group_id)

@@ -61,13 +61,13 @@ class OffsetsTopic:
             raise ApiError(message, ErrorCode.COORDINATOR_NOT_AVAILABLE) from error
 
     @property
-    def partitions(self) -> int:
+    def partition_count(self) -> int:
         """How many there are, or are to be."""
         topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
         return self._core.settings.offsets_topic_num_partitions if topic is None else len(topic.partitions)
 
     def partition_of(self, group_id: str) -> int:
-        return partition_of(group_id, self.partitions)
+        return partition_of(group_id, self.partition_count)
 
     def leads(self, index: int) -> bool:
         topic = self._core.cluster.topics.get(OFFSETS_TOPIC)
@@ -100,9 +100,9 @@ class OffsetsTopic:
         self, group_id: str, records: Sequence[GroupRecord], producer: TransactionalProducer | None = None
     ) -> StoredRecords:
         """Writes all of `records` in one batch. Raises: ApiError when nothing was written."""
-        return self.append_pairs(group_id, list(map(encode_group_record, records)), producer)
+        return self.append_encoded_records(group_id, list(map(encode_group_record, records)), producer)
 
-    def append_pairs(
+    def append_encoded_records(
         self,
         group_id: str,
         records: Sequence[EncodedGroupRecord],
@@ -146,7 +146,7 @@ class OffsetsTopic:
 
     # Reading back
 
-    def read(self, index: int) -> AsyncIterator["OffsetsTopicEntry"]:
+    def read_entries(self, index: int) -> AsyncIterator["OffsetsTopicEntry"]:
         """All records and markers of a partition in their order; others have the loop in between. Raises: ApiError."""
         source = self._core.cluster.partition(OFFSETS_TOPIC, index).log
         size, place = self._core.settings.offsets_load_buffer_bytes, f"{OFFSETS_TOPIC}-{index}"

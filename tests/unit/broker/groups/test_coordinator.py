@@ -200,7 +200,7 @@ async def test_null_topics_ask_for_all_offsets(tmp_path, version):
 async def test_pending_transactional_offsets_are_unstable_for_who_asks_for_stable_ones(tmp_path):
     async with serving(tmp_path) as (broker, client):
         committer = Committer(group_id="g", producer=TransactionalProducer(producer_id=5, producer_epoch=0))
-        await broker.groups.commit(committer, [NewOffset(topic="t", partition=0, offset=9)])
+        await broker.groups.commit_offsets(committer, [NewOffset(topic="t", partition=0, offset=9)])
         assert await fetch(client, 7) == (-1, ErrorCode.NONE)
         assert await fetch(client, 7, require_stable=True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
         partition, turn = partition_of("g", PARTITIONS), broker.turns.begin()
@@ -390,7 +390,7 @@ async def test_damaged_offsets_are_an_error_and_not_minus_one(tmp_path, caplog):
 async def test_a_marker_in_the_log_decides_after_a_restart(tmp_path):
     async with serving(tmp_path) as (broker, _):
         committer = Committer(group_id="g", producer=TransactionalProducer(producer_id=5, producer_epoch=0))
-        await broker.groups.commit(committer, [NewOffset(topic="t", partition=0, offset=9)])
+        await broker.groups.commit_offsets(committer, [NewOffset(topic="t", partition=0, offset=9)])
         write_marker(broker, producer_id=5)
     async with serving(tmp_path) as (_, client):
         assert await fetch(client, 8, require_stable=True) == (9, ErrorCode.NONE)

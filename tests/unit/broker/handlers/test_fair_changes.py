@@ -67,7 +67,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
 async def commit(broker: Broker, group: str, topic: str, count: int = OFFSETS) -> None:
     for first in range(0, count, A_COMMIT):
         new = [NewOffset(topic=topic, partition=index, offset=1) for index in range(first, first + A_COMMIT)]
-        await broker.groups.commit(Committer(group_id=group), new)
+        await broker.groups.commit_offsets(Committer(group_id=group), new)
 
 
 async def create(broker: Broker, *names: str) -> None:

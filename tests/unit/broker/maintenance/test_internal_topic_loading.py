@@ -26,7 +26,7 @@ async def test_a_topic_that_is_deleted_while_it_is_loaded_leaves_nothing(tmp_pat
     """A broker that had just become the coordinator kept the groups and transactional ids that `reset()` deletes."""
     settings = {"offsets_topic_num_partitions": 1, "transaction_state_log_num_partitions": 1}
     async with running_broker(tmp_path, **settings) as broker:
-        await broker.groups.commit(Committer(group_id="g"), [NewOffset(topic="t", partition=0, offset=9)])
+        await broker.groups.commit_offsets(Committer(group_id="g"), [NewOffset(topic="t", partition=0, offset=9)])
         await broker.transactions.init_producer("tx", 60_000, None)
         coordinator = COORDINATORS[topic](broker)
         assert len(known(coordinator)) == 1

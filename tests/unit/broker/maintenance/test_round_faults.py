@@ -168,11 +168,11 @@ async def test_offsets_of_other_groups_expire(tmp_path: Path, break_one: Any) ->
     async with running_broker(tmp_path, clock=clock, offsets_retention_minutes=60, **SETTINGS) as broker:
         await make_partitions(broker)
         for name in NAMES:
-            await broker.groups.commit(Committer(group_id=name), [NewOffset(topic="a", partition=0, offset=5)])
-        break_one(OffsetRequests, "expire", lambda group: group.group_id == FAULTY)
+            await broker.groups.commit_offsets(Committer(group_id=name), [NewOffset(topic="a", partition=0, offset=5)])
+        break_one(OffsetRequests, "expire_offsets", lambda group: group.group_id == FAULTY)
         clock.now += 2 * HOUR_MS
         await broker.groups.expire_offsets()
-        assert [broker.groups.fetch(name, "a", 0).offset for name in NAMES] == [5, -1, -1]
+        assert [broker.groups.fetch_offset(name, "a", 0).offset for name in NAMES] == [5, -1, -1]
         assert await faults(broker, "offset expiry") == 1
 
 

@@ -38,8 +38,8 @@ async def test_offsets_that_are_committed_deleted_and_expired_are_counted(tmp_pa
     clock = ManualClock()
     async with running_broker(tmp_path, clock=clock, offsets_retention_minutes=60, **SETTINGS) as broker:
         await make_topic(broker, "t")
-        await broker.groups.commit(*committing("a", 0, 1))
-        await broker.groups.commit(*committing("b", 0))
+        await broker.groups.commit_offsets(*committing("a", 0, 1))
+        await broker.groups.commit_offsets(*committing("b", 0))
         assert await value(broker, "stepdown_committed_offsets") == 3
         assert await value(broker, "stepdown_groups_by_state", type="classic", state="Empty") == 2
         await broker.groups.delete_offsets("a", [("t", 0), ("t", 7)])
@@ -48,8 +48,8 @@ async def test_offsets_that_are_committed_deleted_and_expired_are_counted(tmp_pa
         await broker.groups.expire_offsets()
         assert await changes(broker) == {"committed": 3, "expired": 2, "deleted": 1}
         assert await value(broker, "stepdown_committed_offsets") == 0
-        await broker.groups.commit(*committing("c", 0, 1))
-        assert await broker.groups.delete("c", broker.turns.begin()) == ErrorCode.NONE
+        await broker.groups.commit_offsets(*committing("c", 0, 1))
+        assert await broker.groups.delete_group("c", broker.turns.begin()) == ErrorCode.NONE
         assert (await changes(broker))["deleted"] == 3
 
 

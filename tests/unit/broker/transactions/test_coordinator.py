@@ -227,15 +227,15 @@ async def test_offsets_of_a_transaction_count_once_it_is_committed(broker: Broke
     await producer.init()
     assert await producer.add_offsets("g") == 0
     assert await producer.commit_offsets("g", "a", 0, 5) == 0
-    assert broker.groups.fetch("g", "a", 0).offset == -1
+    assert broker.groups.fetch_offset("g", "a", 0).offset == -1
     assert await producer.end(commit=True) == 0
     await broker.transactions.await_markers()
-    assert broker.groups.fetch("g", "a", 0, stable=True).offset == 5
+    assert broker.groups.fetch_offset("g", "a", 0, stable=True).offset == 5
     assert await producer.add_offsets("g") == 0
     assert await producer.commit_offsets("g", "a", 0, 9) == 0
     assert await producer.end(commit=False) == 0
     await broker.transactions.await_markers()
-    assert broker.groups.fetch("g", "a", 0, stable=True).offset == 5
+    assert broker.groups.fetch_offset("g", "a", 0, stable=True).offset == 5
 
 
 @pytest.mark.parametrize(("version", "code"), [(4, 120), (3, 48)])
@@ -288,7 +288,7 @@ async def test_a_restart_writes_the_markers_that_were_decided(tmp_path: Path, cl
         await broker.transactions.await_markers()
         assert state_of(broker) is (TransactionStatus.COMPLETE_COMMIT if commit else TransactionStatus.COMPLETE_ABORT)
         assert batches(broker.cluster.partition("a", 0)) == ["data 0", "COMMIT 0" if commit else "ABORT 0"]
-        assert broker.groups.fetch("g", "a", 0, stable=True).offset == (1 if commit else -1)
+        assert broker.groups.fetch_offset("g", "a", 0, stable=True).offset == (1 if commit else -1)
 
 
 async def test_a_restart_leaves_open_transactions_open_until_they_time_out(tmp_path: Path, clock: ManualClock) -> None:

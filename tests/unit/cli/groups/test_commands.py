@@ -45,7 +45,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
             await write(client, "t", partition, data=ten)
         await client.close()
         offsets = [NewOffset(topic="t", partition=partition, offset=at) for partition, at in enumerate((3, 5))]
-        await broker.groups.commit(Committer(group_id="idle"), offsets)
+        await broker.groups.commit_offsets(Committer(group_id="idle"), offsets)
         yield broker
 
 
@@ -150,17 +150,17 @@ async def test_an_unknown_group_is_an_error(groups: Groups) -> None:
 async def test_offsets_are_moved(groups: Groups, broker: Broker, options: list[str], moved: list[int]) -> None:
     plan = json.loads((await groups("reset-offsets", "idle", *options, "--json")).stdout)
     assert ([each["to"] for each in plan["offsets"]], plan["executed"]) == (moved, False)
-    assert broker.groups.fetch("idle", "t", 0).offset == 3
+    assert broker.groups.fetch_offset("idle", "t", 0).offset == 3
     done = await groups("reset-offsets", "idle", *options, "--execute")
     assert done.stdout.startswith("idle: moved\n")
-    assert [broker.groups.fetch("idle", "t", partition).offset for partition in range(2)] == moved
+    assert [broker.groups.fetch_offset("idle", "t", partition).offset for partition in range(2)] == moved
 
 
 async def test_only_the_partitions_named_are_moved(groups: Groups, broker: Broker) -> None:
     await groups("reset-offsets", "idle", "-t", "t:1", "--to-latest", "--execute")
-    assert [broker.groups.fetch("idle", "t", partition).offset for partition in range(2)] == [3, 10]
+    assert [broker.groups.fetch_offset("idle", "t", partition).offset for partition in range(2)] == [3, 10]
     await groups("reset-offsets", "fresh", "-t", "t", "--to-latest", "--execute")
-    assert [broker.groups.fetch("fresh", "t", partition).offset for partition in range(2)] == [10, 10]
+    assert [broker.groups.fetch_offset("fresh", "t", partition).offset for partition in range(2)] == [10, 10]
 
 
 async def test_offsets_of_a_group_with_members_stay(groups: Groups, broker: Broker) -> None:

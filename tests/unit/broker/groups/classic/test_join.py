@@ -187,7 +187,7 @@ async def test_a_second_join_of_a_waiting_member_ends_the_first(world):
     await settle()
     assert first.result().error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert not second.done()
-    assert world.group.joins_waiting == 1
+    assert world.group.waiting_join_count == 1
 
 
 async def test_the_leader_stays_when_it_rejoins_and_another_takes_over_when_it_does_not(world):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from stepdown.broker.groups.caller import Caller
-from stepdown.broker.groups.consumer.changes import ChangePlan
+from stepdown.broker.groups.consumer.changes import ChangeWithResponse
 from stepdown.broker.groups.consumer.long_plans import LongPlans
 from stepdown.protocol.errors import ApiError, ErrorCode
 from stepdown.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -46,7 +46,7 @@ class Workers:
         self.happens: Callable[[], object] = lambda: None
         self.done = 0
 
-    async def run_in_worker(self, work: Callable[[], ChangePlan[Any]]) -> ChangePlan[Any]:
+    async def run_in_worker(self, work: Callable[[], ChangeWithResponse[Any]]) -> ChangeWithResponse[Any]:
         plan = work()
         self.done += 1
         happens, self.happens = self.happens, lambda: None
@@ -71,9 +71,9 @@ async def check_answerable(group_id: str) -> None:
     pass
 
 
-def join(world: GroupWorld, plans: LongPlans, member_id: str) -> Awaitable[ChangePlan[Any]]:
-    plan = partial(world.heartbeats.plan, joining(member_id), Caller(version=1))
-    return plans.make(GROUP, plan)
+def join(world: GroupWorld, plans: LongPlans, member_id: str) -> Awaitable[ChangeWithResponse[Any]]:
+    plan = partial(world.heartbeats.plan_heartbeat, joining(member_id), Caller(version=1))
+    return plans.plan_in_worker(GROUP, plan)
 
 
 def plans_of(world: GroupWorld, workers: Workers) -> LongPlans:
@@ -108,7 +108,7 @@ def test_a_heartbeat_that_changes_nothing_in_a_large_group_is_short(world: Group
 
 async def test_a_group_that_nobody_changes_is_planned_once(world: GroupWorld, workers: Workers) -> None:
     plan = await join(world, plans_of(world, workers), "a")
-    assert world.consumers.carry_out(plan).member_epoch == 1
+    assert world.consumers.store_and_respond(plan).member_epoch == 1
     assert workers.done == 1
     assert world.reloaded().groups.get(GROUP).members.keys() == {"a"}
 
@@ -116,7 +116,7 @@ async def test_a_group_that_nobody_changes_is_planned_once(world: GroupWorld, wo
 async def test_a_plan_of_a_group_that_has_changed_is_made_again(world: GroupWorld, workers: Workers) -> None:
     world.consumer_heartbeat("a", 0)
     workers.happens = lambda: world.consumer_heartbeat("b", 0)
-    response = world.consumers.carry_out(await join(world, plans_of(world, workers), "c"))
+    response = world.consumers.store_and_respond(await join(world, plans_of(world, workers), "c"))
     assert (workers.done, response.member_epoch) == (2, 3)
     assert world.consumer_group.members.keys() == world.consumer_group.targets.keys() == {"a", "b", "c"}
 
@@ -128,7 +128,7 @@ async def test_a_plan_of_topics_that_have_changed_is_made_again(world: GroupWorl
 
     world.consumer_heartbeat("a", 0)
     workers.happens = grow
-    world.consumers.carry_out(await join(world, plans_of(world, workers), "b"))
+    world.consumers.store_and_respond(await join(world, plans_of(world, workers), "b"))
     assert world.consumer_group.partitions == 8
 
 
@@ -138,7 +138,9 @@ async def test_a_member_that_is_gone_meanwhile_is_not_known(world: GroupWorld, w
     request = ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id="b", member_epoch=2)
     workers.happens = lambda: world.consumer_heartbeat("b", -1)
     with pytest.raises(ApiError) as caught:
-        await plans_of(world, workers).make(GROUP, partial(world.heartbeats.plan, request, Caller(version=1)))
+        await plans_of(world, workers).plan_in_worker(
+            GROUP, partial(world.heartbeats.plan_heartbeat, request, Caller(version=1))
+        )
     assert caught.value.code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -146,7 +148,7 @@ async def test_two_members_of_a_group_are_planned_one_after_the_other(world: Gro
     plans = plans_of(world, workers)
 
     async def enter(member_id: str) -> int:
-        return int(world.consumers.carry_out(await join(world, plans, member_id)).member_epoch)
+        return int(world.consumers.store_and_respond(await join(world, plans, member_id)).member_epoch)
 
     assert await asyncio.gather(enter("a"), enter("b"), enter("c")) == [1, 2, 3]
     assert workers.done == 3

@@ -66,17 +66,17 @@ def test_what_is_no_expression_is_refused(pattern):
 
 def test_what_was_matched_before_is_known():
     pattern = compile_pattern("a.*")
-    assert not pattern.knows(["ab", "b"])
-    pattern.match_names(["ab", "b"])
-    assert pattern.knows(["ab", "b"]) and (pattern.matches("ab"), pattern.matches("b")) == (True, False)
-    pattern.match_names(["c"])
-    assert not pattern.knows(["ab"])
+    assert not pattern.has_matches_of(["ab", "b"])
+    pattern.cache_matches(["ab", "b"])
+    assert pattern.has_matches_of(["ab", "b"]) and (pattern.matches("ab"), pattern.matches("b")) == (True, False)
+    pattern.cache_matches(["c"])
+    assert not pattern.has_matches_of(["ab"])
 
 
 def test_an_expression_that_takes_too_long_is_refused(monkeypatch):
     monkeypatch.setattr(topic_regex, "MAX_LEARN_S", 0.0)
     with pytest.raises(ApiError, match="takes more than 0 s") as refusal:
-        compile_pattern("too (slow|late)").match_names(["a", "b"])
+        compile_pattern("too (slow|late)").cache_matches(["a", "b"])
     assert refusal.value.code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 

@@ -18,7 +18,7 @@ async def expire(world):
     """Which offsets are left."""
     group = world.groups.find(GROUP)
     if group is not None:
-        await world.commits.expire(group, Turns().begin())
+        await world.commits.expire_offsets(group, Turns().begin())
     return dict(world.commits.offsets_of_group(GROUP))
 
 

@@ -201,7 +201,7 @@ async def test_offsets_of_topics_that_nobody_reads_can_be_deleted(world):
     await world.form(1)
     (member_id,) = world.group.members
     await world.commit({("t", 0): 1, ("u", 0): 2}, member_id=member_id, generation=1)
-    codes = world.commits.delete(GROUP, [("t", 0), ("u", 0), ("u", 1)])
+    codes = world.commits.delete_offsets(GROUP, [("t", 0), ("u", 0), ("u", 1)])
     assert codes == {("t", 0): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ("u", 0): ErrorCode.NONE, ("u", 1): ErrorCode.NONE}
     assert fetched(world, "u").offset == -1
     assert world.store.records[-1].value is None
@@ -210,10 +210,10 @@ async def test_offsets_of_topics_that_nobody_reads_can_be_deleted(world):
 async def test_offsets_of_other_protocols_are_deleted_only_without_members(world):
     ids = await world.form(1, protocol_type="connect")
     with pytest.raises(ApiError) as refusal:
-        world.commits.delete(GROUP, [PLACE])
+        world.commits.delete_offsets(GROUP, [PLACE])
     assert refusal.value.code == ErrorCode.NON_EMPTY_GROUP
     world.leave(*ids)
-    assert world.commits.delete(GROUP, [PLACE]) == {PLACE: ErrorCode.NONE}
+    assert world.commits.delete_offsets(GROUP, [PLACE]) == {PLACE: ErrorCode.NONE}
 
 
 @pytest.mark.parametrize("on", [False, True])
@@ -221,15 +221,15 @@ async def test_a_group_without_members_goes_with_its_last_offset_where_the_consu
     """It stayed, Empty, until the next check of retention, as it does with Kafka's newer coordinator."""
     world = GroupWorld(offers_consumer_protocol=on)
     await world.commit({("t", 0): 1, ("u", 0): 2})
-    world.commits.delete(GROUP, [("t", 0)])
+    world.commits.delete_offsets(GROUP, [("t", 0)])
     assert world.groups.find(GROUP) is not None
-    world.commits.delete(GROUP, [("u", 0)])
+    world.commits.delete_offsets(GROUP, [("u", 0)])
     assert (world.groups.find(GROUP) is not None) == on
 
 
 async def test_offsets_of_an_unknown_group_cannot_be_deleted(world):
     with pytest.raises(ApiError) as refusal:
-        world.commits.delete("unknown", [PLACE])
+        world.commits.delete_offsets("unknown", [PLACE])
     assert refusal.value.code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
@@ -245,7 +245,7 @@ async def test_a_deleted_group_leaves_nothing_behind(world):
 
 async def test_a_deleted_topic_takes_its_offsets_from_all_groups(world):
     await world.commit({("t", 0): 1, ("u", 0): 2})
-    await world.commits.delete_topics({"t", "v"}, {0: 2}, short_turn())
+    await world.commits.delete_offsets_of_topics({"t", "v"}, {0: 2}, short_turn())
     assert fetched(world, "t").offset == -1
     assert fetched(world, "u").offset == 2
 
@@ -255,7 +255,7 @@ async def test_what_is_committed_for_a_new_topic_of_a_deleted_one_s_name_stays(w
     places = [("t", index) for index in range(300)]
     await world.commit(dict.fromkeys(places, 1))
     await world.commit({("t", 299): 1}, producer=PRODUCER)
-    deletion = asyncio.create_task(world.commits.delete_topics({"t"}, {0: 301}, short_turn()))
+    deletion = asyncio.create_task(world.commits.delete_offsets_of_topics({"t"}, {0: 301}, short_turn()))
     await settle(2)
     assert fetched(world, "t").offset == -1
     assert fetched(world, "t", 250).offset == 1

@@ -12,7 +12,7 @@ KEY_CHARACTERS = 64
 """Groups whose names begin with the same ones share their lines."""
 
 
-class GroupLines:
+class GroupLogger:
     """Limits how often a group is logged, as `PeerLogLimit` does for networks; `on_line` gets all lines."""
 
     def __init__(self, lines: PeerLogLimit, on_line: Callable[[str], object] = lambda line: None) -> None:
