@@ -12,11 +12,11 @@ from .async_connection import AsyncConnection
 from .clock import Clock, SystemClock
 from .cluster import TRIES, Cluster, Send
 from .connection import TIMEOUT_S
-from .connection_faults import asking_faults, connecting_faults
+from .connection_faults import translate_connect_faults, translate_request_faults
 from .errors import ClientError, ConnectionBroken, KafkaError
 from .operation import Operation, Pause
 from .security.settings import OPEN, SecuritySettings
-from .security.tls_context import open_security
+from .security.tls_context import load_certificates
 from .steps import await_steps
 from .tcp_connect import Connect, TcpConnect
 
@@ -46,7 +46,7 @@ class AsyncClient:
 
         Raises: ConfigError for certificates that cannot be read.
         """
-        self._security = open_security(security)
+        self._security = load_certificates(security)
         self._client_id, self._timeout_s = client_id, timeout_s
         self._clock, self._connect = clock or SystemClock(), connect or TcpConnect()
         self._cluster = Cluster(bootstrap, tries)
@@ -70,9 +70,9 @@ class AsyncClient:
 
     async def run(self, operation: Operation[T]) -> T:
         """The result of an operation. Raises: ClientError."""
-        return await await_steps(self._cluster.carry_out(operation), self._do_step)
+        return await await_steps(self._cluster.steps_of(operation), self._do_step)
 
-    async def connection(self, address: HostPort) -> AsyncConnection:
+    async def get_or_open_connection(self, address: HostPort) -> AsyncConnection:
         """The connection to a broker, opened and logged in, for requests of the caller's own. Raises: ClientError."""
         opening = self._open.get(address)
         if opening is None or not self._is_usable(opening):
@@ -80,7 +80,7 @@ class AsyncClient:
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            if opening.cancelled() and not was_cancelled():
+            if opening.cancelled() and not is_current_task_cancelled():
                 raise ClientError(f"the client was closed while it connected to {address}") from None
             raise
         finally:
@@ -98,9 +98,9 @@ class AsyncClient:
         return await self._ask(step)
 
     async def _ask(self, step: Send) -> Any:
-        connection = await self.connection(step.address)
+        connection = await self.get_or_open_connection(step.address)
         version = step.ask.version_for(connection.versions, step.address)
-        with asking_faults(step.address, step.ask.name):
+        with translate_request_faults(step.address, step.ask.name):
             return await connection.exchange(step.ask.make_request(version), version, step.ask.timeout_s)
 
     def _is_usable(self, opening: asyncio.Task[AsyncConnection]) -> bool:
@@ -119,10 +119,10 @@ class AsyncClient:
         connection, host = AsyncConnection(self._client_id, self._timeout_s), address.host or "127.0.0.1"
         tls = self._security.tls if isinstance(self._security.tls, ssl.SSLContext) else None
         try:
-            with connecting_faults(address):
+            with translate_connect_faults(address):
                 async with asyncio.timeout(self._timeout_s):
                     await self._connect(lambda: connection, host, address.port, tls=tls)
-            with asking_faults(address, "ApiVersions"):
+            with translate_request_faults(address, "ApiVersions"):
                 code = await connection.agree_on_versions()
             if code:
                 raise KafkaError(f"the broker at {address} refused ApiVersions", code_of(code))
@@ -135,13 +135,13 @@ class AsyncClient:
     async def _log_in(self, address: HostPort, connection: AsyncConnection) -> None:
         if self._security.sasl is None:
             return
-        with asking_faults(address, "the login"):
+        with translate_request_faults(address, "the login"):
             lifetime_ms = await connection.log_in(self._security.sasl)
         if lifetime_ms > 0:
             self._login_ends_ms[connection] = self._clock.now_ms() + lifetime_ms * LOGIN_USE
 
 
-def was_cancelled() -> bool:
+def is_current_task_cancelled() -> bool:
     """Whether that is what ends the task that is running."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

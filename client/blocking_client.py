@@ -12,11 +12,11 @@ from ..config.keys.endpoints import HostPort
 from ..protocol.errors import code_of
 from .cluster import TRIES, Cluster, Send
 from .connection import TIMEOUT_S, Connection
-from .connection_faults import asking_faults, connecting_faults
+from .connection_faults import translate_connect_faults, translate_request_faults
 from .errors import ConnectionBroken, KafkaError
 from .operation import Ask, Operation, Pause
 from .security.settings import OPEN, SecuritySettings
-from .security.tls_context import open_security
+from .security.tls_context import load_certificates
 from .steps import take_steps
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class BlockingClient:
         tries: int = TRIES,
     ) -> None:
         """Raises: ConfigError for certificates that cannot be read."""
-        self._security = open_security(security)
+        self._security = load_certificates(security)
         self._client_id, self._timeout_s = client_id, timeout_s
         self._cluster = Cluster(bootstrap, tries)
         self._open: dict[HostPort, Connection] = {}
@@ -74,7 +74,7 @@ class BlockingClient:
     def run(self, operation: Operation[T]) -> T:
         """The result of an operation. Raises: ClientError."""
         with self._lock:
-            return take_steps(self._cluster.carry_out(operation), self._do_step)
+            return take_steps(self._cluster.steps_of(operation), self._do_step)
 
     def _do_step(self, step: Send | Pause) -> Any:
         if isinstance(step, Pause):
@@ -94,7 +94,7 @@ class BlockingClient:
             self._log_in(address, connection)
         connection.set_timeout(ask.timeout_s or self._timeout_s)
         try:
-            with asking_faults(address, ask.name):
+            with translate_request_faults(address, ask.name):
                 return connection.exchange(request, version)
         except BaseException:
             self._drop(address)
@@ -102,18 +102,18 @@ class BlockingClient:
 
     def _connect(self, address: HostPort) -> Connection:
         host = address.host or "127.0.0.1"
-        with connecting_faults(address):
+        with translate_connect_faults(address):
             connection = Connection(client_id=self._client_id, timeout_s=self._timeout_s)
         self._open[address] = connection  # where `interrupt` finds it
         try:
             if self._is_interrupted:
                 raise ConnectionBroken(f"{address} is not asked any more")
-            with connecting_faults(address):
+            with translate_connect_faults(address):
                 connection.connect((host, address.port))
             if isinstance(self._security.tls, ssl.SSLContext):
-                with asking_faults(address, "the TLS handshake"):
+                with translate_request_faults(address, "the TLS handshake"):
                     connection.begin_tls(self._security.tls, host)
-            with asking_faults(address, "ApiVersions"):
+            with translate_request_faults(address, "ApiVersions"):
                 code = connection.agree_on_versions()
             if code:
                 raise KafkaError(f"the broker at {address} refused ApiVersions", code_of(code))
@@ -126,7 +126,7 @@ class BlockingClient:
     def _log_in(self, address: HostPort, connection: Connection) -> None:
         if self._security.sasl is None:
             return
-        with asking_faults(address, "the login"):
+        with translate_request_faults(address, "the login"):
             lifetime_ms = connection.log_in(self._security.sasl)
         if lifetime_ms > 0:
             self._login_ends[connection] = monotonic() + lifetime_ms / 1000 * LOGIN_USE

@@ -59,7 +59,7 @@ class Cluster:
         self._tries = tries
         self._found: dict[Target, HostPort] = {}
 
-    def carry_out(self, operation: Operation[T]) -> Steps[T]:
+    def steps_of(self, operation: Operation[T]) -> Steps[T]:
         """The steps of an operation; what it asks of a target goes to the broker that is it. Raises: ClientError."""
         response, fault = None, None
         while True:

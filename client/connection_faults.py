@@ -15,28 +15,30 @@ from .errors import (
     TlsExpected,
     TlsFailed,
     Unreachable,
-    connect_reason,
-    printable,
-    tls_reason,
+    describe_connect_fault,
+    describe_handshake_fault,
+    make_printable,
 )
 
 
 @contextmanager
-def connecting_faults(address: HostPort) -> Iterator[None]:
+def translate_connect_faults(address: HostPort) -> Iterator[None]:
     """While a connection is opened, raises Unreachable in place of an OSError, or of the ValueError for an invalid host
     name, and TlsFailed in place of an SSLError."""
     try:
         yield
     except ssl.SSLError as fault:
-        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from _without_traceback(fault)
+        raise TlsFailed(
+            f"{address}: {describe_handshake_fault(fault)}", ErrorCode.NETWORK_EXCEPTION
+        ) from _without_traceback(fault)
     except (OSError, ValueError) as fault:
-        raise Unreachable(f"no broker answers at {address}: {connect_reason(fault)}", address) from _without_traceback(
-            fault
-        )
+        raise Unreachable(
+            f"no broker answers at {address}: {describe_connect_fault(fault)}", address
+        ) from _without_traceback(fault)
 
 
 @contextmanager
-def asking_faults(address: HostPort, name: str) -> Iterator[None]:
+def translate_request_faults(address: HostPort, name: str) -> Iterator[None]:
     """Raises: ClientError in place of whatever goes wrong while `name` is asked."""
     try:
         yield
@@ -47,7 +49,9 @@ def asking_faults(address: HostPort, name: str) -> Iterator[None]:
     except TimeoutError as fault:
         raise NoAnswer(f"the broker at {address} did not answer {name} in time") from _without_traceback(fault)
     except ssl.SSLError as fault:
-        raise TlsFailed(f"{address}: {tls_reason(fault)}", ErrorCode.NETWORK_EXCEPTION) from _without_traceback(fault)
+        raise TlsFailed(
+            f"{address}: {describe_handshake_fault(fault)}", ErrorCode.NETWORK_EXCEPTION
+        ) from _without_traceback(fault)
     except OSError as fault:
         raise ConnectionBroken(f"the connection to {address} broke: {fault.strerror or fault}") from _without_traceback(
             fault
@@ -57,7 +61,7 @@ def asking_faults(address: HostPort, name: str) -> Iterator[None]:
             f"{address} speaks TLS, which security.protocol SSL or SASL_SSL is for"
         ) from _without_traceback(fault)
     except MalformedFrame as fault:
-        text = f"{address} answered {name} with something else than a Kafka response: {printable(str(fault))}"
+        text = f"{address} answered {name} with something else than a Kafka response: {make_printable(str(fault))}"
         raise MalformedAnswer(text) from _without_traceback(fault)
 
 

@@ -76,7 +76,7 @@ class KafkaError(ClientError):
     """A broker answered with an error; `code` is its name, `message` the broker's own text, "" where it gave none."""
 
     def __init__(self, what: str, code: int, message: str | None = None) -> None:
-        self.code, self.message = error_name(code), printable(message or "")
+        self.code, self.message = error_name(code), make_printable(message or "")
         text = describe_error(self.code, self.message)
         super().__init__(f"{what}: {text}" if what else text, code_of(code))
 
@@ -87,13 +87,13 @@ def describe_error(code: str, message: str) -> str:
     return f"{words} ({code})" if words else code
 
 
-def check(what: str, answer: Any) -> None:
+def raise_if_error(what: str, answer: Any) -> None:
     """Raises: KafkaError if the answer, or the part of one, has an error code."""
     if answer.error_code:
         raise KafkaError(what, answer.error_code, getattr(answer, "error_message", None))
 
 
-def connect_reason(error: OSError | ValueError) -> str:
+def describe_connect_fault(error: OSError | ValueError) -> str:
     """Why nobody answers, in the system's words: asyncio has words of its own around them."""
     number = getattr(error, "errno", None) or 0
     if isinstance(error, TimeoutError) and not number:
@@ -101,12 +101,12 @@ def connect_reason(error: OSError | ValueError) -> str:
     return os.strerror(number) if number > 0 else getattr(error, "strerror", "") or str(error)
 
 
-def tls_reason(error: ssl.SSLError) -> str:
+def describe_handshake_fault(error: ssl.SSLError) -> str:
     """What a failed handshake comes to."""
     return f"TLS could not be agreed on: {describe_tls_fault(error, 'the broker')}"
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """A broker's text as one line of bounded length, in which no control character is left."""
     shown = text[:MAX_SHOWN_CHARACTERS]
     escaped = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown)

@@ -41,7 +41,7 @@ JOIN_AGAIN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
+class MembershipSettings:
     """What a member tells its group. `instance_id` is that of a static member."""
 
     group: str
@@ -57,14 +57,14 @@ class GroupMember:
     `generation` is that of the group in which the member has its partitions; `member_id` is "" while it has none.
     """
 
-    def __init__(self, membership: Membership, leaders: PartitionLeaders | None = None) -> None:
+    def __init__(self, membership: MembershipSettings, leaders: PartitionLeaders | None = None) -> None:
         """`leaders` learns of the partitions that this member assigns to others."""
         self._membership = membership
         self._leaders = leaders or PartitionLeaders()
         self._to = Coordinator(membership.group, looked_up_first=True)
-        self.forget()
+        self.forget_member_id()
 
-    def forget(self) -> None:
+    def forget_member_id(self) -> None:
         """It is another member from now on."""
         self.member_id, self.generation = "", NO_GENERATION
 
@@ -108,13 +108,13 @@ class GroupMember:
         names = {f"{topic}-{partition}": (topic, partition) for topic, partition in offsets}
         failed = {names[each.name]: each.error for each in outcomes if each.failed and each.name in names}
         if ErrorCode.UNKNOWN_MEMBER_ID.name in failed.values():
-            self.forget()
+            self.forget_member_id()
         return {each: error for each, error in failed.items() if error != ErrorCode.REBALANCE_IN_PROGRESS.name}
 
     def leave(self) -> Operation[None]:
         """The others need not wait for this member any more. A static member stays until its session is over."""
         member_id, group = self.member_id, self._membership.group
-        self.forget()
+        self.forget_member_id()
         if not member_id or self._membership.instance_id is not None:
             return
 
@@ -132,7 +132,7 @@ class GroupMember:
     def _check_code(self, doing: str, code: int) -> bool:
         """Whether there was no error; False for one that joining again mends."""
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
-            self.forget()
+            self.forget_member_id()
         if code and code not in JOIN_AGAIN:
             raise KafkaError(f"{doing} group {self._membership.group}", code)
         return not code
@@ -153,7 +153,7 @@ class GroupMember:
     def _sync_request(self, joined: JoinGroupResponse) -> Operation[SyncGroupRequest]:
         assignments: tuple[SyncGroupRequestAssignment, ...] = ()
         if joined.leader == joined.member_id and not joined.skip_assignment:
-            counts = yield from self._leaders.refresh(sorted(subscribers_by_topic(joined.members)))
+            counts = yield from self._leaders.refresh_and_count_partitions(sorted(subscribers_by_topic(joined.members)))
             assignments = assign_by_range(joined.members, counts)
         return SyncGroupRequest(
             group_id=self._membership.group,

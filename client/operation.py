@@ -71,7 +71,7 @@ class Pause:
 Operation: TypeAlias = Generator[Ask | Pause, Any, T]
 
 
-def one_ask(ask: Ask) -> Operation[Any]:
+def operation_of_ask(ask: Ask) -> Operation[Any]:
     """The response to one request."""
     return (yield ask)
 
@@ -79,4 +79,4 @@ def one_ask(ask: Ask) -> Operation[Any]:
 def ask(request: Any, to: Target = None, within: VersionRange = ANY_VERSION) -> Operation[Any]:
     """The response to a request that is the same in all versions."""
     key = ApiKey(spec_of_request(request).key)
-    return one_ask(Ask(key=key, make_request=lambda version: request, to=to, within=within))
+    return operation_of_ask(Ask(key=key, make_request=lambda version: request, to=to, within=within))

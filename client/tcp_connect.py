@@ -63,4 +63,4 @@ class TcpConnect:
 
     async def _connect_tls(self, transport: TlsTransport, address: str, port: int) -> None:
         await asyncio.get_running_loop().create_connection(lambda: transport, address, port)
-        await transport.shake_hands()
+        await transport.wait_for_handshake()

@@ -18,15 +18,15 @@ class TlsSocket:
         self._sock, self._buffers = sock, TlsBuffers()
         self._records = TlsRecords(context, self._buffers, host=host)
         data = self._buffers.scratch[:0]
-        while not self._shake_hands(data):
-            data = self._receive_of_handshake()
+        while not self._continue_handshake(data):
+            data = self._receive_in_handshake()
             if not data:
                 raise ConnectionResetError(HUNG_UP)
 
     def sendall(self, data: bytes) -> None:
         view = memoryview(data)
         for at in range(0, len(view), CHUNK_BYTES):
-            self._records.seal(view[at : at + CHUNK_BYTES])
+            self._records.encrypt_to_unsent(view[at : at + CHUNK_BYTES])
             try:
                 self._send_unsent()
             except ConnectionError:
@@ -37,13 +37,13 @@ class TlsSocket:
         """The data of a record, whatever `most_bytes` is; b"" at the end of the stream."""
         opened = b""
         while not opened and not self._records.is_at_end and (data := self._receive()):
-            opened = self._records.open(data)
+            opened = self._records.decrypt(data)
             self._send_unsent()
         return opened
 
-    def _shake_hands(self, data: memoryview) -> bool:
+    def _continue_handshake(self, data: memoryview) -> bool:
         try:
-            return self._records.shake_hands(data)
+            return self._records.continue_handshake(data)
         finally:
             with suppress(OSError):  # the next read fails as well; a fault of the handshake says more
                 self._send_unsent()
@@ -55,13 +55,13 @@ class TlsSocket:
         """
         try:
             while data := self._receive():
-                self._records.open(data)
+                self._records.decrypt(data)
         except ssl.SSLError:
             raise
         except OSError:
             return
 
-    def _receive_of_handshake(self) -> memoryview:
+    def _receive_in_handshake(self) -> memoryview:
         try:
             return self._receive()
         except ConnectionError:

@@ -34,7 +34,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._is_open = self._is_paused = False
         self._fault: Exception | None = None
 
-    async def shake_hands(self) -> None:
+    async def wait_for_handshake(self) -> None:
         """Returns when `protocol` has its connection. Raises: ssl.SSLError, OSError when the broker hangs up."""
         try:
             await self._handshake
@@ -50,7 +50,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             if self.is_closing():
                 return
             try:
-                self._records.seal(view[at : at + CHUNK_BYTES])
+                self._records.encrypt_to_unsent(view[at : at + CHUNK_BYTES])
                 self._send_unsent()
             except ssl.SSLError as fault:
                 self._abort_with_fault(fault)
@@ -111,8 +111,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         data = b""
         try:
             if self._is_open:
-                data = self._records.open(self._scratch[:size])
-            elif self._records.shake_hands(self._scratch[:size]):
+                data = self._records.decrypt(self._scratch[:size])
+            elif self._records.continue_handshake(self._scratch[:size]):
                 self._finish_handshake()
             self._send_own_records()
         except (ssl.SSLError, MalformedFrame) as fault:

@@ -106,12 +106,12 @@ class ClusterWatch:
             elif logged and not fault:
                 log.info("the cluster answers%s", again)
             logged = fault
-            await self._clock.sleep(self._find_refresh_ms())
+            await self._clock.sleep(self._refresh_delay_ms())
             self._upstream.forget_all_versions()
             again = " again" if self._upstream.answered_ms is not None else ""
             fault = await self.refresh_brokers()
 
-    def _find_refresh_ms(self) -> int:
+    def _refresh_delay_ms(self) -> int:
         """Until the next question; a login that was refused is not tried more often, since that may lock the user."""
         is_away = self._fault and not self._upstream.login_fault
         return min(RETRY_MS, self._settings.refresh_ms) if is_away else self._settings.refresh_ms

@@ -117,7 +117,7 @@ class Gateway:
         self._allowed = AllowList(settings.allowed, self.clock)
         at_accept = self._allowed if settings.proxy_protocol == OFF else AllowList((), self.clock)
         self._server = Server(
-            self._connection_limits, self.clock, self._make_connection, self._count_end, at_accept, bind
+            self._connection_limits, self.clock, self._make_connection, self._count_closed_connection, at_accept, bind
         )
         self.ports = BrokerPorts(
             settings.listen.host,
@@ -216,7 +216,7 @@ class Gateway:
 
     @property
     def release(self) -> str:
-        return self.upstream.describe_release
+        return self.upstream.release_description
 
     def reload(self, settings: GatewaySettings) -> None:
         """Takes the allow list, the logins to the cluster and the time to drain of new settings; connections live on.
@@ -385,7 +385,7 @@ class Gateway:
         """The time of day when a request came, by `perf_counter`."""
         return self.clock.now_ms() - round((perf_counter() - request_s) * 1000)
 
-    def _count_end(self, reason: str) -> None:
+    def _count_closed_connection(self, reason: str) -> None:
         self.metrics.closed_connections.of(reason).add()
 
     def _count_connections(self) -> Iterable[tuple[tuple[str, ...], float]]:
@@ -395,7 +395,7 @@ class Gateway:
 
     def _make_http(self) -> HttpServer:
         """With the page for people, where the settings allow it."""
-        access = self._make_access()
+        access = self._make_page_access()
         return HttpServer(
             {"/metrics": self._make_metrics_page(), "/healthz": health_page, "/readyz": self.show_ready},
             {"/clients": ClientsPage(self.clients, lambda work, value: self._workers.run(lambda: work(value)))},
@@ -403,7 +403,7 @@ class Gateway:
             site=PageSite(self.views.views_by_name, access) if self.settings.network.stepdown_page_enabled else None,
         )
 
-    def _make_access(self) -> PageAccess:
+    def _make_page_access(self) -> PageAccess:
         network = self.settings.network
         delay_ms = network.connection_failed_authentication_delay_ms
         tries = PasswordTries(self.clock, delay_ms, self.metrics.failed_authentications, self._shared.lines)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..client.security.settings import KEYS as SECURITY_KEYS
 from ..client.security.settings import SecuritySettings, TlsSettings, parse_security
-from ..client.security.tls_context import open_security
+from ..client.security.tls_context import load_certificates
 from ..config import BROKER_KEYS, BrokerSettings, ConfigError, Given, HostPort, Origin, Problem, load
 from ..config.errors import wrong_value
 from ..config.keys.endpoints import parse_host_port
@@ -27,7 +27,7 @@ from ..config.similar_names import nearest
 from ..config.sources.yaml_file import read_yaml
 from ..network.admission.listener_files import find_unusable_files
 from ..protocol.records.layout import Codec
-from .addresses.broker_names import PLACE, compile_names
+from .addresses.broker_names import PLACE, compile_name_pattern
 from .allow_list import AllowedNetwork, parse_allowed_network
 from .setting_keys import (
     AUTO,
@@ -205,7 +205,7 @@ class _SettingsBuilder:
             first_port=self._find_first_port(listen),
             brokers=self._parse_brokers(),
             security=security,
-            swaps=self._parse_authentication(security),
+            swaps=self._parse_swaps(security),
             network=self._parse_network(listen),
             allowed=self.parse_allowed_networks(),
             refresh_ms=self._int_value("refresh.interval.ms"),
@@ -235,7 +235,7 @@ class _SettingsBuilder:
 
     def _open_files(self, settings: GatewaySettings) -> None:
         try:
-            open_security(settings.security)
+            load_certificates(settings.security)
         except ConfigError as fault:
             for each in fault.problems:
                 self._add_problem(UPSTREAM + each.key, each.expected)
@@ -319,7 +319,7 @@ class _SettingsBuilder:
                 self._add_problem("broker.host", expected, name)
             elif not _is_host(name.replace(PLACE, "1")):
                 self._add_problem("broker.host", "expected a host without a port", name)
-            elif compile_names(name).fullmatch(str(self._values["advertised.host"])):
+            elif compile_name_pattern(name).fullmatch(str(self._values["advertised.host"])):
                 expected = (
                     "expected another host than those of brokers: clients would first connect to one broker alone"
                 )
@@ -373,7 +373,7 @@ class _SettingsBuilder:
         return tuple(found)
 
     @property
-    def _describe_relay_setting(self) -> str:
+    def _relay_setting_hint(self) -> str:
         """A hint for a relay without a login of its own: the setting to use in place of a SASL protocol."""
         protocol = self._given.get(f"{UPSTREAM}security.protocol")
         if self._values["authentication"] == "swap" or protocol is None:
@@ -392,7 +392,7 @@ class _SettingsBuilder:
             self._problems += [
                 Problem(
                     key=UPSTREAM + each.key,
-                    expected=each.expected + (self._describe_relay_setting if each.key == JAAS else ""),
+                    expected=each.expected + (self._relay_setting_hint if each.key == JAAS else ""),
                     found=each.found,
                     nearest=each.nearest,
                 )
@@ -432,7 +432,7 @@ class _SettingsBuilder:
         assert security.sasl is not None
         return UpstreamLogin(name=name, sasl=security.sasl, principals=principals, networks=networks)
 
-    def _parse_authentication(self, security: SecuritySettings) -> bool:
+    def _parse_swaps(self, security: SecuritySettings) -> bool:
         swaps = self._values["authentication"] == "swap"
         protocol = str(self._values["security.protocol"])
         if swaps and security.sasl is None and not self._has_upstream_fault():

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from ..client.async_client import LOGIN_USE, AsyncClient
 from ..client.async_connection import AsyncConnection
 from ..client.bootstrap_servers import BootstrapServers
-from ..client.connection_faults import asking_faults, connecting_faults
+from ..client.connection_faults import translate_connect_faults, translate_request_faults
 from ..client.errors import AuthenticationFailed, ClientError, ConnectionBroken, TlsExpected
 from ..client.operation import Coordinator, Operation, ask
 from ..client.security.login import LoginRequest, LoginStep, log_in
 from ..client.security.settings import SaslSettings, SecuritySettings, TlsSettings
-from ..client.security.tls_context import tls_context
+from ..client.security.tls_context import make_tls_context
 from ..client.steps import await_steps
 from ..client.tcp_connect import TcpConnect
 from ..client.versions import VersionRanges
@@ -80,7 +80,7 @@ class Upstream:
         self._clock = clock
         self._on_broker = on_broker
         self._connect = TcpConnect()
-        self._tls = tls_context(security.tls) if isinstance(security.tls, TlsSettings) else None
+        self._tls = make_tls_context(security.tls) if isinstance(security.tls, TlsSettings) else None
         self.sasl = security.sasl
         self._logs_clients_in = logs_clients_in
         self._client = self._make_client(self.sasl)
@@ -171,7 +171,7 @@ class Upstream:
         client = self._client if login is None else self._get_or_make_client(login)
         return await client.run(operation)
 
-    def refuse_gateway(self, client_id: str) -> ErrorCode:
+    def find_loop_error(self, client_id: str) -> ErrorCode:
         """The error of a question for versions that came through this gateway before, or through too many. NONE: the
         cluster is asked."""
         gateways = gateways_in(client_id)
@@ -224,7 +224,7 @@ class Upstream:
         return True
 
     @property
-    def describe_release(self) -> str:
+    def release_description(self) -> str:
         """The generation of the brokers, by what they take."""
         versions = next(iter(self._versions.values()), None)
         if versions is None:
@@ -255,9 +255,9 @@ class Upstream:
             return known
         connection = AsyncConnection(add_gateway(asked_by, self._gateway_id), ASK_TIMEOUT_S)
         try:
-            with connecting_faults(address):
+            with translate_connect_faults(address):
                 await self._open_tcp(lambda: connection, address)
-            with asking_faults(address, "ApiVersions"):
+            with translate_request_faults(address, "ApiVersions"):
                 code = await connection.agree_on_versions()
         except TlsExpected:
             protocol = "SASL_SSL" if self.sasl is not None else "SSL"
@@ -288,7 +288,7 @@ class Upstream:
     ) -> tuple[UpstreamConnection, VersionRanges]:
         versions = await self._get_or_ask_versions(address, asked_by)
         connection = UpstreamConnection(address, on_lost)
-        with self._closing_on_fault(connection, address, sasl):
+        with self._close_on_fault(connection, address, sasl):
             await self._open_tcp(lambda: connection, address)
             if self._logs_clients_in and sasl is not None:
                 await self._log_in(connection, versions, sasl)
@@ -303,7 +303,7 @@ class Upstream:
         if sasl is None or sasl != connection.logged_in_by:
             connection.close()
             return
-        with self._closing_on_fault(connection, address, sasl):
+        with self._close_on_fault(connection, address, sasl):
             await self._log_in(connection, versions, sasl)
 
     async def _log_in(self, connection: UpstreamConnection, versions: VersionRanges, sasl: SaslSettings) -> None:
@@ -313,7 +313,7 @@ class Upstream:
         connection.log_in_at_ms = self._clock.monotonic_ms() + lifetime_ms * LOGIN_USE if lifetime_ms > 0 else inf
 
     @contextmanager
-    def _closing_on_fault(
+    def _close_on_fault(
         self, connection: UpstreamConnection, address: HostPort, sasl: SaslSettings | None
     ) -> Iterator[None]:
         try:

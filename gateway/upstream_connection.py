@@ -38,7 +38,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._writable = asyncio.Event()
 
     @property
-    def has_hung_up(self) -> bool:
+    def was_closed_here(self) -> bool:
         """Whether `close` was called."""
         return self._on_lost is None
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from ..client.errors import printable
+from ..client.errors import make_printable
 
 log = logging.getLogger("stepdown.producer")
 EVERY_MS: Final = 10_000
@@ -40,5 +40,5 @@ class LimitedLog:
             self._kinds.clear()
         self._kinds[kind] = now_ms, 0
         more = f" ({left_out} more like this since the last line)" if left_out else ""
-        shown = [each if isinstance(each, int) else printable(str(each)) for each in values]
+        shown = [each if isinstance(each, int) else make_printable(str(each)) for each in values]
         log.log(level, "%s: " + text + "%s", self._client_id, *shown, more, exc_info=fault)

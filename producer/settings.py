@@ -16,7 +16,7 @@ from ssl import SSLContext
 from typing import TypeAlias
 
 from ..client.security import settings as security_settings
-from ..client.security.settings import SecuritySettings, TokenProvider, security_of
+from ..client.security.settings import SecuritySettings, TokenProvider, make_security_settings
 from ..config.errors import ConfigError, Problem
 from ..config.keys.endpoints import HostPort, parse_host_port
 from ..config.keys.key import AT_START, BOOLEAN, CLASS, INT, LIST, LONG, MAX_INT, MAX_LONG, STRING, Key, active
@@ -154,7 +154,7 @@ def producer_settings(
     _check_codec(values, problems)
     if custom is None and values["partitioner.class"]:
         custom = _parse_partitioner(str(values["partitioner.class"]), problems)
-    security = security_of(values, asked, problems, ssl_context=ssl_context, token_provider=token_provider)
+    security = make_security_settings(values, asked, problems, ssl_context=ssl_context, token_provider=token_provider)
     if problems:
         raise ConfigError(problems)
     return _make_settings(values, servers, security, idempotent, delivery_timeout_ms, custom, tuple(warnings))

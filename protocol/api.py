@@ -224,7 +224,7 @@ _BY_KEY: Final[dict[int, ApiSpec]] = {int(spec.key): spec for spec in _SPECS}
 _BY_NAME: Final = {spec.name: spec for spec in _SPECS}
 
 
-def flexible(key: int, version: int) -> bool:
+def is_flexible_version(key: int, version: int) -> bool:
     """Whether that version of the API uses the compact types and tagged fields.
 
     Raises: UnsupportedApi when the key is unknown.

@@ -54,13 +54,13 @@ def versions_of(release: str, api_key: int) -> range:
     return _versions_by_api_key(release).get(api_key, NO_VERSIONS)
 
 
-def removals(release: str, api_key: int) -> range:
+def find_removed_versions(release: str, api_key: int) -> range:
     """The versions that 3.9.1 answers and this release has no more."""
     before, left = versions_of(KAFKA_3_9, api_key), versions_of(release, api_key)
     return range(before.start, min(before.stop, left.start)) if left else before
 
 
-def is_known(api_key: int) -> bool:
+def is_client_api(api_key: int) -> bool:
     """Whether clients may ask for it; the other keys are for brokers and controllers among themselves."""
     return api_key in _parse_table(BROKER_VERSIONS)[1]
 

@@ -58,7 +58,7 @@ class TlsRecords:
         """To the end of the record that has begun, and of the next one's header."""
         return self._left + HEADER_BYTES if self._left else HEADER_BYTES - len(self._header)
 
-    def shake_hands(self, data: memoryview) -> bool:
+    def continue_handshake(self, data: memoryview) -> bool:
         """Takes `wanted_bytes` at most; whether the handshake is done. Raises: ssl.SSLError, for other bytes too."""
         try:
             self._give_to_openssl(data)
@@ -73,7 +73,7 @@ class TlsRecords:
         finally:
             self._collect_output()
 
-    def open(self, data: memoryview) -> bytes:
+    def decrypt(self, data: memoryview) -> bytes:
         """Takes `wanted_bytes` at most; the data of the record that ends in them, b"" if none ends or it has none.
 
         Raises: MalformedFrame for too many records without data, and for what is no TLS, ssl.SSLError.
@@ -92,7 +92,7 @@ class TlsRecords:
         self._credit_bytes = min(MOST_WITHOUT_DATA * DATA_BYTES_FOR_ANOTHER, self._credit_bytes + len(opened))
         return opened
 
-    def seal(self, data: memoryview) -> int:
+    def encrypt_to_unsent(self, data: memoryview) -> int:
         """Adds the records of `data`, of CHUNK_BYTES at most, to `unsent`; how many bytes of it they hold."""
         sealed = self.tls.write(data)
         self._collect_output()
@@ -103,7 +103,7 @@ class TlsRecords:
         unsent, self.unsent = self.unsent, b""
         return unsent
 
-    def end(self) -> None:
+    def add_close_notify(self) -> None:
         """Adds to `unsent` that no more is sent. Raises: ssl.SSLError, ValueError."""
         try:
             self.tls.unwrap()

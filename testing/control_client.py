@@ -10,7 +10,7 @@ import h11
 
 from ..broker.faults.control_requests import Control
 from ..broker.faults.field_parsers import parse_duration_ms
-from ..client.errors import connect_reason
+from ..client.errors import describe_connect_fault
 from ..config.keys.endpoints import parse_host_port
 from .blocking_front import BlockingFront
 from .loop_thread import run_in
@@ -30,7 +30,7 @@ class ControlPortUnreachable(ConnectionError):
     """Nobody listens at the address of a control port; `strerror` has the reason."""
 
     def __init__(self, address: str, error: OSError) -> None:
-        super().__init__(error.errno, connect_reason(error))
+        super().__init__(error.errno, describe_connect_fault(error))
         self._address = address
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ from struct import Struct
 from time import perf_counter, process_time, time
 
 from ...client.connection import parse_address
-from ...client.errors import connect_reason
+from ...client.errors import describe_connect_fault
 from ...protocol.messages.api_versions import ApiVersionsRequest
 from ..failures import BenchFailure
 from ..servers.admin_connection import frame_of
@@ -45,7 +45,7 @@ def _run_plan(pipe: Pipe) -> None:
     try:
         runner = _LoadRunner(plan)
     except OSError as fault:
-        pipe.send(f"cannot connect to {plan.address}: {connect_reason(fault)}")
+        pipe.send(f"cannot connect to {plan.address}: {describe_connect_fault(fault)}")
         return
     pipe.send("ready")
     pipe.recv()
@@ -79,7 +79,7 @@ class _LoadRunner:
         except BenchFailure as fault:
             failure = str(fault)
         except OSError as fault:
-            failure = f"the connection to {self.plan.address} broke: {connect_reason(fault)}"
+            failure = f"the connection to {self.plan.address} broke: {describe_connect_fault(fault)}"
         connections = self.connections.values()
         seconds = max((connection.last for connection in connections), default=began) - began
         for connection in connections:

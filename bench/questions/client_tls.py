@@ -96,7 +96,7 @@ async def cpu_of_admin_requests(address: str, tls: ssl.SSLContext, row: str) -> 
     )
     where = parse_host_port(address)
     async with AsyncClient([where], client_id="client-tls", security=SecuritySettings(tls=tls)) as client:
-        connection = await client.connection(where)
+        connection = await client.get_or_open_connection(where)
         for _ in range(WARM_UP):
             await connection.exchange(request, version)
         before = process_time()

@@ -27,7 +27,7 @@ from time import perf_counter
 
 from stepdown.bench.servers.stepdown import Stepdown
 from stepdown.client.async_client import AsyncClient
-from stepdown.client.group_member import GroupMember, Membership
+from stepdown.client.group_member import GroupMember, MembershipSettings
 from stepdown.config.keys.endpoints import parse_host_port
 from stepdown.producer import Producer
 from stepdown.testing import AsyncKafka, running
@@ -130,7 +130,7 @@ async def fill(kafka: AsyncKafka, left: AsyncExitStack) -> None:
 
 async def join(group: str, topic: str, bootstrap: str) -> None:
     """A member that has its partitions, and is not heard of again."""
-    membership = Membership(group=group, topics=[topic], session_timeout_ms=45_000, rebalance_timeout_ms=60_000)
+    membership = MembershipSettings(group=group, topics=[topic], session_timeout_ms=45_000, rebalance_timeout_ms=60_000)
     member = GroupMember(membership)
     async with AsyncClient([*map(parse_host_port, bootstrap.split(","))], client_id="silent") as client:
         while await client.run(member.join()) is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...network.answerer import Reply
 from ...network.clients.client_report import MOST_NAME
 from ...network.peer import Peer
-from ...protocol.api import ApiKey, flexible
+from ...protocol.api import ApiKey, is_flexible_version
 from ...protocol.errors import MalformedFrame
 from ...protocol.frame import RequestHeader, decode_request_header
 from ...protocol.kafka_releases import api_name
@@ -57,6 +57,6 @@ def _with_unknown_version(header: RequestHeader, head: memoryview) -> memoryview
     """The header of a version that nobody knows: it ends with tagged fields, which those before v3 have not."""
     unknown = bytearray(head)
     _VERSION.pack_into(unknown, _VERSION_AT, UNKNOWN_VERSION)
-    if not flexible(header.api_key, header.api_version):
+    if not is_flexible_version(header.api_key, header.api_version):
         unknown.append(NO_TAGGED_FIELDS)
     return memoryview(unknown)

@@ -16,7 +16,7 @@ from ...protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
-from ...protocol.schema import NO_UUID, Piece, SizedPiece, maker
+from ...protocol.schema import NO_UUID, Piece, SizedPiece, fast_constructor
 from ..metadata.image import MetadataImage
 from ..metadata.partition import READ_COMMITTED
 from .downconversion import Refusal
@@ -27,9 +27,9 @@ FIRST_VERSION_WITH_NULL_RECORDS = 4
 LAST_VERSION_WITHOUT_STORAGE_ERROR = 5
 NO_EPOCH = EpochEndOffset()
 
-make_partition = maker(PartitionData)
-make_topic = maker(FetchableTopicResponse)
-make_response = maker(FetchResponse)
+make_partition = fast_constructor(PartitionData)
+make_topic = fast_constructor(FetchableTopicResponse)
+make_response = fast_constructor(FetchResponse)
 PartitionAnswer = tuple[Interest, PartitionData]
 
 

@@ -19,7 +19,7 @@ from ...protocol.messages.produce import (
     TopicProduceResponse,
 )
 from ...protocol.plural import plural
-from ...protocol.schema import maker
+from ...protocol.schema import fast_constructor
 from ...storage.log.log import AppendInfo
 from ...storage.validation.errors import RecordErrors
 from ..metadata.partition import Partition
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_WITH_LEADERS = 10
 
-make_partition = maker(PartitionProduceResponse)
-make_topic = maker(TopicProduceResponse)
-make_response = maker(ProduceResponse)
+make_partition = fast_constructor(PartitionProduceResponse)
+make_topic = fast_constructor(TopicProduceResponse)
+make_response = fast_constructor(ProduceResponse)
 
 log = logging.getLogger(__name__)
 

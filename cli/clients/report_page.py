@@ -20,7 +20,7 @@ def fetch_report(address: str, password: str) -> dict[str, Any]:
     """The report as JSON has it; `password` is that of the page, "" for none. Raises: CommandFailure."""
     where = parse_http_address(address, "--http")
     address = str(where)
-    from ...client.errors import connect_reason
+    from ...client.errors import describe_connect_fault
 
     connection = http.client.HTTPConnection(where.host or "127.0.0.1", where.port, timeout=TIMEOUT_S)
     try:
@@ -32,7 +32,7 @@ def fetch_report(address: str, password: str) -> dict[str, Any]:
         told = "closed the connection" if isinstance(fault, ConnectionResetError) else "does not speak HTTP"
         raise CommandFailure(f"{address} {told}: it may be the port of Kafka's clients", HINT) from fault
     except OSError as fault:
-        raise CommandFailure(f"no http port answers at {address}: {connect_reason(fault)}", HINT) from fault
+        raise CommandFailure(f"no http port answers at {address}: {describe_connect_fault(fault)}", HINT) from fault
     finally:
         connection.close()
     if response.status == HTTPStatus.UNAUTHORIZED:

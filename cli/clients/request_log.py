@@ -22,7 +22,7 @@ from ...network.clients.client_report import ClientReport
 from ...network.clients.seen_client import GREETINGS, UNKNOWN, SeenClient
 from ...network.principal import USER_TYPE, KafkaPrincipal
 from ...protocol.api import ApiKey
-from ...protocol.kafka_releases import api_key_of, is_known
+from ...protocol.kafka_releases import api_key_of, is_client_api
 
 MARK = b"Completed request:"
 MOST_LINE_BYTES = 16 * 1024 * 1024
@@ -216,7 +216,7 @@ def _parse_header(text: str) -> LoggedRequest:
 
 def _is_between_brokers(key: int, replica_id: int) -> bool:
     """Whether a broker or a controller asks: by the request, or because it says which replica it is."""
-    if not is_known(key) or key == ApiKey.WRITE_TXN_MARKERS:
+    if not is_client_api(key) or key == ApiKey.WRITE_TXN_MARKERS:
         return True
     return key in WITH_REPLICA_ID and replica_id >= 0
 

@@ -18,10 +18,10 @@ def cluster_command(
 ) -> None:
     """Show the cluster's id, its controller and its brokers."""
     from ...client.operation import ask
-    from ...client.operations.topics import metadata_request
+    from ...client.operations.topics import make_metadata_request
 
     with connect_client(bootstrap, command_config) as client:
-        found = client.run(ask(metadata_request([])))
+        found = client.run(ask(make_metadata_request([])))
     brokers = [
         {"id": each.node_id, "host": each.host, "port": each.port, "rack": each.rack}
         for each in sorted(found.brokers, key=lambda each: each.node_id)

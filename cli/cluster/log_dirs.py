@@ -37,11 +37,11 @@ def log_dirs_command(
 
 def _describe_directories(client: CommandClient, topics: list[str]) -> list[dict[str, Any]]:
     from ...client.operation import ask
-    from ...client.operations.topics import metadata_request
+    from ...client.operations.topics import make_metadata_request
     from ...protocol.errors import error_name
     from ...protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 
-    brokers = sorted(each.node_id for each in client.run(ask(metadata_request([]))).brokers)
+    brokers = sorted(each.node_id for each in client.run(ask(make_metadata_request([]))).brokers)
     return [
         {
             "broker": broker,

@@ -17,9 +17,9 @@ def group_partitions_by_leader(client: CommandClient, topics: Sequence[str]) -> 
     from ...client.operations.partition_leaders import PartitionLeaders
 
     leaders = PartitionLeaders()
-    counts = client.run(leaders.refresh(topics))
+    counts = client.run(leaders.refresh_and_count_partitions(topics))
     partitions = [(topic, partition) for topic, count in counts.items() for partition in range(count)]
-    found = leaders.by_leader(partitions)
+    found = leaders.group_by_leader(partitions)
     missing = sorted({*partitions}.difference(*found.values()))
     if missing:
         topic, partition = missing[0]
@@ -29,9 +29,9 @@ def group_partitions_by_leader(client: CommandClient, topics: Sequence[str]) -> 
 
 def offsets_at_time(client: CommandClient, topics: Sequence[str], timestamp: int) -> dict[TopicPartition, int]:
     """The offset at that time, EARLIEST or LATEST, of each partition."""
-    from ...client.operations.offsets import offsets_at
+    from ...client.operations.offsets import look_up_offsets
 
     found: dict[TopicPartition, int] = {}
     for leader, partitions in group_partitions_by_leader(client, topics).items():
-        found |= client.run(offsets_at(partitions, timestamp, to=leader))
+        found |= client.run(look_up_offsets(partitions, timestamp, to=leader))
     return found

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...client.errors import describe_error
-from ...client.operation import Ask, TopicPartition, one_ask
+from ...client.operation import Ask, TopicPartition, operation_of_ask
 from ...client.operations.offsets import EARLIEST
 from ...client.operations.partition_leaders import PartitionLeaders
 from ...protocol.api import ApiKey
@@ -80,11 +80,11 @@ class Fetcher:
         ]
         if not active:
             time.sleep(PAUSE_SECONDS)  # a member that was given nothing, for now
-        by_leader = self._leaders.by_leader(active)
-        if len(active) > sum(map(len, by_leader.values())):
+        group_by_leader = self._leaders.group_by_leader(active)
+        if len(active) > sum(map(len, group_by_leader.values())):
             self._pause_and_refresh_leaders(active, "no leader")
-        wait_ms = WAIT_MS if len(by_leader) == 1 else SHARED_WAIT_MS
-        for leader, topic_partitions in by_leader.items():
+        wait_ms = WAIT_MS if len(group_by_leader) == 1 else SHARED_WAIT_MS
+        for leader, topic_partitions in group_by_leader.items():
             answer = self._fetch(leader, topic_partitions, wait_ms)
             yield from self._records_of(answer)
         # Who came first goes last: an answer of limited size would starve the others.
@@ -95,14 +95,14 @@ class Fetcher:
 
     def look_up_leaders(self) -> None:
         """Ask any broker who leads the partitions, and where it is."""
-        self._client.run(self._leaders.refresh({topic for topic, _ in self.positions}))
+        self._client.run(self._leaders.refresh_and_count_partitions({topic for topic, _ in self.positions}))
 
     def _fetch(self, leader: int, topic_partitions: list[TopicPartition], wait_ms: int) -> Any:
         def make_request(version: int) -> FetchRequest:
             return self._make_request(version, topic_partitions, wait_ms)
 
         return self._client.run(
-            one_ask(Ask(key=ApiKey.FETCH, make_request=make_request, to=leader, within=self._form.fetch))
+            operation_of_ask(Ask(key=ApiKey.FETCH, make_request=make_request, to=leader, within=self._form.fetch))
         )
 
     def _make_request(self, version: int, topic_partitions: list[TopicPartition], wait_ms: int) -> FetchRequest:
@@ -195,7 +195,7 @@ class Fetcher:
                 f"{topic}-{partition} cannot be read: {why}", "`stepdown topics describe` shows leaders."
             )
         time.sleep(PAUSE_SECONDS)
-        self._client.run(self._leaders.refresh({topic for topic, _ in topic_partitions}))
+        self._client.run(self._leaders.refresh_and_count_partitions({topic for topic, _ in topic_partitions}))
 
     def _mark_ends(self, topic_partitions: Iterable[TopicPartition]) -> None:
         for topic_partition in topic_partitions:

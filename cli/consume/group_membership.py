@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from ...client.group_member import JOIN_AGAIN, GroupMember, Membership
+from ...client.group_member import JOIN_AGAIN, GroupMember, MembershipSettings
 from ...client.operation import TopicPartition
 from ...client.operations.offsets import committed_offsets
 from ...client.operations.partition_leaders import PartitionLeaders
@@ -28,7 +28,7 @@ class GroupMembership:
 
     def __init__(self, client: CommandClient, leaders: PartitionLeaders, group: str, topics: Iterable[str]) -> None:
         self._client, self._group = client, group
-        membership = Membership(
+        membership = MembershipSettings(
             group=group,
             topics=sorted(topics),
             session_timeout_ms=SESSION_TIMEOUT_MS,

@@ -29,7 +29,7 @@ def run_consume(client: CommandClient, options: ConsumeOptions, output: BinaryIO
     leaders = PartitionLeaders()
     with StopSignals() as stopping, suppress(SignalStop):
         client.stopping = stopping
-        counts = client.run(leaders.refresh(options.topics))
+        counts = client.run(leaders.refresh_and_count_partitions(options.topics))
         offsets = OffsetLookup(client, leaders, options.isolation)
         fetcher = Fetcher(client, leaders, offsets, options)
         reader = _ReadLoop(options, offsets, fetcher, output, stopping)

@@ -97,13 +97,13 @@ class OffsetLookup:
         found: dict[TopicPartition, int] = {}
         left = set(topic_partitions)
         for tries in reversed(range(TRIES)):
-            for leader, asked in self._leaders.by_leader(left).items():
+            for leader, asked in self._leaders.group_by_leader(left).items():
                 found |= self._list_offsets(leader, asked, timestamp, is_last_try=not tries)
             left -= found.keys()
             if not left:
                 return found
             time.sleep(PAUSE_SECONDS)  # leaders move: the next answer may know them
-            self._client.run(self._leaders.refresh({topic for topic, _ in left}))
+            self._client.run(self._leaders.refresh_and_count_partitions({topic for topic, _ in left}))
         topic, partition = min(left)
         raise CommandFailure(f"{topic}-{partition} has no leader", "`stepdown topics describe` shows leaders.")
 

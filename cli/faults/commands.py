@@ -190,7 +190,7 @@ def parse_fields(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _ask_control_port(control: str, token: str, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
-    from ...client.errors import connect_reason
+    from ...client.errors import describe_connect_fault
     from ...testing.control_client import ControlFailed, HttpControl
 
     address = str(parse_http_address(control, "--control"))
@@ -200,7 +200,7 @@ def _ask_control_port(control: str, token: str, method: str, path: str, body: di
         raise CommandFailure(str(fault)) from fault
     except OSError as fault:
         hint = "Start a broker with `stepdown serve --control HOST:PORT`, or name its port with --control."
-        raise CommandFailure(f"no control port answers at {control}: {connect_reason(fault)}", hint) from fault
+        raise CommandFailure(f"no control port answers at {control}: {describe_connect_fault(fault)}", hint) from fault
 
 
 def _print_json(answer: Answer) -> None:

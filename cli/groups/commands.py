@@ -18,7 +18,7 @@ from ..support.outcomes import print_outcomes, raise_failed_outcomes
 
 if TYPE_CHECKING:
     from ...client.operation import TopicPartition
-    from ...client.operations.groups import Group, GroupMember
+    from ...client.operations.groups import Group, MemberDescription
     from ..support.command_client import CommandClient
 
 groups = typer.Typer(
@@ -180,7 +180,7 @@ def _parse_time(text: str) -> int:
 def _choose_partitions(
     client: CommandClient, wanted: Sequence[str] | None, known: Mapping[TopicPartition, int]
 ) -> list[TopicPartition]:
-    from ...client.operations.topics import partitions_of
+    from ...client.operations.topics import list_topic_partitions
 
     if not wanted:
         return sorted(known)
@@ -188,7 +188,7 @@ def _choose_partitions(
     for text in wanted:
         topic, colon, listed = text.partition(":")
         if not colon:
-            topic_partitions += client.run(partitions_of(topic))
+            topic_partitions += client.run(list_topic_partitions(topic))
             continue
         try:
             topic_partitions += [(topic, int(each)) for each in listed.split(",")]
@@ -204,11 +204,11 @@ def _find_new_offsets(
     target: tuple[str, int],
 ) -> dict[TopicPartition, int]:
     """The new offset of each partition, always within what the partition has."""
-    from ...client.operations.offsets import EARLIEST, LATEST, offsets_at
+    from ...client.operations.offsets import EARLIEST, LATEST, look_up_offsets
 
     kind, number = target
-    first = client.run(offsets_at(topic_partitions, EARLIEST))
-    last = client.run(offsets_at(topic_partitions, LATEST))
+    first = client.run(look_up_offsets(topic_partitions, EARLIEST))
+    last = client.run(look_up_offsets(topic_partitions, LATEST))
     unknown = [
         topic_partition
         for topic_partition in topic_partitions
@@ -218,7 +218,7 @@ def _find_new_offsets(
         raise_failures(
             [(f"{topic}-{partition}", "UNKNOWN_TOPIC_OR_PARTITION", "") for topic, partition in unknown], HINTS
         )
-    since = client.run(offsets_at(topic_partitions, number)) if kind == "time" else {}
+    since = client.run(look_up_offsets(topic_partitions, number)) if kind == "time" else {}
     moved = {}
     for topic_partition in topic_partitions:
         wanted = {
@@ -236,12 +236,12 @@ def _find_new_offsets(
 
 
 def _describe(client: CommandClient, group: Group) -> dict[str, Any]:
-    from ...client.operations.offsets import LATEST, committed_offsets, offsets_at
+    from ...client.operations.offsets import LATEST, committed_offsets, look_up_offsets
 
     offsets = client.run(committed_offsets(group.name))
     owners = {topic_partition: member for member in group.members for topic_partition in member.partitions}
     topic_partitions = sorted({*offsets, *owners})
-    ends = client.run(offsets_at(topic_partitions, LATEST))
+    ends = client.run(look_up_offsets(topic_partitions, LATEST))
     return {
         "id": group.name,
         "state": group.state,
@@ -257,7 +257,7 @@ def _describe(client: CommandClient, group: Group) -> dict[str, Any]:
     }
 
 
-def _member_row(member: GroupMember) -> dict[str, Any]:
+def _member_row(member: MemberDescription) -> dict[str, Any]:
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
@@ -268,7 +268,7 @@ def _member_row(member: GroupMember) -> dict[str, Any]:
 
 
 def _offset_row(
-    topic_partition: TopicPartition, offset: int | None, end: int | None, owner: GroupMember | None
+    topic_partition: TopicPartition, offset: int | None, end: int | None, owner: MemberDescription | None
 ) -> dict[str, Any]:
     topic, partition = topic_partition
     return {

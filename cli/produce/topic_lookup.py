@@ -9,7 +9,7 @@ import time
 
 from ...client.errors import Unreachable, describe_error
 from ...client.operation import ask
-from ...client.operations.topics import metadata_request
+from ...client.operations.topics import make_metadata_request
 from ...protocol.errors import ErrorCode, error_name
 from ...protocol.plural import plural
 from ..support.command_client import CommandClient
@@ -41,7 +41,7 @@ class TopicLookup:
 
     def _count_partitions(self, topic: str) -> int:
         for left in reversed(range(TRIES)):
-            response = self._client.run(ask(metadata_request([topic], create=True)))
+            response = self._client.run(ask(make_metadata_request([topic], create=True)))
             found = response.topics[0]
             if not found.error_code:
                 self._check_a_leader_answers(topic, {each.leader_id for each in found.partitions})
@@ -57,7 +57,7 @@ class TopicLookup:
         unreachable: CommandFailure | None = None
         for leader in sorted(leaders - {NO_LEADER}):
             try:
-                self._client.run(ask(metadata_request([topic]), leader))
+                self._client.run(ask(make_metadata_request([topic]), leader))
             except CommandFailure as failure:
                 if not isinstance(failure.__cause__, Unreachable):
                     raise

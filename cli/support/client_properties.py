@@ -66,11 +66,11 @@ def security_of(properties: Mapping[str, str]) -> SecuritySettings | None:
     if not properties:
         return None
     from ...client.security.settings import OAUTHBEARER, parse_security
-    from ...client.security.tls_context import open_security
+    from ...client.security.tls_context import load_certificates
 
     if properties.get("sasl.mechanism") == OAUTHBEARER:
         raise CommandFailure(f"sasl.mechanism: commands support PLAIN and SCRAM, not {OAUTHBEARER}", "", EXIT_BAD_USAGE)
     try:
-        return open_security(parse_security(properties))
+        return load_certificates(parse_security(properties))
     except ConfigError as fault:
         raise CommandFailure(str(fault), "", EXIT_BAD_USAGE) from fault

@@ -104,7 +104,7 @@ def abort(
     as_json: AsJson = False,
 ) -> None:
     """Abort open transactions. Their producers are fenced: what they send from then on is refused."""
-    from ...client.operations.transactions import abort_in_partition, abort_transaction
+    from ...client.operations.transactions import abort_transaction, abort_transaction_in_partition
 
     if bool(names) == (partition is not None) or (partition is None) != (producer_id is None):
         raise CommandFailure(
@@ -112,7 +112,7 @@ def abort(
         )
     with connect_client(bootstrap, command_config) as client:
         if partition is not None and producer_id is not None:
-            outcomes = [client.run(abort_in_partition(topic_partition_of(partition), producer_id))]
+            outcomes = [client.run(abort_transaction_in_partition(topic_partition_of(partition), producer_id))]
         else:
             outcomes = [client.run(abort_transaction(name)) for name in names or []]
     print_outcomes(outcomes, "aborted", HINTS, as_json=as_json)

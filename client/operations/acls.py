@@ -8,7 +8,7 @@ from ...protocol.acls import Acl, AclFilter
 from ...protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from ...protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ...protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from ..errors import check
+from ..errors import raise_if_error
 from ..operation import Operation, ask
 from ..versions import ANY_VERSION
 
@@ -29,7 +29,7 @@ def ask_for_acls(wanted: AclFilter) -> Operation[DescribeAclsResponse]:
         ),
         within=WITH_PREFIXES,
     )
-    check("", response)
+    raise_if_error("", response)
     return response
 
 
@@ -59,7 +59,7 @@ def create_acls(acls: Sequence[Acl]) -> Operation[None]:
     ]
     response = yield from ask(CreateAclsRequest(creations=creations), within=WITH_PREFIXES)
     for result in response.results:
-        check("", result)
+        raise_if_error("", result)
 
 
 def delete_acls(filters: Sequence[AclFilter]) -> Operation[list[Acl]]:
@@ -79,9 +79,9 @@ def delete_acls(filters: Sequence[AclFilter]) -> Operation[list[Acl]]:
     response = yield from ask(DeleteAclsRequest(filters=wanted), within=WITH_PREFIXES)
     removed: dict[Acl, None] = {}
     for result in response.filter_results:
-        check("", result)
+        raise_if_error("", result)
         for acl in result.matching_acls:
-            check("", acl)
+            raise_if_error("", acl)
             removed[_make_acl(acl.resource_type, acl.resource_name, acl.pattern_type, acl)] = None
     return list(removed)
 

@@ -15,7 +15,7 @@ from ...protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from ..errors import check
+from ..errors import raise_if_error
 from ..operation import CONTROLLER, Ask, Operation, Target, ask
 from .outcome import Outcome, outcome_of
 
@@ -65,7 +65,7 @@ def describe_configs(resource: ConfigResource) -> Operation[list[dict[str, Any]]
     wanted = DescribeConfigsResource(resource_type=resource.kind, resource_name=resource.name, configuration_keys=None)
     response = yield from ask(DescribeConfigsRequest(resources=(wanted,)), resource.node)
     (result,) = response.results
-    check(f"{resource.kind.name.lower()} {resource.name}".rstrip(), result)
+    raise_if_error(f"{resource.kind.name.lower()} {resource.name}".rstrip(), result)
     return [
         {
             "name": row.name,

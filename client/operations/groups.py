@@ -13,7 +13,7 @@ from ...protocol.messages.consumer_group_describe import ConsumerGroupDescribeRe
 from ...protocol.messages.delete_groups import DeleteGroupsRequest
 from ...protocol.messages.describe_groups import DescribeGroupsRequest
 from ...protocol.messages.list_groups import ListGroupsRequest
-from ..errors import UnsupportedVersion, check
+from ..errors import UnsupportedVersion, raise_if_error
 from ..operation import Ask, Coordinator, Operation, TopicPartition
 from .outcome import Outcome, outcome_of
 
@@ -23,7 +23,7 @@ STATES_FROM = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMember:
+class MemberDescription:
     """A member and the partitions it owns."""
 
     member_id: str
@@ -42,7 +42,7 @@ class Group:
     state: str = ""
     type: str = ""
     protocol: str = ""
-    members: Sequence[GroupMember] = field(default_factory=tuple)
+    members: Sequence[MemberDescription] = field(default_factory=tuple)
 
 
 def list_groups(states: Sequence[str] = ()) -> Operation[list[Group]]:
@@ -54,7 +54,7 @@ def list_groups(states: Sequence[str] = ()) -> Operation[list[Group]]:
         return ListGroupsRequest(states_filter=tuple(states))
 
     response = yield Ask(key=ApiKey.LIST_GROUPS, make_request=make_request)
-    check("groups cannot be listed", response)
+    raise_if_error("groups cannot be listed", response)
     found = (
         Group(name=each.group_id, state=each.group_state, type=each.group_type, protocol=each.protocol_type)
         for each in response.groups
@@ -89,9 +89,9 @@ def describe_classic(name: str) -> Operation[Group]:
     )
 
 
-def _make_classic_member(member: Any, protocol_type: str) -> GroupMember:
+def _make_classic_member(member: Any, protocol_type: str) -> MemberDescription:
     partitions = partitions_in_assignment(protocol_type, member.member_assignment)
-    return GroupMember(
+    return MemberDescription(
         member_id=member.member_id,
         instance_id=member.group_instance_id,
         client_id=member.client_id,
@@ -118,9 +118,9 @@ def _describe_consumer_group(name: str) -> Operation[Group | None]:
     )
 
 
-def _make_consumer_member(member: Any) -> GroupMember:
+def _make_consumer_member(member: Any) -> MemberDescription:
     assigned = member.assignment.topic_partitions
-    return GroupMember(
+    return MemberDescription(
         member_id=member.member_id,
         instance_id=member.instance_id,
         client_id=member.client_id,

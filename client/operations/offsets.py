@@ -14,7 +14,7 @@ from ...protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from ...protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from ..errors import UnsupportedVersion, check
+from ..errors import UnsupportedVersion, raise_if_error
 from ..operation import Ask, Coordinator, Operation, TopicPartition, ask
 from .outcome import Outcome
 
@@ -44,7 +44,7 @@ def committed_offsets(group: str) -> Operation[dict[TopicPartition, int]]:
         error_of=lambda response: part_of(response).error_code,
     )
     found = part_of(response)
-    check(f"the offsets of group {group} cannot be read", found)
+    raise_if_error(f"the offsets of group {group} cannot be read", found)
     return {
         (topic.name, each.partition_index): each.committed_offset
         for topic in found.topics
@@ -94,7 +94,7 @@ def _partitions_of_response(response: Any) -> Iterable[Any]:
     return (each for topic in response.topics for each in topic.partitions)
 
 
-def offsets_at(
+def look_up_offsets(
     topic_partitions: Iterable[TopicPartition], timestamp: int, *, to: int | None = None
 ) -> Operation[dict[TopicPartition, int]]:
     """Offset of the first record at or after `timestamp`, -1 where there is none; EARLIEST and LATEST are the ends.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.errors import error_name
-from ..errors import printable
+from ..errors import make_printable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,5 +24,5 @@ def outcome_of(name: str, result: Any) -> Outcome:
     """The outcome that a part of a response tells."""
     if not result.error_code:
         return Outcome(name=name)
-    message = printable(getattr(result, "error_message", None) or "")
+    message = make_printable(getattr(result, "error_message", None) or "")
     return Outcome(name=name, error=error_name(result.error_code), message=message)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from ..errors import check
+from ..errors import raise_if_error
 from ..operation import Operation, TopicPartition, ask
-from .topics import metadata_request
+from .topics import make_metadata_request
 
 
 class PartitionLeaders:
@@ -13,17 +13,17 @@ class PartitionLeaders:
     def __init__(self) -> None:
         self._leaders: dict[TopicPartition, int] = {}
 
-    def refresh(self, topics: Iterable[str]) -> Operation[dict[str, int]]:
+    def refresh_and_count_partitions(self, topics: Iterable[str]) -> Operation[dict[str, int]]:
         """The number of partitions of each topic; their leaders are known from now on. Raises: KafkaError."""
-        response = yield from ask(metadata_request(topics))
+        response = yield from ask(make_metadata_request(topics))
         nodes = {each.node_id for each in response.brokers}
         for topic in response.topics:
-            check(f"topic {topic.name}", topic)
+            raise_if_error(f"topic {topic.name}", topic)
             for each in topic.partitions:
                 self._set_leader((topic.name, each.partition_index), each.leader_id, nodes)
         return {topic.name: len(topic.partitions) for topic in response.topics}
 
-    def by_leader(self, topic_partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
+    def group_by_leader(self, topic_partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
         """The partitions, each under the node that leads it; those without a leader are left out."""
         found: dict[int, list[TopicPartition]] = {}
         for topic_partition in topic_partitions:

@@ -12,7 +12,7 @@ from ...protocol.messages.alter_client_quotas import (
     OpData,
 )
 from ...protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from ..errors import check
+from ..errors import raise_if_error
 from ..operation import Operation, ask
 from .outcome import Outcome, outcome_of
 
@@ -32,7 +32,7 @@ def describe_quotas(names: QuotaEntity, of_any: Sequence[str] = ()) -> Operation
     ]
     components += [ComponentData(entity_type=kind, match_type=ANY, match=None) for kind in of_any]
     response = yield from ask(DescribeClientQuotasRequest(components=components, strict=True))
-    check("quotas", response)
+    raise_if_error("quotas", response)
     return [
         {
             "entity": {each.entity_type: each.entity_name for each in entry.entity},

@@ -11,7 +11,7 @@ from ...protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from ...protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from ..errors import check
+from ..errors import raise_if_error
 from ..operation import CONTROLLER, Operation, TopicPartition, ask
 from .outcome import Outcome, outcome_of
 
@@ -38,7 +38,7 @@ def reassign_partitions(targets: Mapping[TopicPartition, Sequence[int] | None]) 
         by_topic.setdefault(topic, []).append(entry)
     topics = tuple(ReassignableTopic(name=name, partitions=tuple(each)) for name, each in by_topic.items())
     response = yield from ask(AlterPartitionReassignmentsRequest(topics=topics), CONTROLLER)
-    check("reassignment", response)
+    raise_if_error("reassignment", response)
     return [
         outcome_of(f"{topic.name}-{each.partition_index}", each)
         for topic in response.responses
@@ -49,7 +49,7 @@ def reassign_partitions(targets: Mapping[TopicPartition, Sequence[int] | None]) 
 def list_reassignments() -> Operation[list[Reassignment]]:
     """Those under way, by topic and partition. Raises: KafkaError."""
     response = yield from ask(ListPartitionReassignmentsRequest(), CONTROLLER)
-    check("reassignments", response)
+    raise_if_error("reassignments", response)
     found = [
         Reassignment(
             topic=topic.name,

@@ -20,7 +20,7 @@ from ...protocol.messages.create_topics import (
 from ...protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ...protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ...protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ..errors import check
+from ..errors import raise_if_error
 from ..operation import CONTROLLER, Ask, Operation, TopicPartition, ask
 from .configs import ConfigResource, ResourceKind
 from .configs import alter_configs as alter_resource
@@ -107,21 +107,21 @@ def describe_topics(names: Sequence[str] | None = None) -> Operation[list[dict[s
     def make_request(version: int) -> MetadataRequest:
         if names is None:
             return MetadataRequest(topics=None if version >= NULL_MEANS_ALL_FROM else ())
-        return metadata_request(names)
+        return make_metadata_request(names)
 
     response = yield Ask(key=ApiKey.METADATA, make_request=make_request)
     return sorted((_topic_row(topic) for topic in response.topics), key=lambda topic: str(topic["name"]))
 
 
-def partitions_of(name: str) -> Operation[list[TopicPartition]]:
+def list_topic_partitions(name: str) -> Operation[list[TopicPartition]]:
     """All partitions of a topic. Raises: KafkaError."""
-    response = yield from ask(metadata_request([name]))
+    response = yield from ask(make_metadata_request([name]))
     found = response.topics[0]
-    check(f"topic {name}", found)
+    raise_if_error(f"topic {name}", found)
     return sorted((name, each.partition_index) for each in found.partitions)
 
 
-def metadata_request(names: Iterable[str], *, create: bool = False) -> MetadataRequest:
+def make_metadata_request(names: Iterable[str], *, create: bool = False) -> MetadataRequest:
     """Asks for topics; those that are missing may be made by the broker if `create`."""
     topics = tuple(MetadataRequestTopic(name=name) for name in names)
     return MetadataRequest(topics=topics, allow_auto_topic_creation=create)

@@ -16,7 +16,7 @@ from ...protocol.messages.describe_transactions import DescribeTransactionsReque
 from ...protocol.messages.init_producer_id import InitProducerIdRequest
 from ...protocol.messages.list_transactions import ListTransactionsRequest
 from ...protocol.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
-from ..errors import ClientError, UnsupportedVersion, check, printable
+from ..errors import ClientError, UnsupportedVersion, make_printable, raise_if_error
 from ..operation import Ask, Operation, TopicPartition, ask
 from .outcome import Outcome
 
@@ -63,9 +63,9 @@ def list_transactions(
         )
 
     answer = yield Ask(key=ApiKey.LIST_TRANSACTIONS, make_request=make_request)
-    check("transactions cannot be listed", answer)
+    raise_if_error("transactions cannot be listed", answer)
     if answer.unknown_state_filters:
-        unknown = printable(", ".join(answer.unknown_state_filters))
+        unknown = make_printable(", ".join(answer.unknown_state_filters))
         raise ClientError(f"there is no state {unknown}, but Ongoing, PrepareCommit, CompleteCommit, Empty and so on")
     found = [
         TransactionListing(name=each.transactional_id, state=each.transaction_state, producer_id=each.producer_id)
@@ -106,7 +106,7 @@ def abort_transaction(name: str) -> Operation[Outcome]:
     return Outcome(name=name)
 
 
-def abort_in_partition(topic_partition: TopicPartition, producer_id: int) -> Operation[Outcome]:
+def abort_transaction_in_partition(topic_partition: TopicPartition, producer_id: int) -> Operation[Outcome]:
     """Writes an abort marker for a producer whose transaction no coordinator knows any more."""
     name = f"{topic_partition[0]}-{topic_partition[1]} producer {producer_id}"
     producer = yield from _find_producer_state(topic_partition, producer_id)

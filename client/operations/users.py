@@ -11,7 +11,7 @@ from ...protocol.messages.alter_user_scram_credentials import (
 )
 from ...protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from ...protocol.scram import SCRAM_MECHANISMS, salt_password
-from ..errors import check
+from ..errors import raise_if_error
 from ..operation import Operation, ask
 from .outcome import Outcome, outcome_of
 
@@ -25,7 +25,7 @@ DEFAULT_ITERATIONS = 4096
 def describe_users() -> Operation[list[tuple[str, str, int]]]:
     """(user, mechanism, iterations) of all that have a password. Raises: KafkaError."""
     response = yield from ask(DescribeUserScramCredentialsRequest(users=None))
-    check("users", response)
+    raise_if_error("users", response)
     return [
         (result.user, SCRAM_MECHANISMS.get(info.mechanism, f"mechanism {info.mechanism}"), info.iterations)
         for result in response.results

@@ -17,7 +17,7 @@ from ...protocol.errors import ErrorCode, code_of
 from ...protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ...protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ...protocol.scram import HASHES
-from ..errors import AuthenticationFailed, printable
+from ..errors import AuthenticationFailed, make_printable
 from ..versions import VersionRanges, common_version
 from .scram_client import ScramClient, ScramFailed
 from .settings import SaslSettings, TokenProvider
@@ -69,7 +69,7 @@ def log_in(sasl: SaslSettings, versions: VersionRanges) -> LoginSteps:
             request = SaslAuthenticateRequest(auth_bytes=token)
             answer = yield LoginRequest(ApiKey.SASL_AUTHENTICATE, request, token_version)
             if code := code_of(answer.error_code):
-                _raise_login_failure(sasl, code, printable(answer.error_message or "") or code.name)
+                _raise_login_failure(sasl, code, make_printable(answer.error_message or "") or code.name)
             lifetime_ms, received = answer.session_lifetime_ms, bytes(answer.auth_bytes)
         try:
             token = tokens.send(received)
@@ -82,7 +82,7 @@ def log_in(sasl: SaslSettings, versions: VersionRanges) -> LoginSteps:
 def _check_handshake(sasl: SaslSettings, answer: Any) -> None:
     code = code_of(answer.error_code)
     if code is ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-        known = printable(", ".join(answer.mechanisms)) or "none"
+        known = make_printable(", ".join(answer.mechanisms)) or "none"
         _raise_login_failure(sasl, code, f"the broker does not take {sasl.mechanism}, but {known}")
     if code:
         _raise_login_failure(sasl, code, f"the broker refuses to log anybody in here: {code.name}")

@@ -14,7 +14,7 @@ from ...protocol.scram import (
     salt_password,
     xor,
 )
-from ..errors import printable
+from ..errors import make_printable
 
 MOST_ITERATIONS: Final = 1 << 17
 """Eight times what Kafka stores at most: 0.1 s of work, which is how long a hostile server can hold the client."""
@@ -64,7 +64,7 @@ class ScramClient:
         """Raises: ScramFailed unless the server has shown that it knows the password."""
         fields = _parse_fields(server_final)
         if "e" in fields:
-            raise ScramFailed(printable(fields["e"]))
+            raise ScramFailed(make_printable(fields["e"]))
         if not hmac.compare_digest(_decode(fields.get("v", "")), self._signature):
             raise ScramFailed("the server's signature is wrong: it does not know the password")
 
@@ -75,7 +75,7 @@ class ScramClient:
 def _parse_iterations(text: str) -> int:
     is_number = text.isascii() and text.isdigit() and len(text) <= _ITERATIONS_DIGITS
     if not is_number or not LEAST_ITERATIONS <= int(text) <= MOST_ITERATIONS:
-        raise ScramFailed(f"{printable(text)!r} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken")
+        raise ScramFailed(f"{make_printable(text)!r} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken")
     return int(text)
 
 

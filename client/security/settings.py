@@ -117,13 +117,13 @@ def parse_security(properties: Mapping[str, str]) -> SecuritySettings:
         except ValueError:
             found = "" if key.sensitive else text
             problems.append(Problem(key=name, expected=f"expected {key.expected}", found=found))
-    security = security_of(values, properties, problems, ssl_context=None, token_provider=None)
+    security = make_security_settings(values, properties, problems, ssl_context=None, token_provider=None)
     if problems:
         raise ConfigError(problems)
     return security
 
 
-def security_of(
+def make_security_settings(
     values: Mapping[str, Value | None],
     asked: Collection[str],
     problems: list[Problem],

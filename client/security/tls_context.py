@@ -14,7 +14,7 @@ from .settings import SecuritySettings, TlsSettings
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
-def tls_context(tls: TlsSettings) -> ssl.SSLContext:
+def make_tls_context(tls: TlsSettings) -> ssl.SSLContext:
     """Raises: ConfigError for every file that is missing, or holds nothing of use."""
     problems: list[Problem] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -40,10 +40,10 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     return context
 
 
-def open_security(security: SecuritySettings) -> SecuritySettings:
+def load_certificates(security: SecuritySettings) -> SecuritySettings:
     """The same with its certificates read. Raises: ConfigError."""
     tls = security.tls
-    return replace(security, tls=tls_context(tls)) if isinstance(tls, TlsSettings) else security
+    return replace(security, tls=make_tls_context(tls)) if isinstance(tls, TlsSettings) else security
 
 
 def _load_own_certificate(context: ssl.SSLContext, key: str, chain: str, password: str) -> None:

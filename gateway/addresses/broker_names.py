@@ -9,7 +9,7 @@ PLACE = "{id}"
 """Where the id of the broker stands in the pattern of their names."""
 
 
-def compile_names(pattern: str) -> re.Pattern[str]:
+def compile_name_pattern(pattern: str) -> re.Pattern[str]:
     """Matches the names of brokers, the first group being the id."""
     before, _, behind = pattern.partition(PLACE)
     return re.compile(f"{re.escape(before)}([0-9]{{1,9}}){re.escape(behind)}", re.IGNORECASE | re.ASCII)
@@ -21,7 +21,7 @@ class BrokerNames:
 
     def __init__(self, pattern: str, advertise: Callable[[], HostPort], learn: Callable[[int, HostPort], None]) -> None:
         self._pattern = pattern
-        self._name = compile_names(pattern)
+        self._name = compile_name_pattern(pattern)
         self._advertise = advertise
         self._learn = learn
 

@@ -56,11 +56,11 @@ class BrokerPorts:
         """The port of a broker, which listens from now on, unless it was closed. Raises: OSError."""
         port = self.ports.get(broker)
         if port is None:
-            port = self.ports[broker] = self._note_outcome(broker, lambda: self._open_first(broker))
+            port = self.ports[broker] = self._open_and_note_fault(broker, lambda: self._open_first(broker))
             log.info("broker %d is at %s", broker, HostPort(self._advertised_host, port))
         return port
 
-    def _note_outcome(self, broker: int, open_port: Callable[[], int]) -> int:
+    def _open_and_note_fault(self, broker: int, open_port: Callable[[], int]) -> int:
         """The port that was opened; while it cannot be had, `faults` says why. Raises: OSError."""
         try:
             port = open_port()
@@ -96,7 +96,9 @@ class BrokerPorts:
         """Opens the port that was closed; False where it cannot be had now."""
         if broker in self.closed:
             port = self.ports[broker]
-            if not self._try(lambda: self._note_outcome(broker, lambda: self._listen_for(broker, port)), broker):
+            if not self._try_and_log_fault(
+                lambda: self._open_and_note_fault(broker, lambda: self._listen_for(broker, port)), broker
+            ):
                 return False
             self.closed.discard(broker)
             log.info("broker %d takes connections again", broker)
@@ -112,9 +114,9 @@ class BrokerPorts:
 
     def try_open(self, broker: int) -> None:
         """As `open`; a port that cannot be had is named in the log, once a minute."""
-        self._try(lambda: self.open(broker), broker)
+        self._try_and_log_fault(lambda: self.open(broker), broker)
 
-    def _try(self, work: Callable[[], object], broker: int) -> bool:
+    def _try_and_log_fault(self, work: Callable[[], object], broker: int) -> bool:
         try:
             work()
         except OSError as fault:

@@ -80,7 +80,7 @@ class BrokerLinks:
                     if link.connection.is_lost:
                         self._links.pop(broker, None)
 
-    def note_lost(self) -> None:
+    def note_lost_brokers(self) -> None:
         """A broker that hung up may be gone, and may come back as another release."""
         for broker, link in self._links.items():
             if link.connection.is_lost:
@@ -92,7 +92,7 @@ class BrokerLinks:
             self._links.popitem()[1].connection.close()
 
     def _on_broker_hangup(self, broker: int) -> None:
-        self.note_lost()
+        self.note_lost_brokers()
         self._links.pop(broker, None)
         on_lost = self._on_lost
         if on_lost is not None:

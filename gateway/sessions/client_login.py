@@ -8,7 +8,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, cast
 
-from ...client.errors import printable
+from ...client.errors import make_printable
 from ...network.admission.peer_log_limit import PeerLogLimit
 from ...network.answerer import Reply
 from ...network.clients.client_report import MOST_NAME
@@ -31,18 +31,18 @@ log = logging.getLogger(__name__)
 
 
 class ClientLogin:
-    """`asking` gives what asks the cluster on behalf of a request of the client."""
+    """`make_ask` gives what asks the cluster on behalf of a request of the client."""
 
     def __init__(
         self,
         metrics: GatewayMetrics,
         replies: ReplyMaker,
-        asking: Callable[[ClientRequest], AskUpstream],
+        make_ask: Callable[[ClientRequest], AskUpstream],
         lines: PeerLogLimit,
     ) -> None:
         self._metrics = metrics
         self._replies = replies
-        self._asking = asking
+        self._make_ask = make_ask
         self._lines = lines
         self._mechanism = ""
         self._relay: LoginRelay | None = None
@@ -52,7 +52,7 @@ class ClientLogin:
         """Whether the client's next frame is a bare token."""
         return self._relay is not None and self._relay.takes_bare_tokens
 
-    def watch_login(self, head: RequestHead, frame: memoryview, reply: Reply, peer: Peer) -> None:
+    def note_passed_login(self, head: RequestHead, frame: memoryview, reply: Reply, peer: Peer) -> None:
         """Notes the mechanism of a handshake that passed, and logs the refusal of a login. Raises: MalformedFrame."""
         spec = API[ApiKey(head.key)]
         if head.version > spec.max_version or reply.pieces is None or is_relayed(reply.pieces):
@@ -64,15 +64,15 @@ class ClientLogin:
 
     def _log_refusal(self, response: Any, peer: Peer) -> None:
         if response.error_code:
-            client = f"{peer} (client {peer.client_id[:MOST_NAME]!r}) by {printable(self._mechanism)}"
-            why = printable(getattr(response, "error_message", "") or error_name(response.error_code))
+            client = f"{peer} (client {peer.client_id[:MOST_NAME]!r}) by {make_printable(self._mechanism)}"
+            why = make_printable(getattr(response, "error_message", "") or error_name(response.error_code))
             self._lines.warn(log, peer.network, f"the cluster refuses the login of {client}: {why}", why)
 
     async def answer_handshake_v0(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
         """Answers SaslHandshake 0, after which bare tokens follow. Raises: MalformedFrame, OSError."""
         header, body = decode_request_header(frame)
         request = decode(SaslHandshakeRequest, 0, body)
-        self._relay = LoginRelay(self._asking(ClientRequest(head, header.client_id)))
+        self._relay = LoginRelay(self._make_ask(ClientRequest(head, header.client_id)))
         response = await self._relay.begin(request.mechanism)
         self._mechanism = request.mechanism
         self._log_refusal(response, peer)
@@ -87,7 +87,7 @@ class ClientLogin:
         meter.observe_handling(len(frame), perf_counter() - began_s, 0.0)
         return Reply([SIZE.pack(len(token)) + token], meter, began_s, perf_counter())
 
-    def log_in_here(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
+    def answer_login_step(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
         """A step of a login at the gateway itself; `SaslGate` looks after the order. Raises: MalformedFrame."""
         spec = API[ApiKey(head.key)]
         _, body = decode_request_header(frame)

@@ -123,7 +123,7 @@ class ClientSession:
         except ConnectionResetError as fault:
             if self._links.is_closed:
                 raise
-            self._links.note_lost()
+            self._links.note_lost_brokers()
             hint = NOT_LOGGED_IN if self._asks_first and not self._tools.swaps else ""
             raise CloseConnection(f"{fault}{hint}") from None
         if not is_relayed(reply.pieces):
@@ -145,11 +145,11 @@ class ClientSession:
         head = read_head(frame)
         self._note_client_id(frame, peer)
         if peer.sasl is not None and head.key in LOGIN_REQUESTS:
-            return self._login.log_in_here(head, frame, peer, began_s)
+            return self._login.answer_login_step(head, frame, peer, began_s)
         if peer.principal is not self._principal:
             self._principal = peer.principal
             self._links.close_links_of_former_login()
-        if head.key == ApiKey.API_VERSIONS and (refusal := await self._refuse_gateway(peer.client_id)):
+        if head.key == ApiKey.API_VERSIONS and (refusal := await self._find_gateway_refusal(peer.client_id)):
             answer = frame_answer(head, [encode_refused_api_versions(refusal)])
             return self._replies.make_reply_to_unknown_version(answer, head, began_s)
         if self._tools.swaps:
@@ -157,7 +157,7 @@ class ClientSession:
         link = await self._links.get_or_open()
         if head.key == ApiKey.API_VERSIONS:
             return await self._answer_api_versions(link, head, frame, peer, began_s)
-        self._note_first(head.key)
+        self._note_first_request(head.key)
         taken = link.versions.get(head.key, NOT_OFFERED)
         self._check_version(head, taken, link.versions_to_offer(head.key))
         self._count_request(head, peer, began_s)
@@ -175,13 +175,13 @@ class ClientSession:
                 return await self._passer.replace_version_and_pass(link, head, frame, began_s, LOWERED[head.key])
             reply = await self._passer.pass_on(link, head, frame, began_s)
             if head.key in LOGIN_REQUESTS:
-                self._login.watch_login(head, frame, reply, peer)
+                self._login.note_passed_login(head, frame, reply, peer)
             return reply
         if head.key in RENUMBERED:
             return await self._passer.replace_version_and_pass(link, head, frame, began_s, TRANSLATED[head.key].sent_as)
         return await self._translator.translate(head, frame, peer, began_s)
 
-    def _note_first(self, key: int) -> None:
+    def _note_first_request(self, key: int) -> None:
         """Whether this request is the first after ApiVersions, and no login."""
         self._asks_first = not self._has_asked and key not in LOGIN_REQUESTS
         self._has_asked = True
@@ -201,11 +201,11 @@ class ClientSession:
             frame = drop_cluster_and_node_id(frame)
         return await self._passer.pass_api_versions(link, head, frame, began_s)
 
-    async def _refuse_gateway(self, client_id: str) -> ErrorCode:
+    async def _find_gateway_refusal(self, client_id: str) -> ErrorCode:
         """The error for a gateway that asks for versions; NONE when a broker can answer it, and for other clients."""
         if not gateways_in(client_id):
             return ErrorCode.NONE
-        refusal = self._tools.upstream.refuse_gateway(client_id)
+        refusal = self._tools.upstream.find_loop_error(client_id)
         if refusal:
             return refusal
         self._links.asked_by = client_id

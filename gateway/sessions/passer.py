@@ -16,7 +16,7 @@ from ..request_frame import RequestHead, acks_of_produce, frame_with_size, repla
 from ..translations.held_answers import WHOLE_BYTES, HeldAnswerMemory, HoldAnswers
 from .broker_link import BrokerLink
 from .relayed_answer import RelayedAnswer
-from .reply_maker import ReplyMaker, answer_bytes, encode_frame_head, frame_answer
+from .reply_maker import ReplyMaker, count_answer_bytes, encode_frame_head, frame_answer
 from .session_tools import SessionTools
 
 INLINE_BYTES = 4 * 1024
@@ -89,7 +89,7 @@ class RequestPasser:
                 raise CloseConnection(str(fault)) from None
             raise
         reply = self._replies.make_reply(answer, head, began_s, sent_as)
-        reply.claim = held.shrink(answer_bytes(answer))
+        reply.claim = held.shrink(count_answer_bytes(answer))
         return reply
 
     async def _read_whole_answer(

@@ -24,7 +24,7 @@ class RelayedAnswer:
         try:
             data = await self._upstream.read_some(self.left_bytes)
         except ConnectionResetError:
-            if self._upstream.has_hung_up:
+            if self._upstream.was_closed_here:
                 raise
             raise CloseConnection("the broker closed the connection within an answer") from None
         self.left_bytes -= len(data)

@@ -68,6 +68,6 @@ def frame_answer(head: RequestHead, body: Sequence[bytes | memoryview]) -> list[
     return [b"".join((encode_frame_head(head, sum(map(len, body))), *body))]
 
 
-def answer_bytes(pieces: list[Piece] | None) -> int:
+def count_answer_bytes(pieces: list[Piece] | None) -> int:
     """The size of an answer."""
     return sum(map(size_of, pieces or ()))

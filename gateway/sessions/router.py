@@ -25,7 +25,7 @@ from .broker_link import BrokerLink
 from .broker_links import BrokerLinks
 from .client_request import ClientRequest
 from .passer import RequestPasser
-from .reply_maker import ReplyMaker, answer_bytes, encode_answer
+from .reply_maker import ReplyMaker, count_answer_bytes, encode_answer
 from .session_tools import SessionTools
 
 
@@ -93,7 +93,7 @@ class RequestRouter:
             held.release()
             raise
         reply = self._replies.make_reply(pieces, head, began_s, head.version)
-        reply.claim = held.shrink(answer_bytes(pieces))
+        reply.claim = held.shrink(count_answer_bytes(pieces))
         return reply
 
     async def ask(self, request: Any, version: int, client_request: ClientRequest, held: HeldAnswerMemory) -> Any:

@@ -13,22 +13,22 @@ from ..offered_versions import TRANSLATED
 from ..request_frame import RequestHead
 from ..translations import TRANSLATIONS
 from ..translations.held_answers import HoldAnswers
-from ..translations.translated_call import AskUpstream, Rotation, TranslatedCall
+from ..translations.translated_call import AskUpstream, PartitionRotation, TranslatedCall
 from ..upstream_logins import UpstreamLogin
 from .client_request import ClientRequest
-from .reply_maker import ReplyMaker, answer_bytes, encode_answer
+from .reply_maker import ReplyMaker, count_answer_bytes, encode_answer
 from .session_tools import SessionTools
 
 
 class RequestTranslator:
-    """Translates the requests of one client, which has that `login` at the cluster; `asking` gives what asks the
+    """Translates the requests of one client, which has that `login` at the cluster; `make_ask` gives what asks the
     cluster on behalf of one of them, `is_there` says whether the client still is."""
 
     def __init__(
         self,
         tools: SessionTools,
         replies: ReplyMaker,
-        asking: Callable[[ClientRequest], AskUpstream],
+        make_ask: Callable[[ClientRequest], AskUpstream],
         login: Callable[[], UpstreamLogin | None],
         is_there: Callable[[], bool],
         hold_answers: HoldAnswers,
@@ -38,9 +38,9 @@ class RequestTranslator:
         self._tools = tools
         self._metrics = tools.metrics
         self._replies = replies
-        self._asking = asking
+        self._make_ask = make_ask
         self._is_there = is_there
-        self._rotation = Rotation()
+        self._rotation = PartitionRotation()
 
     async def translate(self, head: RequestHead, frame: memoryview, peer: Peer, began_s: float) -> Reply:
         """Raises: CloseConnection, MalformedFrame, OSError."""
@@ -60,11 +60,11 @@ class RequestTranslator:
             call.held.release()
             raise
         reply = self._replies.make_reply(pieces, head, began_s, call.sent_as)
-        reply.claim = call.held.shrink(answer_bytes(pieces))
+        reply.claim = call.held.shrink(count_answer_bytes(pieces))
         return reply
 
     def _make_call(self, client_request: ClientRequest, request: Any, seen: SeenClient) -> TranslatedCall:
-        def lose(what: str, count: int) -> None:
+        def count_lost(what: str, count: int) -> None:
             self._metrics.lost.of(what).add(count)
             seen.lost[what] += count
 
@@ -74,13 +74,13 @@ class RequestTranslator:
             sent_as=TRANSLATED[client_request.head.key].sent_as,
             request=request,
             turn=self._tools.turns.begin(),
-            ask_upstream=self._asking(client_request),
+            ask_upstream=self._make_ask(client_request),
             is_there=self._is_there,
             ask_coordinator=partial(self._tools.upstream.ask_coordinator, login=self._login()),
             clock=self._tools.clock,
             held=self._hold_answers(),
             workers=self._tools.workers,
-            lose=lose,
+            count_lost=count_lost,
             count_records=seen.count_records,
             rotation=self._rotation,
             zstd_to=self._tools.zstd_to,

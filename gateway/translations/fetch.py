@@ -48,7 +48,7 @@ PartitionKey = tuple[str, int]
 
 
 @dataclass(slots=True)
-class _Converted:
+class _ConvertedRecords:
     """The converted records of a partition. `next_offset`: the offset after the last batch."""
 
     data: Buffer
@@ -64,7 +64,7 @@ class _FetchedPartition:
     asked: FetchPartition
     offset: int
     answer: PartitionData | None = None
-    converted: _Converted | None = None
+    converted: _ConvertedRecords | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -130,7 +130,7 @@ class _TranslatedFetch:
             self._call.held.release()
             wait_ms, min_bytes = self._ends_ms - self._call.clock.monotonic_ms(), max(1, min_bytes)
         if self._transactional:
-            self._call.lose("transactions", self._transactional)
+            self._call.count_lost("transactions", self._transactional)
 
     async def _has_records_or_error(self) -> bool:
         """Whether there is something to answer: records or an error."""
@@ -228,7 +228,7 @@ class _TranslatedFetch:
                 works.append((self._partitions[key], records))
                 size += len(records)
 
-        def convert(work: tuple[_FetchedPartition, memoryview]) -> _Converted:
+        def convert(work: tuple[_FetchedPartition, memoryview]) -> _ConvertedRecords:
             return self._convert_one(*work)
 
         if size <= INLINE_BYTES and not any(await self._turn.map(lambda work: _has_compressed_batch(work[1]), works)):
@@ -241,12 +241,12 @@ class _TranslatedFetch:
             if each.answer is not None:
                 each.answer = replace(each.answer, records=None, aborted_transactions=None)
 
-    def _convert_one(self, partition: _FetchedPartition, records: memoryview) -> _Converted:
+    def _convert_one(self, partition: _FetchedPartition, records: memoryview) -> _ConvertedRecords:
         offset, transactional = _next_offset_and_transactional_count(records, partition.offset)
         data, error = _convert_down(records, self._target, partition.offset, self._call)
         if self._is_hard:
             data = trim_to_limit(data, max(0, partition.asked.partition_max_bytes))
-        return _Converted(data, offset, 0 if data else error, transactional)
+        return _ConvertedRecords(data, offset, 0 if data else error, transactional)
 
     def _outcome_of(self, key: PartitionKey) -> "_PartitionOutcome":
         partition = self._partitions[key]

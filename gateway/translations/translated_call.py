@@ -28,7 +28,7 @@ AskCoordinator = Callable[[str, Any, int], Awaitable[Any]]
 
 
 @dataclass(slots=True)
-class Rotation:
+class PartitionRotation:
     """At which partition the next fetch of a client begins."""
 
     start: int = 0
@@ -36,9 +36,9 @@ class Rotation:
 
 @dataclass(slots=True, kw_only=True)
 class TranslatedCall:
-    """`request` came in `version` and is sent as `sent_as`. `held`: the answers that take memory until the response is
-    sent. `lose` counts what could not be carried, `count_records` looks at records; `is_there` says whether the client
-    has not left. What loops over items of the request or of an answer asks `turn` after each of them."""
+    """`request` came in `version` and is sent as `sent_as`. `held`: the memory of answers until the response is sent.
+    `count_lost` counts what a translation cannot carry; `count_records` notes the format of records for the client
+    report; `is_there` says whether the client is still connected. A loop over items asks `turn` after each of them."""
 
     key: int
     version: int
@@ -51,9 +51,9 @@ class TranslatedCall:
     clock: Clock
     held: HeldAnswerMemory
     workers: WorkerThreads
-    lose: Callable[[str, int], None]
+    count_lost: Callable[[str, int], None]
     count_records: Callable[[memoryview], None]
-    rotation: Rotation = field(default_factory=Rotation)
+    rotation: PartitionRotation = field(default_factory=PartitionRotation)
     zstd_to: Codec | None = None
 
     async def ask(

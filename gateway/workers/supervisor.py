@@ -71,12 +71,12 @@ class Supervisor:
             is_stopping=lambda: self._is_stopping,
             instruments=instruments,
             threads=self._threads,
-            access=self._make_access(instruments),
+            access=self._make_page_access(instruments),
         )
         self._http = pages.make_http()
         self._report = ReportFile(settings.report, pages.make_report, self._clock, self._threads)
 
-    def _make_access(self, instruments: Instruments) -> PageAccess:
+    def _make_page_access(self, instruments: Instruments) -> PageAccess:
         network = self.settings.network
         delay_ms = network.connection_failed_authentication_delay_ms
         failed = make_failed_logins_counter(instruments)
@@ -138,7 +138,7 @@ class Supervisor:
     async def _start_worker(self, number: int, *, is_first: bool = False, known_fault: str = "") -> Message:
         """`is_first`: of this gateway; it looks at what concerns all of them. `known_fault`: what that one has found
         wrong with the cluster. Raises: StartFailed, OSError."""
-        worker = await WorkerProcess.open(number, self._command, self._ports)
+        worker = await WorkerProcess.start(number, self._command, self._ports)
         self._workers[number] = worker
         try:
             answer = await worker.ask(

@@ -79,7 +79,7 @@ class Worker:
             "fault": fault,
             "address": str(gateway.address),
             "cluster_id": gateway.upstream.cluster_id,
-            "release": gateway.upstream.describe_release,
+            "release": gateway.upstream.release_description,
         }
 
 

@@ -25,7 +25,7 @@ class WorkerSilent(WorkerLost):
 
 
 class WorkerProcess:
-    """Worker `number`; `open` starts it. `is_serving` is set when it serves clients."""
+    """Worker `number`; `start` starts it. `is_serving` is set when it serves clients."""
 
     def __init__(self, number: int, process: asyncio.subprocess.Process, messages: WorkerMessages) -> None:
         self.number = number
@@ -37,7 +37,7 @@ class WorkerProcess:
         self._reading = asyncio.create_task(self._read_all())
 
     @classmethod
-    async def open(cls, number: int, command: Sequence[str], ports: SharedPorts) -> "WorkerProcess":
+    async def start(cls, number: int, command: Sequence[str], ports: SharedPorts) -> "WorkerProcess":
         """Runs `command` with `--worker` and its ends of the sockets. Raises: OSError."""
         loop = asyncio.get_running_loop()
         own_ports, its_ports = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ...protocol.api import ApiKey
-from ...protocol.kafka_releases import api_name, kafka_4_releases, removals, versions_of
+from ...protocol.kafka_releases import api_name, find_removed_versions, kafka_4_releases, versions_of
 from .seen_client import GREETINGS
 from .software import JAVA, Software
 
@@ -83,7 +83,9 @@ def _judge_release(release: str, asked: Collection[tuple[int, int]], software: S
 def _is_proven(release: str, keys: Collection[int], software: Software) -> bool:
     if not _RECORD_APIS.isdisjoint(keys):
         return True
-    tells = any(removals(release, key) for key in keys if key != ApiKey.JOIN_GROUP)  # which 4.0.0 alone lacks
+    tells = any(
+        find_removed_versions(release, key) for key in keys if key != ApiKey.JOIN_GROUP
+    )  # which 4.0.0 alone lacks
     return tells and (not software.is_guess or _CONSUMER_APIS.isdisjoint(keys))
 
 

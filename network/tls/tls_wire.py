@@ -113,7 +113,7 @@ class TlsWire(PlainTransport):
         flights_left, is_done, has_answered = MOST_FLIGHTS, False, False
         while not is_done:
             for _ in range(MOST_READS):
-                size = self._receive_of_handshake(records)
+                size = self._receive_in_handshake(records)
                 if size <= 0 or (is_done := self._advance_handshake(records, size, has_answered)):
                     break
             has_answered = has_answered or bool(records.unsent)
@@ -128,7 +128,7 @@ class TlsWire(PlainTransport):
                 claim.progress(FOR_EVER)
         return records.tls
 
-    def _receive_of_handshake(self, records: TlsRecords) -> int:
+    def _receive_in_handshake(self, records: TlsRecords) -> int:
         """As `_receive_into`; who resets the connection has left."""
         try:
             return self._receive_into(records.wanted_bytes)
@@ -138,7 +138,7 @@ class TlsWire(PlainTransport):
     def _advance_handshake(self, records: TlsRecords, size: int, has_answered: bool) -> bool:
         """Whether the handshake is done with the first `size` bytes of the scratch."""
         try:
-            return records.shake_hands(self._scratch[:size])
+            return records.continue_handshake(self._scratch[:size])
         except ssl.SSLError as fault:
             is_no_tls = str(fault).startswith(NO_RECORD)  # Java 0.9 sends zeros where it gives up
             why = BROKE_OFF if has_answered and is_no_tls else describe_tls_fault(fault, "the client")
@@ -193,7 +193,7 @@ class TlsWire(PlainTransport):
         Raises: MalformedFrame, OSError.
         """
         try:
-            return records.open(self._scratch[:size])
+            return records.decrypt(self._scratch[:size])
         finally:
             if records.unsent and not self._try_send_unsent(records) and len(records.unsent) > MOST_UNSENT_BYTES:
                 raise MalformedFrame("it has TLS answer and does not read the answers")
@@ -210,7 +210,7 @@ class TlsWire(PlainTransport):
         view, sent = memoryview(data), 0
         while sent < len(view):
             if not self._sealed_bytes:
-                self._sealed_bytes = records.seal(view[sent : sent + CHUNK_BYTES])
+                self._sealed_bytes = records.encrypt_to_unsent(view[sent : sent + CHUNK_BYTES])
             if not self._try_send_unsent(records):
                 break
             sent += self._sealed_bytes
@@ -237,7 +237,7 @@ class TlsWire(PlainTransport):
         records, self._records = self._records, None
         if records is not None:
             with suppress(OSError, ValueError):
-                records.end()
+                records.add_close_notify()
             with suppress(OSError):  # tells the peer that this is the end, if the socket takes it
                 self._try_send_unsent(records)
             records.close()

@@ -15,7 +15,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple, cast
 
 from ... import __version__
-from ...client.errors import tls_reason
+from ...client.errors import describe_handshake_fault
 from ...client.security.settings import SaslSettings
 from ...client.versions import VersionRanges
 from ...protocol.api import API, ApiKey
@@ -257,7 +257,7 @@ class Connection(asyncio.BufferedProtocol):
 
 def tls_fault(error: ssl.SSLError) -> AuthenticationFailed:
     """What a failed handshake comes to."""
-    return AuthenticationFailed(tls_reason(error), ErrorCode.NETWORK_EXCEPTION)
+    return AuthenticationFailed(describe_handshake_fault(error), ErrorCode.NETWORK_EXCEPTION)
 
 
 def _decode(sent: _InFlight, frame: memoryview) -> Any:

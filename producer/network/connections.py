@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...client.security.settings import TlsSettings
-from ...client.security.tls_context import tls_context
+from ...client.security.tls_context import make_tls_context
 from ...client.tcp_connect import Connect, TcpConnect
 from ...client.versions import VersionRanges
 from ...config.keys.endpoints import HostPort
@@ -55,7 +55,7 @@ class Connections:
         self._settings, self._clock, self._changed = settings, clock, changed
         self.fault: ProducerError | None = None
         tls = settings.security.tls
-        self._tls = tls_context(tls) if isinstance(tls, TlsSettings) else tls
+        self._tls = make_tls_context(tls) if isinstance(tls, TlsSettings) else tls
         self._log = LimitedLog(settings.client_id, clock.now_ms)
         self._backoff = Backoff(
             initial_ms=settings.reconnect_backoff_ms,

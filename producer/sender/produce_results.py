@@ -12,7 +12,7 @@ Source: Kafka 3.9, Sender.completeBatch, canRetry and failBatch.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...client.errors import printable
+from ...client.errors import make_printable
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.produce import BatchIndexAndErrorMessage
 from ...protocol.records.layout import CURRENT_MAGIC, Codec
@@ -207,7 +207,7 @@ class Results:
 
     def _refuse(self, batch: Batch, result: Result) -> None:
         where = f"{batch.topic}-{batch.partition}"
-        detail = f": {printable(result.message)}" if result.message else ""
+        detail = f": {make_printable(result.message)}" if result.message else ""
         error = error_of(
             result.code, f"the broker refused {batch.count} record(s) for {where}, {result.code.name}{detail}"
         )
@@ -223,7 +223,7 @@ class Results:
         code = result.code if alone else ErrorCode.INVALID_RECORD
         why = result.message or result.code.name
         return {
-            item.batch_index: error_of(code, printable(item.batch_index_error_message or why))
+            item.batch_index: error_of(code, make_printable(item.batch_index_error_message or why))
             for item in result.record_errors
         }
 

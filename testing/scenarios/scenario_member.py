@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ...client.async_client import AsyncClient
 from ...client.errors import ClientError, KafkaError
-from ...client.group_member import GroupMember, Membership
+from ...client.group_member import GroupMember, MembershipSettings
 from ...client.operation import Operation
 from ...client.tcp_connect import Connect
 from ...config.keys.endpoints import parse_host_port
@@ -53,7 +53,7 @@ class ScenarioMember:
         self.name, self.group = name, given["group.id"]
         self._heartbeat_ms, self._max_poll_ms = given["heartbeat.interval.ms"], given["max.poll.interval.ms"]
         self._member = GroupMember(
-            Membership(
+            MembershipSettings(
                 group=self.group,
                 topics=given["topics"],
                 session_timeout_ms=given["session.timeout.ms"],
@@ -182,6 +182,6 @@ class ScenarioMember:
         self._client.close()
         self._client = self._make_client()
         self._task = None
-        self._member.forget()
+        self._member.forget_member_id()
         self.partitions = []
         self._busy_until = 0

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from ...client.async_client import AsyncClient
-from ...client.errors import check
+from ...client.errors import raise_if_error
 from ...client.operation import Operation, ask
-from ...client.operations.topics import metadata_request
+from ...client.operations.topics import make_metadata_request
 from ...client.security.settings import OPEN, SecuritySettings
 from ...client.versions import ANY_VERSION
 from ...config.keys.endpoints import parse_host_port
@@ -40,8 +40,8 @@ class WireClient:
 
     async def leaders(self, topic: str) -> dict[int, int]:
         """The leader of each partition. Raises: KafkaError."""
-        (found,) = (await self.call(metadata_request([topic]))).topics
-        check(f"topic {topic}", found)
+        (found,) = (await self.call(make_metadata_request([topic]))).topics
+        raise_if_error(f"topic {topic}", found)
         return {
             each.partition_index: each.leader_id for each in sorted(found.partitions, key=lambda p: p.partition_index)
         }

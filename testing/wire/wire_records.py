@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 from ...client.clock import SystemClock
-from ...client.errors import ClientError, KafkaError, Unreachable, check
+from ...client.errors import ClientError, KafkaError, Unreachable, raise_if_error
 from ...client.operations.offsets import EARLIEST, LATEST
 from ...protocol.errors import ErrorCode
 from ...protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -51,7 +51,7 @@ class WireRecords:
 
         async def write(leaders: Mapping[int, int]) -> int:
             answer = (await self._wire.call(request, node=leaders[partition])).responses[0].partition_responses[0]
-            check(f"writing to {topic}-{partition}", answer)
+            raise_if_error(f"writing to {topic}-{partition}", answer)
             return int(answer.base_offset)
 
         first = await self._run_at_leaders(topic, (partition,), write, timeout)
@@ -93,7 +93,7 @@ class WireRecords:
         )
         (answer,) = (await self._wire.call(request, node=node)).topics
         for each in answer.partitions:
-            check(f"offsets of {topic}-{each.partition_index}", each)
+            raise_if_error(f"offsets of {topic}-{each.partition_index}", each)
         return {each.partition_index: each.offset for each in answer.partitions}
 
     async def _run_at_leaders(
@@ -129,7 +129,7 @@ class WireRecords:
                 topics=(FetchTopic(topic=topic, partitions=(asked,)),),
             )
             data = (await self._wire.call(request, LAST_BY_NAME, node=node)).responses[0].partitions[0]
-            check(f"reading {topic}-{partition} at {start}", data)
+            raise_if_error(f"reading {topic}-{partition} at {start}", data)
             seen = list(visible_records(memoryview(data.records or b""), start, data.aborted_transactions or ()))
             found += [_test_record(topic, partition, record.offset, record) for _, record in seen if record is not None]
             if not seen:

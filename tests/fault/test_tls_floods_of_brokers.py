@@ -11,7 +11,7 @@ import pytest
 from stepdown.client.admin import Admin, AsyncAdmin
 from stepdown.client.errors import MalformedAnswer
 from stepdown.client.security.settings import SecuritySettings, TlsSettings
-from stepdown.client.security.tls_context import tls_context
+from stepdown.client.security.tls_context import make_tls_context
 from stepdown.client.tcp_connect import TcpConnect
 from stepdown.client.tls_transport import MOST_UNSENT_BYTES
 from stepdown.config import HostPort
@@ -57,7 +57,7 @@ class Passes:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.most = self.of_handshakes = self._now = 0
         self._later: Counter[TlsRecords] = Counter()
-        for name in ("shake_hands", "open"):
+        for name in ("continue_handshake", "decrypt"):
             patch.setattr(TlsRecords, name, self._counting(name))
 
     def _counting(self, name: str) -> Callable[[TlsRecords, memoryview], object]:
@@ -67,7 +67,7 @@ class Passes:
             ends = 0 < records._left <= len(data)
             self._now += ends
             self.most = max(self.most, self._now)
-            if name == "open":
+            if name == "decrypt":
                 self._later[records] += ends
             else:
                 self.of_handshakes += ends
@@ -116,7 +116,7 @@ async def hostile_broker(
 
 
 async def connect(protocol: asyncio.Protocol, authority: Authority, port: int) -> None:
-    tls = tls_context(TlsSettings(trusted_file=str(authority.file)))
+    tls = make_tls_context(TlsSettings(trusted_file=str(authority.file)))
     await TcpConnect()(lambda: protocol, "127.0.0.1", port, tls=tls)
 
 

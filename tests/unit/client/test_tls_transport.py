@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from stepdown.client.security.settings import TlsSettings
-from stepdown.client.security.tls_context import tls_context
+from stepdown.client.security.tls_context import make_tls_context
 from stepdown.client.tcp_connect import TcpConnect
 from support.certificates import Authority
 from support.deadline import DEADLINE_S
@@ -57,7 +57,7 @@ def server_context(authority: Authority, host: str = "127.0.0.1") -> ssl.SSLCont
 
 
 async def connect(protocol: asyncio.BaseProtocol, authority: Authority, port: int) -> None:
-    tls = tls_context(TlsSettings(trusted_file=str(authority.file)))
+    tls = make_tls_context(TlsSettings(trusted_file=str(authority.file)))
     await TcpConnect()(lambda: protocol, "127.0.0.1", port, tls=tls)
 
 

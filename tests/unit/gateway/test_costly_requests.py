@@ -178,7 +178,7 @@ def test_a_client_of_a_cluster_remembers_a_thousand_coordinators() -> None:
     cluster = Cluster([HostPort("b", 9)])
     request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     for number in range(MOST_FOUND + 10):
-        steps = cluster.carry_out(ask(request, to=Coordinator(f"g{number}", looked_up_first=True)))
+        steps = cluster.steps_of(ask(request, to=Coordinator(f"g{number}", looked_up_first=True)))
         step = next(steps)
         assert isinstance(step, Send)
         assert isinstance(step.ask.make_request(1), FindCoordinatorRequest)

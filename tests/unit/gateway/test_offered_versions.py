@@ -16,7 +16,13 @@ from stepdown.gateway.offered_versions import (
 )
 from stepdown.protocol.api import API, ApiKey
 from stepdown.protocol.frame import decode_response_body, encode_response
-from stepdown.protocol.kafka_releases import KAFKA_3_9, broker_releases, kafka_4_releases, removals, versions_of
+from stepdown.protocol.kafka_releases import (
+    KAFKA_3_9,
+    broker_releases,
+    find_removed_versions,
+    kafka_4_releases,
+    versions_of,
+)
 from stepdown.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse, FinalizedFeatureKey
 
 KEYS = sorted(map(int, ApiKey))
@@ -26,7 +32,7 @@ KEYS = sorted(map(int, ApiKey))
 def test_every_version_that_a_release_removed_is_translated_or_between_brokers(release: str) -> None:
     for key in KEYS:
         left = versions_of(release, key)
-        for version in removals(release, key):
+        for version in find_removed_versions(release, key):
             if key not in BETWEEN_BROKERS:
                 assert is_translated(key, version, (left.start, left.stop - 1)), (key, version)
                 assert TRANSLATED[key].sent_as == left.start  # the oldest has the fewest new fields
@@ -49,7 +55,7 @@ def test_everything_is_translated_somewhere() -> None:
         for release in kafka_4_releases()
         for key in KEYS
         if key not in BETWEEN_BROKERS
-        for version in removals(release, key)
+        for version in find_removed_versions(release, key)
     }
     assert removed == {(key, version) for key, known in TRANSLATED.items() for version in range(known.last + 1)}
     assert len(removed) == 28

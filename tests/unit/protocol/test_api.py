@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from stepdown.protocol.api import API, ApiKey, UnsupportedApi, flexible, spec_of, spec_of_request
+from stepdown.protocol.api import API, ApiKey, UnsupportedApi, is_flexible_version, spec_of, spec_of_request
 from stepdown.protocol.messages.fetch import FetchRequest
 from stepdown.protocol.schema import schema_of
 
@@ -30,9 +30,9 @@ def test_deprecated_versions_are_those_counted_by_kafka():
 
 
 def test_an_api_that_was_never_flexible_is_not():
-    assert not flexible(ApiKey.SASL_HANDSHAKE, 1)
-    assert flexible(ApiKey.FETCH, 12)
-    assert not flexible(ApiKey.FETCH, 11)
+    assert not is_flexible_version(ApiKey.SASL_HANDSHAKE, 1)
+    assert is_flexible_version(ApiKey.FETCH, 12)
+    assert not is_flexible_version(ApiKey.FETCH, 11)
 
 
 def test_an_unknown_key_is_refused_by_number():

@@ -8,9 +8,9 @@ from stepdown.protocol.kafka_releases import (
     api_name,
     broker_releases,
     client_releases,
+    find_removed_versions,
     first_client_index_with,
     kafka_4_releases,
-    removals,
     versions_of,
 )
 from support.kafka_releases import TABLE, table
@@ -30,9 +30,11 @@ def test_the_table_is_what_kafkas_jars_say() -> None:
 
 
 def test_kafka_4_has_dropped_the_versions_that_kip_896_lists() -> None:
-    oldest = {key: versions_of("4.4", key).start for key in range(100) if removals("4.4", key)}
+    oldest = {key: versions_of("4.4", key).start for key in range(100) if find_removed_versions("4.4", key)}
     assert {api_name(key): first for key, first in oldest.items()} == REMOVED_IN_4
-    in_client_requests = [len(removals("4.4", key)) for key in oldest if api_name(key) != "WriteTxnMarkers"]
+    in_client_requests = [
+        len(find_removed_versions("4.4", key)) for key in oldest if api_name(key) != "WriteTxnMarkers"
+    ]
     assert (len(in_client_requests), sum(in_client_requests)) == (18, 26)
 
 
@@ -44,7 +46,7 @@ def test_4_0_0_alone_lacks_two_versions_of_join_group() -> None:
 
 def test_what_a_broker_does_not_have_is_an_empty_range() -> None:
     assert list(versions_of("3.9.1", 9999)) == []
-    assert not removals("4.4", 9999)
+    assert not find_removed_versions("4.4", 9999)
 
 
 def test_what_is_served_here_is_what_3_9_1_answers_but_for_the_requests_of_4_0() -> None:

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from stepdown.client.operation import ask
-from stepdown.client.operations.topics import metadata_request
+from stepdown.client.operations.topics import make_metadata_request
 from stepdown.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from stepdown.testing import Kafka, running, running_async
 from stepdown.testing.control_client import ControlFailed
@@ -125,7 +125,7 @@ async def test_each_broker_is_in_its_rack_and_readers_are_sent_to_their_own() ->
     async with running_async(brokers=3, racks=["a", "b", "c"], topics={"t": 1}, config=FOLLOWERS) as kafka:
         await kafka.produce("t", b"x")
         partition = await kafka.partition("t")
-        told = await kafka._wire.run(ask(metadata_request(["t"])))
+        told = await kafka._wire.run(ask(make_metadata_request(["t"])))
         assert {each.node_id: each.rack for each in told.brokers} == {1: "a", 2: "b", 3: "c"}
         for broker, rack in {1: "a", 2: "b", 3: "c"}.items():
             fetched = await kafka._wire.call(fetch(rack), 12, node=partition.leader)

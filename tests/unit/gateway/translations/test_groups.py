@@ -122,7 +122,9 @@ def call_of(
             raise ClientError("no coordinator")
         return answer(request, TO_THE_GATEWAY)
 
-    unused: dict[str, Any] = dict.fromkeys(("clock", "held", "workers", "lose", "count_records", "is_there"), Mock())
+    unused: dict[str, Any] = dict.fromkeys(
+        ("clock", "held", "workers", "count_lost", "count_records", "is_there"), Mock()
+    )
     return TranslatedCall(
         key=8,
         version=0,

@@ -4,11 +4,16 @@ import pytest
 from stepdown.network.clients.software import JAVA, Software, guess_software
 from stepdown.network.clients.verdict import NOTHING_TELLS, ONLY_LOOKED, Works, find_advice, judge_by_release
 from stepdown.protocol.api import ApiKey
-from stepdown.protocol.kafka_releases import broker_releases, kafka_4_releases, removals
+from stepdown.protocol.kafka_releases import broker_releases, find_removed_versions, kafka_4_releases
 
 UNSAID = Software("unknown", "0.9", is_guess=True)
 SAID = Software(JAVA, "3.9.1", is_guess=False)
-REMOVED = [(key, version) for key in range(100) for version in removals("4.4", key) if key != ApiKey.WRITE_TXN_MARKERS]
+REMOVED = [
+    (key, version)
+    for key in range(100)
+    for version in find_removed_versions("4.4", key)
+    if key != ApiKey.WRITE_TXN_MARKERS
+]
 
 
 def works_of(*asked: tuple[int, int], software: Software = UNSAID) -> set[Works]:
